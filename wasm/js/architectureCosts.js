@@ -1,3 +1,4 @@
+import { pointMethodsAtCallers } from './callers.js';
 import { flag, natural, size, writeOptions } from './options.js';
 
 /** @import { AttnError } from './errors.js' */
@@ -60,8 +61,8 @@ const kWindowAttention = {
  * What each architecture of Vaswani et al. 2017, table 1, costs (D2L 11.6.1).
  * @param {Runtime} runtime
  */
-export const architectureCosts = (runtime) =>
-  Object.freeze({
+export const architectureCosts = (runtime) => {
+  const functions = pointMethodsAtCallers({
     /**
      * A convolution with kernel size k that keeps the length: n·k·d² multiply-adds, 1 sequential
      * operation, path length ⌈(n − 1) / (k − 1)⌉.
@@ -115,6 +116,8 @@ export const architectureCosts = (runtime) =>
       return costs(runtime, 'windowAttentionCosts', kWindowAttention, sizes);
     },
   });
+  return Object.freeze(functions);
+};
 
 /** @typedef {ReturnType<typeof architectureCosts>} CostsOfArchitectures */
 

@@ -3,6 +3,7 @@ import { AdditiveAttention } from './additiveAttention.js';
 import { alibiBias, alibiSlopes } from './alibi.js';
 import { architectureCosts } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
+import { pointAtCallers, startAtCallerOf } from './callers.js';
 import { argumentError } from './errors.js';
 import { applyDropout } from './dropout.js';
 import { Linear } from './linear.js';
@@ -114,6 +115,7 @@ export class Attn {
     this.#runtime = runtime;
     this.#variant = variant;
     this.#fallback = fallback;
+    pointAtCallers(this.constructor);
 
     /**
      * The class of multi-head attention; see there.
@@ -775,7 +777,15 @@ export class Attn {
  * @param {new (runtime: Runtime, ...args: any[]) => any} Class
  * @returns {any}
  */
-export const madeIn = (runtime, Class) =>
-  new Proxy(Class, {
-    construct: (_, args, target) => Reflect.construct(Class, [runtime, ...args], target),
-  });
+export function madeIn(runtime, Class) {
+  pointAtCallers(Class);
+  /** @param {unknown} _ @param {unknown[]} args @param {Function} target */
+  function construct(_, args, target) {
+    try {
+      return Reflect.construct(Class, [runtime, ...args], target);
+    } catch (error) {
+      throw startAtCallerOf(construct, error);
+    }
+  }
+  return new Proxy(Class, { construct });
+}

@@ -1,3 +1,4 @@
+import { pointAtCallers } from './callers.js';
 import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { Layer } from './layer.js';
@@ -47,6 +48,10 @@ import { checkEqual } from './shape.js';
 export class BahdanauDecoderState extends NativeObject {
   /** @internal */
   static name = 'BahdanauDecoderState';
+
+  static {
+    pointAtCallers(this);
+  }
 
   /**
    * @param {Runtime} runtime

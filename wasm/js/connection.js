@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { startAtCallerOf } from './callers.js';
 import { argumentError, AttnError, invalid } from './errors.js';
 import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
@@ -206,6 +207,8 @@ export class Connection {
         this.#waiting.push(pending);
         this.#sendNext();
       });
+    } catch (error) {
+      throw startAtCallerOf(Connection.prototype.request, error);
     } finally {
       signal?.removeEventListener('abort', abort);
     }

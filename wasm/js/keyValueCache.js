@@ -1,3 +1,4 @@
+import { pointAtCallers } from './callers.js';
 import { invalid } from './errors.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { choice, like, natural, size, writeOptions } from './options.js';
@@ -172,6 +173,10 @@ export class LayerCaches extends State {
   /** @internal */
   static name = 'LayerCaches';
 
+  static {
+    pointAtCallers(this);
+  }
+
   #batch;
 
   /**
@@ -200,6 +205,10 @@ export class LayerCaches extends State {
 export class DecodingState extends State {
   /** @internal */
   static name = 'DecodingState';
+
+  static {
+    pointAtCallers(this);
+  }
 
   /**
    * @param {Runtime} runtime

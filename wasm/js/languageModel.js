@@ -1,3 +1,4 @@
+import { pointAtCallers } from './callers.js';
 import { argumentError, checkInteger, invalid } from './errors.js';
 import { kScoreNames } from './attentionOptions.js';
 import { LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
@@ -160,6 +161,10 @@ const kGenerating = { ...kSampling, maxNewTokens: true, stopIds: true };
 export class LanguageModel extends Layer {
   /** @internal */
   static name = 'LanguageModel';
+
+  static {
+    pointAtCallers(this);
+  }
 
   #description;
 

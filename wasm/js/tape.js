@@ -1,3 +1,4 @@
+import { pointAtCallers } from './callers.js';
 import { argumentError, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
@@ -164,6 +165,7 @@ export class Variable {
 
   static {
     printsBriefly(this.prototype);
+    pointAtCallers(this);
   }
 
   /**

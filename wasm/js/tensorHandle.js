@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { pointAtCallers } from './callers.js';
 import { AttnError, checkInteger, invalid, notItself } from './errors.js';
 import { printsBriefly } from './print.js';
 import { formatShape, mismatch, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
@@ -248,6 +249,7 @@ export class TensorHandle {
 
   static {
     printsBriefly(this.prototype);
+    pointAtCallers(this);
     blockOf = (handle, name) => {
       if (#block in handle) return handle.#block;
       throw notItself(TensorHandle.name, name);

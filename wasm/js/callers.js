@@ -1,0 +1,75 @@
+// Errors that start at the line that called attn: the lines inside are of no use to whoever reads them, and
+// they are so many that engines, which keep ten, would leave out the caller's.
+
+import { AttnError } from './errors.js';
+
+/** Prototypes whose methods are done. @type {WeakSet<object>} */
+const done = new WeakSet();
+
+/**
+ * Cuts the stack of an error.
+ * @param {Function} entry  the function that the caller called
+ * @param {unknown} error
+ */
+export function startAtCallerOf(entry, error) {
+  // Not every engine can.
+  if (error instanceof AttnError) Error.captureStackTrace?.(error, entry);
+  return error;
+}
+
+/**
+ * @template {Function | undefined} F
+ * @param {F} method
+ * @returns {F}
+ */
+function pointingAtCaller(method) {
+  if (typeof method !== 'function') return method;
+  /** @this {unknown} @param {unknown[]} args */
+  function entry(...args) {
+    try {
+      return /** @type {Function} */ (method).apply(this, args);
+    } catch (error) {
+      throw startAtCallerOf(entry, error);
+    }
+  }
+  const { name, length } = method;
+  Object.defineProperties(entry, { name: { value: name }, length: { value: length } });
+  return /** @type {any} */ (entry);
+}
+
+/**
+ * Makes the errors of an object's own methods start at their callers.
+ * @template {object} T
+ * @param {T} object
+ * @returns {T}
+ */
+export function pointMethodsAtCallers(object) {
+  for (const name of Reflect.ownKeys(object)) {
+    const member = /** @type {PropertyDescriptor} */ (
+      Object.getOwnPropertyDescriptor(object, name)
+    );
+    const { value, get, set, configurable } = member;
+    if (name === 'constructor' || !configurable) continue;
+    const methods =
+      get || set
+        ? { get: pointingAtCaller(get), set: pointingAtCaller(set) }
+        : { value: pointingAtCaller(value) };
+    Object.defineProperty(object, name, methods);
+  }
+  return object;
+}
+
+/**
+ * The same of the methods of a class, and of the classes that it extends.
+ * @param {Function} Class
+ */
+export function pointAtCallers({ prototype }) {
+  for (
+    let at = prototype;
+    at !== Object.prototype && !done.has(at);
+    at = Object.getPrototypeOf(at)
+  ) {
+    done.add(at);
+    pointMethodsAtCallers(at);
+  }
+}
