@@ -1,15 +1,16 @@
 // What a caller passes may change while a call reads it: getters run code, and memory grows.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 
 import { load } from 'attn';
 
+import { callsOf, trainingCallsOf } from './calls.js';
 import { assertThrows } from './compare.js';
 import { everyVariant } from './everyVariant.js';
 import { Random } from './random.js';
 
-/** @import { Attn, TensorLike, TrainingAttn } from 'attn' */
+/** @import { Attn } from 'attn' */
 
 /**
  * An object whose property `name` runs `effect` when it is read.
@@ -34,8 +35,7 @@ function observed(object, name, effect) {
  * @returns {any}
  */
 function readableOnce(value) {
-  const isPlain = Object.getPrototypeOf(Object(value)) === Object.prototype;
-  if (!isPlain && !Array.isArray(value)) return value;
+  if (!isLiteral(value)) return value;
   const copy = Array.isArray(value) ? [] : {};
   for (const [name, inner] of Object.entries(value)) {
     const values = [readableOnce(inner)];
@@ -45,165 +45,19 @@ function readableOnce(value) {
   return copy;
 }
 
+/** True for what a caller may write as a literal. @param {any} value */
+const isLiteral = (value) =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype);
+
 /**
- * Calls with options and tensors of every kind, by name: each gets its arguments through `pass`.
- * @param {any} attn
- * @returns {Record<string, (pass: (value: any) => any) => unknown>}
+ * @param {Attn} attn
+ * @param {import('./calls.js').Calls} calls
  */
-function callsOf(attn) {
-  const random = new Random();
-  const x = random.tensor(2, 3, 8);
-  const heads = random.tensor(2, 2, 3, 4);
-  const mask = { data: [true, false, true], shape: [3] };
-  const relative = random.tensor(3, 4);
-  const [cos, sin] = [random.tensor(3, 2), random.tensor(3, 2)];
-  const t5 = random.tensor(8, 2);
-  const state = random.tensor(1, 2, 8);
-  const h0 = random.tensor(1, 2, 4);
-  const sizes = { dModel: 8, numHeads: 2 };
-  const dropout = { probability: 0.5, seed: 3 };
-  const dispose = (/** @type {any} */ object, /** @type {(object: any) => unknown} */ use) => {
-    try {
-      return use(object);
-    } finally {
-      object.dispose();
-    }
-  };
-  return {
-    scaledDotProductAttention: (pass) =>
-      attn.scaledDotProductAttention(
-        ...[heads, heads, heads].map(pass),
-        pass({
-          ...{ causal: true, diagonal: 'bottomRight', validLens: [3, 2], mask, dropout },
-          ...{ window: { left: 2 }, t5Bias: { table: t5, maxDistance: 8 } },
-          ...{ alibiSlopes: [1, 0.5], bias: { data: [0, 1, 2], shape: [3] } },
-          ...{ relativeKeys: relative, needWeights: true, outputType: 'float16' },
-        }),
-      ),
-    allHeadsTogether: (pass) =>
-      attn.scaledDotProductAttention(...[x, x, x].map(pass), pass({ numHeads: 2 })),
-    headsApart: (pass) =>
-      attn.scaledDotProductAttention(...[heads, heads, heads].map(pass), pass({ layout: 'bnhd' })),
-    maskedSoftmax: (pass) =>
-      attn.maskedSoftmax(pass(x), pass({ validLens: { data: [8, 3], shape: [2] } })),
-    attentionPooling: (pass) =>
-      attn.attentionPooling(
-        ...[x, x, x].map(pass),
-        pass({ scoring: 'gaussian', width: 2, mask, needScores: true }),
-      ),
-    alibiBias: (pass) => attn.alibiBias(pass({ numHeads: 2, numQueries: 3, diagonal: 1 })),
-    t5Buckets: (pass) => attn.t5Buckets(pass([-3, 0, 5]), pass({ numBuckets: 8 })),
-    t5Bias: (pass) => attn.t5Bias(pass(t5), pass({ numQueries: 3 })),
-    sinusoidalEncoding: (pass) => attn.sinusoidalEncoding(pass({ length: 3, dModel: 4, base: 10 })),
-    sinusoidalEncodingAt: (pass) => attn.sinusoidalEncoding(pass({ positions: [1, 5], dModel: 4 })),
-    shiftMatrix: (pass) => attn.shiftMatrix(pass({ dModel: 4, delta: 2 })),
-    positionalEncoding: (pass) => attn.positionalEncoding(pass(x), pass({ start: 2, dropout })),
-    applyRotaryEmbedding: (pass) =>
-      attn.applyRotaryEmbedding(
-        ...[x, cos, sin].map(pass),
-        pass({ numHeads: 2, positionIds: { data: [0, 1, 2, 2, 1, 0], shape: [2, 3] } }),
-      ),
-    ngramEmbedding: (pass) => attn.ngramEmbedding(pass(['a', 'cat']), pass({ dModel: 4, seed: 1 })),
-    randomUniform: (pass) => attn.randomUniform(pass({ shape: [2, 3], low: -1, seed: 4 })),
-    architectureCosts: (pass) => attn.architectureCosts.convolution(pass({ n: 10, d: 2, k: 3 })),
-    tensor: (pass) =>
-      dispose(attn.tensor(pass([1, 2, 3]), pass([3])), (handle) => handle.toTensor()),
-    reshape: (pass) =>
-      dispose(attn.tensor(x.data, x.shape), (handle) =>
-        dispose(handle.reshape(pass([6, 8])), (part) => part.toTensor()),
-      ),
-    toSafetensors: (pass) => attn.toSafetensors(pass({ a: x, b: heads }), pass({ by: 'attn' })),
-    MultiHeadAttention: (pass) =>
-      dispose(new attn.MultiHeadAttention(pass({ ...sizes, seed: 1 })), (layer) =>
-        layer.forward(
-          ...[x, x, x].map(pass),
-          pass({ causal: true, needWeights: true, intermediates: ['q'] }),
-        ),
-      ),
-    makeCache: (pass) =>
-      dispose(new attn.MultiHeadAttention(pass(sizes)), (layer) =>
-        dispose(layer.makeCache(1, pass({ capacity: 4, type: 'float16' })), (cache) => cache.type),
-      ),
-    RotaryEmbedding: (pass) =>
-      dispose(
-        new attn.RotaryEmbedding(pass({ rotaryDim: 4, scaling: { type: 'linear', factor: 2 } })),
-        (layer) => [
-          layer.forward(pass(x), pass({ numHeads: 2, positions: [3, 1, 2] })),
-          layer.tables(pass({ positions: [1, 2, 3] })),
-        ],
-      ),
-    TransformerEncoder: (pass) =>
-      dispose(
-        new attn.TransformerEncoder(
-          pass({ ...sizes, dimFeedforward: 8, layers: [{ window: { left: 1 } }, { numHeads: 4 }] }),
-        ),
-        (layer) =>
-          layer.forward(
-            pass(x),
-            pass({ attention: { causal: true, mask }, dropout, needWeights: true }),
-          ),
-      ),
-    TransformerDecoder: (pass) =>
-      dispose(
-        new attn.TransformerDecoder(pass({ ...sizes, dimFeedforward: 8, numLayers: 1 })),
-        (layer) => [
-          layer.forward(pass(x), pass(x), pass({ selfAttention: { causal: true } })),
-          dispose(layer.start(pass(x), pass({ capacity: 2 })), (state) => [
-            state.batch,
-            state.memoryLength,
-          ]),
-        ],
-      ),
-    BahdanauDecoder: (pass) =>
-      dispose(
-        new attn.BahdanauDecoder(pass({ vocabSize: 5, embedSize: 4, numHiddens: 8 })),
-        (layer) =>
-          dispose(
-            layer.initState(...[x, state].map(pass), pass({ encoderLens: [3, 1] })),
-            (state) =>
-              layer.forward(
-                pass({ data: [0, 1, 2, 3], shape: [2, 2] }),
-                state,
-                pass({ needAlignment: true, intermediates: ['embedding'].slice(1) }),
-              ),
-          ),
-      ),
-    Conv1d: (pass) =>
-      dispose(
-        new attn.Conv1d(pass({ inChannels: 8, outChannels: 2, kernelSize: 3, padding: 'same' })),
-        (layer) => layer.forward(pass(x)),
-      ),
-    GRU: (pass) =>
-      dispose(new attn.GRU(pass({ inputSize: 8, hiddenSize: 4 })), (layer) =>
-        layer.forward(pass(x), pass({ h0 })),
-      ),
-    Embedding: (pass) =>
-      dispose(new attn.Embedding(pass({ numEmbeddings: 5, embeddingDim: 3 })), (layer) =>
-        layer.forward(pass([4, 0, 2]), pass({ outputType: 'bfloat16' })),
-      ),
-    FeedForward: (pass) =>
-      dispose(new attn.FeedForward(pass({ dModel: 8, dimFeedforward: 4 })), (layer) =>
-        layer.forward(pass(x), pass({ dropout })),
-      ),
-    AdditiveAttention: (pass) =>
-      dispose(
-        new attn.AdditiveAttention(pass({ queryDim: 8, keyDim: 8, numHiddens: 4 })),
-        (layer) => layer.forward(...[x, x, x].map(pass), pass({ validLens: [1, 2] })),
-      ),
-    KeyValueCache: (pass) =>
-      dispose(new attn.KeyValueCache(pass({ batch: 2, numKvHeads: 2, headDim: 4 })), (cache) => {
-        cache.append(pass(heads), pass(heads));
-        return attn.scaledDotProductAttention(pass(heads), cache, pass({ scale: 2 }));
-      }),
-  };
-}
-
-await everyVariant('arguments', (attn) => {
-  const random = new Random();
-  const x = random.tensor(2, 3, 8);
-  const calls = callsOf(attn);
+function testEach(attn, calls) {
+  const x = new Random().tensor(2, 3, 8);
   const same = (/** @type {any} */ value) => value;
-
   for (const [name, call] of Object.entries(calls)) {
     test(`${name}_reads_each_property_once`, () => {
       assert.deepEqual(call(readableOnce), call(same));
@@ -226,18 +80,29 @@ await everyVariant('arguments', (attn) => {
         isInside = false;
       };
       const interrupting = (/** @type {any} */ value) =>
-        new Proxy(value, {
-          get: (target, key) => {
-            interrupt();
-            const inner = Reflect.get(target, key);
-            const isPlain = inner && Object.getPrototypeOf(inner) === Object.prototype;
-            return isPlain || Array.isArray(inner) ? interrupting(inner) : inner;
-          },
-        });
+        isLiteral(value)
+          ? new Proxy(value, {
+              get: (target, key) => {
+                interrupt();
+                return interrupting(Reflect.get(target, key));
+              },
+            })
+          : value;
       assert.deepEqual(call(interrupting), expected);
       assert.deepEqual(call(same), expected);
     });
   }
+}
+
+const training = await load({ variant: 'simd128', training: true });
+describe('arguments of a module that trains', () => {
+  testEach(training, { ...callsOf(training), ...trainingCallsOf(training) });
+});
+
+await everyVariant('arguments', (attn) => {
+  const random = new Random();
+  const x = random.tensor(2, 3, 8);
+  testEach(attn, callsOf(attn));
 
   test('what_a_getter_disposes_of_is_not_used', () => {
     const heads = random.tensor(1, 2, 3, 4);

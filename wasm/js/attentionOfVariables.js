@@ -3,8 +3,9 @@
 import { kScoreNames, kT5Bias, sizesOf, writeAttentionOptions } from './attentionOptions.js';
 import { Kind } from './kind.js';
 import { readOptions, wanted } from './options.js';
-import { isVariable, recordEachOn } from './recording.js';
+import { recordEachOn } from './recording.js';
 import { kHeadRanks } from './tensor.js';
+import { isVariable } from './tape.js';
 
 /** @import { AskedFor, DropoutOption, ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */

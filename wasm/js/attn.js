@@ -1,3 +1,4 @@
+import { isObjectOf } from './nativeObject.js';
 import { applyActivation } from './activation.js';
 import { AdditiveAttention } from './additiveAttention.js';
 import { alibiBias, alibiSlopes } from './alibi.js';
@@ -430,7 +431,7 @@ export class Attn {
    * @returns {any}
    */
   scaledDotProductAttention(query, key, value, options) {
-    return key instanceof KeyValueCache
+    return isObjectOf(key, KeyValueCache)
       ? scaledDotProductAttention(this.#runtime, query, key, undefined, value)
       : scaledDotProductAttention(this.#runtime, query, key, value, options);
   }

@@ -2,7 +2,7 @@ import { pointAtCallers } from './callers.js';
 import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { Layer } from './layer.js';
-import { NativeObject, runtimeOf } from './nativeObject.js';
+import { isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
 import { checkIntegers, readTensor } from './tensor.js';
 import { readOptions, kInit, like, size, wanted } from './options.js';
 import { checkEqual } from './shape.js';
@@ -173,7 +173,7 @@ export class BahdanauDecoder extends Layer {
     const read = readTensor('tokens', tokens, { 2: '(B, T)' });
     const most = this.sizes.vocabSize - 1;
     const ids = checkIntegers('tokens', read, 0, most, `a token from 0 to ${most}`);
-    if (!(state instanceof BahdanauDecoderState)) {
+    if (!isObjectOf(state, BahdanauDecoderState)) {
       throw invalid('state', state, 'what initState() gives');
     }
     const [batch, length] = ids.shape;

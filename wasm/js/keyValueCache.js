@@ -1,6 +1,6 @@
 import { pointAtCallers } from './callers.js';
 import { invalid } from './errors.js';
-import { NativeObject, runtimeOf } from './nativeObject.js';
+import { isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
 import { choice, like, natural, size, writeOptions } from './options.js';
 import { checkShapeIs } from './shape.js';
 
@@ -237,7 +237,7 @@ export class DecodingState extends State {
  */
 export function lengthOfCaches(caches) {
   if (caches === undefined) return 0;
-  if (caches instanceof LayerCaches) return caches.length;
+  if (isObjectOf(caches, LayerCaches)) return caches.length;
   throw invalid('caches', caches, 'what makeCaches() gives');
 }
 

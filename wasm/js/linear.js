@@ -1,3 +1,4 @@
+import { isObjectOf } from './nativeObject.js';
 import { Embedding } from './embedding.js';
 import { invalid } from './errors.js';
 import { Layer } from './layer.js';
@@ -28,7 +29,7 @@ import { kInit } from './options.js';
 
 /** @type {Rule} */
 const tiedTo = (call, name, value) => {
-  if (value !== undefined && !(value instanceof Embedding)) {
+  if (value !== undefined && !isObjectOf(value, Embedding)) {
     throw invalid(name, value, 'an Embedding');
   }
   call.object(name, value);

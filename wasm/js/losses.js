@@ -2,9 +2,10 @@
 // without one it comes with its gradient where that is wanted.
 
 import { choice, readOptions, real, wanted, writeOptions, writeValues } from './options.js';
-import { isVariable, recordOn } from './recording.js';
+import { recordOn } from './recording.js';
 import { checkShapeIs } from './shape.js';
 import { checkIntegers } from './tensor.js';
+import { isVariable } from './tape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Call } from './call.js' */

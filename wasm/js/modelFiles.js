@@ -2,7 +2,7 @@
 
 import { argumentError, invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { isA } from './realm.js';
+import { bytesOf, isA } from './realm.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { Named } from './safetensors.js' */
@@ -46,8 +46,8 @@ function sourceOf(path, file) {
     };
     return { name, folder, size: file.size, read };
   }
-  const bytes = isA(file, 'ArrayBuffer') ? new Uint8Array(file) : file;
-  if (!isA(bytes, 'Uint8Array')) {
+  const bytes = bytesOf(file);
+  if (!bytes) {
     throw invalid(`files.${name}`, file, 'a File, a Blob, an ArrayBuffer or a Uint8Array');
   }
   const read = async (/** @type {number} */ begin, /** @type {number} */ end) =>

@@ -10,7 +10,7 @@ import { positions } from './attentionPositions.js';
 import { invalid } from './errors.js';
 import { cacheOf, kCapacity, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { runtimeOf } from './nativeObject.js';
+import { isObjectOf, runtimeOf } from './nativeObject.js';
 import { optionalRMSNorm } from './rmsNorm.js';
 import { kRowRanks } from './tensor.js';
 import {
@@ -301,7 +301,7 @@ export class MultiHeadAttention extends Layer {
  * @returns {number}
  */
 export function lengthOf(cache) {
-  if (cache instanceof KeyValueCache) return cache.length;
+  if (isObjectOf(cache, KeyValueCache)) return cache.length;
   throw invalid('cache', cache, 'a KeyValueCache');
 }
 

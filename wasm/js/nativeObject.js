@@ -24,6 +24,15 @@ export let addressOf;
 let isDisposed;
 
 /**
+ * True if `thing` is an object of a class. A Proxy of one is an error: its properties may be anything.
+ * @template {NativeObject} T
+ * @param {unknown} thing
+ * @param {abstract new (...args: any) => T} Class
+ * @returns {thing is T}
+ */
+export const isObjectOf = (thing, Class) => thing instanceof Class && Boolean(runtimeOf(thing));
+
+/**
  * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
  * when the object is garbage-collected. Classes name themselves, for errors and for operations that are
  * called after them: minifiers change the names of classes, but not of what is static.

@@ -1,7 +1,7 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { NativeObject } from './nativeObject.js';
+import { isObjectOf, NativeObject } from './nativeObject.js';
 import { flag, real, writeOptions } from './options.js';
 import { loadState, makeStateDict } from './stateDict.js';
 import { requireTape } from './tape.js';
@@ -41,7 +41,8 @@ import { requireTape } from './tape.js';
 
 /** @param {Call} call @param {string} name @param {number} value */
 const writeRate = (call, name, value) => {
-  if (!(value >= 0)) throw invalid(name, value, 'a finite number of at least 0');
+  if (!(typeof value === 'number' && value >= 0))
+    throw invalid(name, value, 'a finite number of at least 0');
   return call.real(name, value);
 };
 /** @type {Rule} */
@@ -218,7 +219,7 @@ export class AdamW extends Optimizer {
  * @returns {[string, Layer][]}
  */
 function layersOfModel(model, name = '', seen = new Set(), isOwn = false) {
-  if (model instanceof Layer) return [[name, model]];
+  if (isObjectOf(model, Layer)) return [[name, model]];
   if (seen.has(model)) return [];
   seen.add(model);
   const isObject =

@@ -10,9 +10,10 @@ import {
 } from './attentionPooling.js';
 import { Kind } from './kind.js';
 import { readOptions } from './options.js';
-import { isVariable, recordOn } from './recording.js';
+import { recordOn } from './recording.js';
 import { checkEqual } from './shape.js';
 import { kRowRanks } from './tensor.js';
+import { isVariable } from './tape.js';
 
 /** @import { PoolingOptions, ScoringOptions } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */

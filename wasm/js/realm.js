@@ -26,6 +26,18 @@ const lengthOfTypedArray = getterOf(kTypedArray, 'length');
 export const typedArrayName = (value) => nameOfTypedArray.call(value);
 
 /**
+ * The bytes of a buffer; undefined for anything else but bytes.
+ * @param {unknown} value
+ * @returns {Uint8Array | undefined}
+ */
+export function bytesOf(value) {
+  if (isA(value, 'Uint8Array')) return value;
+  if (!isA(value, 'ArrayBuffer')) return undefined;
+  // A detached one, which has none, can have no views.
+  return value.byteLength === 0 ? new Uint8Array() : new Uint8Array(value);
+}
+
+/**
  * The length of a typed array, which may have a `length` of its own.
  * @param {ArrayLike<unknown>} array
  * @returns {number}

@@ -18,12 +18,11 @@ import { Linear } from './linear.js';
 import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
 import { readOptions } from './options.js';
 import { writePooled } from './poolingOfVariables.js';
-import { isVariable } from './recording.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
 import { kRecordOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
 import { checkShapeIs } from './shape.js';
-import { requireTape } from './tape.js';
+import { isVariable, requireTape } from './tape.js';
 import { checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
 import { layersOf } from './transformer.js';
 import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js';
@@ -360,8 +359,9 @@ export class RecordedEmbedding extends Embedding {
    * @returns {any}
    */
   forward(ids, options = {}) {
-    if (options.tape === undefined) return super.forward(ids, options);
-    const { tape } = readOptions(options, { tape: true });
+    const given = readOptions(options, { tape: true, outputType: true }, 'options', true);
+    if (given.tape === undefined) return super.forward(ids, given);
+    const { tape } = readOptions(given, { tape: true });
     const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);

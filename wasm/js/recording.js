@@ -1,13 +1,11 @@
 // Records functions of variables on the tape that these are on.
 
 import { argumentError } from './errors.js';
-import { Variable } from './tape.js';
+import { isVariable } from './tape.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Operation } from './runtime.js' */
-
-/** @param {unknown} thing */
-export const isVariable = (thing) => thing instanceof Variable;
+/** @import { Variable } from './tape.js' */
 
 /**
  * Records a function of variables, by name.

@@ -394,7 +394,7 @@ function writeScaling(call, path, scaling) {
   const kinds = Object.keys(kScalings);
   const { type, ...others } = readOptions(scaling, kScalingNames, path, true);
   // Of an unknown kind any may be the name that is wrong.
-  const table = kScalings[type] ?? kScalingNames;
+  const table = (typeof type === 'string' && kScalings[type]) || kScalingNames;
   const values = readOptions({ type, ...others }, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, kinds);
   call.put(Kind.choice, 1 + kinds.indexOf(type));

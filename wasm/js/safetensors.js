@@ -1,7 +1,7 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { NativeObject } from './nativeObject.js';
-import { isA } from './realm.js';
+import { isObjectOf, NativeObject } from './nativeObject.js';
+import { bytesOf, isA } from './realm.js';
 
 /** @import { ElementsLike } from './elementType.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -41,8 +41,8 @@ export class Safetensors extends NativeObject {
    * @param {ArrayBuffer | Uint8Array} bytes
    */
   constructor(runtime, bytes) {
-    const view = isA(bytes, 'ArrayBuffer') ? new Uint8Array(bytes) : bytes;
-    if (!isA(view, 'Uint8Array')) {
+    const view = bytesOf(bytes);
+    if (!view) {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
     const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
@@ -142,7 +142,7 @@ function entriesOf(argument, named) {
     /** @type {unknown} */ got,
     needs = 'a plain object, a Map or [name, value] pairs',
   ) => invalid(argument, got, needs);
-  if (named === null || typeof named !== 'object') throw fail(named);
+  if (named === null || typeof named !== 'object' || ArrayBuffer.isView(named)) throw fail(named);
   const isIterable = Symbol.iterator in named;
   // What has a class of its own, such as a layer, holds something else.
   const prototype = Object.getPrototypeOf(named);
@@ -170,7 +170,7 @@ function entriesOf(argument, named) {
  * @returns {R}
  */
 export function withSafetensors(runtime, source, body) {
-  if (source instanceof Safetensors) return body(source);
+  if (isObjectOf(source, Safetensors)) return body(source);
   const bytes =
     isA(source, 'ArrayBuffer') || isA(source, 'Uint8Array')
       ? source

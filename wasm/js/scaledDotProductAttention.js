@@ -1,3 +1,4 @@
+import { isObjectOf } from './nativeObject.js';
 import {
   giveStages,
   kAttentionNames,
@@ -96,7 +97,7 @@ function writeQuery(call, query, cache, length, ranks, numHeads) {
  * @param {ScaledDotProductAttentionOptions} [options]
  */
 export function scaledDotProductAttention(runtime, query, key, value, options = {}) {
-  const cache = key instanceof KeyValueCache ? key : undefined;
+  const cache = isObjectOf(key, KeyValueCache) ? key : undefined;
   options = readOptions(options, kNames);
   const { layout, numHeads, numKvHeads = numHeads, outputType } = options;
   let ranks = cache ? kRanksWithCache : kHeadRanks;

@@ -1,8 +1,8 @@
 import { pointAtCallers } from './callers.js';
-import { argumentError, checkInteger, invalid } from './errors.js';
+import { argumentError, checkInteger, invalid, notItself } from './errors.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { addressOf, NativeObject, runtimeOf } from './nativeObject.js';
+import { addressOf, isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
 import { readArray } from './options.js';
 import { printsBriefly } from './print.js';
 import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
@@ -11,6 +11,18 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Call } from './call.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { Ranks, Tensor, TensorLike } from './tensor.js' */
+
+/**
+ * A variable that is no Proxy of one, whose properties may be anything.
+ * @type {(variable: Variable) => Variable}
+ */
+let itself;
+
+/**
+ * @param {unknown} thing
+ * @returns {thing is Variable}
+ */
+export const isVariable = (thing) => thing instanceof Variable && Boolean(itself(thing));
 
 /**
  * A tensor on a tape: an input, a parameter, or what was computed. Valid until the tape is cleared.
@@ -45,12 +57,12 @@ export class Variable {
 
   /** The tape that it is on. */
   get tape() {
-    return this.#tape;
+    return itself(this).#tape;
   }
 
   /** The size of each dimension. */
   get shape() {
-    return this.#shape;
+    return itself(this).#shape;
   }
 
   /**
@@ -59,7 +71,7 @@ export class Variable {
    * @throws {AttnError} `invalid_argument` after `clear()`, `disposed`, `out_of_memory`
    */
   value() {
-    this.placeOn(this.#tape, 'variable');
+    this.placeOn(this.tape, 'variable');
     return runtimeOf(this.#tape).call((call) =>
       call.copyOut('value', [...this.#shape], this.#address),
     );
@@ -71,7 +83,7 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch` for more, and what `value()` does
    */
   item() {
-    if (sizeOf(this.#shape) !== 1) throw wrongShape('variable', this.#shape, 'one element');
+    if (sizeOf(this.shape) !== 1) throw wrongShape('variable', this.#shape, 'one element');
     return this.value().data[0];
   }
 
@@ -82,7 +94,7 @@ export class Variable {
    * @throws {AttnError} `invalid_argument` before `backward()` and after `clear()`, `disposed`
    */
   gradient() {
-    return this.#tape.look('gradient', (call) => this.#tape.write(call, 'variable', this));
+    return this.tape.look('gradient', (call) => this.#tape.write(call, 'variable', this));
   }
 
   /**
@@ -92,7 +104,7 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   add(other) {
-    return this.#record('recordAdd', (call) => this.#writeAlike(call, 'other', other));
+    return itself(this).#record('recordAdd', (call) => this.#writeAlike(call, 'other', other));
   }
 
   /**
@@ -103,8 +115,8 @@ export class Variable {
    */
   mul(factor) {
     return typeof factor === 'number'
-      ? this.#record('recordScale', (call) => call.real('factor', factor))
-      : this.#record('recordMultiply', (call) => this.#writeAlike(call, 'factor', factor));
+      ? itself(this).#record('recordScale', (call) => call.real('factor', factor))
+      : itself(this).#record('recordMultiply', (call) => this.#writeAlike(call, 'factor', factor));
   }
 
   /**
@@ -119,7 +131,7 @@ export class Variable {
       throw invalid('shape', shape, 'an array of 6 sizes at most');
     }
     const sizes = readArray(shape, (size) => checkInteger('shape', size, -1));
-    return this.#record('recordReshape', (call) => {
+    return itself(this).#record('recordReshape', (call) => {
       call.put(Kind.integer, sizes.length);
       for (const size of sizes) call.put(Kind.integer, size);
     });
@@ -133,8 +145,8 @@ export class Variable {
    * @returns {Variable}
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
    */
-  slice(dimension, begin, end = this.#shape.at(dimension) ?? 0) {
-    return this.#record('recordSlice', (call) => {
+  slice(dimension, begin, end = this.shape.at(dimension) ?? 0) {
+    return itself(this).#record('recordSlice', (call) => {
       call.integer('dimension', dimension, -this.#shape.length);
       call.integer('begin', begin, 0);
       call.integer('end', end, 0);
@@ -149,7 +161,7 @@ export class Variable {
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
    */
   select(dimension, index) {
-    return this.#record('recordSelect', (call) => {
+    return itself(this).#record('recordSelect', (call) => {
       call.integer('dimension', dimension, -this.#shape.length);
       call.integer('index', index, 0);
     });
@@ -166,6 +178,10 @@ export class Variable {
   static {
     printsBriefly(this.prototype);
     pointAtCallers(this);
+    itself = (variable) => {
+      if (#place in variable) return variable;
+      throw notItself(Variable.name);
+    };
   }
 
   /**
@@ -176,7 +192,7 @@ export class Variable {
   placeOn(tape, name) {
     const fail = (/** @type {string} */ got, /** @type {string} */ needs) =>
       argumentError('invalid_argument', name, got, needs);
-    if (tape !== this.#tape) throw fail('a variable of another tape', 'one of this tape');
+    if (tape !== itself(this).#tape) throw fail('a variable of another tape', 'one of this tape');
     requireLive(tape);
     if (tape.era !== this.#era) {
       throw fail('a variable from before the tape was cleared', 'a newer one');
@@ -424,7 +440,7 @@ export class Tape extends NativeObject {
    * @param {Ranks} [ranks]  those accepted; any by default
    */
   write(call, name, variable, ranks) {
-    if (!(variable instanceof Variable)) {
+    if (!isVariable(variable)) {
       throw invalid(name, variable, 'a Variable; variable() and constant() of a Tape make one');
     }
     const { shape } = variable;
@@ -460,7 +476,7 @@ export class Tape extends NativeObject {
    * @param {Layer} layer
    */
   #writeLayer(call, layer) {
-    if (!(layer instanceof Layer)) throw invalid('layer', layer, 'a layer');
+    if (!isObjectOf(layer, Layer)) throw invalid('layer', layer, 'a layer');
     call.object('layer', layer);
   }
 }
@@ -477,6 +493,6 @@ const requireLive = (object) => void addressOf(object);
  * @returns {Tape}
  */
 export function requireTape(name, tape) {
-  if (tape instanceof Tape) return tape;
+  if (isObjectOf(tape, Tape)) return tape;
   throw invalid(name, tape, 'a Tape');
 }

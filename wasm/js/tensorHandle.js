@@ -176,13 +176,10 @@ export class TensorHandle {
     const d = this.#dimension('slice', dimension);
     const size = this.#shape[d];
     const stop = end ?? size;
-    if (!(
-      Number.isInteger(begin) &&
-      Number.isInteger(stop) &&
-      0 <= begin &&
-      begin <= stop &&
-      stop <= size
-    )) {
+    for (const place of [begin, stop]) {
+      if (!Number.isInteger(place)) throw invalid('slice', place, 'whole numbers');
+    }
+    if (!(0 <= begin && begin <= stop && stop <= size)) {
       throw invalid('slice', `[${begin}, ${stop})`, `0 ≤ begin ≤ end ≤ ${size}`);
     }
     return this.#part(this.#shape.with(d, stop - begin), this.#strides, begin * this.#strides[d]);
@@ -295,8 +292,10 @@ export class TensorHandle {
    */
   #dimension(method, dimension) {
     const rank = this.#shape.length;
-    const d = dimension < 0 ? dimension + rank : dimension;
-    if (Number.isInteger(d) && 0 <= d && d < rank) return d;
+    if (Number.isInteger(dimension)) {
+      const d = dimension < 0 ? dimension + rank : dimension;
+      if (0 <= d && d < rank) return d;
+    }
     throw invalid(
       `${method}: dimension`,
       dimension,

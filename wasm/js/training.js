@@ -1,5 +1,6 @@
 // What a module that trains has besides. Loaded late, so that pages which do not train load nothing of it.
 
+import { isObjectOf } from './nativeObject.js';
 import { kActivations } from './activation.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
 import { attentionOfVariables } from './attentionOfVariables.js';
@@ -12,9 +13,9 @@ import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
 import { kDropout, readArray, readOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
 import { poolingOfVariables } from './poolingOfVariables.js';
-import { isVariable, recordEachOn, recordOn } from './recording.js';
+import { recordEachOn, recordOn } from './recording.js';
 import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
-import { requireTape, Tape } from './tape.js';
+import { isVariable, requireTape, Tape } from './tape.js';
 import {
   RecordedAddNorm,
   RecordedAdditiveAttention,
@@ -477,7 +478,7 @@ export class TrainingAttn extends Attn {
    * @returns {any}
    */
   scaledDotProductAttention(query, key, value, options = {}) {
-    if (key instanceof KeyValueCache) {
+    if (isObjectOf(key, KeyValueCache)) {
       return super.scaledDotProductAttention(query, key, value);
     }
     if (![query, key, value].some(isVariable)) {

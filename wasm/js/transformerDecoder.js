@@ -2,7 +2,7 @@ import { giveEach, kLayerAttentionNames, kScoreNames, sizesOf } from './attentio
 import { DecodingState, kCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
-import { runtimeOf } from './nativeObject.js';
+import { isObjectOf, runtimeOf } from './nativeObject.js';
 import { readOptions, wanted, writeOptions } from './options.js';
 import { checkEqual } from './shape.js';
 import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
@@ -149,7 +149,7 @@ class Decoder extends Layer {
     const selfAttention = readOptions(self, names, 'selfAttention');
     const crossAttention = readOptions(cross, names, 'crossAttention');
     const { dModel } = this.sizes;
-    const state = memory instanceof DecodingState ? memory : undefined;
+    const state = isObjectOf(memory, DecodingState) ? memory : undefined;
     const past = state ? state.length : 0;
     return this.call((call) => {
       const shape = call.rows('x', x, dModel, 'dModel', 'elements');
