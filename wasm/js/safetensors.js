@@ -148,7 +148,14 @@ function entriesOf(argument, named) {
   const prototype = Object.getPrototypeOf(named);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   if (!isIterable && !isPlain) throw fail(named);
-  const pairs = isIterable ? [...named] : Object.entries(named);
+  /** @type {any[]} */
+  let pairs;
+  try {
+    pairs = isIterable ? [...named] : Object.entries(named);
+  } catch (error) {
+    // Some say that they can be iterated over, but cannot: a Proxy of a Map, for example.
+    throw error instanceof TypeError ? fail(named) : error;
+  }
   /** @type {Map<string, T>} */
   const entries = new Map();
   for (const pair of pairs) {
