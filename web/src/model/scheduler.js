@@ -3,6 +3,8 @@
 
 import { connect } from 'attn/worker/connect';
 
+import { keepFiles } from './keepOffline.js';
+import { fetchedTask } from './tasks/fetched.js';
 import { holdTask } from './tasks/hold.js';
 
 /** @typedef {import('attn/worker').RemoteAttn<any>} Remote */
@@ -110,6 +112,7 @@ export class TaskWorker {
     /** @type {Remote} */
     const remote = await connect(worker, this.#options);
     void this.#watch(remote, current).catch(() => {});
+    void remote.run(fetchedTask.name).then(keepFiles, () => {});
     for (const run of this.#first) await run(remote);
     current.isReady = true;
     return remote;

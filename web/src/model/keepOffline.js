@@ -7,10 +7,18 @@ export async function keepOffline() {
   await new Promise((resolve) => setTimeout(resolve, patienceMs));
   try {
     await navigator.serviceWorker.register('./serviceWorker.js');
-    const { active } = await navigator.serviceWorker.ready;
-    const urlsToCache = performance.getEntriesByType('resource').map(({ name }) => name);
-    active?.postMessage({ type: 'CACHE_URLS', payload: { urlsToCache } });
+    await navigator.serviceWorker.ready;
+    await keepFiles(performance.getEntriesByType('resource').map(({ name }) => name));
   } catch {
     // This host has no service workers, or the reader forbids them: the page works with a network.
   }
+}
+
+/**
+ * Lets the service worker keep files that were fetched before it controlled those who fetched them.
+ * @param {string[]} urlsToCache
+ */
+export async function keepFiles(urlsToCache) {
+  const registration = await navigator.serviceWorker?.ready;
+  registration?.active?.postMessage({ type: 'CACHE_URLS', payload: { urlsToCache } });
 }
