@@ -188,6 +188,34 @@ test('what was not used before says that one is offline', async () => {
   await open(page, gpt2());
 });
 
+test('a part that cannot be fetched says so and can be tried again', async () => {
+  await context.close();
+  context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const page = await context.newPage();
+  const parts = /Opening-|OwnModel-|Pooling-/;
+  await page.route(parts, (route) => route.abort());
+  await page.goto(site.url + '#text=the+cat');
+  const failure = (/** @type {string} */ what) =>
+    page.getByText(`${what} could not be loaded: the server could not be reached.`);
+  const failures = ['The picture of the sentence', 'This chapter'].map(failure);
+  for (const each of failures) await each.waitFor();
+  assert.equal(await page.getByText('No words yet').count(), 0);
+  const openOwn = page.getByRole('button', { name: 'open your own model' });
+  await openOwn.click();
+  failures.push(failure('The dialog for your own model'));
+  await failures[2].waitFor();
+  await openOwn.click();
+  await failures[2].waitFor();
+  await page.unroute(parts);
+  for (const each of failures) {
+    await each.getByRole('button', { name: 'Try again' }).click();
+    await each.waitFor({ state: 'detached' });
+  }
+  await page.getByRole('dialog').waitFor();
+  await page.locator('#sentence canvas').first().waitFor();
+  await page.locator('#pooling[data-loaded]').waitFor();
+});
+
 test('a tab of the old version reads chapters that it had not loaded', async () => {
   const old = await visit();
   site.deploy(nextVersion);

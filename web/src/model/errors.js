@@ -25,7 +25,7 @@ export function reasonOf(error) {
   }
   return globalThis.navigator?.onLine === false
     ? 'you are offline, and this part of the page has not been used before; go online and try again'
-    : 'the server could not be reached; try again later';
+    : 'the server could not be reached';
 }
 
 /** Why something failed, as a sentence. @param {unknown} error */

@@ -49,5 +49,4 @@ export const texts = {
   ask: (/** @type {string} */ size) =>
     `A small language model that attn trained on novels shows what attention learns. It is fetched only if you want it (${size}).`,
   fetch: 'Fetch it',
-  noWalk: (/** @type {string} */ why) => `The walk could not be loaded: ${why}`,
 };
