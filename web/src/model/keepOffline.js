@@ -3,8 +3,8 @@ const patienceMs = 2000;
 
 /** Lets the service worker keep the page, with the files that are already loaded. */
 export async function keepOffline() {
-  if (!('serviceWorker' in navigator)) return;
   await new Promise((resolve) => setTimeout(resolve, patienceMs));
+  if (!('serviceWorker' in navigator)) return;
   try {
     await navigator.serviceWorker.register('./serviceWorker.js');
     await navigator.serviceWorker.ready;
