@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { openSite } from './site.js';
+import { arrival, openSite, settled } from './site.js';
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -160,6 +160,35 @@ async function allIsPrinted(page) {
     drawn.join(),
   );
 }
+
+test('without scroll anchoring, what is drawn above does not move what is read', async () => {
+  const page = await site.open('', {
+    viewport: { width: 1280, height: 720 },
+    anchors: false,
+  });
+  await page.evaluate(() => (location.hash = '#at=architectures'));
+  await arrival(page, 'architectures');
+  const drawn = new Set();
+  let moved = 0;
+  // Two chapters and their figures.
+  for (let i = 0; i < 60; i++) {
+    const probe = await page.evaluateHandle(() => {
+      const isInSight = (/** @type {Element} */ each) =>
+        each.getBoundingClientRect().top > innerHeight / 3;
+      const all = [...document.querySelectorAll('main :is(h2, p:not(figure *), figure:not(.new))')];
+      return /** @type {Element} */ (all.find(isInSight));
+    });
+    const top = () => probe.evaluate((element) => element.getBoundingClientRect().top);
+    const start = await top();
+    await page.evaluate(() => scrollBy({ top: -200, behavior: 'instant' }));
+    await settled(page);
+    const figures = page.locator('figure:has(> .body)');
+    for (const id of await figures.evaluateAll((all) => all.map(({ id }) => id))) drawn.add(id);
+    moved = Math.max(moved, Math.abs((await top()) - start - 200));
+  }
+  assert.ok(drawn.size >= 5, [...drawn].join());
+  assert.ok(moved <= 2, `${moved} px`);
+});
 
 test('the browser prints all figures before they were scrolled to', async () => {
   const page = await site.open('');
