@@ -3,6 +3,8 @@ import test, { after, before } from 'node:test';
 
 import { arrival, openSite, settled } from './site.js';
 
+/** @import { Page } from 'playwright-core' */
+
 /** @type {import('./site.js').Site} */
 let site;
 before(async () => (site = await openSite()));
