@@ -177,7 +177,9 @@ test('without scroll anchoring, what is drawn above does not move what is read',
     const probe = await page.evaluateHandle(() => {
       const isInSight = (/** @type {Element} */ each) =>
         each.getBoundingClientRect().top > innerHeight / 3;
-      const all = [...document.querySelectorAll('main :is(h2, p:not(figure *), figure:not(.new))')];
+      const all = [
+        ...document.querySelectorAll('main :is(h2, p:not(figure *, .bar *), figure:not(.new))'),
+      ];
       return /** @type {Element} */ (all.find(isInSight));
     });
     const top = () => probe.evaluate((element) => element.getBoundingClientRect().top);

@@ -3,8 +3,11 @@
 
 import { place } from './place.svelte.js';
 
-/** What a reader looks at; figures that still grow are left out, as they are for browsers' own anchoring. */
-const blocks = 'main :is(h1, h2, p:not(figure *), figure:not(.new))';
+/**
+ * What a reader looks at, without what sticks to the window. Figures that still grow are left out, as they are
+ * for browsers' own anchoring.
+ */
+const blocks = 'main :is(h1, h2, p:not(figure *, .bar *, .problem), figure:not(.new))';
 
 const hasAnchoring = () => getComputedStyle(document.documentElement).overflowAnchor === 'auto';
 
