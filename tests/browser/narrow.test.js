@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
-import { openSite } from './site.js';
+import { arrival, openSite, settled } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -138,20 +140,19 @@ test('on paper there are no controls and no space for figures that were not draw
   assert.ok(height < 100, `${height}`);
 });
 
-test('printing from the page draws all figures', async () => {
-  const page = await site.open('');
-  await page.evaluate(() => {
-    window.print = () => {
-      const drawn = [...document.querySelectorAll('figure')].map(
-        (figure) => figure.querySelector('.picture')?.getBoundingClientRect().height ?? 0,
-      );
-      const waiting = document.querySelectorAll(
-        '[data-chapter] > .waiting, figure > .away, canvas[width="0"]',
-      ).length;
-      Object.assign(window, { printed: { drawn, waiting } });
-    };
-  });
-  await page.keyboard.press('Control+p');
+/** Keeps what is drawn when a page is printed. It runs in the page. */
+function recordPrinted() {
+  const drawn = [...document.querySelectorAll('figure')].map(
+    (figure) => figure.querySelector('.picture')?.getBoundingClientRect().height ?? 0,
+  );
+  const waiting = document.querySelectorAll(
+    '[data-chapter] > .waiting, figure > .away, canvas[width="0"]',
+  ).length;
+  Object.assign(window, { printed: { drawn, waiting } });
+}
+
+/** @param {Page} page */
+async function allIsPrinted(page) {
   const result = await page.waitForFunction(() => /** @type {any} */ (window).printed);
   const { drawn, waiting } = await result.jsonValue();
   assert.equal(waiting, 0);
@@ -160,6 +161,61 @@ test('printing from the page draws all figures', async () => {
     drawn.every((/** @type {number} */ height) => height > 50),
     drawn.join(),
   );
+}
+
+test('without scroll anchoring, what is drawn above does not move what is read', async () => {
+  const page = await site.open('', {
+    viewport: { width: 1280, height: 720 },
+    anchors: false,
+  });
+  await page.evaluate(() => (location.hash = '#at=architectures'));
+  await arrival(page, 'architectures');
+  const drawn = new Set();
+  let moved = 0;
+  // Two chapters and their figures.
+  for (let i = 0; i < 60; i++) {
+    const probe = await page.evaluateHandle(() => {
+      const isInSight = (/** @type {Element} */ each) =>
+        each.getBoundingClientRect().top > innerHeight / 3;
+      const all = [
+        ...document.querySelectorAll('main :is(h2, p:not(figure *, .bar *), figure:not(.new))'),
+      ];
+      return /** @type {Element} */ (all.find(isInSight));
+    });
+    const top = () => probe.evaluate((element) => element.getBoundingClientRect().top);
+    const start = await top();
+    await page.evaluate(() => scrollBy({ top: -200, behavior: 'instant' }));
+    await settled(page);
+    const figures = page.locator('figure:has(> .body)');
+    for (const id of await figures.evaluateAll((all) => all.map(({ id }) => id))) drawn.add(id);
+    moved = Math.max(moved, Math.abs((await top()) - start - 200));
+  }
+  assert.ok(drawn.size >= 5, [...drawn].join());
+  assert.ok(moved <= 2, `${moved} px`);
+});
+
+test('the browser prints all figures before they were scrolled to', async () => {
+  const page = await site.open('');
+  const isLoaded = (/** @type {string} */ chapter) =>
+    performance.getEntriesByType('resource').some(({ name }) => name.includes(`${chapter}-`));
+  for (const chapter of ['Pooling', 'Training', 'Speed']) {
+    await page.waitForFunction(isLoaded, chapter);
+  }
+  await page.evaluate(`addEventListener('beforeprint', ${recordPrinted})`);
+  const pages = (await page.pdf()).toString('latin1').match(/\/Type \/Page\b/g) ?? [];
+  await allIsPrinted(page);
+  assert.ok(pages.length > 20, `${pages.length} pages`);
+  await page.waitForFunction(() => document.querySelectorAll('figure > .away').length > 20);
+});
+
+test('printing from the page draws all figures', async () => {
+  const page = await site.open('');
+  await page.evaluate(`print = ${recordPrinted}`);
+  await page.keyboard.press('Control+p');
+  await allIsPrinted(page);
+  // A dialog may take the page after `print()` has returned.
+  assert.equal(await page.locator('figure > .away').count(), 0);
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
   // Afterwards the page is as light as before.
   await page.waitForFunction(() => document.querySelectorAll('figure > .away').length > 20);
 });

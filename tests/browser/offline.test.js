@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after, afterEach, before, beforeEach } from 'node:test';
 
+import { choose, gpt2, open } from './ownModel.js';
 import { arrival, becomes, dist, kPatience, openSite } from './site.js';
 
 /** @import { BrowserContext, Page } from 'playwright-core' */
@@ -129,6 +130,90 @@ test('the language model, once fetched, needs no network either', async () => {
   await page.reload();
   await chosen.waitFor();
   await page.getByText(/^Layer \d, head \d/).waitFor();
+});
+
+/** Trains for at least one more step. @param {Page} page */
+async function train(page) {
+  const run = page.locator('#training-run');
+  await run.evaluate((figure) => figure.scrollIntoView());
+  const step = async () => Number(await run.locator('[data-step]').getAttribute('data-step'));
+  const before = await step();
+  await run.getByRole('button', { name: 'One step', exact: true }).click();
+  await becomes(step, before + 1);
+}
+
+const training = '#at=training.training-run';
+
+test('what was used before the page was kept works without a network', async () => {
+  const page = await context.newPage();
+  await page.goto(site.url + training);
+  await arrival(page, training.slice(4));
+  await train(page);
+  await open(page, gpt2());
+  assert.equal(
+    await page.evaluate(() => navigator.serviceWorker.controller),
+    null,
+    'all of it was fetched past the service worker',
+  );
+  await page.waitForFunction(() => navigator.serviceWorker.controller);
+  await isKept(page, '.safetensors');
+  for (const kind of ['/training-', '/models-']) {
+    await becomes(
+      async () => (await keptUrls(page)).some((url) => url.includes(kind) && /wasm$/.test(url)),
+      true,
+    );
+  }
+  await context.setOffline(true);
+  await page.goto(`${site.url}?again${training}`);
+  await arrival(page, training.slice(4));
+  await train(page);
+  await open(page, gpt2());
+});
+
+test('what was not used before says that one is offline', async () => {
+  const page = await visit(training);
+  await arrival(page, training.slice(4));
+  await context.setOffline(true);
+  await page
+    .locator('#training-run')
+    .getByRole('button', { name: 'One step', exact: true })
+    .click();
+  const offline = /could not be (started|loaded): you are offline, .*; go online and try again\.$/;
+  await page.locator('#training').getByText(offline).waitFor();
+  await choose(page, gpt2());
+  await page.locator('[data-problem]').getByText(offline).waitFor();
+  await context.setOffline(false);
+  await page.keyboard.press('Escape');
+  await train(page);
+  await open(page, gpt2());
+});
+
+test('a part that cannot be fetched says so and can be tried again', async () => {
+  await context.close();
+  context = await site.browser.newContext({ serviceWorkers: 'block' });
+  const page = await context.newPage();
+  const parts = /Opening-|OwnModel-|Pooling-/;
+  await page.route(parts, (route) => route.abort());
+  await page.goto(site.url + '#text=the+cat');
+  const failure = (/** @type {string} */ what) =>
+    page.getByText(`${what} could not be loaded: the server could not be reached.`);
+  const failures = ['The picture of the sentence', 'This chapter'].map(failure);
+  for (const each of failures) await each.waitFor();
+  assert.equal(await page.getByText('No words yet').count(), 0);
+  const openOwn = page.getByRole('button', { name: 'open your own model' });
+  await openOwn.click();
+  failures.push(failure('The dialog for your own model'));
+  await failures[2].waitFor();
+  await openOwn.click();
+  await failures[2].waitFor();
+  await page.unroute(parts);
+  for (const each of failures) {
+    await each.getByRole('button', { name: 'Try again' }).click();
+    await each.waitFor({ state: 'detached' });
+  }
+  await page.getByRole('dialog').waitFor();
+  await page.locator('#sentence canvas').first().waitFor();
+  await page.locator('#pooling[data-loaded]').waitFor();
 });
 
 test('a tab of the old version reads chapters that it had not loaded', async () => {

@@ -83,6 +83,27 @@ test('a word can be pointed at, locked and released, and the keys reach every ce
   await page.waitForURL(({ hash }) => !hash.includes('sentenceCell'));
 });
 
+test('the card of a word covers no word, arc or stripe', async () => {
+  const page = await site.visit('#at=opening.sentence');
+  const card = page.locator(`${figure} .readout.card`);
+  const drawn = page.locator(`${figure} .sentence`);
+  const { width, height } = /** @type {{ width: number, height: number }} */ (
+    await strip(page).boundingBox()
+  );
+  const name = page.locator(`${figure} .names text`).nth(2);
+  const lowest = { position: { x: width / 2, y: height - 2 } };
+  for (const hover of [() => name.hover(), () => strip(page).hover(lowest)]) {
+    await hover();
+    await card.waitFor();
+    await becomes(async () => {
+      const [over, under] = await Promise.all([card.boundingBox(), drawn.boundingBox()]);
+      if (!over || !under) return 'missing';
+      const isApart = over.y >= under.y + under.height || over.y + over.height <= under.y;
+      return isApart ? 'apart' : 'covers';
+    }, 'apart');
+  }
+});
+
 test('right-to-left text is drawn from right to left, and its cells keep their tokens', async () => {
   const page = await site.visit('#at=opening.sentence&text=שלום+עולם+טוב');
   const names = page.locator(`${figure} .names text`);

@@ -21,6 +21,7 @@ import {
   recorded,
   tokenizer,
 } from './ownModel.js';
+import { sentence, shows, write } from './longSentence.js';
 import { becomes, openSite } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
@@ -232,6 +233,54 @@ test('after two models the page shows again what it showed before the first', as
   await page.getByRole('button', { name: 'Close it' }).first().click();
   await page.locator('[data-recognised]').waitFor({ state: 'detached' });
   assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
+  await page.context().close();
+});
+
+test('a model that fails ends no other worker, and is opened again', async () => {
+  const page = await site.open('#weights=xavier&at=self-attention.weights');
+  await write(page, sentence(300));
+  await shows(page, 300);
+  const [shared] = page.workers();
+  await write(page, 'the lady sat');
+  const [own] = await Promise.all([page.waitForEvent('worker'), open(page, gpt2())]);
+  await own.evaluate(() => {
+    performance.now = () => {
+      throw new RangeError('broken for this test');
+    };
+  });
+  await write(page, 'the lady was tired');
+  const problem = page.getByText('Your model could not compute this sentence: an unexpected error');
+  await problem.waitFor();
+  assert.equal(await shared.evaluate(() => typeof postMessage), 'function');
+  await write(page, 'a rose is a rose');
+  await problem.waitFor({ state: 'detached' });
+  await page.getByText(/5\s+tokens\s.*,\s+3 of them different/s).waitFor();
+  assert.match(await recognised(page), /^GPT-2/);
+  assert.ok(page.workers().includes(shared));
+  await page.context().close();
+});
+
+test('closing a model while it reads a sentence is no failure', async () => {
+  const page = await site.open(link);
+  const [own] = await Promise.all([page.waitForEvent('worker'), open(page, gpt2())]);
+  // The worker never hears of the sentence.
+  await page.evaluate(() => void (MessagePort.prototype.postMessage = () => {}));
+  const alerts = await page.evaluateHandle(() => {
+    /** @type {string[]} */
+    const texts = [];
+    new MutationObserver(() => {
+      for (const { textContent } of document.querySelectorAll('[role=alert]')) {
+        texts.push(textContent);
+      }
+    }).observe(document.body, { subtree: true, childList: true });
+    return texts;
+  });
+  await write(page, 'the lady was tired');
+  const ended = new Promise((resolve) => own.on('close', resolve));
+  await page.getByRole('button', { name: 'Close it' }).first().click();
+  await ended;
+  await page.getByText('4 tokens').waitFor();
+  assert.deepEqual(await alerts.jsonValue(), []);
   await page.context().close();
 });
 

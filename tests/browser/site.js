@@ -132,19 +132,35 @@ export class Site {
   /**
    * Opens a page in a fresh profile, with nothing in its caches.
    * @param {string} [fragment] with '#'
-   * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean }} [options]
+   * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean, anchors?: boolean }} [options]
    *   learns: whether a page without a link turns to the language model, as it does unless the reader
    *   saves data; keepsOffline: whether it has a service worker; clock: whether its clock can be put
-   *   forward, to see what happens later, or that nothing does
+   *   forward, to see what happens later, or that nothing does; anchors: whether the browser keeps what is in
+   *   sight where it is while the page above it grows
    * @param {number} [attempts] for a browser that leaves a page without frames
    * @returns {Promise<Page>}
    */
   async open(fragment = '', options = {}, attempts = 3) {
-    const { learns = false, keepsOffline = true, clock = false, ...others } = options;
+    const {
+      learns = false,
+      keepsOffline = true,
+      clock = false,
+      anchors = true,
+      ...others
+    } = options;
     const context = await this.browser.newContext({ viewport: kViewport, ...others });
     if (!learns) {
       await context.addInitScript(() =>
         Object.defineProperty(navigator, 'connection', { value: { saveData: true } }),
+      );
+    }
+    if (!anchors) {
+      await context.addInitScript(() =>
+        document.addEventListener('readystatechange', () => {
+          const sheet = new CSSStyleSheet();
+          sheet.replaceSync('* { overflow-anchor: none !important }');
+          document.adoptedStyleSheets = [sheet];
+        }),
       );
     }
     if (!keepsOffline) {

@@ -148,6 +148,29 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   assert.deepEqual(await accuracies(again), []);
 });
 
+test('a link copied during a run, and a reload, have its step', async () => {
+  const page = await site.open('#at=training.training-run', {
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  await button(page, 'Play').click();
+  await passes(page, 20);
+  await button(page, 'Link to Two models learn the same').click();
+  await figure(page).getByText('link copied').waitFor();
+  const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+  const stepIn = (/** @type {URL} */ { hash }) =>
+    Number(new URLSearchParams(hash.slice(1)).get('trainStep'));
+  assert.ok(stepIn(link) >= 20, link.href);
+  await becomes(async () => stepIn(new URL(page.url())) >= 20, true);
+  await button(page, 'Pause').waitFor();
+  await page.reload();
+  await page.getByRole('contentinfo').waitFor();
+  const step = stepIn(new URL(page.url()));
+  await show(page, 'training');
+  await show(page, 'training-run');
+  await arrives(page, step);
+  await page.context().close();
+});
+
 test('a Transformer and a recurrent decoder write dates, and both answer a date you type', async () => {
   const page = await site.visit('#at=training.training-run');
   await figure(page).getByRole('radio', { name: 'dates' }).check();

@@ -136,6 +136,27 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
   });
 }
 
+test('rows whose columns are narrower than a pixel do not blend', async () => {
+  const { page, figure } = await openFigure('encoder-block', `dModel=256&${settings}`);
+  const canvas = figure.getByRole('application', { name: 'queries, 4 by 256' }).locator('canvas');
+  const png = (await canvas.screenshot()).toString('base64');
+  const changes = await page.evaluate(async (png) => {
+    const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
+    const image = await createImageBitmap(new Blob([bytes]));
+    const { width, height } = image;
+    const context = new OffscreenCanvas(width, height).getContext('2d', {
+      willReadFrequently: true,
+    });
+    if (!context) throw new Error('no canvas');
+    context.drawImage(image, 0, 0);
+    const lineAt = (/** @type {number} */ y) => context.getImageData(0, y, width, 1).data.join();
+    return Array.from({ length: height - 1 }, (_, y) => lineAt(y) !== lineAt(y + 1)).filter(Boolean)
+      .length;
+  }, png);
+  // A boundary may be within a pixel, which differs from both rows.
+  assert.ok(changes >= 3 && changes <= 2 * 3 + 2, `${changes} lines differ from the one below`);
+});
+
 test('a cell shows its sources, and everything else fades', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const readout = figure.locator('[id$="-readout"]');

@@ -6,6 +6,7 @@ import test, { after, before } from 'node:test';
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
 import {
+  arrival,
   becomes,
   heatmap,
   numberOf,
@@ -187,6 +188,17 @@ test('each step links to a chapter, and Back returns to the step', async () => {
   await page.goBack();
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   assert.equal(await title(page), 'Break it: take away the places');
+});
+
+test('the last step leads to the first chapter', async () => {
+  const page = await site.visit('#walk=8');
+  await button(page, 'Read on: chapter 1').click();
+  await arrival(page, 'pooling');
+  const { y } = /** @type {{ y: number }} */ (await page.locator('#pooling-title').boundingBox());
+  assert.ok(y > 0 && y < 300, `${y}`);
+  await page.goBack();
+  await page.waitForFunction(() => !document.documentElement.dataset.going);
+  assert.equal(await stepInLink(page), '8');
 });
 
 test('the worker computes the walk of a long sentence', async () => {

@@ -99,25 +99,56 @@ export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 let pixels = new Uint32Array();
 
 /**
+ * How many pixels wide and high a value is drawn. The browser shrinks cells smaller than a pixel to their
+ * averages, but it would also blend rows that are much higher than a pixel: those need several pixels.
+ * @param {number} width of a cell, in CSS pixels
+ * @param {number} height
+ * @param {number} ratio device pixels in a CSS pixel
+ */
+export function pixelsOfCell(width, height, ratio) {
+  const isSmall = Math.min(width, height) * ratio < 1;
+  const pixelsIn = (/** @type {number} */ size) =>
+    isSmall && size * ratio >= 1 ? Math.ceil(2 * size) : 1;
+  return { isSmall, wide: pixelsIn(width), high: pixelsIn(height) };
+}
+
+/** Repeats each pixel. @param {Uint32Array} from @param {number} columns @param {number} wide @param {number} high */
+function enlarged(from, columns, wide, high) {
+  const width = columns * wide;
+  const pixels = new Uint32Array(from.length * wide * high);
+  for (let i = 0; i < from.length; i++) {
+    const [row, column] = [Math.floor(i / columns), i % columns];
+    const start = row * high * width + column * wide;
+    for (let y = 0; y < high; y++)
+      pixels.fill(from[i], start + y * width, start + y * width + wide);
+  }
+  return pixels;
+}
+
+/**
  * Draws each value as one pixel of a canvas that is made as large as the matrix. Enlarging it is the
  * browser's: that takes no time of the page's thread, however large it is shown.
  * @param {HTMLCanvasElement} canvas
  * @param {Matrix} matrix
  * @param {ColourScale} scale
+ * @param {{ wide: number, high: number }} [pixel] how large each value is drawn
  */
-export function drawMatrix(canvas, matrix, scale) {
+export function drawMatrix(canvas, matrix, scale, { wide, high } = { wide: 1, high: 1 }) {
   const { data, rows, columns } = matrix.coarse ?? matrix;
+  const [width, height] = [columns * wide, rows * high];
   // Setting a size, even to the same, makes the canvas anew.
-  if (canvas.width !== columns) canvas.width = columns;
-  if (canvas.height !== rows) canvas.height = rows;
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
   if (rows === 0 || columns === 0) return;
   const length = rows * columns;
   if (pixels.length < length) pixels = new Uint32Array(length);
   colourPixels(scale, data, pixels);
-  const bytes = new Uint8ClampedArray(pixels.buffer, 0, 4 * length);
+  const drawn =
+    wide * high > 1 ? enlarged(pixels.subarray(0, length), columns, wide, high) : pixels;
+  const bytes = new Uint8ClampedArray(drawn.buffer, 0, 4 * width * height);
   // The pixels are made here: a canvas in the processor's memory takes them without a detour.
   const context = /** @type {CanvasRenderingContext2D} */ (
     canvas.getContext('2d', { willReadFrequently: true })
   );
-  context.putImageData(new ImageData(bytes, columns, rows), 0, 0);
+  context.putImageData(new ImageData(bytes, width, height), 0, 0);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { coarse, magnitudeOf } from './matrix.js';
+import { coarse, magnitudeOf, pixelsOfCell } from './matrix.js';
 
 test('a matrix is drawn by the strongest of each group of cells', () => {
   const data = Float32Array.of(1, -2, 0, 3, 0, 1, -Infinity, 0, 0, 0, 0.5, -0.25);
@@ -10,6 +10,12 @@ test('a matrix is drawn by the strongest of each group of cells', () => {
     rows: 2,
     columns: 2,
   });
+});
+
+test('cells that are small in one direction only have several pixels in the other', () => {
+  assert.deepEqual(pixelsOfCell(0.9, 11, 1), { isSmall: true, wide: 1, high: 22 });
+  assert.deepEqual(pixelsOfCell(0.9, 11, 2), { isSmall: false, wide: 1, high: 1 });
+  assert.deepEqual(pixelsOfCell(0.5, 0.5, 1), { isSmall: true, wide: 1, high: 1 });
 });
 
 test('one that is small enough is drawn as it is', () => {

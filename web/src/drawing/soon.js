@@ -18,6 +18,12 @@ function drawSome() {
   if (waiting.size) asked = requestAnimationFrame(drawSome);
 }
 
+/** Draws all that waits at once: paper does not wait for frames. */
+export function drawAll() {
+  for (const draw of waiting.values()) draw();
+  waiting.clear();
+}
+
 /**
  * Draws a canvas when its turn comes. Returns a function that takes it back.
  * @param {HTMLCanvasElement} canvas

@@ -94,6 +94,25 @@ export const beside = (place, { above }) => {
 };
 
 /**
+ * Keeps an element under a whole picture, at a place in it: nothing that belongs together is covered.
+ * @param {(element: HTMLElement) => Element} place
+ * @param {() => Element | null} picture
+ */
+export const under = (place, picture) =>
+  placed(place, {
+    ways: [
+      {
+        placements: ['bottom', 'top'],
+        away: offset(({ placement, elements }) => {
+          const cell = place(elements.floating).getBoundingClientRect();
+          const box = picture()?.getBoundingClientRect() ?? cell;
+          return gap + (placement === 'top' ? cell.top - box.top : box.bottom - cell.bottom);
+        }),
+      },
+    ],
+  });
+
+/**
  * Keeps an element over a word, or below it, at its first line where it breaks.
  * @param {(element: HTMLElement) => Element} word
  */

@@ -8,20 +8,28 @@ function written(error) {
   return isOwn && error.code !== 'internal' ? error.message : undefined;
 }
 
-/** Whether a file of the page could not be fetched. @param {any} error */
+/**
+ * Whether a file of the page could not be fetched. A browser does not say why, and attn lists reasons that
+ * this page rules out.
+ * @param {any} error
+ */
 const isNetwork = (error) =>
-  error?.name === 'TypeError' && /fetch|import|module script|load/i.test(error.message);
+  error?.code === 'load_failed'
+    ? /CORS|its script is missing/.test(error.message)
+    : error?.name === 'TypeError' && /fetch|import|module script|load/i.test(error.message);
 
 /** Why something failed, to come after a colon. @param {unknown} error */
-export const reasonOf = (error) =>
-  written(error) ??
-  (isNetwork(error)
-    ? 'the server could not be reached'
-    : 'an unexpected error occurred; reload the page and try again');
+export function reasonOf(error) {
+  if (!isNetwork(error)) {
+    return written(error) ?? 'an unexpected error occurred; reload the page and try again';
+  }
+  return globalThis.navigator?.onLine === false
+    ? 'you are offline, and this part of the page has not been used before; go online and try again'
+    : 'the server could not be reached';
+}
 
 /** Why something failed, as a sentence. @param {unknown} error */
-export const sentenceOf = (error) =>
-  written(error) ??
-  (isNetwork(error)
-    ? 'The server could not be reached.'
-    : 'An unexpected error occurred. Reload the page and try again.');
+export function sentenceOf(error) {
+  const reason = reasonOf(error);
+  return reason === written(error) ? reason : `${reason[0].toUpperCase()}${reason.slice(1)}.`;
+}

@@ -19,9 +19,20 @@ test('any other error is a sentence', () => {
     ...[new AttnError('internal', raw), undefined],
   ];
   for (const error of errors) {
-    assert.match(sentenceOf(error), /^An unexpected error occurred\. .*\.$/);
+    assert.match(sentenceOf(error), /^An unexpected error occurred; .*\.$/);
     assert.match(reasonOf(error), /^an unexpected error occurred;/);
   }
   const fetched = new TypeError('Failed to fetch dynamically imported module: http://x/y.js');
-  assert.equal(sentenceOf(fetched), 'The server could not be reached.');
+  assert.match(sentenceOf(fetched), /^The server could not be reached\.$/);
+});
+
+test('files that cannot be fetched blame neither CORS nor a policy', (t) => {
+  const failed = new AttnError('load_failed', 'a.wasm could not be read: … (CORS), …?');
+  assert.match(reasonOf(failed), /^the server could not be reached$/);
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator') ?? {};
+  t.after(() => Object.defineProperty(globalThis, 'navigator', before));
+  Object.defineProperty(globalThis, 'navigator', { value: { onLine: false }, configurable: true });
+  assert.match(reasonOf(failed), /^you are offline,/);
+  assert.match(sentenceOf(failed), /^You are offline, .*\.$/);
+  assert.match(reasonOf(new AttnError('load_failed', 'no SIMD here')), /^no SIMD here$/);
 });

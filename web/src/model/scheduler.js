@@ -3,6 +3,8 @@
 
 import { connect } from 'attn/worker/connect';
 
+import { keepFiles } from './keepOffline.js';
+import { fetchedTask } from './tasks/fetched.js';
 import { holdTask } from './tasks/hold.js';
 
 /** @typedef {import('attn/worker').RemoteAttn<any>} Remote */
@@ -71,14 +73,24 @@ export class TaskWorker {
    * @param {Given} given
    */
   first({ name }, given) {
-    const run = (/** @type {Remote} */ remote) => remote.run(/** @type {any} */ (name), given);
-    this.#first.push(run);
+    const run = this.again({ name }, given);
     // One that is still starting goes through all of them.
     if (!this.#current?.isReady) return;
     this.#starting = this.#starting?.then(async (remote) => {
       await run(remote);
       return remote;
     });
+  }
+
+  /**
+   * Has a task done by each worker that is started from now on, before any other.
+   * @param {{ name: string }} task
+   * @param {unknown} given
+   */
+  again({ name }, given) {
+    const run = (/** @type {Remote} */ remote) => remote.run(/** @type {any} */ (name), given);
+    this.#first.push(run);
+    return run;
   }
 
   /** Threads that share the work there. */
@@ -110,6 +122,10 @@ export class TaskWorker {
     /** @type {Remote} */
     const remote = await connect(worker, this.#options);
     void this.#watch(remote, current).catch(() => {});
+    void remote.run(fetchedTask.name).then(
+      (urls) => keepFiles(/** @type {any} */ (urls)),
+      () => {},
+    );
     for (const run of this.#first) await run(remote);
     current.isReady = true;
     return remote;

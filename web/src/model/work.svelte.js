@@ -137,7 +137,7 @@ export class Work {
       $effect(() => {
         const { own } = this.language;
         const { text } = settings;
-        own?.follow(text).catch((error) => this.#fail(error));
+        own?.follow(text).catch((error) => this.#fail(error, own.id));
       });
     });
   }
@@ -189,7 +189,8 @@ export class Work {
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
    */
   run(task, given, options) {
-    const worker = given.own ? (this.language.own ?? this.#worker) : this.#worker;
+    const { own } = this.language;
+    const worker = own && given.own === own.id ? own : this.#worker;
     return worker.run(task, given, options);
   }
 
@@ -219,7 +220,7 @@ export class Work {
       this.#computed = { given, results: Object.fromEntries(results) };
     } catch (error) {
       if (turn !== this.#turn) return;
-      this.#fail(error);
+      this.#fail(error, given.own);
     }
     this.busy = false;
   }
@@ -240,12 +241,21 @@ export class Work {
     return { key, controller, result };
   }
 
-  /** @param {any} error */
-  #fail(error) {
+  /** @param {any} error @param {number} [id] of the reader's model, if it failed */
+  #fail(error, id = 0) {
+    const { own } = this.language;
+    // It was closed, or another one was opened in its place.
+    if (id && id !== own?.id) return;
     this.#jobs = {};
     if (error.code === 'out_of_memory') {
       this.problem =
         'The matrices of so many tokens need more memory than this browser gives. Take fewer tokens or heads.';
+    } else if (id && error.code === 'disposed') {
+      this.problem ||=
+        'The browser ended the worker of your model. The next change opens your model again.';
+    } else if (id) {
+      this.problem = `Your model could not compute this sentence: ${reasonOf(error)}`;
+      if (isUnexpected(error)) own?.end();
     } else if (error.code === 'disposed') {
       this.problem =
         'The browser ended the worker that computes long sentences. The next change starts another.';
@@ -260,6 +270,9 @@ export class Work {
     }
   }
 }
+
+/** Whether an error may have left the module where it happened unusable. @param {any} error */
+const isUnexpected = ({ code }) => code === undefined || code === 'internal';
 
 /** @type {Record<string, Timed<any>>} */
 const none = {};

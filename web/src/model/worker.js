@@ -4,6 +4,7 @@ import { serve } from 'attn/worker/serve';
 
 import { attentionTask } from './tasks/attention.js';
 import { editTask } from './tasks/edit.js';
+import { fetchedTask } from './tasks/fetched.js';
 import { holdTask } from './tasks/hold.js';
 import { languageTask } from './tasks/language.js';
 import { measureTask } from './tasks/measure.js';
@@ -16,8 +17,8 @@ import { walkTask } from './tasks/walk.js';
 import { wallTask } from './tasks/wall.js';
 
 const tasks = [
-  ...[attentionTask, editTask, holdTask, languageTask, measureTask, ownTask, readTask],
-  ...[shuffleTask, stagesTask, trainTask, walkTask, wallTask],
+  ...[attentionTask, editTask, fetchedTask, holdTask, languageTask, measureTask, ownTask],
+  ...[readTask, shuffleTask, stagesTask, trainTask, walkTask, wallTask],
 ];
 
 serve(Object.fromEntries(tasks.map(({ name, run }) => [name, run])));

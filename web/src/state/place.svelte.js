@@ -1,4 +1,6 @@
-import { tick } from 'svelte';
+import { flushSync, tick } from 'svelte';
+
+import { drawAll } from '../drawing/soon.js';
 
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
@@ -11,6 +13,8 @@ class Place {
   figure = $state();
   /** Whether all chapters and figures are drawn, for paper. */
   isWhole = $state(false);
+  /** Whether all is being drawn, before a dialog opens. */
+  #printing = false;
   /** This entry of the browser's history, which cannot be written once it is left. */
   #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
   /** Where the reader was in others when she left them by Back or Forward. */
@@ -56,10 +60,21 @@ class Place {
     void this.goTo(chapter, past);
   }
 
+  /** Draws all that is loaded at once: the browser is about to take the page as it is. */
+  drawForPaper() {
+    flushSync(() => (this.isWhole = true));
+    drawAll();
+  }
+
+  /** Goes back to what is in sight. Dialogs may take the page long after `print()` has returned. */
+  leavePaper() {
+    this.isWhole = false;
+  }
+
   /** Draws all of the page, as far as that does not take too long, and prints it. */
   async print() {
-    if (this.isWhole) return;
-    this.isWhole = true;
+    if (this.#printing) return;
+    this.#printing = this.isWhole = true;
     const end = performance.now() + 15_000;
     const undrawn = '[data-chapter]:not([data-loaded]), figure[aria-busy], figure > .away';
     for (let [height, still] = [0, 0]; still < 4 && performance.now() < end;) {
@@ -68,8 +83,8 @@ class Place {
       still = now !== height || document.querySelector(undrawn) ? 0 : still + 1;
       height = now;
     }
+    this.#printing = false;
     print();
-    this.isWhole = false;
   }
 
   #here() {

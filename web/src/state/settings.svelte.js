@@ -66,15 +66,27 @@ export const correctedInLink = () => (link.read === fragment ? link.corrected : 
 
 /** Browsers allow about 100 history changes in 30 seconds; typing would pass that. */
 const urlDelay = 250;
+const carriedDelay = 1000;
 
 /** Computed once for all its readers. */
 const fragment = $derived(formatSettings(settings));
 
+/** What links say instead of the settings, where something goes on. @type {Partial<typeof initial>} */
+let carried = $state.raw({});
+
+/** Lets links say something else than the settings. @param {Partial<typeof initial>} changes */
+export function carry(changes) {
+  carried = changes;
+}
+
+/** What links say. */
+const linked = $derived(formatSettings({ ...settings, ...carried }));
+
 /** The same in the address: clean with the settings that the page begins with. */
 const address = $derived.by(() => {
-  if (beginning === initial) return fragment;
-  if (fragment === formatSettings(beginning)) return '';
-  return fragment || `v=${version}&weights=${initial.weights}`;
+  if (beginning === initial) return linked;
+  if (linked === formatSettings(beginning)) return '';
+  return linked || `v=${version}&weights=${initial.weights}`;
 });
 
 /** The settings as a fragment of the URL, without '#'. */
@@ -102,6 +114,17 @@ export function mirrorSettingsInUrl() {
     void [address, fragment, place.chapter];
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
+  });
+  // What goes on never pauses.
+  let isSoon = false;
+  $effect(() => {
+    void address;
+    if (isSoon) return;
+    isSoon = true;
+    setTimeout(() => {
+      isSoon = false;
+      write();
+    }, carriedDelay);
   });
   $effect(() => {
     // Back and forward lead through the places where the reader was; the settings stay.
@@ -145,7 +168,7 @@ export function reset(names) {
  * The fragment, with '#', of a link to the page as it is now.
  * @param {string} at the chapter to show first, or a figure of it: `chapter.figure`
  */
-export const fragmentTo = (at) => `#${fragment}${fragment && '&'}at=${at}`;
+export const fragmentTo = (at) => `#${linked}${linked && '&'}at=${at}`;
 
 /** The link itself. @param {string} at */
 export const linkTo = (at) => location.href.replace(/#.*|$/, fragmentTo(at));

@@ -46,8 +46,8 @@ export const texts = {
   unmasked: 'Without its mask, as now, the model does what it never learned.',
   /** @param {number} heads */
   heads: (heads) => `of ${heads} that look at your words side by side, each in its own way.`,
-  ask: (/** @type {string} */ size) =>
-    `A small language model that attn trained on novels shows what attention learns. It is fetched only if you want it (${size}).`,
+  teaches: 'A small language model that attn trained on novels shows what attention learns.',
+  ask: (/** @type {string} */ size) => `It is fetched only if you want it (${size}).`,
   fetch: 'Fetch it',
-  noWalk: (/** @type {string} */ why) => `The walk could not be loaded: ${why}`,
+  take: 'Look at it',
 };

@@ -201,6 +201,7 @@ export const controls = {
   choose: 'The word to follow',
   back: 'Back',
   next: 'Next',
+  readOn: 'Read on: chapter 1',
   play: 'Play',
   pause: 'Pause',
   again: 'Play again',

@@ -62,6 +62,59 @@ const difference = {
 }
 
 /**
+ * Programs for the sines of a pair of columns: now, some positions later, and the latter from sine and cosine.
+ * @param {{ length: number, width: number, base: number, delta: number }} settings
+ * @param {number} pair
+ */
+export function sinePrograms({ length, width: given, base, delta }, pair) {
+  const width = evenWidth(given);
+  return {
+    python: pythonProgram({
+      body: `length, width, base, delta, pair = ${length}, ${width}, ${double(base)}, ${double(delta)}, ${pair}
+
+frequency = base ** (-2 * pair / width)
+angle = torch.arange(length, dtype=torch.float64) * frequency
+turn = torch.tensor(delta * frequency, dtype=torch.float64)
+later = torch.sin(angle + turn)
+turned = torch.cos(turn) * torch.sin(angle) + torch.sin(turn) * torch.cos(angle)
+sines = torch.stack((torch.sin(angle), later, turned), dim=1)`,
+      result: 'sines',
+    }),
+    cpp: cppProgram({
+      body: `const std::int64_t length = ${length}, width = ${width}, pair = ${pair};
+const double base = ${double(base)}, delta = ${double(delta)};
+std::vector<float> P(length * width), later(length * width), turned(length * width);
+const auto view = [&](std::vector<float>& x) { return attn::Tensor(x.data(), {length, width}); };
+attn::sinusoidal_encoding(view(P), {.base = base});
+attn::sinusoidal_encoding(view(later), {.base = base, .start = delta});
+attn::apply_shift(view(P), delta, view(turned), {.base = base});
+
+std::vector<float> sines;
+for (std::int64_t row = 0; row < length; ++row) {
+  const std::int64_t at = row * width + 2 * pair;
+  sines.insert(sines.end(), {P[at], later[at], turned[at]});
+}`,
+      result: 'sines',
+      rows: 'length',
+      columns: '3',
+    }),
+    javascript: javascriptProgram({
+      body: `const [length, width, base, delta, pair] = [${length}, ${width}, ${base}, ${delta}, ${pair}];
+const options = { length, dModel: width, base };
+const P = attn.sinusoidalEncoding(options);
+const later = attn.sinusoidalEncoding({ ...options, start: delta });
+const turned = attn.applyShift(P, delta, { base });
+const sines = { data: new Float32Array(3 * length), shape: [length, 3] };
+for (let row = 0; row < length; row++) {
+  const at = row * width + 2 * pair;
+  sines.data.set([P.data[at], later.data[at], turned.data[at]], 3 * row);
+}`,
+      result: 'sines',
+    }),
+  };
+}
+
+/**
  * Programs for the scores of a query and a key at all places.
  * @param {[string, string]} words
  * @param {{ length: number, base: number }} settings

@@ -4,7 +4,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { rotaryPrograms, rotationPrograms } from './code.js';
+import { rotaryPrograms, rotationPrograms, sinePrograms } from './code.js';
 import { turnedScores } from './rotary.js';
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
@@ -14,6 +14,19 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
     const rows = await run(language, rotationPrograms(settings)[language]);
     assert.deepEqual([rows.length, rows[0].length], [7, 8]);
     for (const value of rows.flat()) assert.ok(Math.abs(value) < 3.1e-7, `${value}`);
+  });
+
+  test(`the ${language} program prints the sines of the figure`, { skip }, async () => {
+    const [settings, pair] = [{ length: 7, width: 9, base: 100, delta: -3.5 }, 1];
+    const rows = await run(language, sinePrograms(settings, pair)[language]);
+    assert.equal(rows.length, settings.length);
+    rows.forEach((row, position) => {
+      const sineAt = (/** @type {number} */ at) => Math.sin(at * 100 ** (-2 / 8));
+      const [now, later] = [sineAt(position), sineAt(position + settings.delta)];
+      [now, later, later].forEach((value, k) => {
+        assert.ok(Math.abs(row[k] - value) < 4e-7, `${position}, ${k}: ${row[k]} for ${value}`);
+      });
+    });
   });
 
   test(`the ${language} program prints the scores of the figure`, { skip }, async () => {

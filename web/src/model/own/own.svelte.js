@@ -71,7 +71,9 @@ export class Own {
     // A worker that is busy hears of nothing: it is ended.
     options.signal.addEventListener('abort', () => worker.end());
     try {
-      const own = new Own(worker, await worker.run(ownTask, await givenOf(files), options));
+      const given = await givenOf(files);
+      const own = new Own(worker, await worker.run(ownTask, given, options));
+      worker.again(ownTask, given);
       await own.follow(settings.text);
       options.signal.throwIfAborted();
       return own;
@@ -109,6 +111,7 @@ export class Own {
     return this.#worker.run(task, given, options);
   }
 
+  /** Ends the worker; the next question opens the model in another one. */
   end() {
     this.#worker.end();
   }

@@ -153,9 +153,13 @@ export class Training {
     this.#until = 0;
   }
 
-  /** Goes to a step, from the start if it lies in the past; once. @param {number} step */
+  /** Goes to a step, unless that was the last one asked for. @param {number} step */
+  follow(step) {
+    if (step !== this.#asked) this.goTo(step);
+  }
+
+  /** Goes to a step, from the start if it is in the past. @param {number} step */
   goTo(step) {
-    if (step === this.#asked) return;
     if (step < this.step) this.#restart();
     this.#asked = step;
     if (step > this.step) {
