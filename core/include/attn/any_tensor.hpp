@@ -13,12 +13,12 @@
 
 namespace attn {
 
-/// A view of float32, float16 or bfloat16 elements, whose type is known when the program runs: what
-/// functions take that read or write tensors of any type. A TensorView of each converts to it, and
-/// so does what converts to a Tensor or ConstTensor, such as an OwnedTensor.
+/// A view of float32, float16 or bfloat16 elements whose type is known only at run time. Functions
+/// that read or write tensors of any type take one. A TensorView of each of these types converts to
+/// it, and so does everything that converts to a Tensor or ConstTensor, such as an OwnedTensor.
 ///
-/// A default-made view stands for "none". Like those of a TensorView, dimensions, indices and
-/// ranges are used without checks.
+/// A default-constructed view means "none". As in a TensorView, dimensions, indices and ranges are
+/// not checked.
 template <bool Constant>
 class AnyTensorView {
   template <class T>
@@ -33,12 +33,12 @@ class AnyTensorView {
       : view_(reinterpret_cast<Stored<float>*>(view.data()), view.shape(), view.strides()),
         type_(kElementType<T>) {}
 
-  /// Whatever converts to a view of float32.
+  /// Accepts everything that converts to a view of float32.
   template <class T>
     requires(std::convertible_to<T &&, TensorView<Stored<float>>>)
   AnyTensorView(T&& tensor) : view_(std::forward<T>(tensor)) {}
 
-  /// Row-major views, as TensorView makes and checks them.
+  /// A row-major view, with the same checks as TensorView.
   template <Element T>
     requires(Constant || !std::is_const_v<T>)
   AnyTensorView(T* data, std::span<const std::int64_t> shape)
@@ -53,21 +53,21 @@ class AnyTensorView {
   AnyTensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : AnyTensorView(TensorView<T>(data, shape, strides)) {}
 
-  /// Without data, as float32.
+  /// A float32 view without data.
   AnyTensorView(std::nullptr_t, std::initializer_list<std::int64_t> shape)
       : view_(nullptr, shape) {}
 
-  /// A view to mutable elements converts to one of constant elements.
+  /// A view of mutable elements converts to a view of constant elements.
   template <bool Other>
     requires(Constant && !Other)
   AnyTensorView(const AnyTensorView<Other>& other) : AnyTensorView(other.view_, other.type_) {}
 
   ElementType type() const noexcept { return type_; }
   Stored<void>* data() const noexcept { return view_.data(); }
-  /// Bytes of an element.
+  /// The size of an element in bytes.
   std::int64_t element_bytes() const noexcept { return type_ == ElementType::kFloat32 ? 4 : 2; }
 
-  // As in TensorView; strides count elements.
+  // These are as in TensorView; strides count elements.
   int rank() const noexcept { return view_.rank(); }
   [[nodiscard]] bool is_none() const noexcept { return view_.is_none(); }
   std::span<const std::int64_t> shape() const noexcept { return view_.shape(); }
@@ -76,13 +76,13 @@ class AnyTensorView {
   std::int64_t stride(int i) const noexcept { return view_.stride(i); }
   bool is_contiguous() const noexcept { return view_.is_contiguous(); }
 
-  /// The view with its type, which must be type().
+  /// The view as a TensorView<T>; T must match type().
   template <Element T>
   TensorView<Stored<T>> as() const {
     return TensorView<Stored<T>>(reinterpret_cast<Stored<T>*>(view_.data()), shape(), strides());
   }
 
-  /// function(as<T>()) for the T that the elements have.
+  /// Calls function(as<T>()) with the element type T and returns its result.
   template <class Function>
   decltype(auto) visit(Function&& function) const {
     switch (type_) {
@@ -95,7 +95,7 @@ class AnyTensorView {
     }
   }
 
-  /// As TensorView's.
+  /// The following return views, as their namesakes in TensorView do.
   [[nodiscard]] AnyTensorView select(int i, std::int64_t index) const {
     return visit([&](const auto& view) -> AnyTensorView { return view.select(i, index); });
   }
@@ -113,7 +113,7 @@ class AnyTensorView {
   AnyTensorView(const TensorView<Stored<float>>& view, ElementType type)
       : view_(view), type_(type) {}
 
-  // Shape, strides and address, of whatever type the elements are.
+  // Holds the shape, strides and address; the elements may have another type.
   TensorView<Stored<float>> view_;
   ElementType type_ = ElementType::kFloat32;
 };

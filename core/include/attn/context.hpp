@@ -13,44 +13,44 @@ namespace runtime {
 struct ContextAccess;
 }
 
-/// Calls function(0) … function(count − 1), each once and on any threads, even all on one, and
-/// returns when all have returned. Must not throw.
+/// Calls function(0) … function(count − 1), each once, on any threads or all on one, and returns
+/// when all have returned. Must not throw.
 using ParallelFor = std::function<void(int count, const std::function<void(int)>& function)>;
 
 struct ContextOptions {
-  /// Threads that share the work, including the calling one, at most 1024. 0 asks for as many as
-  /// can run at the same time: one for each processor that the calling thread may use, but no more
-  /// than the CPU quota of the program's container allows.
+  /// Threads that share the work, including the calling one, at most 1024. 0 means as many as can
+  /// run at the same time: one for each processor that the calling thread may use, within the CPU
+  /// quota of the program's container.
   int num_threads = 0;
-  /// Kernels to use; by default ATTN_ISA from the environment (which WebAssembly has none of), else
-  /// the best of the machine.
+  /// The instruction set of the kernels. By default the environment variable ATTN_ISA decides
+  /// (WebAssembly has no environment), or else the best one of the machine is used.
   std::optional<InstructionSet> instruction_set = {};
-  /// Runs the work on the program's own threads: the context then starts none. It is called with a
-  /// count of num_threads at most.
+  /// Runs the work on the program's own threads; the context then starts none. Its count is at most
+  /// num_threads.
   ParallelFor parallel_for = {};
 };
 
-/// Where work is done: threads, an instruction set, and scratch memory that is kept between calls,
-/// so that a steady loop of calls allocates nothing.
+/// The threads, the instruction set and the scratch memory that calls use. Scratch memory is kept
+/// between calls, so a steady loop of calls allocates nothing.
 ///
-/// Results have the same bits for any number of threads, the context's or the caller's. Calls on
-/// one context from several threads are safe and run one after the other; for independent calls
-/// side by side make one context each.
+/// Results have the same bits for any number of threads, whether they are the context's or the
+/// caller's. Calls on one context from several threads are safe and run one after another. To run
+/// independent calls at the same time, give each its own context.
 ///
-/// A call never waits for a thread that has not begun a part of its work, so more threads than free
-/// processors cost next to nothing.
+/// A call never waits for a thread that has not started on its part of the work, so having more
+/// threads than free processors costs next to nothing.
 ///
-/// After fork(), the child may use the contexts of its parent and make its own. A context starts
-/// its threads again at the child's first call that shares work. If another thread of the parent
-/// was in a call on the context, the child leaves the call's scratch memory unused.
+/// After fork(), the child may use its parent's contexts and create its own. A context starts its
+/// threads again when the child first makes a call that shares work. If another thread of the
+/// parent was inside a call on the context, the child leaves that call's scratch memory unused.
 ///
-/// A context that has been moved from can be destroyed or assigned to, and nothing else. Nobody may
-/// use a context while it is moved.
+/// A moved-from context may only be destroyed or assigned to. Do not use a context while it is
+/// being moved.
 class ATTN_API Context {
  public:
   /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA,
-  /// kUnsupported for an instruction set that this build or machine lacks, and std::bad_alloc.
-  /// Threads that the system refuses to start are no error: see num_threads().
+  /// kUnsupported for an instruction set that this build or machine lacks, and std::bad_alloc. It
+  /// is not an error if the system refuses to start a thread: see num_threads().
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
@@ -58,18 +58,18 @@ class ATTN_API Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Threads that share the work, the calling one included: fewer than asked for where the system
-  /// refuses.
+  /// The number of threads that share the work, including the calling one. It is lower than
+  /// requested if the system refused to start some.
   int num_threads() const noexcept;
   InstructionSet instruction_set() const noexcept;
 
-  /// Gives kept scratch memory back to the system; waits for a call that is running.
+  /// Returns the scratch memory to the system, after waiting for any running call.
   void release_memory() noexcept;
 
-  /// The context of calls that name none: made on first use, with ContextOptions{}, and never
-  /// destroyed, so calls may run on other threads while the program exits. exit() ends its threads
-  /// unless a call is running, and later calls run on the calling thread. Throws what the
-  /// constructor does, and tries again at the next call.
+  /// The context of calls that do not pass one. It is created on first use, with ContextOptions{},
+  /// and never destroyed, so calls may run on other threads while the program exits. exit() ends
+  /// its threads unless a call is running; later calls run on the calling thread. Throws what the
+  /// constructor throws, and tries again at the next call.
   static Context& default_context();
 
  private:

@@ -9,14 +9,15 @@
 
 namespace attn {
 
-/// A half-precision number (IEEE 754 binary16): 11 significant bits, magnitudes from 2^-24 to
-/// 65504. A type for storage: arithmetic is done in float.
+/// A half-precision number (IEEE 754 binary16) with 11 significant bits and magnitudes from 2^-24
+/// to 65504. It is a storage type: arithmetic is done in float.
 class Float16 {
  public:
-  /// Like a float, it has no value unless it is given one; Float16() is 0.
+  /// Like a float, it is uninitialised unless you give it a value; Float16() is 0.
   Float16() = default;
-  /// The nearest number, ties to even: relative error at most 2^-11, or for magnitudes below 2^-14
-  /// absolute error at most 2^-25. From 65520 on it is infinite; NaN stays NaN.
+  /// Rounds to the nearest number, ties to even: the relative error is at most 2^-11, or for
+  /// magnitudes below 2^-14 the absolute error is at most 2^-25. Magnitudes from 65520 on become
+  /// infinite; NaN stays NaN.
   constexpr explicit Float16(float value) noexcept : bits_(round(value)) {}
   static constexpr Float16 from_bits(std::uint16_t bits) noexcept {
     Float16 result{};
@@ -50,7 +51,7 @@ class Float16 {
     if (magnitude > 0x7F80'0000U) {
       result = kInfinity | 0x200U | (magnitude >> 13 & 0x3FFU);
     } else if (magnitude < kSmallestNormal) {
-      // A multiple of 2^-24, to which adding 0.5 rounds.
+      // The result is a multiple of 2^-24; adding 0.5 rounds to one.
       const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
       result = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F);
     } else {
@@ -64,14 +65,15 @@ class Float16 {
   std::uint16_t bits_;
 };
 
-/// A bfloat16 number: the upper half of a float, with its range and 8 significant bits. A type for
-/// storage: arithmetic is done in float.
+/// A bfloat16 number: the upper half of a float, with the same range and 8 significant bits. It is
+/// a storage type: arithmetic is done in float.
 class BFloat16 {
  public:
-  /// Like a float, it has no value unless it is given one; BFloat16() is 0.
+  /// Like a float, it is uninitialised unless you give it a value; BFloat16() is 0.
   BFloat16() = default;
-  /// The nearest number, ties to even: relative error at most 2^-8, or for magnitudes below 2^-126
-  /// absolute error at most 2^-134. From 2^128 − 2^119 on it is infinite; NaN stays NaN.
+  /// Rounds to the nearest number, ties to even: the relative error is at most 2^-8, or for
+  /// magnitudes below 2^-126 the absolute error is at most 2^-134. Magnitudes from 2^128 − 2^119 on
+  /// become infinite; NaN stays NaN.
   constexpr explicit BFloat16(float value) noexcept : bits_(round(value)) {}
   static constexpr BFloat16 from_bits(std::uint16_t bits) noexcept {
     BFloat16 result{};
@@ -99,13 +101,13 @@ class BFloat16 {
 
 static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);
 
-/// How numbers are stored. Whatever the type, sums, softmax and log-sum-exps are float32. The
-/// values never change meaning; new ones are added at the end.
+/// How numbers are stored. Sums, softmax and log-sum-exps are float32 for every type. Enumerators
+/// never change their meaning; new ones are added at the end.
 enum class ElementType : int {
   kFloat32 = 0,
   kFloat16 = 1,
   kBFloat16 = 2,
-  kInt8 = 3,  ///< with a float32 scale per row: in a KeyValueCache only
+  kInt8 = 3,  ///< with a float32 scale per row; for KeyValueCache only
 };
 
 /// "float32", "float16", "bfloat16" or "int8".
@@ -117,11 +119,11 @@ inline constexpr bool kIsElement =
     std::same_as<T, float> || std::same_as<T, Float16> || std::same_as<T, BFloat16>;
 }  // namespace detail
 
-/// What a tensor may have as elements: float, Float16 or BFloat16.
+/// The element types of tensors: float, Float16 and BFloat16.
 template <class T>
 concept Element = detail::kIsElement<std::remove_const_t<T>>;
 
-/// The ElementType of float, Float16 or BFloat16.
+/// The ElementType that corresponds to float, Float16 or BFloat16.
 template <Element T>
 inline constexpr ElementType kElementType =
     std::same_as<std::remove_const_t<T>, float>     ? ElementType::kFloat32

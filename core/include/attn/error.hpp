@@ -8,45 +8,47 @@
 
 namespace attn {
 
-/// Stable reasons of failure. The numbers never change meaning; new ones are added at the end.
+/// Stable codes for the reasons of failure. The numbers never change their meaning; new ones are
+/// added at the end.
 enum class ErrorCode : int {
   kInvalidArgument = 1,  ///< A value outside its domain, e.g. a negative length.
   kShapeMismatch = 2,    ///< Ranks or sizes of tensors do not fit together.
-  kSizeOverflow = 3,     ///< A product of sizes does not fit into the address space.
-  // 4 was for memory that runs out, which is std::bad_alloc.
+  kSizeOverflow = 3,     ///< A product of sizes exceeds the address space.
+  // 4 was for running out of memory, which throws std::bad_alloc now.
   kUnsupported = 5,    ///< This build or machine cannot do it, e.g. an instruction set it lacks.
-  kNotFound = 6,       ///< A name, e.g. of a parameter, that does not exist.
-  kInvalidFormat = 7,  ///< Data that is not what its format says, e.g. a truncated file.
-  kFileError = 8,      ///< A file that cannot be read or written.
+  kNotFound = 6,       ///< A name does not exist, e.g. that of a parameter.
+  kInvalidFormat = 7,  ///< Data violates its format, e.g. a truncated file.
+  kFileError = 8,      ///< A file cannot be read or written.
 };
 
 /// The stable name of a code, e.g. "shape_mismatch".
 ATTN_API const char* to_string(ErrorCode code) noexcept;
 
-/// What every attn function throws at the public boundary. The message says which argument is
-/// wrong, what it got and what it needs: `key: got length 6, needs 5, the length of value`. The
-/// three are there one by one, too. Programs decide by the code, as the words may change. A call
-/// that throws has not written to its outputs.
+/// The exception that attn's public functions throw. Its message says which argument is wrong, what
+/// it got and what it needs: `key: got length 6, needs 5, the length of value`. argument(), got()
+/// and needs() return the three parts. Decide by the code in programs, because the wording may
+/// change. A call that throws has not written to its outputs.
 ///
-/// Beside the codes that a function lists, any may throw kSizeOverflow for a tensor with more
-/// elements than can be addressed, kInvalidArgument for null data where there are elements, and,
-/// called without a context, what Context::default_context() does.
+/// In addition to the codes that a function lists, every function may throw kSizeOverflow for a
+/// tensor with more elements than can be addressed, kInvalidArgument for null data if there are
+/// elements, and, if called without a context, what Context::default_context() throws.
 ///
-/// Where memory runs out, every function throws std::bad_alloc instead, and nothing but it. What is
-/// promised of an Error holds then, too: outputs, caches and layers are as they were.
+/// If memory runs out, every function throws std::bad_alloc instead. The guarantees are the same as
+/// for an Error: outputs, caches and layers are unchanged.
 class ATTN_API Error : public std::runtime_error {
  public:
   /// The message becomes `argument: got …, needs …`.
   Error(ErrorCode code, std::string_view argument, std::string_view got, std::string_view needs);
   Error(const Error&) noexcept = default;
   Error& operator=(const Error&) noexcept = default;
-  // In the library, and with it the type's identity: programs compiled without RTTI catch it too.
+  // Defined in the library, so that the type has one identity and programs compiled without RTTI
+  // can catch it too.
   ~Error() override;
 
   ErrorCode code() const noexcept { return code_; }
 
-  /// The argument that is wrong, e.g. "valid_lens"; or else the parameter, the file or the tensor
-  /// in it. Valid as long as this error, as what() is.
+  /// The name of the wrong argument, e.g. "valid_lens", or of the parameter, the file or a tensor
+  /// in it. Like what(), it is valid as long as this error.
   std::string_view argument() const noexcept;
   /// What the argument got, e.g. "length 6".
   std::string_view got() const noexcept;
@@ -55,7 +57,7 @@ class ATTN_API Error : public std::runtime_error {
 
  private:
   ErrorCode code_;
-  // Both are parts of what(); what is needed is its end.
+  // The lengths of the first two parts of what(); the rest is needs().
   std::size_t argument_size_;
   std::size_t got_size_;
 };

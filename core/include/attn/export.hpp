@@ -5,6 +5,6 @@
 #endif
 
 /// ATTN_API marks what the library exports. Everything else is compiled with hidden visibility;
-/// ATTN_LOCAL hides what lies inside an exported class.
+/// ATTN_LOCAL hides a member of an exported class.
 #define ATTN_API __attribute__((visibility("default")))
 #define ATTN_LOCAL __attribute__((visibility("hidden")))

@@ -17,9 +17,9 @@ concept Id = std::same_as<std::remove_const_t<T>, std::int64_t> ||
              std::same_as<std::remove_const_t<T>, std::int32_t>;
 }  // namespace detail
 
-/// A non-owning view of the ids of tokens, int64 or int32. Functions that take one take any of what
-/// it is made from: a TensorView of either type, a pointer and a shape, or (N) from what holds them
-/// side by side, such as std::vector, std::array and std::span.
+/// A non-owning view of token ids, int64 or int32. Wherever a function takes an IdView, you can
+/// pass a TensorView of either type, a pointer and a shape, or a contiguous container such as
+/// std::vector, std::array or std::span, which gives shape (N).
 class IdView {
  public:
   /// None.
@@ -34,7 +34,7 @@ class IdView {
     }
   }
 
-  /// Throws what TensorView does.
+  /// Throws what TensorView throws.
   template <detail::Id T>
   IdView(const T* ids, std::initializer_list<std::int64_t> shape)
       : IdView(TensorView<const T>(ids, shape)) {}
@@ -50,7 +50,7 @@ class IdView {
   }
   std::int64_t size(int i) const noexcept { return is_wide_ ? wide_.size(i) : narrow_.size(i); }
 
-  /// Whether the ids are int64.
+  /// True if the ids are int64.
   bool is_wide() const noexcept { return is_wide_; }
   const void* data() const noexcept {
     return is_wide_ ? static_cast<const void*>(wide_.data()) : narrow_.data();
@@ -62,13 +62,13 @@ class IdView {
     return is_wide_ ? wide_(index...) : narrow_(index...);
   }
 
-  /// As TensorView::slice.
+  /// Like TensorView::slice().
   [[nodiscard]] IdView slice(int i, std::int64_t begin, std::int64_t end) const noexcept {
     return is_wide_ ? IdView(wide_.slice(i, begin, end)) : IdView(narrow_.slice(i, begin, end));
   }
 
  private:
-  // One of them is none.
+  // At least one of the two is none.
   TensorView<const std::int64_t> wide_;
   TensorView<const std::int32_t> narrow_;
   bool is_wide_ = true;

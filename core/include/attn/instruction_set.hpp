@@ -8,9 +8,9 @@
 
 namespace attn {
 
-/// The instruction sets attn has kernels for. One of them is chosen when a Context is made: the
-/// best that the machine can run, unless ContextOptions or the environment variable ATTN_ISA
-/// (one of the names below) says otherwise.
+/// The instruction sets that attn has kernels for. A Context chooses one when it is created: the
+/// best that the machine can run, unless ContextOptions or the environment variable ATTN_ISA (set
+/// to one of the names below) selects another.
 enum class InstructionSet : int {
   kScalar,           ///< "scalar": plain C++, runs anywhere.
   kSse41,            ///< "sse4_1"
@@ -19,15 +19,15 @@ enum class InstructionSet : int {
   kNeon,             ///< "neon": aarch64.
   kWasmSimd128,      ///< "wasm_simd128"
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
-  kAvx512Bf16,       ///< "avx512_bf16": for float32 as avx512; with products of bf16 pairs.
-  kAmxBf16,          ///< "amx_bf16": the same, with products of bf16 pairs in tiles (AMX).
-  kNeonBf16,         ///< "neon_bf16": for float32 as neon; with products of bf16 pairs.
+  kAvx512Bf16,       ///< "avx512_bf16": avx512 for float32, plus products of bf16 pairs.
+  kAmxBf16,          ///< "amx_bf16": avx512 for float32, plus products of bf16 pairs in AMX tiles.
+  kNeonBf16,         ///< "neon_bf16": neon for float32, plus products of bf16 pairs.
 };
 
-/// The name of an instruction set, as ATTN_ISA takes it.
+/// The name of an instruction set, as ATTN_ISA expects it.
 ATTN_API const char* to_string(InstructionSet isa) noexcept;
 
-/// The instruction set of that name, if there is one.
+/// The instruction set with this name, if there is one.
 ATTN_API std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexcept;
 
 /// The instruction sets that this build contains and this machine can execute, best first.

@@ -12,29 +12,29 @@
 
 namespace attn {
 
-/// Keys and values of past tokens, for decoding token by token. Attention reads them in place:
+/// The keys and values of past tokens, for decoding one token at a time. Attention reads them in
+/// place:
 ///
 ///   cache.append(new_keys, new_values);
 ///   options.diagonal = Diagonal::offset(cache.length() - num_new);
 ///   scaled_dot_product_attention(new_queries, cache, output, options);
 ///
-/// Numbers are stored as float32, or in half or a quarter of the bytes, which is what decoding has
-/// to read for each token. float16 and bfloat16 round each number to the nearest. int8 has a
+/// Numbers are stored as float32, or in a half or a quarter of its bytes; decoding has to read all
+/// of them for each token. float16 and bfloat16 round each number to the nearest. int8 uses a
 /// float32 scale s for each token and head, the row's largest magnitude divided by 127, and stores
-/// each number x as the nearest integer to x/s: the error is at most 1/253 of the row's largest
-/// magnitude. A row with NaN or infinity in it becomes NaN as a whole, and one whose
-/// magnitudes are all below 2^-120 becomes zero, as at most then. Bits do not depend on the
-/// instruction set.
+/// each number x as the integer nearest to x/s: the error is at most 1/253 of the row's largest
+/// magnitude. If a row contains NaN or infinity, the whole row becomes NaN. A row whose magnitudes
+/// are all below 2^-120 becomes zero. The bits do not depend on the instruction set.
 ///
-/// A copy branches off, e.g. for beam search; one that has been moved from may only be destroyed or
-/// assigned to. Not to be used in one thread while another one changes it. Memory: B·Hkv·capacity ·
-/// ((D + Dv) · bytes of the type, and 8 for int8).
+/// Copy a cache to branch off a sequence, e.g. for beam search. A moved-from cache may only be
+/// destroyed or assigned to. Do not use a cache in one thread while another thread changes it.
+/// Memory: B·Hkv·capacity · ((D + Dv) · bytes of the type, plus 8 for int8).
 class ATTN_API KeyValueCache {
  public:
-  /// head_dim is D and value_dim Dv, both of one head; a layer makes the cache that it needs, see
-  /// MultiHeadAttention::make_cache(). Room for `capacity` tokens at first; it doubles when it is
-  /// used up. Throws kInvalidArgument
-  /// for a size below 1 (capacity may be 0) or an unknown type, kSizeOverflow, std::bad_alloc.
+  /// head_dim is D and value_dim is Dv, each for one head. MultiHeadAttention::make_cache() makes a
+  /// cache that fits its layer. The cache has room for `capacity` tokens at first and doubles when
+  /// it is full. Throws kInvalidArgument for a size below 1 (capacity may be 0) or an unknown type,
+  /// kSizeOverflow, std::bad_alloc.
   KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
                 std::int64_t value_dim, std::int64_t capacity = 0,
                 ElementType type = ElementType::kFloat32);
@@ -43,31 +43,32 @@ class ATTN_API KeyValueCache {
   std::int64_t length() const noexcept { return length_; }
   std::int64_t capacity() const noexcept { return capacity_; }
 
-  /// What ONNX calls present_key and present_value: (B, Hkv, length, D) and (B, Hkv, length, Dv),
-  /// of a cache of float32; valid until the next append, truncate or clear. Throws kUnsupported for
-  /// another type.
+  /// The keys (B, Hkv, length, D) and values (B, Hkv, length, Dv) of a float32 cache, which ONNX
+  /// calls present_key and present_value. The views are valid until the next append, truncate or
+  /// clear. Throws kUnsupported for another type.
   ConstTensor keys() const;
   ConstTensor values() const;
 
-  /// Writes the same as float32, whatever the type. Any strides. Throws kShapeMismatch and
-  /// kInvalidArgument for null data.
+  /// Copies the keys or values to `output` as float32, whatever type the cache has. `output` may
+  /// have any strides. Throws kShapeMismatch, and kInvalidArgument for null data.
   void read_keys(const Tensor& output) const;
   void read_values(const Tensor& output) const;
 
-  /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), of any types and strides; they may be
+  /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), of any type and strides. They may be
   /// views of this cache. Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow,
-  /// std::bad_alloc; the cache is then as it was.
+  /// std::bad_alloc; the cache is then unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value);
 
-  /// Forgets all tokens from `length` on. Throws kInvalidArgument unless 0 ≤ length ≤ length().
+  /// Removes all tokens from position `length` on. Throws kInvalidArgument unless 0 ≤ length ≤
+  /// length().
   void truncate(std::int64_t length);
-  /// Forgets all tokens. Like truncate(), keeps the memory.
+  /// Removes all tokens. Like truncate(), keeps the memory.
   void clear() noexcept { length_ = 0; }
 
  private:
   friend struct KeyValueCacheAccess;
 
-  /// Keys or values: rows of all heads, and their scales where the type has them.
+  /// Keys or values: the rows of all heads, and their scales if the type uses scales.
   struct Rows {
     std::int64_t dim = 0;
     std::vector<std::byte> numbers;  ///< (B, Hkv, capacity, dim)
@@ -75,7 +76,7 @@ class ATTN_API KeyValueCache {
   };
 
   Rows allocate(std::int64_t dim, std::int64_t capacity) const;
-  /// Returns the memory that it replaces.
+  /// Grows the memory and returns the old one.
   std::array<Rows, 2> reserve(std::int64_t capacity);
   void write(const ConstAnyTensor& from, Rows& rows, float* widened) noexcept;
   void read(const Rows& rows, const Tensor& output) const;

@@ -7,32 +7,34 @@
 
 namespace attn {
 
-/// What takes part; all does by default, and with both only what both let.
+/// Which columns take part. By default all do; if both options are set, only those that both allow.
 struct MaskedSoftmaxOptions {
-  /// The first valid_lens columns: (B) for all rows of batch entry b, or (B, N) for each row i of
-  /// it. Values in [0, K].
+  /// Only the first valid_lens columns take part: (B) has one length for all rows of a batch entry,
+  /// (B, N) one for each row. Values are in [0, K].
   LengthsView valid_lens = {};
-  /// True (not 0) takes part; broadcasts to the shape of x from the right.
+  /// Columns where the mask is true (not 0) take part. Broadcasts to the shape of x from the right.
   ConstMask mask = {};
 };
 
-/// Softmax over the last dimension with part of it excluded (D2L 11.3, `masked_softmax(X,
-/// valid_lens)`):
+/// Softmax over the columns of the last dimension that are not excluded (D2L 11.3,
+/// `masked_softmax(X, valid_lens)`):
 ///
 ///   output_j = exp(x_j) / Σ_k exp(x_k)   over the j and k that take part, 0 for the others
 ///
-/// x (N, K), (B, N, K) or (B, H, N, K), and output of the same shape. Any strides; output may be x
-/// itself, otherwise they must not overlap. With rank 2 the rows are the batch: valid_lens (N).
+/// x is (N, K), (B, N, K) or (B, H, N, K); output has the same shape. Both may have any strides.
+/// output may be x itself, otherwise they must not overlap. With rank 2 the rows are the batch, so
+/// valid_lens is (N).
 ///
-/// What is excluded is not read into the arithmetic: NaN and infinity there have no effect. NaN and
-/// +∞ that take part make all that takes part in their row NaN, as in PyTorch. −∞ excludes as well.
-/// A row in which nothing is left gives zeros; D2L, which puts −10⁶ in place of what is excluded,
-/// gives 1/K there.
+/// Excluded values do not enter the arithmetic, so NaN and infinity there have no effect. If a
+/// value that takes part is NaN or +∞, all values of its row that take part become NaN, as in
+/// PyTorch. −∞ excludes a value too. A row with nothing left gives zeros; D2L, which replaces
+/// excluded values by −10⁶, gives 1/K there.
 ///
-/// Error: a result w from x, among n that take part, is within
-/// w · (6e-7 + 1.5e-8·n + 1.4e-7·(max − x + ln n)) + 1.2e-38 of the exact one.
+/// Error: if n values take part, the result w for a value x is within w · (6e-7 + 1.5e-8·n +
+/// 1.4e-7·(max − x + ln n)) + 1.2e-38 of the exact one.
 ///
-/// Bits: a row depends on what takes part in it, its place in the row, and the instruction set.
+/// Bits: a row depends only on the values that take part, their positions in the row, and the
+/// instruction set.
 ///
 /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for lengths outside [0, K] and null
 /// data; output is then untouched.

@@ -6,32 +6,34 @@
 
 namespace attn {
 
-/// Attention of the same queries over two parts of the keys, made that over both:
+/// Merges the attention of the same queries over two parts of the keys into attention over both:
 ///
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b
 ///
-/// (Dao et al. 2022, arXiv:2205.14135; over many machines Liu et al. 2023, arXiv:2310.01889). So a
-/// sequence can be attended to in parts, wherever they lie and in whatever order they come: each
-/// part is a call of scaled_dot_product_attention() that gives its log-sum-exp. Positions go on
-/// counting: the diagonal of a causal part is where the whole has it. A sink belongs to one part
-/// only.
+/// (Dao et al. 2022, arXiv:2205.14135; across machines: Liu et al. 2023, arXiv:2310.01889). This
+/// way you can attend to a sequence in parts, wherever they are stored and in any order. Compute
+/// each part with scaled_dot_product_attention() and ask for its log-sum-exp. Positions keep
+/// counting across parts: give a causal part the diagonal it has in the whole sequence. Add a sink
+/// to one part only.
 ///
-/// Outputs (N, Dv), (B, N, Dv) or (B, H, N, Dv); log-sum-exps the same without the last size, in
-/// natural units. `log_sum_exp` may be none. Any strides; `output` and `log_sum_exp` may be those
-/// of part a or b, otherwise they must not overlap anything.
+/// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
+/// last size and use the natural logarithm. `log_sum_exp` may be none. All may have any strides.
+/// `output` and `log_sum_exp` may be those of part a or b, otherwise they must not overlap
+/// anything.
 ///
-/// A part of −∞ has nothing to attend to: it is not read, and the other one comes out with its own
-/// bits. Both of −∞ give 0 and −∞. The order of a and b does not matter but for the last bits.
+/// A log-sum-exp of −∞ means that the part has nothing to attend to: its output is not read, and
+/// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp −∞.
+/// Swapping a and b changes at most the last bits.
 ///
 /// Error: with exact inputs, output is within (5e-7 + 1.2e-7 · |lse_a − lse_b| · w) · m of the
-/// exact one, m the larger of |output_a| and |output_b|, and w the smaller of both weights; lse
-/// within 6e-8 · |lse| + 3e-7. Log-sum-exps that are themselves off by ε, rounding to float among
-/// it, turn the output by up to 2·ε·w·m more. What is merged in any grouping, of n parts, so
-/// differs by no more than n times that.
+/// exact one, where m is the larger of |output_a| and |output_b|, and w is the smaller of the two
+/// weights; lse is within 6e-8 · |lse| + 3e-7. If the log-sum-exps passed in are off by ε,
+/// including their rounding to float, the output is off by up to 2·ε·w·m more. Merging n parts in
+/// different groupings therefore gives results that differ by at most n times that.
 ///
-/// Bits: a row depends on its own inputs, on the instruction set, and on whether columns lie side
-/// by side in all three outputs.
+/// Bits: a row depends on its own inputs, on the instruction set, and on whether the columns of all
+/// three outputs are contiguous.
 ///
 /// Throws kShapeMismatch, kInvalidArgument for null data, and std::bad_alloc; outputs are then
 /// untouched.

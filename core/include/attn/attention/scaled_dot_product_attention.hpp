@@ -14,28 +14,29 @@
 
 namespace attn {
 
-/// Which key query i stands at when the sequences differ in length: key i + offset.
+/// Aligns queries with keys when the sequences differ in length: query i is at key i + offset.
 class Diagonal {
  public:
   /// Query 0 is at key 0.
   static constexpr Diagonal top_left() { return Diagonal(false, 0); }
-  /// The last query is at the last key: offset Nk − Nq, or key_lens[b] − Nq where key_lens are
+  /// The last query is at the last key: the offset is Nk − Nq, or key_lens[b] − Nq if key_lens are
   /// given.
   static constexpr Diagonal bottom_right() { return Diagonal(true, 0); }
-  /// Query 0 is at key `offset`: with a key/value cache, the past length. May be negative.
+  /// Query 0 is at key `offset`, which is the past length when decoding with a key/value cache. May
+  /// be negative.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
-  /// The same for queries that stand `by` places further on: bottom_right() stays what it is.
+  /// The diagonal for queries that are `by` positions later. bottom_right() does not change.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
-    // Offsets near the ends of the range have no effect that differs from that of the end.
+    // Offsets near the ends of the range act exactly like the end itself.
     if (__builtin_add_overflow(offset_, by, &result.offset_)) {
       result.offset_ = by < 0 ? INT64_MIN : INT64_MAX;
     }
     return result;
   }
 
-  /// The offset, for sequences of these lengths.
+  /// The offset for sequences of these lengths.
   constexpr std::int64_t resolve(std::int64_t num_queries, std::int64_t num_keys) const {
     return bottom_right_ ? num_keys - num_queries : offset_;
   }
@@ -49,125 +50,127 @@ class Diagonal {
 };
 
 /// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right,
-/// where the offset is that of AttentionOptions::diagonal. Sides are 0 or more keys.
+/// with the offset of AttentionOptions::diagonal. Both sides are 0 or more keys.
 struct Window {
-  std::optional<std::int64_t> left = {};   ///< none: no bound to the left
-  std::optional<std::int64_t> right = {};  ///< none: no bound to the right
+  std::optional<std::int64_t> left = {};   ///< none: unbounded on the left
+  std::optional<std::int64_t> right = {};  ///< none: unbounded on the right
 };
 
-/// Options, in the order in which they act on a score. Shapes always have B and Hq, which are 1
-/// where the call's tensors have none: for queries (Nq, D) weights are (1, 1, Nq, Nk).
+/// Options of scaled_dot_product_attention(), in the order in which they act on a score. Shapes
+/// always include B and Hq, which are 1 if the call's tensors do not have them: for queries (Nq, D)
+/// the weights are (1, 1, Nq, Nk).
 struct AttentionOptions {
-  /// Factor on q·k, any finite number; 1/√D by default.
+  /// The factor on q·k: any finite number, 1/√D by default.
   std::optional<float> scale = {};
 
-  /// Which key query i stands at, i + offset: for causal order, the window, and the terms that
-  /// depend on the distance j − (i + offset), which are relative keys and values, ALiBi and T5.
+  /// Puts query i at key i + offset, for causal order, the window, and the terms that depend on the
+  /// distance j − (i + offset): relative keys and values, ALiBi and T5.
   Diagonal diagonal = Diagonal::top_left();
 
-  /// Shaw's relative keys (arXiv:1803.02155): row c of (2k+1, D), or (Hq, 2k+1, D), stands for
-  /// distance c − k, the outer ones for all beyond; adds scale · q·a_c to the score. The same for
-  /// values, (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij · a_c. With both, k is the
-  /// same.
+  /// Shaw's relative keys (arXiv:1803.02155), (2k+1, D) or (Hq, 2k+1, D), add scale · q·a_c to the
+  /// score. Row c is for distance c − k; the outer rows are also for all distances beyond. Relative
+  /// values, (2k+1, Dv) or (Hq, 2k+1, Dv), act likewise: output_i += Σ_j weight_ij · a_c. If you
+  /// give both, k must be the same.
   ConstTensor relative_keys = {};
   ConstTensor relative_values = {};
 
-  /// When c > 0, scores become c·tanh(score / c) (Gemma 2); 0: none.
+  /// If c > 0, scores become c·tanh(score / c) (Gemma 2). 0 means no softcap.
   float softcap = 0;
 
   /// (Hq): adds −slope_h · |distance| (ALiBi, arXiv:2108.12409; see alibi.hpp).
   ConstTensor alibi_slopes = {};
   /// Adds table[bucket(distance), h] (T5; see t5_bias.hpp).
   std::optional<T5Bias> t5_bias = {};
-  /// Added; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A last size between 2 and Nk
-  /// excludes the keys beyond it.
+  /// Added to the scores; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A last size
+  /// from 2 to Nk excludes the keys beyond it.
   ConstTensor bias = {};
 
-  // Exclusion. A key takes part when every one of these lets it.
+  // Exclusion. A key takes part if all of the following allow it.
 
-  /// True (not 0) attends; broadcasts to (B, Hq, Nq, Nk) from the right. A last size between 2 and
-  /// Nk excludes the keys beyond it.
+  /// A query attends to a key where the mask is true (not 0). Broadcasts to (B, Hq, Nq, Nk) from
+  /// the right. A last size from 2 to Nk excludes the keys beyond it.
   ConstMask mask = {};
   /// Query i attends to keys j ≤ i + offset of `diagonal`.
   bool causal = false;
   std::optional<Window> window = {};
-  /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
+  /// Queries attend to the first valid_lens keys only: (B) or (B, Nq), values in [0, Nk].
   LengthsView valid_lens = {};
-  /// The number of keys that batch entry b really has, the others being padding: (B), values in
-  /// [0, Nk]. Unlike valid_lens they also move Diagonal::bottom_right().
+  /// The number of keys in each batch entry that are not padding: (B), values in [0, Nk]. Unlike
+  /// valid_lens, key_lens also move Diagonal::bottom_right().
   LengthsView key_lens = {};
 
-  /// (Hq): a further score per head that takes part in the softmax but has no value: adds
+  /// (Hq): one extra score per head that takes part in the softmax but has no value. It adds
   /// exp(sink_h) to the sum that weights are divided by.
   ConstTensor sinks = {};
 
-  /// Probability, 0 to 1, with which a weight is set to 0, the others being divided by 1 − dropout;
-  /// for training: above 0 it acts in every call. Whether weight (b, h, i, j) is dropped depends on
-  /// the stream, on b, h, i, j and on Hq, Nq and Nk alone: so it differs from one batch entry to
-  /// the next, on purpose.
+  /// The probability, from 0 to 1, of setting a weight to 0; the other weights are divided by 1 −
+  /// dropout. It is meant for training: above 0 it acts in every call. Whether weight (b, h, i, j)
+  /// is dropped depends only on the stream, on b, h, i, j and on Hq, Nq and Nk. The pattern
+  /// therefore differs between batch entries, on purpose.
   float dropout = 0;
   RandomStream dropout_random = {};
 
-  // Further outputs, each left out when empty; none may overlap another one, the output or an
+  // Further outputs. Empty ones are not computed. None may overlap another one, the output or an
   // input. Those of shape (B, Hq, Nq, Nk) cost a second pass.
 
-  Tensor scaled_scores = {};  ///< scale · q·k, and the relative-key term
+  Tensor scaled_scores = {};  ///< scale · q·k plus the relative-key term
   Tensor capped_scores = {};  ///< after softcap
   Tensor biased_scores = {};  ///< after bias and exclusion: −∞ where excluded
   Tensor weights = {};        ///< after softmax and dropout
-  Tensor log_sum_exp = {};  ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over attended keys, and the sink
+  Tensor log_sum_exp = {};    ///< (B, Hq, Nq): ln Σ_j exp(score_ij) over attended keys and the sink
 };
 
 /// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762):
 ///
 ///   output_i = Σ_j softmax_j(scale · q_i·k_j) v_j
 ///
-/// query (B, Hq, Nq, D), key (B, Hkv, Nk, D), value (B, Hkv, Nk, Dv), output (B, Hq, Nq, Dv). Hq is
-/// a multiple of Hkv; query head h reads key head h / (Hq/Hkv). All four may also be of rank 3, (B,
-/// N, D), or 2, (N, D), then with one head. Any strides; output must not overlap an input.
+/// query is (B, Hq, Nq, D), key (B, Hkv, Nk, D), value (B, Hkv, Nk, Dv) and output (B, Hq, Nq, Dv).
+/// Hq is a multiple of Hkv; query head h reads key head h / (Hq/Hkv). All four may also have rank
+/// 3, (B, N, D), or 2, (N, D), and then have one head. They may have any strides; output must not
+/// overlap an input.
 ///
-/// Scores go through: scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion,
-/// softmax, dropout. An excluded key or value is not read into the arithmetic: NaN and infinity in
-/// it have no effect; in an attended one they have. A query with nothing to attend to gives output
-/// 0, weights 0 and log-sum-exp −∞ (or its sink).
+/// Scores pass through scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion,
+/// softmax and dropout, in this order. Excluded keys and values do not enter the arithmetic, so NaN
+/// and infinity in them have no effect; in an attended key or value they do. A query with nothing
+/// to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
-/// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are float32
-/// whatever they are: the result is that of the same numbers as float32, rounded once to the
-/// output's type.
+/// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are always
+/// float32: the result equals that of the same numbers as float32, rounded once to the output's
+/// type.
 ///
-/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 differ where query, key and value are
-/// all bfloat16, with their columns side by side, and queries are several: products are then those
-/// of bfloat16 pairs, and weights are rounded to bfloat16 before they meet the values. Calls with
-/// relative keys or values, with dropout, or that ask for a stage of the scores are computed in
-/// float32 there, too.
+/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 differ if query, key and value are all
+/// bfloat16 with contiguous columns and there are several queries. They then multiply pairs of
+/// bfloat16 numbers, and round weights to bfloat16 before multiplying them by the values. They
+/// still use float32 for calls with relative keys or values, with dropout, or that ask for a stage
+/// of the scores.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
 /// Same bits: a result depends on its own batch entry and head (queries, keys, values and options),
-/// on Nq and Nk, and on the instruction set. It does not depend on the other entries of the batch,
-/// nor on the number of threads, nor on strides, nor on which further outputs are asked for, nor on
-/// the caches and the C library of the machine. It may differ in its last bits when the number of
-/// queries differs: a single query (Nq = 1, as in decoding) is summed in another order than the
-/// same query among several. And with dropout the place in the batch counts, see above.
+/// on Nq and Nk, and on the instruction set. It does not depend on the other batch entries, the
+/// number of threads, the strides, the further outputs requested, or the machine's caches and C
+/// library. Its last bits may differ when the number of queries differs: a single query (Nq = 1, as
+/// in decoding) is summed in a different order from the same query among several. With dropout, the
+/// index in the batch counts too.
 ///
-/// Error: rounding of the scores, and so proportional to their size, outweighs the rest. For
-/// |scores| ≤ 20 each output is within 2.5e-6·√D·max|v| of the exact value, each weight within
-/// 1.3e-6·√D (relatively 1e-5·√D) and log-sum-exp within 3e-6·√D. With relative values max|a| is
-/// added to max|v|. Outputs of float16 and bfloat16 are rounded once more, as Float16 and BFloat16
-/// say: by up to 2^-11 or 2^-8 of their size. How far numbers were rounded before they came here,
-/// no bound tells. By products of bfloat16 pairs output o is off by 2^-8 · Σ_j w_j·|v_j − o| more,
-/// for weights w; log-sum-exp by no more than otherwise. Inputs below 2^-126 count as zero there.
+/// Error: rounding of the scores dominates, and it grows with their size. For |scores| ≤ 20 each
+/// output is within 2.5e-6·√D·max|v| of the exact value, each weight within 1.3e-6·√D (relatively
+/// 1e-5·√D) and log-sum-exp within 3e-6·√D. With relative values, add max|a| to max|v|. Outputs of
+/// float16 and bfloat16 are rounded once more, by up to 2^-11 or 2^-8 of their size (see Float16
+/// and BFloat16). The bounds do not include the rounding of inputs before the call. With products
+/// of bfloat16 pairs, output o with weights w is off by a further 2^-8 · Σ_j w_j·|v_j − o|, while
+/// the bound of log-sum-exp stays the same. Inputs below 2^-126 then count as zero.
 ///
-/// Throws kShapeMismatch where ranks or sizes do not fit together; kInvalidArgument for null data,
-/// D = 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
+/// Throws kShapeMismatch if ranks or sizes do not fit together; kInvalidArgument for null data, D =
+/// 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
 /// kSizeOverflow for lengths and widths above 2^31 − 1; std::bad_alloc. Outputs are then untouched.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
                                            const ConstAnyTensor& value, const AnyTensor& output,
                                            const AttentionOptions& options = {},
                                            Context& context = Context::default_context());
 
-/// The same over the keys and values of a cache, whatever their type: query (B, Hq, Nq, D), output
-/// (B, Hq, Nq, Dv). One query reads the cache in place.
+/// Attends to the keys and values of a cache of any type: query is (B, Hq, Nq, D), output (B, Hq,
+/// Nq, Dv). A single query reads the cache in place.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
                                            const AnyTensor& output,
                                            const AttentionOptions& options = {},

@@ -16,62 +16,61 @@
 
 namespace attn {
 
-/// Free text about a file, key by key; the key "format" is commonly "pt".
+/// Free text about a file, as pairs of key and value. The key "format" usually has the value "pt".
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
 /// A tensor in a .safetensors file.
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype;  ///< as the file calls it, e.g. "F32", "BF16"
+  std::string dtype;  ///< as named in the file, e.g. "F32", "BF16"
   std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  ///< its bytes, counted from the end of the header
+  std::int64_t begin = 0;  ///< offset of its first byte from the end of the header
   std::int64_t end = 0;
 };
 
-/// What stands before the data of a .safetensors file: all that is needed to read the file in
-/// parts.
+/// The header of a .safetensors file: everything needed to read the file in parts.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes
-  SafetensorsMetadata metadata;           ///< in the order of the file
-  std::int64_t data_begin = 0;  ///< place in the file that begin and end of tensors count from
+  SafetensorsMetadata metadata;           ///< in file order
+  std::int64_t data_begin = 0;  ///< file offset that begin and end of the tensors count from
 };
 
-/// The bytes of a file of `file_size` bytes that read_safetensors_header() needs: the eight that
-/// the file begins with, which are given, and those of the header. Throws kInvalidFormat.
+/// Returns how many bytes read_safetensors_header() needs from a file of `file_size` bytes: its
+/// first eight bytes, which you pass as `beginning`, plus the header. Throws kInvalidFormat.
 ATTN_API std::int64_t safetensors_header_size(std::span<const std::byte> beginning,
                                               std::int64_t file_size);
 
-/// The header of a file of `file_size` bytes, of which at least those of the header are given. It
-/// is checked as Safetensors checks it, the tensors' places in the file too. Throws kInvalidFormat,
-/// std::bad_alloc.
+/// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header. The
+/// checks are those of Safetensors, including the offsets of the tensors in the file. Throws
+/// kInvalidFormat, std::bad_alloc.
 ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
                                                    std::int64_t file_size);
 
-/// A .safetensors file (https://huggingface.co/docs/safetensors): eight bytes with the length N of
-/// the header, little-endian; N bytes of JSON with name, dtype, shape and place of each tensor; the
-/// tensors' bytes, little-endian and row-major.
+/// A .safetensors file (https://huggingface.co/docs/safetensors). It consists of eight bytes with
+/// the length N of the header, little-endian; N bytes of JSON with the name, dtype, shape and
+/// offsets of each tensor; and the tensors' bytes, little-endian and row-major.
 ///
-/// A file is checked as a whole before anything of it is used: what the official implementation
-/// rejects is rejected, and beyond that duplicate names, duplicate or unknown fields and headers
-/// that do not begin with "{". Numbers of F32, F16 and BF16 are read exactly, as float32, and those
-/// of F64 are rounded to float32. Tensors of other dtypes are listed.
+/// The whole file is checked before any of it is used. It is rejected if the official
+/// implementation rejects it, and also for duplicate names, duplicate or unknown fields and a
+/// header that does not begin with "{". F32, F16 and BF16 are read exactly, as float32; F64 is
+/// rounded to float32. Tensors of other dtypes are listed but cannot be read.
 class ATTN_API Safetensors {
  public:
-  /// Reads the file in `bytes`, which must outlive this object.
-  /// Throws kInvalidFormat with the name of the tensor and what is wrong with it; std::bad_alloc.
+  /// Reads the file in `bytes`, which must outlive this object. Throws kInvalidFormat with the name
+  /// of the tensor and its fault; std::bad_alloc.
   static Safetensors view(std::span<const std::byte> bytes);
-  /// Reads the file in `bytes` and keeps it. Throws as view() does.
+  /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
   static Safetensors own(std::vector<std::byte> bytes);
-  /// Reads a file from disk into memory. Throws kFileError too.
+  /// Reads a file from disk into memory. Throws what view() throws, and kFileError.
   static Safetensors load(const std::string& path);
 
-  /// Moved, not copied: what it keeps may be gigabytes.
+  /// Can be moved but not copied, because the data may be gigabytes.
   Safetensors(Safetensors&&) noexcept = default;
   Safetensors& operator=(Safetensors&&) noexcept = default;
 
-  /// In the order of their bytes.
+  /// The tensors in the order of their bytes.
   const std::vector<SafetensorsEntry>& tensors() const noexcept { return tensors_; }
-  /// In the order of the file.
+  /// The metadata in file order.
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
   bool contains(std::string_view name) const noexcept;
@@ -80,11 +79,11 @@ class ATTN_API Safetensors {
   /// Throws kUnsupported unless read() can read the entry's dtype.
   static void require_readable(const SafetensorsEntry& entry);
 
-  /// Writes a tensor's values to `output`, of the same shape and any strides. Throws kNotFound,
-  /// kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other than F32,
-  /// F16, BF16 and F64.
+  /// Writes a tensor's values to `output`, which has the same shape and any strides. Throws
+  /// kNotFound, kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other
+  /// than F32, F16, BF16 and F64.
   void read(std::string_view name, const Tensor& output) const;
-  /// A tensor's values, row-major. Throws kNotFound, kUnsupported, std::bad_alloc.
+  /// Returns a tensor's values, row-major. Throws kNotFound, kUnsupported, std::bad_alloc.
   std::vector<float> read(std::string_view name) const;
 
  private:
@@ -97,24 +96,26 @@ class ATTN_API Safetensors {
   SafetensorsMetadata metadata_;
 };
 
-/// What is to be written under a name.
+/// A tensor to write, with its name.
 struct NamedTensor {
   std::string name;
   ConstAnyTensor values;                   ///< any strides and type
-  std::shared_ptr<const void> owner = {};  ///< of values that nobody else keeps
+  std::shared_ptr<const void> owner = {};  ///< keeps the values alive if nothing else does
 };
 
-/// The bytes of a .safetensors file with these tensors: the same bytes as the official
-/// implementation's, which sorts tensors by name and fills the header up to a multiple of eight.
-/// Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16, and those of float32 as
-/// `dtype`: where that is a shorter type, rounded to the nearest, as Float16 and BFloat16 are.
-/// Throws kInvalidArgument for kInt8, for a name that is given twice, is "__metadata__" or is not
-/// UTF-8, for metadata of the same kind and for null data; kSizeOverflow, std::bad_alloc.
+/// Returns the bytes of a .safetensors file with these tensors. They equal those of the official
+/// implementation, which sorts tensors by name and pads the header to a multiple of eight bytes.
+/// Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16. Tensors of float32 are
+/// written as `dtype`; if that is a shorter type, they are rounded to the nearest, as in Float16
+/// and BFloat16. Throws kInvalidArgument for kInt8, for a name that appears twice, is
+/// "__metadata__" or is not UTF-8, for metadata with such keys, and for null data; kSizeOverflow,
+/// std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);
 
-/// The same, to a file on disk. Throws kFileError too; the file may then be incomplete.
+/// Like to_safetensors(), but writes a file on disk. Also throws kFileError; the file may then be
+/// incomplete.
 ATTN_API void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                                const SafetensorsMetadata& metadata = {},
                                ElementType dtype = ElementType::kFloat32);

@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// The functions between the two layers of a feed-forward network.
+/// The activation functions, e.g. between the two layers of a feed-forward network.
 enum class Activation : int {
   kRelu,      ///< max(x, 0): torch.nn.ReLU
   kGelu,      ///< x·Φ(x) = x·(1 + erf(x/√2))/2: torch.nn.GELU (Hendrycks & Gimpel 2016)
@@ -16,18 +16,18 @@ enum class Activation : int {
   kSigmoid,   ///< 1/(1 + exp(−x)): torch.nn.Sigmoid
 };
 
-/// output = f(x) element by element: x of any shape and strides, output of the same shape; output
-/// may be x itself, otherwise they must not overlap.
+/// Computes output = f(x) element by element. x may have any shape and strides; output has the same
+/// shape. output may be x itself, otherwise they must not overlap.
 ///
-/// Error: ReLU is exact. GELU is within 5e-7·|f(x)| of the exact value for x ≥ −1, and its
-/// approximation by tanh within 1e-6·|f(x)|; further left, where f tends to 0, within
-/// (1e-6 + 3e-7·x²)·|f(x)|; what is smaller than 2e-38·|x| may be 0. Neither is off by more than
-/// 5e-7·|x|. tanh is within 3e-7·|f(x)|, sigmoid and SiLU within 5e-7·|f(x)| for x ≥ 0, further
-/// left within (5e-7 + 7e-8·|x|)·|f(x)|, and 0 below −88.
+/// Error: ReLU is exact. For x ≥ −1, GELU is within 5e-7·|f(x)| of the exact value and its tanh
+/// approximation within 1e-6·|f(x)|. For smaller x, where f tends to 0, both are within (1e-6 +
+/// 3e-7·x²)·|f(x)|, and results below 2e-38·|x| may be 0. Neither is off by more than 5e-7·|x|.
+/// tanh is within 3e-7·|f(x)|. Sigmoid and SiLU are within 5e-7·|f(x)| for x ≥ 0, within (5e-7 +
+/// 7e-8·|x|)·|f(x)| for x < 0, and 0 below −88.
 ///
-/// NaN gives NaN. ∞ gives itself with ReLU, GELU and SiLU, and −∞ NaN (0 with ReLU), as in PyTorch.
+/// NaN gives NaN. With ReLU, GELU and SiLU, ∞ gives ∞; −∞ gives NaN (0 with ReLU), as in PyTorch.
 ///
-/// Throws kShapeMismatch when the shapes differ; kInvalidArgument for null data.
+/// Throws kShapeMismatch if the shapes differ; kInvalidArgument for null data.
 ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,
                                Context& context = Context::default_context());
 

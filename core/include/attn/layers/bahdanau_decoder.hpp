@@ -27,8 +27,8 @@ struct BahdanauDecoderOptions {
   std::optional<std::int64_t> encoder_dim = {};
 };
 
-/// The decoder of Bahdanau et al. (2015, arXiv:1409.0473), which learned to align and translate, as
-/// D2L 11.4 has it (Seq2SeqAttentionDecoder). At each step
+/// The decoder of Bahdanau et al. (2015, arXiv:1409.0473), which learns to align and translate, as
+/// in D2L 11.4 (Seq2SeqAttentionDecoder). At each step
 ///
 ///   context = additive attention(query: the last layer's hidden state, keys and values: the
 ///             encoder's outputs)
@@ -46,11 +46,11 @@ class ATTN_API BahdanauDecoder : public Module {
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
 
-  /// What is carried from step to step. A copy branches off, e.g. for beam search.
+  /// The state carried from step to step. Copy it to branch off, e.g. for beam search.
   class ATTN_API State {
    public:
     std::int64_t batch() const noexcept { return batch_; }
-    /// Length of the encoder's outputs, padding included.
+    /// Length of the encoder's outputs, including padding.
     std::int64_t num_keys() const noexcept { return num_keys_; }
     /// (num_layers, B, H); valid as long as this state.
     ConstTensor hidden() const noexcept;
@@ -64,49 +64,50 @@ class ATTN_API BahdanauDecoder : public Module {
     std::vector<std::int32_t> encoder_lens_;
   };
 
-  /// encoder_outputs (B, Nk, encoder_dim), the encoder's final hidden state (num_layers, B, H),
-  /// encoder_lens (B) in [0, Nk], or none where nothing is padded. All is copied.
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc.
+  /// Makes the state before the first step from encoder_outputs (B, Nk, encoder_dim), the encoder's
+  /// final hidden state (num_layers, B, H) and encoder_lens (B) in [0, Nk], which may be none if
+  /// nothing is padded. All inputs are copied. Throws kShapeMismatch, kInvalidArgument,
+  /// kSizeOverflow, std::bad_alloc.
   State init_state(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
                    const LengthsView& encoder_lens = {},
                    Context& context = Context::default_context()) const;
 
-  /// Decodes T tokens one after the other: tokens (B, T) in [0, V), logits (B, T, V), and, when
-  /// given, the alignment matrix (B, T, Nk): row t is how strongly step t looks at each of the
-  /// encoder's outputs. T steps at once (teacher forcing) give the same bits as T calls with one.
+  /// Decodes T tokens one after another: tokens (B, T) in [0, V) to logits (B, T, V). The optional
+  /// alignment matrix (B, T, Nk) receives in row t how strongly step t attends to each of the
+  /// encoder's outputs. One call with T steps (teacher forcing) gives the same bits as T calls with
+  /// one step.
   ///
   /// Error, measured over five steps with weights drawn from deviation 1/√(their columns): logits
   /// are within 1e-6 of the exact values, alignments within 3e-7.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state that
-  /// is not of this decoder, null data), kSizeOverflow, std::bad_alloc; state and outputs are then
-  /// as they were.
+  /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state of another
+  /// decoder, null data), kSizeOverflow, std::bad_alloc; state and outputs are then unchanged.
   ///
   /// Intermediates, of all T steps: "attention.projected_queries" (B, T, H), "attention.scores" and
   /// "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the context,
-  /// "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on of each layer, and
-  /// "dense.output" (B, T, V); and "attention.projected_keys" (B, Nk, H), which the state holds.
+  /// "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on for each layer, and
+  /// "dense.output" (B, T, V); also "attention.projected_keys" (B, Nk, H), which are part of the
+  /// state.
   void forward(const IdView& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// The same from the state that init_state() makes of these, recorded on a tape, as training
-  /// needs it: `tokens` are what the decoder is to be given at each step (teacher forcing). Gives
-  /// the logits (B, T, V). `last_hidden`, if not null, is given the hidden state after the last
-  /// step, from which another call goes on with the next tokens; it may be `hidden`. An encoder is
-  /// an Embedding and a GRU, whose outputs and last states these are:
+  /// Like init_state() followed by forward(), recorded on a tape for training. `tokens` are the
+  /// decoder's inputs at each step (teacher forcing). Returns the logits (B, T, V). If
+  /// `last_hidden` is not null, it receives the hidden state after the last step, from which
+  /// another call can continue; it may be `hidden`. With an encoder made of an Embedding and a GRU:
   ///
   ///   attn::Variable hidden;
   ///   attn::Variable outputs = encoder.forward(embedding.forward(tape, source), {}, &hidden);
   ///   attn::Variable logits = decoder.forward(tape, target, outputs, hidden, source_lens);
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
-  /// Values have the bits of forward() of tensors. Gradients are those of the layers inside, each
-  /// with the error that its header states; over five steps they are within 1e-5 of the largest of
-  /// their tensor, as measured. Outputs of the encoder beyond a length have gradient 0.
+  /// Values have the same bits as forward() for tensors. Gradients are those of the inner layers,
+  /// each with the error stated in its header; measured over five steps, they are within 1e-5 of
+  /// the largest gradient in their tensor. Encoder outputs beyond a length have gradient 0.
   ///
-  /// Throws as init_state() and forward(). Intermediates of attention and rnn are those of the last
-  /// step (see Tape::watch()).
+  /// Throws what init_state() and forward() throw. Intermediates of attention and rnn are those of
+  /// the last step (see Tape::watch()).
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

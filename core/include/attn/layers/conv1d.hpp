@@ -19,20 +19,20 @@ struct Conv1dOptions {
   std::int64_t kernel_size = 1;  ///< k
   std::int64_t stride = 1;
   std::int64_t padding = 0;  ///< zeros before and after the sequence
-  /// As many zeros as keep the length, an odd one at the end: PyTorch's padding='same'. Asks for
-  /// stride 1 and padding 0.
+  /// Pads with as many zeros as keep the length; an odd one goes at the end. This is PyTorch's
+  /// padding='same'. Requires stride 1 and padding 0.
   bool same = false;
-  std::int64_t dilation = 1;  ///< distance between the tokens that one output sees
+  std::int64_t dilation = 1;  ///< distance between the tokens that one output reads
   bool bias = true;
 };
 
-/// A convolution along a sequence (torch.nn.Conv1d, whose inputs are (B, channels, N) where these
-/// are (B, N, channels), as for attention):
+/// A convolution along a sequence (torch.nn.Conv1d). Inputs are (B, N, channels), as for attention,
+/// whereas PyTorch's are (B, channels, N):
 ///
 ///   y[t, o] = b[o] + Σ_c Σ_κ weight[o, c, κ] · x[t·stride + κ·dilation − padding, c]
 ///
-/// with zeros for what lies outside. The length of the output is
-/// ⌊(N + 2·padding − dilation·(k − 1) − 1) / stride⌋ + 1.
+/// with zeros outside the sequence. The length of the output is ⌊(N + 2·padding − dilation·(k − 1)
+/// − 1) / stride⌋ + 1.
 ///
 /// Parameters, with PyTorch's names and layouts, zeros at first: "weight" (out_channels,
 /// in_channels, k) and, with bias, "bias" (out_channels).
@@ -43,29 +43,28 @@ class ATTN_API Conv1d : public Module {
 
   const Conv1dOptions& options() const noexcept { return options_; }
 
-  /// What comes of a sequence of `length` tokens. Throws kInvalidArgument when not even one output
-  /// does.
+  /// The length of the output for a sequence of `length` tokens. Throws kInvalidArgument if it is
+  /// below 1.
   std::int64_t output_length(std::int64_t length) const;
 
-  /// x (B, N, in_channels), output (B, output_length(N), out_channels), or both without B. Any
-  /// strides; no overlap. Windows are read where they lie; only padding, a dilation and gaps
-  /// between tokens cost a copy of x, and nothing ever one of the windows.
+  /// x is (B, N, in_channels) and output (B, output_length(N), out_channels), or both lack B. They
+  /// may have any strides and must not overlap. Windows are read in place. Only padding, dilation
+  /// or gaps between tokens cost a copy of x; the windows themselves are never copied.
   ///
-  /// Each output is within (in_channels·k + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
-  /// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; the output is then
-  /// untouched.
+  /// Each output is within (in_channels·k + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value. Throws
+  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; output is then untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 
-  /// The same, recorded on the tape of x:
+  /// Like forward() for tensors, recorded on the tape of x:
   ///
   ///   dx[i, c] = Σ_o,t,κ weight[o, c, κ] · dy[t, o]   over t·stride + κ·dilation − padding = i
   ///   dweight[o, c, κ] = Σ_t dy[t, o] · x[t·stride + κ·dilation − padding, c]
   ///   dbias[o] = Σ_t dy[t, o]
   ///
-  /// To first order dx is within (out_channels + k)·6e-8 · Σ|terms| of the exact value, and sums
-  /// over B·N outputs within (1.6e-5 + 1e-9·B·N) of their terms' magnitudes. Memory beside them is
-  /// that of one token for each output.
+  /// To first order, dx is within (out_channels + k)·6e-8 · Σ|terms| of the exact value, and sums
+  /// over B·N outputs are within (1.6e-5 + 1e-9·B·N) of their terms' magnitudes. Additional memory:
+  /// one token per output.
   Variable forward(const Variable& x) const;
 
  private:

@@ -7,23 +7,24 @@
 
 namespace attn {
 
-/// How, and whether, values are dropped. Made by default, nothing is.
+/// Whether and how values are dropped. By default none are.
 struct Dropout {
-  float probability = 0;     ///< of a value to become 0, in [0, 1]
-  bool training = false;     ///< without training nothing is dropped or scaled
-  RandomStream random = {};  ///< change seed or stream from step to step
+  float probability = 0;     ///< that a value becomes 0, in [0, 1]
+  bool training = false;     ///< if false, nothing is dropped or scaled
+  RandomStream random = {};  ///< change the seed or stream in each step
 };
 
-/// Inverted dropout (Srivastava et al. 2014), as torch.nn.functional.dropout: in training each
-/// element becomes 0 with the given probability p, and x / (1 − p) otherwise; else output = x.
+/// Inverted dropout (Srivastava et al. 2014), like torch.nn.functional.dropout. In training, each
+/// element becomes 0 with the given probability p and x / (1 − p) otherwise. Outside training,
+/// output = x.
 ///
-/// x and output of the same shape, any strides; output may be x itself, otherwise they must not
-/// overlap. Element i in row-major order is dropped when (w_i >> 8)·2^-24 < p, with w_i as in
-/// fill_uniform: the same elements on every machine and for every number of threads. A dropped NaN
-/// or infinity becomes 0.
+/// x and output have the same shape and any strides. output may be x itself, otherwise they must
+/// not overlap. Element i in row-major order is dropped if (w_i >> 8)·2^-24 < p, with w_i as in
+/// fill_uniform: the same elements on every machine and for any number of threads. A dropped NaN or
+/// infinity becomes 0.
 ///
-/// Throws kShapeMismatch when the shapes differ; kInvalidArgument for a probability outside [0, 1]
-/// or null data. output is then untouched. With p = 1 everything is dropped.
+/// Throws kShapeMismatch if the shapes differ; kInvalidArgument for a probability outside [0, 1] or
+/// null data. output is then untouched. With p = 1 everything is dropped.
 ATTN_API void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
                             Context& context = Context::default_context());
 

@@ -26,12 +26,12 @@ struct GatedFeedForwardOptions {
   WeightFormat weights = {};  ///< of all three layers
 };
 
-/// The gated feed-forward network of today's Transformers (Shazeer 2020, arXiv:2002.05202), as
+/// The gated feed-forward network of current Transformers (Shazeer 2020, arXiv:2002.05202), like
 /// LlamaMLP in Hugging Face's Transformers:
 ///
 ///   output = dropout(f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ
 ///
-/// and with bias, one after each product. Parameters, zeros at first: "gate_proj.weight" and
+/// With bias, one is added after each product. Parameters, zeros at first: "gate_proj.weight" and
 /// "up_proj.weight" (dim_feedforward, d_model), "down_proj.weight" (d_model, dim_feedforward), and
 /// with bias "gate_proj.bias", "up_proj.bias" and "down_proj.bias".
 class ATTN_API GatedFeedForward : public Module {
@@ -41,22 +41,21 @@ class ATTN_API GatedFeedForward : public Module {
 
   const GatedFeedForwardOptions& options() const noexcept { return options_; }
 
-  /// x (N, d_model) or (B, N, d_model), output the same. Any strides; output may be x itself,
-  /// otherwise they must not overlap. Memory of 2·B·N·dim_feedforward floats is needed. Errors are
-  /// those of Linear and of apply_activation: the last layer multiplies those before it by its
-  /// weights.
-  /// x and output may be of any type, in any mix, as of Linear; what lies between is float32.
+  /// x and output are (N, d_model) or (B, N, d_model) and may have any strides. output may be x
+  /// itself, otherwise they must not overlap. Needs memory for 2·B·N·dim_feedforward floats. Errors
+  /// are those of Linear and of apply_activation; the last layer multiplies the earlier errors by
+  /// its weights. x and output may have any types, as in Linear; the values in between are float32.
   /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data, an
   /// undefined activation or a dropout probability outside [0, 1]; output is then untouched.
   ///
-  /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (what the last layer takes) and
+  /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (the last layer's input) and
   /// "down_proj.output".
   void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// The same, recorded on the tape of x. Beside what the three products need, it keeps both
-  /// factors and not f of the first one, which the way back computes again.
+  /// Like forward() for tensors, recorded on the tape of x. In addition to the inputs of the three
+  /// products, the tape keeps both factors; the backward pass computes f of the first one again.
   Variable forward(const Variable& x, const Dropout& dropout = {}) const;
 
  private:

@@ -19,7 +19,7 @@ namespace attn {
 ///   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
 ///
 /// Parameters, with PyTorch's names and layouts, zeros at first, for each layer l: "weight_ih_l0"
-/// (3·H, E; for later layers 3·H, H) with the rows of r, z and n one below the other,
+/// (3·H, E; for later layers 3·H, H) with the rows of r, z and n stacked in this order,
 /// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
@@ -28,20 +28,21 @@ class ATTN_API GRU : public Module {
 
   const RecurrentOptions& options() const noexcept;
 
-  /// As RNN::forward, strides, overlap, bits, errors and intermediates included; σ and tanh are
-  /// within 4e-7 of the exact values, relatively.
+  /// Like RNN::forward, with the same rules for strides, overlap, bits, errors and intermediates.
+  /// The relative error of σ and tanh is at most 4e-7.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// As RNN::forward of variables, its memory and its zeros, with three gates:
+  /// Like RNN::forward for variables, with the same memory and the same zero gradients, but with
+  /// three gates:
   ///
   ///   dn = dh_t ∘ (1 − z_t) ∘ (1 − n_t²),   dz = dh_t ∘ (h_(t−1) − n_t) ∘ z_t ∘ (1 − z_t)
   ///   dr = dn ∘ (W_hn h_(t−1) + b_hn) ∘ r_t ∘ (1 − r_t)
   ///   dh_(t−1) = dy_(t−1) + z_t ∘ dh_t + W_hrᵀ dr + W_hzᵀ dz + W_hnᵀ (r_t ∘ dn)
   ///
-  /// Error, to first order: with δ that of the products W x + b and W h + b, dr, dz and dn are
-  /// within (3e-6 + 2δ) · m² · |dh_t| of the exact values for the same dh_t, where m = 1 +
+  /// Error, to first order: if δ is the error of the products W x + b and W h + b, dr, dz and dn
+  /// are within (3e-6 + 2δ) · m² · |dh_t| of the exact values for the same dh_t, where m = 1 +
   /// |h_(t−1)| + |W_hn h_(t−1) + b_hn|.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n = nullptr) const;
   Variable forward(const Variable& x) const;

@@ -7,12 +7,12 @@
 
 namespace attn {
 
-/// Xavier initialisation (Glorot & Bengio 2010), as torch.nn.init.xavier_uniform_:
+/// Xavier initialisation (Glorot & Bengio 2010), like torch.nn.init.xavier_uniform_:
 ///
 ///   weight (fan_out, fan_in) uniform in [−a, a],   a = gain · √(6 / (fan_in + fan_out))
 ///
-/// so that outputs and gradients keep the variance of what comes in. Any strides. The same bits on
-/// every machine; elements as fill_uniform orders them.
+/// so that outputs and gradients keep the variance of their inputs. weight may have any strides.
+/// The bits are the same on every machine; elements are drawn in the order of fill_uniform.
 ///
 /// Throws kShapeMismatch unless weight has rank 2; kInvalidArgument for a size of 0, null data or a
 /// gain that is not a finite number ≥ 0.

@@ -11,32 +11,32 @@
 
 namespace attn {
 
-/// What lies between the steps of a layer, by name: what TransformerLens calls a cache.
+/// Named values between the steps of a layer; TransformerLens calls this a cache.
 ///
 ///   Intermediates shown({"layers.0.self_attn.weights", "layers.0.resid_mid"});
 ///   encoder.forward(x, output, {.intermediates = &shown});
 ///   ConstTensor weights = shown["layers.0.self_attn.weights"];
 ///
-/// A name is the path to a layer, as in the names of its parameters, and then what it computes:
-/// "output" of every layer inside, and what the header of each layer lists beside it.
-/// Module::intermediate_names() gives all names of a layer.
+/// A name is the path to a layer, as in the names of its parameters, followed by a value: "output"
+/// for every inner layer, and the values that the layer's header lists.
+/// Module::intermediate_names() returns all names of a layer.
 ///
-/// What is asked for is copied, row-major; what is not asked for costs nothing. Each value has the
-/// batch dimension if the tensors of the call have one.
+/// Requested values are copied, row-major; the others cost nothing. Each value has a batch
+/// dimension if the tensors of the call have one.
 class ATTN_API Intermediates {
  public:
   Intermediates() = default;
   explicit Intermediates(std::vector<std::string> names);
 
-  /// What is asked for.
+  /// The requested names.
   std::vector<std::string> names() const;
 
-  /// Whether the last call computed this one: a cache that is attended to, for example, needs no
-  /// new keys to be projected. None after a call that failed.
+  /// True if the last call computed this value. Attending to a cache, for example, projects no new
+  /// keys. Always false after a failed call.
   bool contains(std::string_view name) const noexcept;
 
-  /// What the last call computed; the view is valid until the next call or the end of this object.
-  /// Throws kNotFound for what was not asked for or not computed.
+  /// The value from the last call. The view is valid until the next call or the end of this object.
+  /// Throws kNotFound if the value was not requested or not computed.
   ConstTensor operator[](std::string_view name) const;
 
  private:
@@ -50,7 +50,7 @@ class ATTN_API Intermediates {
   const Entry* find(std::string_view name) const noexcept;
 
   std::vector<Entry> entries_;
-  std::string path_;  ///< of the layer that computes now, with a dot at its end
+  std::string path_;  ///< of the layer that is computing, ending with a dot
   bool running_ = false;
 };
 

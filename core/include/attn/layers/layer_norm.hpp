@@ -18,11 +18,11 @@ struct NormArgs;
 
 struct LayerNormOptions {
   float eps = 1e-5F;
-  bool elementwise_affine = true;  ///< with weight (and bias)
+  bool elementwise_affine = true;  ///< multiplies by weight (and adds bias)
   bool bias = true;
 };
 
-/// Layer normalisation over the last dimension (Ba et al. 2016, arXiv:1607.06450), as
+/// Layer normalisation over the last dimension (Ba et al. 2016, arXiv:1607.06450), like
 /// torch.nn.LayerNorm:
 ///
 ///   y = (x − mean(x)) / √(var(x) + eps) · weight + bias,   var(x) = mean((x − mean(x))²)
@@ -30,8 +30,9 @@ struct LayerNormOptions {
 /// Parameters: "weight" (width), ones at first, and "bias" (width), zeros at first.
 ///
 /// Error: each value is within 1.5e-6·(1 + |ŷ|)·|weight| + 6e-8·|y| of the exact one for widths up
-/// to 16384, ŷ being y before weight and bias, however large the mean is beside the deviation: the
-/// mean is corrected in a second pass. NaN or infinity in a row makes all of that row NaN.
+/// to 16384, where ŷ is y before weight and bias. This is true however large the mean is compared
+/// with the deviation, because a second pass corrects the mean. NaN or infinity in a row makes the
+/// whole row NaN.
 class ATTN_API LayerNorm : public Module {
  public:
   /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
@@ -41,33 +42,33 @@ class ATTN_API LayerNorm : public Module {
   std::int64_t width() const noexcept { return width_; }
   const LayerNormOptions& options() const noexcept { return options_; }
 
-  /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
-  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, std::bad_alloc;
-  /// output is then untouched. Intermediate: "output".
+  /// x is (…, width); output has the same shape. Both may have any strides. output may be x itself,
+  /// otherwise they must not overlap. Throws kShapeMismatch, kInvalidArgument for null data,
+  /// std::bad_alloc; output is then untouched. Intermediate: "output".
   ///
-  /// x and output may be of any type, in any mix: what is computed from the exact values of x is
-  /// rounded once where output is not float32, see Float16 and BFloat16.
+  /// x and output may have any types. The result is computed from the exact values of x and rounded
+  /// once if output is not float32 (see Float16 and BFloat16).
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// The same of x + y, which a residual connection needs: y of x's shape. The sum is one float
+  /// Normalises x + y, as a residual connection needs. y has the shape of x. The sum is one float
   /// addition. output may also be y itself.
   void forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                    Context& context = Context::default_context(),
                    Intermediates* intermediates = nullptr) const;
 
-  /// The same, recorded on the tape of x. With g = weight ∘ dy, x̂ = (x − mean(x)) / d and
-  /// d = √(var(x) + eps),
+  /// Like forward() for tensors, recorded on the tape of x. With g = weight ∘ dy, x̂ = (x −
+  /// mean(x)) / d and d = √(var(x) + eps),
   ///
   ///   dx = (g − mean(g) − x̂ · mean(g ∘ x̂)) / d,
   ///   dweight = Σ over rows of dy ∘ x̂,   dbias = Σ over rows of dy
   ///
   /// Error, to first order: an element of dx is within 4e-6 · (|g| + mean(|g|) + (1 + |x̂|) ·
-  /// mean(|g| ∘ (1 + |x̂|))) / d, one of dweight within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 + |x̂|), one
-  /// of dbias within (4e-6 + 1e-9·rows) · Σ|dy|.
+  /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
+  /// |x̂|), and an element of dbias within (4e-6 + 1e-9·rows) · Σ|dy|.
   Variable forward(const Variable& x) const;
-  /// The same of x + y, of one shape.
+  /// Like forward(x + y); x and y have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:

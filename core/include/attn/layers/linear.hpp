@@ -17,7 +17,7 @@ class Embedding;
 class PackedMatrix;
 class Variable;
 
-/// A dense layer: y = x · Wᵀ + b, as torch.nn.Linear. Parameters: "weight" (out_features,
+/// A dense layer, y = x · Wᵀ + b, like torch.nn.Linear. Parameters: "weight" (out_features,
 /// in_features) and, with bias, "bias" (out_features); zeros at first.
 class ATTN_API Linear : public Module {
  public:
@@ -26,34 +26,37 @@ class ATTN_API Linear : public Module {
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true,
          WeightFormat weights = {});
 
-  /// An output layer that is tied to an embedding (Press & Wolf 2017, arXiv:1608.05859): y = x ·
-  /// weightᵀ with the embedding's weight, as it is kept and not scaled, and so as many outputs as
-  /// it has tokens. The weight stays a parameter of the embedding alone, where it is set and read,
-  /// and whose gradient has both parts; this layer keeps it alive. Throws std::bad_alloc.
+  /// An output layer tied to an embedding (Press & Wolf 2017, arXiv:1608.05859): y = x · weightᵀ
+  /// with the embedding's weight, in the type in which it is stored and unscaled. It has one output
+  /// for each token of the embedding. The weight remains a parameter of the embedding only: set and
+  /// read it there, and find the sum of both gradients there. This layer keeps it alive. Throws
+  /// std::bad_alloc.
   explicit Linear(const Embedding& embedding, bool bias = false,
                   Context& context = Context::default_context());
 
   std::int64_t in_features() const noexcept { return in_features_; }
   std::int64_t out_features() const noexcept { return out_features_; }
 
-  /// x (N, in_features) or (B, N, in_features); output the same with out_features. Any strides; no
-  /// overlap. Each output is within (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value.
-  /// The w are those that are kept: a float16 weight is within 2^-11 of what it was set to,
-  /// relative to it, and a bfloat16 weight within 2^-8 (see Float16 and BFloat16), and with either
-  /// outputs have the bits that float32 weights of the same values give. That is unless inputs are
-  /// rounded, see WeightFormat: where the instruction set has products of bfloat16 they are within
-  /// the bound above of the exact value of the rounded x, which is off by 2^-8 · Σ|x·w| at most;
-  /// numbers below 2^-126 then count as zero. Throws kShapeMismatch, kInvalidArgument for null
-  /// data, kSizeOverflow, std::bad_alloc; output is then untouched. Intermediate: "output".
+  /// x is (N, in_features) or (B, N, in_features); output has the same shape with out_features as
+  /// the last size. Both may have any strides and must not overlap. Each output is within
+  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored. A
+  /// stored float16 weight is within 2^-11 of the value that was set, relative to it, and a
+  /// bfloat16 weight within 2^-8 (see Float16 and BFloat16). With either type, outputs have the
+  /// same bits as with float32 weights of the same values, unless inputs are rounded (see
+  /// WeightFormat). If they are, and the instruction set has products of bfloat16, outputs are
+  /// within the bound above of the exact value for the rounded x, which is off by at most 2^-8 ·
+  /// Σ|x·w|; numbers below 2^-126 then count as zero. Throws kShapeMismatch, kInvalidArgument for
+  /// null data, kSizeOverflow, std::bad_alloc; output is then untouched. Intermediate: "output".
   ///
-  /// x and output may be of any type, in any mix: what is computed from the exact values of x is
-  /// rounded once where output is not float32, see Float16 and BFloat16. A bfloat16 x loses nothing
-  /// by inputs that are rounded.
+  /// x and output may have any types. The result is computed from the exact values of x and rounded
+  /// once if output is not float32 (see Float16 and BFloat16). A bfloat16 x loses nothing when
+  /// inputs are rounded.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// The same, recorded on the tape of x. Throws kUnsupported for a weight that is not float32.
+  /// Like forward() for tensors, recorded on the tape of x. Throws kUnsupported for a weight that
+  /// is not float32.
   Variable forward(const Variable& x) const;
 
  private:

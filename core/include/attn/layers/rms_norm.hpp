@@ -18,22 +18,22 @@ struct NormArgs;
 }  // namespace kernels
 
 struct RmsNormOptions {
-  /// As PyTorch's default. Llama has 1e-5 or 1e-6, Qwen and Gemma 1e-6.
+  /// PyTorch's default. Llama uses 1e-5 or 1e-6, Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
   bool elementwise_affine = true;  ///< with weight
-  /// Multiplies by 1 + weight, with weights that are zeros at first: Gemma.
+  /// Multiplies by 1 + weight, multiplies by weights that are zeros at first: Gemma.
   bool zero_centred_weight = false;
 };
 
-/// Normalisation by the root of the mean square over the last dimension (Zhang & Sennrich 2019,
-/// arXiv:1910.07467), as torch.nn.RMSNorm and the norms of Llama, Qwen and Gemma:
+/// Normalisation by the root mean square over the last dimension (Zhang & Sennrich 2019,
+/// arXiv:1910.07467), like torch.nn.RMSNorm and the norms of Llama, Qwen and Gemma:
 ///
 ///   y = x / √(mean(x²) + eps) · weight
 ///
 /// Parameter: "weight" (width), ones at first.
 ///
 /// Error: each value is within 6e-7·|y| of the exact one for widths up to 16384 and rows whose
-/// squares do not leave the range of float. NaN in a row makes all of that row NaN.
+/// squares stay in the range of float. NaN in a row makes the whole row NaN.
 class ATTN_API RmsNorm : public Module {
  public:
   /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
@@ -43,30 +43,31 @@ class ATTN_API RmsNorm : public Module {
   std::int64_t width() const noexcept { return width_; }
   const RmsNormOptions& options() const noexcept { return options_; }
 
-  /// x (…, width), output of the same shape, any strides; output may be x itself, otherwise they
-  /// must not overlap. Throws kShapeMismatch, kInvalidArgument for null data, std::bad_alloc;
-  /// output is then untouched. Intermediate: "output".
+  /// x is (…, width); output has the same shape. Both may have any strides. output may be x itself,
+  /// otherwise they must not overlap. Throws kShapeMismatch, kInvalidArgument for null data,
+  /// std::bad_alloc; output is then untouched. Intermediate: "output".
   ///
-  /// x and output may be of any type, in any mix: what is computed from the exact values of x is
-  /// rounded once where output is not float32, see Float16 and BFloat16.
+  /// x and output may have any types. The result is computed from the exact values of x and rounded
+  /// once if output is not float32 (see Float16 and BFloat16).
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// The same of x + y, which a residual connection needs: y of x's shape. The sum is one float
+  /// Normalises x + y, as a residual connection needs. y has the shape of x. The sum is one float
   /// addition. output may also be y itself.
   void forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                    Context& context = Context::default_context(),
                    Intermediates* intermediates = nullptr) const;
 
-  /// The same, recorded on the tape of x. With g = weight ∘ dy and x̂ = x / √(mean(x²) + eps),
+  /// Like forward() for tensors, recorded on the tape of x. With g = weight ∘ dy and x̂ = x /
+  /// √(mean(x²) + eps),
   ///
   ///   dx = (g − x̂ · mean(g ∘ x̂)) / √(mean(x²) + eps),   dweight = Σ over rows of dy ∘ x̂
   ///
   /// Error, to first order: an element of dx is within 2e-6 · (|g| + |x̂| · mean(|g ∘ x̂|)) /
-  /// √(mean(x²) + eps), one of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
+  /// √(mean(x²) + eps), an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
   Variable forward(const Variable& x) const;
-  /// The same of x + y, of one shape.
+  /// Like forward(x + y); x and y have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:

@@ -15,17 +15,17 @@ class RecurrentLayers;
 class Variable;
 
 struct RecurrentOptions {
-  std::int64_t input_size = 0;   ///< E, width of what comes in
+  std::int64_t input_size = 0;   ///< E, width of the input
   std::int64_t hidden_size = 0;  ///< H, width of the state and of the output
-  std::int64_t num_layers = 1;   ///< each but the first reads the outputs of the one before
+  std::int64_t num_layers = 1;   ///< each layer after the first reads the outputs of the previous one
   bool bias = true;
 };
 
-/// The states around a sequence: (num_layers, B, H), or (num_layers, H) for a sequence without B.
-/// The last layer's is the last row.
+/// The states before and after a sequence: (num_layers, B, H), or (num_layers, H) for a sequence
+/// without B. The last row is the last layer's.
 struct RecurrentStates {
-  ConstTensor h_0 = {};  ///< before the first step; zeros when left out
-  Tensor h_n = {};       ///< after the last step, when given; may be h_0
+  ConstTensor h_0 = {};  ///< before the first step; zeros by default
+  Tensor h_n = {};       ///< receives the states after the last step; optional, may be h_0
 };
 
 enum class RecurrentActivation : int { kTanh, kRelu };
@@ -45,37 +45,39 @@ class ATTN_API RNN : public Module {
 
   const RecurrentOptions& options() const noexcept;
 
-  /// x (B, N, E), output (B, N, H): the last layer's h_t; or both without B. Any strides; no
-  /// overlap. Bits of a sequence do not depend on the others, and a sequence in parts, each
-  /// beginning with the state that the one before ended with, gives the bits of the whole.
+  /// x is (B, N, E) and output (B, N, H), the last layer's h_t, or both lack B. They may have any
+  /// strides and must not overlap. The bits of a sequence do not depend on the other sequences. If
+  /// you split a sequence into parts and start each part with the final state of the previous one,
+  /// you get the bits of the whole.
   ///
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
-  /// that h_(t−1) brings along.
+  /// of h_(t−1).
   ///
   /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; outputs
   /// are then untouched.
   ///
-  /// Intermediates: "output_l0" (B, N, H) of the first layer, and so on.
+  /// Intermediates: "output_l0" (B, N, H) for the first layer, and so on.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// The same, recorded on the tape of x and h_0, which may be none; h_n, if not null, is given the
-  /// states after the last step. Gradients come back through time, t = N … 1:
+  /// Like forward() for tensors, recorded on the tape of x and h_0, which may be none. If h_n is
+  /// not null, it receives the states after the last step. Gradients flow backwards through time, t
+  /// = N … 1:
   ///
   ///   ds_t = f'(s_t) ∘ dh_t,   dh_(t−1) = dy_(t−1) + W_hhᵀ ds_t,   dx_t = W_ihᵀ ds_t
   ///   dW_hh = Σ ds_t h_(t−1)ᵀ,   dW_ih = Σ ds_t x_tᵀ,   db = Σ ds_t
   ///
-  /// and where dh_t is 0, ds_t is, whatever x_t holds: what comes after the last token that counts
-  /// reaches no gradient. Of a call only the layers' outputs are kept; the sums s_t are formed
-  /// anew.
+  /// If dh_t is 0, so is ds_t, whatever the value of x_t, so tokens after the last relevant one do
+  /// not affect any gradient. The tape keeps only the layers' outputs; the backward pass computes
+  /// the sums s_t again.
   ///
-  /// Error, to first order: with δ the error of s_t, that of the forward pass before f, ds_t is
-  /// within (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is that of the
-  /// computed s_t. A sum of n products has n·6e-8·Σ|terms|, and one over tokens (1.6e-5 + 1e-9·B·N)
-  /// of its terms' magnitudes.
+  /// Error, to first order: if δ is the error of s_t, the forward sum before f, ds_t is within
+  /// (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is exact for the computed
+  /// s_t. A sum of n products is within n·6e-8·Σ|terms|, and a sum over tokens within (1.6e-5 +
+  /// 1e-9·B·N) of its terms' magnitudes.
   ///
-  /// Throws as forward() of tensors does.
+  /// Throws what forward() for tensors throws.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n = nullptr) const;
   Variable forward(const Variable& x) const;
 

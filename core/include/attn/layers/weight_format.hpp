@@ -4,13 +4,14 @@
 
 namespace attn {
 
-/// How a layer keeps its weight matrices.
+/// How a layer stores its weight matrices.
 ///
-/// Of float32 they are kept twice, as they are set and read and in the order in which products read
-/// them. Of float16 and bfloat16 they are kept in two bytes a number, in the latter order alone: a
-/// quarter of the memory. Products widen them, and so give the bits that float32 weights of the
-/// same values give; with few rows, where memory is the limit, they are faster, and with many about
-/// as fast. Such a layer is for inference: it has no gradient. Other parameters stay float32.
+/// float32 weights are stored twice: row-major, for setting and reading them, and in the order in
+/// which products read them. float16 and bfloat16 weights are stored only in the latter order, with
+/// two bytes per number, which takes a quarter of the memory. Products widen them and therefore
+/// give the same bits as float32 weights of the same values. They are faster with few rows, where
+/// memory is the bottleneck, and about as fast with many. Such a layer is for inference only: it
+/// has no gradient. Other parameters stay float32.
 struct WeightFormat {
   constexpr WeightFormat() = default;
   constexpr WeightFormat(ElementType weight_type, bool rounds_inputs = true)
@@ -19,8 +20,8 @@ struct WeightFormat {
   bool operator==(const WeightFormat&) const = default;
 
   ElementType type = ElementType::kFloat32;  ///< any but kInt8
-  /// With kBFloat16, where the instruction set has products of bfloat16, inputs are rounded to it
-  /// for them, which is faster, above all with many rows. Elsewhere it changes nothing.
+  /// Rounds inputs to bfloat16 for products with kBFloat16 weights if the instruction set has
+  /// products of bfloat16. This is faster, above all with many rows. Otherwise it has no effect.
   bool round_inputs = true;
 };
 
