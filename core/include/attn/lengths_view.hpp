@@ -13,17 +13,17 @@
 namespace attn {
 
 namespace detail {
-/// The integers of 4 and 8 bytes; the lengths of a container are often std::size_t.
+/// The integers of 4 and 8 bytes. They include std::size_t, a common type for lengths.
 template <class T>
 concept Length = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
                  !std::same_as<std::remove_const_t<T>, wchar_t> &&
                  !std::same_as<std::remove_const_t<T>, char32_t>;
 }  // namespace detail
 
-/// A non-owning view of the lengths of sequences, in tokens. Options that take one take any of the
-/// following, with integers of 4 or 8 bytes: a TensorView, a pointer and a shape, or a container
-/// that holds its elements side by side, such as std::vector, std::array and std::span. A container
-/// without a shape is (B), one length for each batch entry:
+/// A non-owning view of the lengths of sequences, in tokens. Wherever an option takes a
+/// LengthsView, you can pass a TensorView, a pointer and a shape, or a contiguous container such as
+/// std::vector, std::array or std::span, with integers of 4 or 8 bytes. A container without a shape
+/// has shape (B), one length for each batch entry:
 ///
 ///   std::vector<int> lengths{3, 5};
 ///   scaled_dot_product_attention(q, k, v, output, {.valid_lens = lengths});
@@ -43,7 +43,7 @@ class LengthsView {
     }
   }
 
-  /// Throws what TensorView does, as the constructors that follow do.
+  /// Throws what TensorView throws. So do the following constructors.
   template <detail::Length T>
   LengthsView(const T* lengths, std::span<const std::int64_t> shape)
       : LengthsView(TensorView<const T>(lengths, shape)) {}
@@ -54,7 +54,7 @@ class LengthsView {
   LengthsView(std::nullptr_t, std::initializer_list<std::int64_t> shape)
       : LengthsView(ConstLengths(nullptr, shape)) {}
 
-  /// All elements of a container, row-major.
+  /// A view of all elements of a container, row-major.
   template <std::ranges::contiguous_range Range>
     requires(std::ranges::sized_range<Range> && detail::Length<std::ranges::range_value_t<Range>>)
   LengthsView(const Range& lengths, std::initializer_list<std::int64_t> shape)

@@ -11,29 +11,28 @@
 
 namespace attn {
 
-/// A tensor that owns its elements, row-major in memory. A copy has elements of its own. Functions
-/// take it where they take a view: as an input, and as an output unless it is const.
+/// A tensor that owns its elements, row-major in memory. Copying it copies the elements. You can
+/// pass it wherever a function takes a view: as an input, and as an output unless it is const.
 ///
-/// A default-made one stands for "none", as a default-made view does, and so does one that has been
-/// moved from.
+/// A default-constructed or moved-from tensor means "none", like a default-constructed view.
 class ATTN_API OwnedTensor {
  public:
   OwnedTensor() = default;
 
-  /// Zeros. Throws what TensorView does, kSizeOverflow for more elements than fit into the address
-  /// space, and std::bad_alloc.
+  /// Makes a tensor of zeros. Throws what TensorView throws, kSizeOverflow for more elements than
+  /// fit into the address space, and std::bad_alloc.
   explicit OwnedTensor(std::span<const std::int64_t> shape);
   OwnedTensor(std::initializer_list<std::int64_t> shape)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// These values, row-major. Throws the same, and kShapeMismatch unless there is one for each
-  /// element.
+  /// Makes a tensor of these values, row-major. Throws the same, and kShapeMismatch unless there is
+  /// one value for each element.
   OwnedTensor(std::span<const std::int64_t> shape, std::vector<float> values);
   OwnedTensor(std::initializer_list<std::int64_t> shape, std::vector<float> values)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size()), std::move(values)) {
   }
 
-  /// The whole tensor. Valid until it is assigned to, moved from or destroyed.
+  /// A view of the whole tensor, valid until the tensor is assigned to, moved from or destroyed.
   Tensor view() { return {values_.data(), shape_}; }
   ConstTensor view() const { return {values_.data(), shape_}; }
   operator Tensor() & { return view(); }
@@ -61,7 +60,7 @@ class ATTN_API OwnedTensor {
   /// Sets every element.
   void fill(float value) noexcept;
 
-  /// Whether shapes and elements are equal.
+  /// True if shapes and elements are equal.
   friend bool operator==(const OwnedTensor&, const OwnedTensor&) = default;
 
  private:

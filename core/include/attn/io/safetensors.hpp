@@ -108,8 +108,8 @@ struct NamedTensor {
 /// Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16. Tensors of float32 are
 /// written as `dtype`; if that is a shorter type, they are rounded to the nearest, as in Float16
 /// and BFloat16. Throws kInvalidArgument for kInt8, for a name that appears twice, is
-/// "__metadata__" or is not UTF-8, for metadata with such keys, and for null data; kSizeOverflow,
-/// std::bad_alloc.
+/// "__metadata__" or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and
+/// for null data; kSizeOverflow, std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);

@@ -95,12 +95,12 @@ struct MultiHeadAttentionCall {
   KeyValueCache* cache = nullptr;
   /// Receives intermediates, including those of the cache if there is one:
   ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so normalised with
-  ///   qk_norm, and rotated where positions are rotary; with either "projected_q" and "projected_k"
-  ///   are what this call has projected, before that, and with qk_norm "q_norm.output" (B, Nq, H,
-  ///   D) and "k_norm.output" what it has normalised, (B, Nq, 1, H·D) with
-  ///   qk_norm_all_heads; "scaled_scores", "capped_scores", "biased_scores", "weights" (B, H, Nq,
-  ///   Nk) and "log_sum_exp" (B, H, Nq): as in AttentionOptions; "head_output" (B, H, Nq, D):
-  ///   weights · v; and "output".
+  ///   qk_norm and rotated with rotary positions. With either of these, "projected_q" and
+  ///   "projected_k" are this call's projections before both. With qk_norm, "q_norm.output"
+  ///   (B, Nq, H, D) and "k_norm.output" are the normalised projections of this call; with
+  ///   qk_norm_all_heads their shape is (B, Nq, 1, H·D). "scaled_scores", "capped_scores",
+  ///   "biased_scores", "weights" (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq): as in
+  ///   AttentionOptions. "head_output" (B, H, Nq, D): weights · v. And "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -113,15 +113,19 @@ struct MultiHeadAttentionCall {
 /// where a slice is D columns wide; D = d_model / num_heads unless head_dim is set.
 ///
 /// Parameters, with PyTorch's names and layouts, zeros at first:
-///   "in_proj_weight" (3·H·D, E): W_q, W_k, W_v one below the other; where keys and values have
-///   their own width or number of heads instead "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D,
-///   key_dim) and "v_proj_weight" (Hkv·D, value_dim); "out_proj.weight" (E, H·D); and with biases
+///   "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys and values have their
+///   own width or number of heads: "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim) and
+///   "v_proj_weight" (Hkv·D, value_dim) instead. "out_proj.weight" (E, H·D). With biases,
 ///   "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
-/// Parameters that PyTorch does not have follow: "relative_keys" and "relative_values" (2k+1, D) of
-/// Shaw's
-///   positions, "relative_attention_bias.weight" (num_buckets, H) as Hugging Face's T5, "sinks"
-///   (H), and, as Hugging Face's Qwen 3, "q_norm.weight" and "k_norm.weight" (D), or as its OLMo 2
-///   (H·D) and (Hkv·D).
+/// Then follow parameters that PyTorch does not have:
+///   "relative_keys" and "relative_values" (2k+1, D), Shaw's tables;
+///   "relative_attention_bias.weight" (num_buckets, H), as in Hugging Face's T5; "sinks" (H);
+///   "q_norm.weight" and "k_norm.weight", (D) as in Hugging Face's Qwen 3, or (H·D) and (Hkv·D) as
+///   in its OLMo 2.
+///
+///   attn::MultiHeadAttention layer({.d_model = 64, .num_heads = 4});
+///   layer.initialize_xavier(1);
+///   layer.forward(x, x, x, output, {.attention = {.causal = true}});  // x, output (B, N, 64)
 class ATTN_API MultiHeadAttention : public Module {
  public:
   /// Throws kInvalidArgument if sizes do not divide or options are outside their domains,

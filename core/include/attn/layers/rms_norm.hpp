@@ -20,8 +20,8 @@ struct NormArgs;
 struct RmsNormOptions {
   /// PyTorch's default. Llama uses 1e-5 or 1e-6, Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
-  bool elementwise_affine = true;  ///< with weight
-  /// Multiplies by 1 + weight, multiplies by weights that are zeros at first: Gemma.
+  bool elementwise_affine = true;  ///< multiplies by weight
+  /// Multiplies by 1 + weight, where weights start as zeros (Gemma).
   bool zero_centred_weight = false;
 };
 

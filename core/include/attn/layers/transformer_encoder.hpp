@@ -28,12 +28,13 @@ namespace attn {
 class Variable;
 struct AttentionVariables;
 
-/// Of one layer of a Transformer; the names are PyTorch's. With the defaults and norm_first false
-/// it is torch.nn.TransformerEncoderLayer(batch_first=True); D2L's TransformerEncoderBlock (11.7.4)
-/// is attention_bias = false and feed_forward_dropout = false.
+/// The options of one Transformer layer, with PyTorch's names. The defaults describe
+/// torch.nn.TransformerEncoderLayer(batch_first=True). For D2L's TransformerEncoderBlock (11.7.4),
+/// set attention_bias = false and feed_forward_dropout = false.
 ///
-/// The blocks of today's language models are options, too, each with `causal` attention in the call
-/// and a final norm behind the stack (names in Transformers' configuration to the right):
+/// The blocks of current language models are options too, each with `causal` attention in the call
+/// and a final norm after the stack (the names on the right are those of Transformers'
+/// configuration):
 ///
 ///   GPT-2      .activation = kGeluTanh, .norm_first
 ///   Llama      .activation = kSilu, .gated_feed_forward, .rms_norm = {{.eps = …}}, .norm_first,
@@ -49,32 +50,33 @@ struct TransformerLayerOptions {
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
   std::int64_t dim_feedforward = 2048;
   Activation activation = Activation::kRelu;
-  bool gated_feed_forward = false;  ///< GatedFeedForward in place of FeedForward
+  bool gated_feed_forward = false;  ///< GatedFeedForward instead of FeedForward
   float layer_norm_eps = 1e-5F;
-  /// RmsNorm, with options of its own, in place of LayerNorm.
+  /// Uses RmsNorm with these options instead of LayerNorm.
   std::optional<RmsNormOptions> rms_norm = {};
   bool norm_first = false;  ///< pre-norm instead of post-norm
-  /// Normalises what attention and the feed-forward network give before it is added: with
-  /// norm_first as well as their inputs (Gemma 2 and 3), without it instead (OLMo 2).
+  /// Normalises the outputs of attention and of the feed-forward network before they are added.
+  /// With norm_first their inputs are normalised too (Gemma 2 and 3); without it, only the outputs
+  /// are (OLMo 2).
   bool norm_outputs = false;
-  bool bias = true;                         ///< of all linear layers and LayerNorms
-  std::optional<bool> attention_bias = {};  ///< of attention's projections; `bias` by default
-  /// Of the last one of them; attention_bias by default.
+  bool bias = true;                         ///< for all linear layers and LayerNorms
+  std::optional<bool> attention_bias = {};  ///< for attention's projections; `bias` by default
+  /// For attention's last projection; attention_bias by default.
   std::optional<bool> attention_output_bias = {};
-  /// In training, drops out between the two layers of the feed-forward network too.
+  /// In training, also applies dropout between the two layers of the feed-forward network.
   bool feed_forward_dropout = true;
-  // Of attention, see MultiHeadAttentionOptions.
+  // For attention, see MultiHeadAttentionOptions.
   std::optional<std::int64_t> num_kv_heads = {};
   std::optional<std::int64_t> head_dim = {};
   std::optional<RmsNormOptions> qk_norm = {};
   bool qk_norm_all_heads = false;
   std::optional<float> scale = {};
   float softcap = 0;
-  // Of self-attention alone.
+  // For self-attention only.
   AttentionPositions positions = {};
   bool sinks = false;
   std::optional<Window> window = {};
-  /// Of all matrices: those of attention and of the feed-forward network.
+  /// For all matrices of attention and of the feed-forward network.
   WeightFormat weights = {};
 };
 
@@ -84,31 +86,31 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;         ///< of its input or, post-norm, of the sum
-  std::optional<Norm> output_norm;  ///< of what it gives
+  std::optional<Norm> norm;         ///< for its input or, with post-norm, for the sum
+  std::optional<Norm> output_norm;  ///< for its output
 };
 
 }  // namespace detail
 
-/// What a pass through a layer of an encoder may be given.
+/// The options of a call to a TransformerEncoderLayer.
 struct TransformerEncoderLayerCall {
-  /// Of self-attention. Its own dropout is refused: that of the call acts on the weights, too.
+  /// Options of self-attention. Set `dropout` of the call instead of the dropout in these options,
+  /// which is an error: it already covers the attention weights.
   AttentionOptions attention = {};
-  /// Where the tokens stand, for rotary positions: see MultiHeadAttentionCall.
+  /// The positions of the tokens, for rotary positions: see MultiHeadAttentionCall.
   TensorView<const double> positions = {};
-  /// In training acts in four places (on attention's weights, after attention, within and after the
-  /// feed-forward network) with streams random.stream … + 3.
+  /// In training, acts in four places: on the attention weights, after attention, and within and
+  /// after the feed-forward network. Uses streams random.stream … + 3.
   Dropout dropout = {};
-  /// None, or that of self_attention().make_cache(): x are then the next tokens of a sequence,
-  /// which attend to all before them, too, and are appended; see MultiHeadAttentionCall. A causal
-  /// layer then gives token by token what it gives for the whole sequence.
+  /// None, or a cache from self_attention().make_cache(). x are then the next tokens of a sequence,
+  /// which also attend to all tokens before them and are appended; see MultiHeadAttentionCall. A
+  /// causal layer gives the same results token by token as for the whole sequence.
   KeyValueCache* cache = nullptr;
-  /// Intermediates to be shown: "self_attn.…" (see MultiHeadAttentionCall), "linear1.output",
-  /// "hidden" and "linear2.output" (FeedForward) or those of GatedFeedForward, "norm1.output" and
-  /// so on of the norms that there are; the residual stream, with TransformerLens' names,
-  /// "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and "resid_post"
-  /// (h + dropout(feed_forward(…))), where post-norm has yet to normalise the last two; and
-  /// "output".
+  /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
+  /// and "linear2.output" (FeedForward) or those of GatedFeedForward; "norm1.output" and so on for
+  /// each norm of the layer; the residual stream, with TransformerLens' names, "resid_pre" (x),
+  /// "resid_mid" (x + dropout(self_attn(…))) and "resid_post" (h + dropout(feed_forward(…))), the
+  /// last two before post-norm normalises them; and "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -119,45 +121,47 @@ struct TransformerEncoderLayerCall {
 ///   pre-norm:   h = x + dropout(self_attn(n, n, n)),  n = norm1(x)
 ///               output = h + dropout(feed_forward(norm2(h)))
 ///
-/// With norm_outputs, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) stand in place
-/// of self_attn(…) and feed_forward(…), and without norm_first there are no norm1 and norm2.
+/// With norm_outputs, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) replace
+/// self_attn(…) and feed_forward(…); without norm_first there are then no norm1 and norm2.
 ///
 /// Parameters, in PyTorch's order: "self_attn.…" (see MultiHeadAttention), "linear1.…" and
 /// "linear2.…" (FeedForward) or "gate_proj.…", "up_proj.…" and "down_proj.…" (GatedFeedForward),
 /// "norm1.…" and "norm2.…", "output_norm1.…" and "output_norm2.…" (LayerNorm or RmsNorm).
 ///
-/// Error: with weights of deviation 1/√(their columns), and so values of the order of 1, outputs
-/// are within 1e-5 of the exact ones for d_model up to 64; larger values carry larger errors, see
-/// the layers inside.
+/// Error: with weights of deviation 1/√(their columns), and therefore values of the order of 1,
+/// outputs are within 1e-5 of the exact ones for d_model up to 64. Larger values have larger
+/// errors, see the inner layers.
 ///
-/// In PyTorch, src_mask is AttentionOptions::mask (with true for what takes part) or bias,
-/// src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1, N) where the padding is not at
-/// the end, and is_causal is `causal`.
+/// Coming from PyTorch: src_mask is AttentionOptions::mask (true for keys that take part) or bias;
+/// src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1, N) if the padding is not at the
+/// end; and is_causal is `causal`.
 class ATTN_API TransformerEncoderLayer : public Module {
  public:
-  /// Throws what the layers inside do, and kInvalidArgument for a layer_norm_eps beside rms_norm.
+  /// Throws what the inner layers throw, and kInvalidArgument if both layer_norm_eps and rms_norm
+  /// are set.
   explicit TransformerEncoderLayer(const TransformerLayerOptions& options);
 
   const TransformerLayerOptions& options() const noexcept { return options_; }
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
 
-  /// x (B, N, E) or (N, E), output of the same shape; any strides; output may be x itself,
-  /// otherwise they must not overlap. Both may be of any type, in any mix: what is computed from
-  /// the exact values of x, in float32, is rounded once. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, std::bad_alloc; outputs and the cache are then as they were.
+  /// x is (B, N, E) or (N, E); output has the same shape. Both may have any strides. output may be
+  /// x itself, otherwise they must not overlap. Both may have any types: the result is computed in
+  /// float32 from the exact values of x and rounded once. Throws kShapeMismatch, kInvalidArgument,
+  /// kSizeOverflow, std::bad_alloc; outputs and the cache are then unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// The same, recorded on the tape of x; a cache and intermediates are refused, see Tape::watch().
+  /// Like forward() for tensors, recorded on the tape of x. A cache and intermediates are errors:
+  /// use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
-  /// The same with terms of attention that are variables, see MultiHeadAttention.
+  /// Also takes terms of attention that are variables, see MultiHeadAttention.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call,
                    const AttentionVariables& terms) const;
 
  private:
   friend class TransformerEncoder;
-  /// May have written to outputs of attention, and to the cache, when it throws.
+  /// When it throws, it may have written to outputs of attention and to the cache.
   void run(const ConstAnyTensor& x, const AnyTensor& output,
            const TransformerEncoderLayerCall& call, Context& context) const;
 
@@ -167,62 +171,64 @@ class ATTN_API TransformerEncoderLayer : public Module {
   detail::SublayerNorms norms1_, norms2_;
 };
 
-/// Of a stack, of an encoder or a decoder.
+/// The options of a stack of encoder or decoder layers.
 struct TransformerEncoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
-  /// A norm of the layers' kind after the last one: PyTorch's argument `norm`, usual with pre-norm.
+  /// Adds a norm of the layers' kind after the last layer: PyTorch's argument `norm`, usual with
+  /// pre-norm.
   bool final_norm = false;
-  /// When not empty, the options of each layer, in place of `layer` and num_layers: for layers that
-  /// differ in windows, positions or sizes. All have the same d_model.
+  /// If not empty, the options of each layer, instead of `layer` and num_layers, for layers that
+  /// differ in windows, positions or sizes. All must have the same d_model.
   std::vector<TransformerLayerOptions> layers = {};
 };
 
-/// What a pass through a TransformerEncoder may be given.
+/// The options of a call to a TransformerEncoder.
 struct TransformerEncoderCall {
-  /// For each layer, as for one: what is given here stands in place of every layer's own. Outputs
-  /// other than the output have to be empty: every layer would write them.
+  /// Applied to every layer: options set here replace those of each layer. Further outputs must be
+  /// empty, because every layer would write them.
   AttentionOptions attention = {};
-  /// As of a layer, for each that has rotary positions; refused where none has.
+  /// As for a layer; used by every layer with rotary positions. An error if no layer has them.
   TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 4·l … + 3.
   Dropout dropout = {};
-  /// None, or one for each layer: receives its attention weights, (B, H, Nq, Nk). Empty ones are
-  /// left out.
+  /// None, or one tensor for each layer, which receives its attention weights, (B, H, Nq, Nk).
+  /// Empty tensors are skipped.
   std::span<const Tensor> weights = {};
-  /// None, or those of make_caches(), as the cache of a layer. With `causal` attention the stack is
-  /// a decoder without cross attention, as GPT.
+  /// None, or the caches from make_caches(), used like the cache of a layer. With `causal`
+  /// attention the stack is a decoder without cross attention, like GPT.
   std::span<KeyValueCache> caches = {};
-  /// Intermediates to be shown: "layers.0.…" and so on of each layer, and "norm.output".
+  /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
   Intermediates* intermediates = nullptr;
 };
 
-/// A stack of such layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on, and
-/// with final_norm "norm.weight" and, where it is a LayerNorm, "norm.bias".
+/// A stack of encoder layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on, and
+/// with final_norm "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerEncoder : public Module {
  public:
-  /// Throws what the layers do, and kInvalidArgument for less than one, and for `layers` of several
-  /// widths or of another number than a num_layers that is given.
+  /// Throws what the layers throw, and kInvalidArgument for fewer than one layer, for `layers` of
+  /// different widths, and for a num_layers that differs from the number of `layers`.
   explicit TransformerEncoder(const TransformerEncoderOptions& options);
 
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
-  /// x and output as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// std::bad_alloc; outputs are then untouched, and the caches as they were.
+  /// x and output are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// std::bad_alloc; outputs and caches are then unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// The same, recorded on the tape of x; caches, weights and intermediates are refused.
+  /// Like forward() for tensors, recorded on the tape of x. Caches, weights and intermediates are
+  /// errors.
   Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
-  /// The same with terms of every layer's attention that are variables, such as a T5 table that all
-  /// layers share.
+  /// Also takes terms that are variables, for the attention of every layer, such as a T5 table that
+  /// all layers share.
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
-  /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
-  /// KeyValueCache does.
+  /// Returns an empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// KeyValueCache throws.
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 
