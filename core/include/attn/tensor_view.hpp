@@ -20,11 +20,10 @@
 namespace attn {
 
 namespace detail {
-/// Throws kShapeMismatch unless a tensor of this shape has so many elements.
+/// Throws kShapeMismatch unless a tensor of this shape has `got` elements.
 ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> shape);
 
-// Programs that are compiled without exceptions may include these headers, so throwing is left to
-// the library.
+// Programs compiled without exceptions may include these headers, so only the library throws.
 [[noreturn]] ATTN_API void fail_rank(std::size_t rank, int most);
 [[noreturn]] ATTN_API void fail_size(std::int64_t size, std::size_t dimension);
 [[noreturn]] ATTN_API void fail_strides(std::size_t strides, std::size_t sizes);
@@ -37,12 +36,12 @@ ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> sh
 /// in elements. Strides may be zero (a broadcast dimension) or negative. attn never copies a tensor
 /// to change its layout: (B, H, N, D) and (B, N, H·D) are both read in place, see split_heads().
 ///
-/// A default-made view stands for "none": rank 0, no data. Optional tensor arguments are such
-/// views.
+/// A default-constructed view means "none": rank 0, no data. Optional tensor arguments default to
+/// it.
 ///
-/// Views are made with checks and used without: dimensions, indices and ranges that a view does not
-/// have are undefined behaviour, as in std::span. How much memory a pointer points to nobody can
-/// check; a view made from a std::span is checked.
+/// Constructors check their arguments, but uses of a view are unchecked: dimensions, indices and
+/// ranges outside the view are undefined behaviour, as in std::span. The size of the memory behind
+/// a pointer cannot be checked; a view made from a std::span is checked.
 template <class T>
 class TensorView {
  public:
@@ -67,7 +66,7 @@ class TensorView {
       : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
   /// A row-major view of all of `elements`, e.g. of a std::vector. Throws the same, and
-  /// kShapeMismatch unless a tensor of this shape has as many.
+  /// kShapeMismatch unless a tensor of this shape has as many elements.
   TensorView(std::span<T> elements, std::span<const std::int64_t> shape)
       : TensorView(elements.data(), shape) {
     detail::require_elements(elements.size(), shape);
@@ -76,7 +75,7 @@ class TensorView {
   TensorView(std::span<T> elements, std::initializer_list<std::int64_t> shape)
       : TensorView(elements, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// Not from bits, which have no addresses.
+  /// Rejects std::vector<bool>, whose bits have no addresses.
   template <std::same_as<std::vector<bool>> Bits>
   TensorView(const Bits&, std::span<const std::int64_t>) {
     static_assert(!std::same_as<Bits, std::vector<bool>>,
@@ -96,15 +95,15 @@ class TensorView {
     for (std::size_t i = 0; i < strides.size(); ++i) strides_[i] = strides[i];
   }
 
-  /// A view to mutable elements converts to one of constant elements.
+  /// A view of mutable elements converts to a view of constant elements.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   TensorView(const TensorView<U>& other)
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
 #ifdef __cpp_lib_mdspan
-  /// A view of what a std::mdspan views, where the standard library has it. Its layout has strides,
-  /// as all of the standard's have.
+  /// A view of the elements of a std::mdspan, if the standard library has it. The layout must be
+  /// strided, as all standard layouts are.
   template <class U, class Extents, class Layout>
     requires(std::is_convertible_v<U (*)[], T (*)[]> && Extents::rank() <= std::size_t{kMaxRank} &&
              Layout::template mapping<Extents>::is_always_strided())
@@ -120,7 +119,7 @@ class TensorView {
   T* data() const noexcept { return data_; }
   /// The number of dimensions.
   int rank() const noexcept { return rank_; }
-  /// Whether this is the view that stands for "none"; one of shape (0, 4) is not.
+  /// True if this view means "none". A view of shape (0, 4) does not.
   [[nodiscard]] bool is_none() const noexcept { return data_ == nullptr && rank_ == 0; }
   /// Shape and strides; valid as long as this view.
   std::span<const std::int64_t> shape() const noexcept {
@@ -134,7 +133,7 @@ class TensorView {
   std::int64_t size(int i) const noexcept { return shape_[i < 0 ? i + rank_ : i]; }
   std::int64_t stride(int i) const noexcept { return strides_[i < 0 ? i + rank_ : i]; }
 
-  /// The address of the element at the given indices, unchecked; there need not be one.
+  /// The address for the given indices, unchecked; there need not be an element.
   template <class... Index>
   T* pointer(Index... index) const noexcept {
     std::int64_t offset = 0;
@@ -171,8 +170,8 @@ class TensorView {
     return result;
   }
 
-  /// The view with a dimension of size 1 inserted before dimension `i`; −1 appends it.
-  /// Throws kInvalidArgument when the view already has the largest rank.
+  /// The view with a dimension of size 1 inserted before dimension `i`; −1 appends it. Throws
+  /// kInvalidArgument if the view already has the largest rank.
   TensorView unsqueeze(int i) const {
     if (i < 0) i += rank_ + 1;
     if (rank_ == kMaxRank) detail::fail_unsqueeze();
@@ -200,12 +199,12 @@ class TensorView {
     return TensorView(data_, shape, strides);
   }
 
-  /// True when the elements lie row-major without gaps.
+  /// True if the elements are stored row-major without gaps.
   bool is_contiguous() const noexcept {
     std::int64_t expected = 1;
     for (int i = rank_ - 1; i >= 0; --i) {
       if (shape_[i] != 1 && strides_[i] != expected) return false;
-      // More elements than can be counted do not lie anywhere.
+      // More elements than can be counted do not fit into memory.
       if (i > 0 && __builtin_mul_overflow(expected, shape_[i], &expected)) return false;
     }
     return true;
@@ -223,14 +222,14 @@ class TensorView {
 
   T* data_ = nullptr;
   int rank_ = 0;
-  // Plain arrays: their indices may be signed without a warning in the user's own build.
+  // Plain arrays, because signed indices then cause no warning in the user's build.
   std::int64_t shape_[kMaxRank] = {};
   std::int64_t strides_[kMaxRank] = {};
 };
 
-/// The type of outputs. A const Tensor always views the same elements, which may be written, as
-/// with std::span. No two elements of an output may share memory (a stride of 0 with a size above
-/// 1), which nobody checks.
+/// The type of outputs. As with std::span, a const Tensor always views the same elements, but they
+/// can be written. No two elements of an output may share memory (a stride of 0 with a size above
+/// 1); this is not checked.
 using Tensor = TensorView<float>;
 /// The type of inputs. A Tensor converts to it.
 using ConstTensor = TensorView<const float>;
@@ -240,14 +239,15 @@ using ConstMask = TensorView<const std::uint8_t>;
 /// Lengths of sequences, in tokens. See LengthsView for other integers.
 using ConstLengths = TensorView<const std::int32_t>;
 
-/// Writes the elements row by row, with four digits after the point as PyTorch does:
+/// Prints the elements row by row, with four digits after the decimal point as in PyTorch:
 ///
 ///   [[ 0.5000, -1.2500],
 ///    [ 2.0000,  3.0000]]
 ///
-/// Numbers of very different or unusual magnitudes are written with exponents, whole numbers
-/// without digits. Of more than 1000 elements the first and last three of each dimension are
-/// written. "none" stands for none, and a tensor without elements is written with its shape.
+/// Numbers of very different or unusual magnitudes are printed with exponents, whole numbers
+/// without digits after the point. If there are more than 1000 elements, only the first and last
+/// three of each dimension are printed. None is printed as "none", and a tensor without elements is
+/// printed with its shape.
 ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstTensor& tensor);
 ATTN_API std::ostream& operator<<(std::ostream& stream, const TensorView<const double>& tensor);
 ATTN_API std::ostream& operator<<(std::ostream& stream,

@@ -35,9 +35,8 @@ struct TransformerDecoderLayerCall {
   /// PyTorch's tgt_mask, tgt_key_padding_mask and tgt_is_causal. Attention is causal only if you
   /// set it here: `.self_attention = {.causal = true}`.
   AttentionOptions self_attention = {};
-  /// PyTorch's memory_mask and memory_key_padding_mask. Set `dropout` of the call instead of the
-  /// dropout in either of these options, which is an error: it already covers the attention
-  /// weights.
+  /// PyTorch's memory_mask and memory_key_padding_mask. Use `dropout` below: it already covers the
+  /// attention weights, so a dropout in self_attention or cross_attention is an error.
   AttentionOptions cross_attention = {};
   /// The positions of the tokens x, for rotary positions in self-attention: see
   /// MultiHeadAttentionCall.

@@ -94,8 +94,8 @@ struct SublayerNorms {
 
 /// The options of a call to a TransformerEncoderLayer.
 struct TransformerEncoderLayerCall {
-  /// Options of self-attention. Set `dropout` of the call instead of the dropout in these options,
-  /// which is an error: it already covers the attention weights.
+  /// Options of self-attention. Use `dropout` below: it already covers the attention weights, so a
+  /// dropout in these options is an error.
   AttentionOptions attention = {};
   /// The positions of the tokens, for rotary positions: see MultiHeadAttentionCall.
   TensorView<const double> positions = {};

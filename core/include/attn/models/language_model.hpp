@@ -25,74 +25,80 @@
 
 namespace attn {
 
-/// What a language model has around its stack of layers. load_language_model() makes these options
-/// of a model's files.
+/// The options of a LanguageModel: its stack of layers and what surrounds it. load_language_model()
+/// derives them from a model's files.
 struct LanguageModelOptions {
-  /// V; 0: no embedding and no output, the model takes and gives vectors, as
+  /// V. With 0 there is no embedding and no output layer: the model maps vectors to vectors, like
   /// torch.nn.TransformerEncoder.
   std::int64_t vocab_size = 0;
-  bool scale_embedding = false;  ///< by √E, as Gemma
-  /// Rows of a learned table of positions, 0: none.
+  bool scale_embedding = false;  ///< by √E, as in Gemma
+  /// Rows of a learned table of positions; 0 means no table.
   std::int64_t max_positions = 0;
   std::int64_t first_position = 0;  ///< the row of the first token (RoBERTa: 2)
-  /// RoBERTa does not count tokens with this id. They take the row before the first one.
+  /// The id of the padding token. RoBERTa does not count such tokens; they use the row before
+  /// first_position.
   std::optional<std::int64_t> padding_id = {};
   std::optional<PositionalEncodingOptions> sinusoidal = {};
-  std::int64_t num_token_types = 0;                     ///< of BERT; 0: none
-  std::optional<LayerNormOptions> embedding_norm = {};  ///< of the sum of these, as BERT
+  std::int64_t num_token_types = 0;                     ///< for BERT; 0 means none
+  std::optional<LayerNormOptions> embedding_norm = {};  ///< for the sum of the embeddings, as in BERT
   TransformerEncoderOptions stack = {};
-  bool causal = true;  ///< whether a token attends to those before it only
+  bool causal = true;  ///< true if a token attends only to itself and earlier tokens
 
-  bool output = true;  ///< whether there are logits; not without a vocabulary
+  bool output = true;  ///< true if there are logits; requires a vocabulary
   bool tied = true;    ///< the output layer's weight is the embedding's
   bool output_bias = false;
-  /// BERT's masked-language head: before the output layer LayerNorm(f(x · Wᵀ + b)), with this f.
+  /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this f before the output
+  /// layer.
   std::optional<Activation> transform = {};
   float transform_norm_eps = 1e-12F;
-  float final_softcap = 0;  ///< c > 0: logits become c·tanh(logits / c), as Gemma 2
-  bool pooler = false;      ///< BERT's: tanh(x_0 · Wᵀ + b) of the first token
-  /// Of the matrices around the stack, whose layers have their own: the embedding, and what
-  /// products read. Tables of positions and of token types stay float32.
+  float final_softcap = 0;  ///< if c > 0, logits become c·tanh(logits / c), as in Gemma 2
+  bool pooler = false;      ///< BERT's pooler: tanh(x_0 · Wᵀ + b) for the first token x_0
+  /// The format of the matrices outside the stack: the embedding, and matrices that products read.
+  /// The layers of the stack have their own formats. Tables of positions and of token types stay
+  /// float32.
   WeightFormat weights = {};
 };
 
-/// What a pass through a LanguageModel may be given.
+/// The options of a call to a LanguageModel.
 struct LanguageModelCall {
-  /// Of every layer. `causal` stands beside the model's own: either excludes what comes later.
+  /// Options for the attention of every layer. Later tokens are excluded if either this `causal` or
+  /// the model's is true.
   AttentionOptions attention = {};
-  /// Positions of the tokens, (N) or (B, N), such as those of a batch that is padded on the left:
-  /// for the layers' rotary positions, see TransformerEncoderCall, and for a learned table, where
-  /// position p takes row first_position + p. Positions for a table are integers from 0 on. A
-  /// sinusoidal encoding takes none. By default tokens count from 0, or from the past length, and
-  /// RoBERTa's from the first one that is not padding.
+  /// Positions of the tokens, (N) or (B, N), e.g. for a batch that is padded on the left. They
+  /// apply to the layers' rotary positions (see TransformerEncoderCall) and to a learned table,
+  /// where position p uses row first_position + p. Positions for a table are non-negative integers.
+  /// They are an error with a sinusoidal encoding. By default tokens count from 0 or from the past
+  /// length, in RoBERTa from the first token that is not padding.
   TensorView<const double> positions = {};
-  /// None, or those of make_caches(): the tokens are then the next ones of a sequence.
+  /// None, or the caches from make_caches(); the tokens are then the next ones of a sequence.
   std::span<KeyValueCache> caches = {};
-  /// None, all of type 0, or the type of each token, in the shape of the ids.
+  /// The type of each token, in the shape of the ids. None means that all have type 0.
   IdView token_types = {};
-  /// (B, N, E) or (N, E), or none: receives what the last layer gives, after the last norm.
+  /// Receives the output of the last layer after the final norm, (B, N, E) or (N, E). May be none.
   Tensor hidden = {};
-  /// (B, E) or (E), or none: receives what the pooler gives.
+  /// Receives the output of the pooler, (B, E) or (E). May be none.
   Tensor pooled = {};
-  /// Intermediates to be shown: "embedded", what goes into the first layer; "encoder.…" of the
-  /// stack; and "embedding_norm.output", "transform.output", "transform_norm.output",
-  /// "output.output" (logits before they are capped) and "pooler.output" (before tanh).
+  /// Receives intermediates: "embedded", the input of the first layer; "encoder.…" for the stack;
+  /// and "embedding_norm.output", "transform.output", "transform_norm.output", "output.output"
+  /// (logits before final_softcap) and "pooler.output" (before tanh).
   Intermediates* intermediates = nullptr;
 };
 
-/// A choice among logits.
+/// How a token is chosen from logits.
 struct SamplingOptions {
-  /// Divides the logits; 0 takes the largest.
+  /// Divides the logits; 0 selects the largest one.
   double temperature = 0;
-  /// How many of the most probable tokens are left in, of equal ones those that come first; 0: all.
+  /// Keeps only this many of the most probable tokens; of equal ones, the first are kept. 0 keeps
+  /// all.
   std::int64_t top_k = 0;
   RandomStream random = {};
 };
 
-/// The token that the logits (V) lead to: the largest with temperature 0, the first of equal ones;
-/// otherwise drawn by number `step` of the stream, u in [0, 1) as in fill_uniform, as the first of
-/// the tokens, the most probable first, with which the sum of probabilities exceeds u. The same on
-/// every machine for the same logits, but for probabilities that end within 1e-15 of u.
+/// Chooses a token from the logits (V). With temperature 0 it is the one with the largest logit,
+/// and the first of equal ones. Otherwise number `step` of the stream, u in [0, 1) as in
+/// fill_uniform, selects it: starting from the most probable token, probabilities are added up
+/// until their sum exceeds u. The same logits give the same token on every machine, unless a
+/// partial sum is within 1e-15 of u.
 ///
 /// Throws kShapeMismatch for anything but (V) with V ≥ 1, and kInvalidArgument for a temperature
 /// that is not a finite number ≥ 0, a negative top_k or step, NaN, or logits that are all −∞.
@@ -102,12 +108,11 @@ ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOpti
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  std::vector<std::int64_t> stop_ids = {};         ///< ends after one of these, which is given, too
-  ElementType cache_type = ElementType::kFloat32;  ///< of keys and values of past tokens
+  std::vector<std::int64_t> stop_ids = {};         ///< stops after one of these, which is part of the result
+  ElementType cache_type = ElementType::kFloat32;  ///< for keys and values of past tokens
 };
 
-/// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and what is like
-/// them.
+/// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and similar models.
 ///
 ///   x = embedding(ids) (· √E) + positions + token types,  normalised with embedding_norm
 ///   hidden = encoder(x)
@@ -115,13 +120,13 @@ struct GenerationOptions {
 ///
 /// Parameters: "embedding.weight" (V, E), "positions.weight" (max_positions, E),
 /// "token_types.weight", "embedding_norm.…", "encoder.…" (see TransformerEncoder), "transform.…",
-/// "transform_norm.…", "output.weight" unless it is tied, "output.bias", and "pooler.…".
+/// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
 ///
-/// Error: that of the layers. Logits of models of three layers of width 24, with weights of
-/// deviation 1/√(their columns), are within 1e-5 of the exact ones.
+/// The error is that of the layers. For models with three layers of width 24 and weights of
+/// deviation 1/√(their columns), logits are within 1e-5 of the exact ones.
 class ATTN_API LanguageModel : public Module {
  public:
-  /// Throws what the layers do, and kInvalidArgument for options that contradict each other.
+  /// Throws what the layers throw, and kInvalidArgument for options that contradict each other.
   explicit LanguageModel(const LanguageModelOptions& options,
                          Context& context = Context::default_context());
 
@@ -129,37 +134,40 @@ class ATTN_API LanguageModel : public Module {
   const TransformerEncoder& encoder() const noexcept { return stack_; }
   std::int64_t d_model() const noexcept { return stack_.layers().front().options().d_model; }
 
-  /// ids (B, N) or (N); logits (B, n, V) or (n, V) receives those of the last n tokens, 1 ≤ n ≤ N,
-  /// or none. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc, and
-  /// kUnsupported for logits, pooled or ids that the model has no layer for, and for numbers that
-  /// overflow: the error's argument is then the first layer with an output that is not finite.
-  /// Outputs are then untouched, and the caches as they were.
+  /// ids are (B, N) or (N). logits, (B, n, V) or (n, V), receives the logits of the last n tokens,
+  /// 1 ≤ n ≤ N, and may be none. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// std::bad_alloc, and kUnsupported for logits, pooled or ids that the model has no layer for,
+  /// and for numbers that overflow: the error's argument is then the first layer with an output
+  /// that is not finite. After an error, outputs and caches are unchanged.
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// The same from vectors (B, N, E) or (N, E) in place of embeddings, to which positions and so on
-  /// are added.
+  /// Takes vectors (B, N, E) or (N, E) instead of ids. They replace the embeddings; positions and
+  /// so on are added to them.
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// An empty cache for each layer, with room for `capacity` tokens at first. Throws what
-  /// KeyValueCache does, and kUnsupported where the model is not causal.
+  /// Returns an empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// KeyValueCache throws, and kUnsupported if the model is not causal.
   std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 
-  /// What follows the ids (N), N ≥ 1, token by token from a cache. Throws what forward() and
-  /// choose_token() do, and kInvalidArgument for more tokens than there are positions.
+  /// Continues the ids (N), N ≥ 1, and returns the new tokens, decoded one by one with a cache.
+  /// Throws what forward() and choose_token() throw, and kInvalidArgument for more tokens than
+  /// there are positions.
   std::vector<std::int64_t> generate(const IdView& ids, const GenerationOptions& options = {},
                                      Context& context = Context::default_context()) const;
 
  private:
-  /// One of ids and x is none.
+  /// Exactly one of ids and x is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
-  /// Adds the table of positions to x (B, N, E), the embeddings of the ids if there are any.
+  /// Adds the table of positions to x (B, N, E), which are the embeddings of the ids if there are
+  /// ids.
   ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
                                 std::int64_t past, Context& context) const;
-  /// Repeats a call to throw the error about its first layer whose output is not finite.
+  /// Repeats a call to find the first layer whose output is not finite, and throws the error about
+  /// it.
   ATTN_LOCAL void fail_overflow(const IdView& ids, const ConstTensor& x, LanguageModelCall call,
                                 Context& context) const;
 

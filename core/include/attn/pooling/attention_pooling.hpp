@@ -16,31 +16,31 @@ namespace attn {
 class PackedMatrix;
 class Variable;
 
-/// How a query q and a key k make a score a(q, k), and scores make weights.
+/// How a score a(q, k) is computed from a query q and a key k, and weights from scores.
 class ScoringFunction {
  public:
   enum class Kind : int { kScaledDot, kGaussian, kBoxcar, kEpanechnikov, kAverage };
 
-  /// a = scale · q·k, scale 1/√D by default; weights are the softmax of the scores.
+  /// a = scale · q·k, with scale 1/√D by default. Weights are the softmax of the scores.
   static constexpr ScoringFunction scaled_dot(std::optional<float> scale = {}) {
     return {Kind::kScaledDot, scale};
   }
-  /// a = −‖q − k‖² / (2·width²); weights are the softmax of the scores, so that far from all keys
-  /// the nearest ones share the weight instead of none.
+  /// a = −‖q − k‖² / (2·width²); weights are the softmax of the scores, so a query far from all
+  /// keys still gives the weight to the nearest ones.
   static constexpr ScoringFunction gaussian(float width = 1) { return {Kind::kGaussian, width}; }
   /// a = 1 where ‖q − k‖ < width, else 0; weights are a / Σa.
   static constexpr ScoringFunction boxcar(float width = 1) { return {Kind::kBoxcar, width}; }
-  /// a = max(1 − ‖q − k‖ / width, 0); weights are a / Σa. (What D2L calls Epanechnikov; the
-  /// statistical literature calls it triangular.)
+  /// a = max(1 − ‖q − k‖ / width, 0); weights are a / Σa. D2L calls this kernel Epanechnikov; the
+  /// statistical literature calls it triangular.
   static constexpr ScoringFunction epanechnikov(float width = 1) {
     return {Kind::kEpanechnikov, width};
   }
-  /// a = 1; weights are a / Σa: average pooling, D2L's constant kernel. Queries and keys are not
-  /// read.
+  /// a = 1; weights are a / Σa. This is average pooling, D2L's constant kernel. Queries and keys
+  /// are not read.
   static constexpr ScoringFunction average() { return {Kind::kAverage, {}}; }
 
   constexpr Kind kind() const { return kind_; }
-  /// The scale or width given.
+  /// The scale or width.
   constexpr std::optional<float> parameter() const { return parameter_; }
 
  private:
@@ -51,18 +51,19 @@ class ScoringFunction {
   std::optional<float> parameter_;
 };
 
-/// Which keys take part, and what is given out besides the result. With tensors of rank 2 B is 1,
-/// and scores and weights are (Nq, Nk).
+/// Which keys take part, and further outputs. With tensors of rank 2, B is 1 and scores and weights
+/// are (Nq, Nk).
 struct AttentionPoolingOptions {
-  /// Hard attention: the key with the highest score has weight 1, all others 0. Of several highest
-  /// ones the first wins; a NaN among the scores makes the result NaN.
+  /// Hard attention: the key with the highest score has weight 1, all others 0. If several are
+  /// highest, the first wins. A NaN among the scores makes the result NaN.
   bool hard = false;
-  /// True (not 0) attends; broadcasts to (B, Nq, Nk) from the right.
+  /// A query attends to a key where the mask is true (not 0). Broadcasts to (B, Nq, Nk) from the
+  /// right.
   ConstMask mask = {};
-  /// The first valid_lens keys are attended to: (B) or (B, Nq), values in [0, Nk].
+  /// Queries attend to the first valid_lens keys only: (B) or (B, Nq), values in [0, Nk].
   LengthsView valid_lens = {};
-  /// (B, Nq, Nk): a(q, k) of the keys that are attended to; of others −∞ where weights are a
-  /// softmax, and 0 where they are a / Σa.
+  /// (B, Nq, Nk): a(q, k) for attended keys. For other keys it is −∞ if weights are a softmax, and
+  /// 0 if they are a / Σa.
   Tensor scores = {};
   Tensor weights = {};  ///< (B, Nq, Nk)
 };
@@ -71,17 +72,17 @@ struct AttentionPoolingOptions {
 ///
 ///   output_i = Σ_j weight_ij · v_j
 ///
-/// query (B, Nq, D), key (B, Nk, D), value (B, Nk, Dv), output (B, Nq, Dv), or all without B. Any
-/// strides; output must not overlap an input. Memory beyond inputs and outputs is linear in Nq and
-/// Nk.
+/// query is (B, Nq, D), key (B, Nk, D), value (B, Nk, Dv) and output (B, Nq, Dv), or all lack B.
+/// They may have any strides; output must not overlap an input. Memory beyond inputs and outputs is
+/// linear in Nq and Nk.
 ///
-/// An excluded key or value is not read into the arithmetic, nor is the value of a key whose
-/// boxcar or Epanechnikov score is 0. A query with nothing to attend to, or to which all of these
-/// scores are 0, gets zeros. NaN in what is attended to comes out. Bits depend on the
-/// sequence itself and the instruction set alone, not on the batch or the number of threads.
+/// Excluded keys and values do not enter the arithmetic, nor does the value of a key whose boxcar
+/// or Epanechnikov score is 0. A query with nothing to attend to, or whose boxcar or Epanechnikov
+/// scores are all 0, gets zeros. NaN in an attended key or value reaches the output. Bits depend
+/// only on the sequence itself and the instruction set, not on the batch or the number of threads.
 ///
-/// Error: distances are relatively within (D + 4)·6e-8. Where the scores themselves are within ε of
-/// the exact ones, weights are within 2ε + (Nk + 16)·6e-8 of theirs, relatively.
+/// Error: the relative error of distances is at most (D + 4)·6e-8. If scores are within ε of the
+/// exact ones, the relative error of weights is at most 2ε + (Nk + 16)·6e-8.
 ///
 /// Throws kShapeMismatch, kInvalidArgument (lengths out of range, a width outside [1e-18, 1e18],
 /// for scaled_dot a scale that is not finite or D = 0, null data), kSizeOverflow, std::bad_alloc;
@@ -97,8 +98,8 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 ///   a(q, k) = w_vᵀ tanh(W_q q + W_k k),   output_i = Σ_j softmax_j(a(q_i, k_j)) v_j
 ///
 /// Parameters, with D2L's names, zeros at first: "W_k.weight" (num_hiddens, key_dim), "W_q.weight"
-/// (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of the size (Nq, Nk,
-/// num_hiddens) is formed. Dropout, which D2L applies to the weights in training, is left out.
+/// (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of size (Nq, Nk, num_hiddens)
+/// is formed. Unlike in D2L, there is no dropout on the weights in training.
 class ATTN_API AdditiveAttention : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
@@ -108,8 +109,8 @@ class ATTN_API AdditiveAttention : public Module {
   std::int64_t key_dim() const noexcept { return key_dim_; }
   std::int64_t num_hiddens() const noexcept { return num_hiddens_; }
 
-  /// query (B, Nq, query_dim), key (B, Nk, key_dim), value (B, Nk, Dv), output (B, Nq, Dv), or all
-  /// without B; otherwise as attention_pooling.
+  /// query is (B, Nq, query_dim), key (B, Nk, key_dim), value (B, Nk, Dv) and output (B, Nq, Dv),
+  /// or all lack B; otherwise like attention_pooling().
   ///
   /// Intermediates: "projected_queries" (B, Nq, num_hiddens), W_q q; "projected_keys" (B, Nk,
   /// num_hiddens), W_k k; "scores" and "weights" (B, Nq, Nk); "output".
@@ -118,8 +119,9 @@ class ATTN_API AdditiveAttention : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// W_k · key, for keys that many calls share: key (B, Nk, key_dim), projected (B, Nk,
-  /// num_hiddens), or both without B. forward_projected() then gives the same bits as forward().
+  /// Computes W_k · key once for keys that many calls share. key is (B, Nk, key_dim) and projected
+  /// (B, Nk, num_hiddens), or both lack B. forward_projected() then gives the same bits as
+  /// forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;
   void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,
@@ -128,13 +130,14 @@ class ATTN_API AdditiveAttention : public Module {
                          Context& context = Context::default_context(),
                          Intermediates* intermediates = nullptr) const;
 
-  /// The same, recorded on the tape of their variables; options.scores and options.weights are
-  /// refused: see Tape::watch(). Gradients are those of attention_pooling() of variables (see
-  /// attn/training/pooling.hpp), where a score's is, with t = tanh(W_q q + W_k k),
+  /// Like the functions for tensors, recorded on the tape of their variables. options.scores and
+  /// options.weights are errors: use Tape::watch() instead. Gradients are those of
+  /// attention_pooling() for variables (see attn/training/pooling.hpp); with da the gradient of a
+  /// score and t = tanh(W_q q + W_k k),
   ///
   ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
   ///
-  /// and 1 − t² is within 1e-6 of its value, relatively.
+  /// The relative error of 1 − t² is at most 1e-6.
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
                    const AttentionPoolingOptions& options = {}) const;
   Variable project_keys(const Variable& key) const;

@@ -6,14 +6,14 @@
 
 namespace attn {
 
-/// Fills slopes (H) with the head slopes of ALiBi (Press et al. 2022, arXiv:2108.12409):
+/// Fills slopes (H) with ALiBi's slopes for each head (Press et al. 2022, arXiv:2108.12409):
 ///
 ///   H a power of two:  slope_h = 2^(−8·(h+1)/H)
 ///   otherwise:         the slopes of the next lower power of two P, then those of 2P with even h
 ///                      (its first, third, …), as in the authors' code
 ///
-/// AttentionOptions::alibi_slopes adds −slope_h · |distance| to the scores with them. Each slope is
-/// the exact value rounded once to float. Nothing is written for H = 0.
+/// Pass them as AttentionOptions::alibi_slopes, which adds −slope_h · |distance| to the scores.
+/// Each slope is the exact value rounded once to float. Nothing is written for H = 0.
 ATTN_API void alibi_slopes(std::span<float> slopes) noexcept;
 
 }  // namespace attn

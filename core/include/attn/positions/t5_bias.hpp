@@ -7,21 +7,21 @@
 
 namespace attn {
 
-/// Relative position bias of T5 (Raffel et al. 2020, arXiv:1910.10683, section 2.1): a learned
-/// number per head and bucket of distances, added to the scores.
+/// T5's relative position bias (Raffel et al. 2020, arXiv:1910.10683, section 2.1): one learned
+/// number for each head and bucket of distances, added to the scores.
 struct T5Bias {
-  ConstTensor table;                ///< (num_buckets, Hq), as torch.nn.Embedding in T5 holds it
-  bool bidirectional = true;        ///< encoder: half of the buckets for keys after the query
-  std::int64_t max_distance = 128;  ///< all distances from here on share a bucket
+  ConstTensor table;                ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
+  bool bidirectional = true;        ///< true in encoders: half of the buckets are for keys after the query
+  std::int64_t max_distance = 128;  ///< all distances from this one on share a bucket
 };
 
-/// The bucket of a key at `distance` = key position − query position.
+/// The bucket for `distance` = key position − query position.
 ///
-/// One-sided, with n = num_buckets and a = max(0, −distance): a itself below n/2, then
-/// logarithmically wider buckets up to max_distance: n/2 + ⌊ln(a / (n/2)) / ln(max_distance /
-/// (n/2)) · n/2⌋, at most n − 1. Two-sided: n is halved, a = |distance|, and keys after the query
-/// take the upper half. The same buckets as Hugging Face's T5, whose logarithm in float32 is exact
-/// enough for its defaults.
+/// One-sided, with n = num_buckets and a = max(0, −distance): the bucket is a itself below n/2,
+/// then buckets become logarithmically wider up to max_distance: n/2 + ⌊ln(a / (n/2)) /
+/// ln(max_distance / (n/2)) · n/2⌋, at most n − 1. Two-sided: n is halved, a = |distance|, and keys
+/// after the query use the upper half. The buckets are the same as in Hugging Face's T5, whose
+/// float32 logarithm is exact enough for its defaults.
 ///
 /// Throws kInvalidArgument unless num_buckets ≥ 2 (4 and even when two-sided) and max_distance is
 /// more than the number of exact buckets.

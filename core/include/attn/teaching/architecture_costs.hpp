@@ -7,20 +7,19 @@
 
 namespace attn {
 
-/// What one layer over a sequence costs (Vaswani et al. 2017, arXiv:1706.03762, table 1; D2L
-/// 11.6.1), in exact numbers where those count orders of magnitude.
+/// The costs of one layer over a sequence (Vaswani et al. 2017, arXiv:1706.03762, table 1; D2L
+/// 11.6.1), as exact numbers; the sources give orders of magnitude.
 struct ArchitectureCosts {
-  /// Multiplications that are added up, for one sequence: biases, activations and the softmax are
-  /// left out.
+  /// Multiply-adds for one sequence, without biases, activations and the softmax.
   std::int64_t multiply_adds = 0;
-  /// Steps of a layer that have to wait for one another.
+  /// Steps of a layer that must run one after another.
   std::int64_t sequential_operations = 0;
-  /// The number of connections that a signal runs through until the two tokens furthest apart meet
-  /// in one output, in a stack of as many such layers as it takes; none when they never do.
+  /// The number of connections that a signal passes until the two tokens furthest apart meet in one
+  /// output, in a stack of as many such layers as needed; none if they never meet.
   std::optional<std::int64_t> max_path_length = {};
 };
 
-// n is the number of tokens, d the width of each before and after the layer. All throw
+// n is the number of tokens and d their width before and after the layer. All functions throw
 // kInvalidArgument for a size below 1 (sides of a window: 0) and kSizeOverflow for a count beyond
 // 2^63 − 1.
 
@@ -29,29 +28,29 @@ struct ArchitectureCosts {
 /// least 1: L layers see L·(k − 1) + 1 tokens.
 ATTN_API ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k);
 
-/// The same with dilations 1, k, k², … from layer to layer: path length ⌈log_k n⌉, at least 1,
-/// because L layers see k^L tokens.
+/// Like convolution_costs(), with dilations 1, k, k², … in successive layers: path length ⌈log_k
+/// n⌉, at least 1, because L layers see k^L tokens.
 ATTN_API ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d,
                                                      std::int64_t k);
 
 /// A recurrent layer: 2·gates·n·d² multiply-adds (input and state, each gate), n sequential
-/// operations, path length n: into the state, and n − 1 times from state to state. A plain RNN has
-/// 1 gate, a GRU 3, an LSTM 4.
+/// operations, path length n: one step into the state, and n − 1 steps from state to state. A plain
+/// RNN has 1 gate, a GRU 3, an LSTM 4.
 ATTN_API ArchitectureCosts recurrent_costs(std::int64_t n, std::int64_t d, std::int64_t gates = 1);
 
 /// Self-attention, any number of heads: 2·n²·d multiply-adds (scores and weighted sum), 1
-/// sequential operation, path length 1. With projections the four of a multi-head layer are counted
-/// too: 4·n·d² more.
+/// sequential operation, path length 1. With `projections`, the four projections of a multi-head
+/// layer add 4·n·d².
 ATTN_API ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d,
                                                 bool projections = false);
 
-/// Self-attention in a window: query i attends to keys i − left … i + right, as far as there are
-/// any (restricted self-attention; causal with left = n − 1 and right = 0). With l = min(left, n −
-/// 1) and r = min(right, n − 1):
+/// Self-attention in a window: query i attends to the existing keys among i − left … i + right
+/// (restricted self-attention; causal with left = n − 1 and right = 0). With l = min(left, n − 1)
+/// and r = min(right, n − 1):
 ///
 ///   pairs = n·(l + r + 1) − l·(l + 1)/2 − r·(r + 1)/2
 ///
-/// 2·pairs·d multiply-adds (and 4·n·d² of projections), 1 sequential operation, path length
+/// 2·pairs·d multiply-adds (plus 4·n·d² with `projections`), 1 sequential operation, path length
 /// ⌈(n − 1) / (l + r)⌉, at least 1.
 ATTN_API ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::int64_t left,
                                                   std::int64_t right, bool projections = false);

@@ -23,9 +23,9 @@ struct NgramEmbeddingOptions {
 ///
 ///   x_i = Σ_g v(g),   output[i] = x_i / √(mean of x_i²)
 ///
-/// tokens (N) in UTF-8, output (N, d_model), any strides. Every row has root mean square 1. The
-/// same token always gives the same row, whatever stands around it; words that share much of their
-/// spelling point in nearly the same direction, others in nearly orthogonal ones (cosine 0 ± 1/√d).
+/// tokens (N) in UTF-8, output (N, d_model), any strides. Every row has root mean square 1. A token
+/// always gives the same row, whatever its neighbours. Words with similar spelling point in nearly
+/// the same direction, other words in nearly orthogonal directions (cosine 0 ± 1/√d).
 ///
 /// - Characters are Unicode code points, as given: no normalisation, so an accent written as a
 ///   character of its own makes another spelling.
@@ -33,12 +33,12 @@ struct NgramEmbeddingOptions {
 ///   that beginnings and ends count as such.
 /// - A capital is another character than its small letter: where case is not to matter, the tokens
 ///   have to be in lower case.
-/// - Each byte that is no part of valid UTF-8 counts as a character of its own kind.
-/// - An empty token consists of its two marks, and has a row like any other.
-/// - v(g) has entries spread evenly over the odd numbers from −255 to 255, the bytes of
-///   RandomStream{seed, hash of g}. Sums of integers are exact: the same bits on every machine.
+/// - Each byte that is not part of valid UTF-8 counts as a distinct character. - An empty token
+/// consists of its two marks and has a row like any other. - v(g) has entries spread evenly over
+/// the odd numbers from −255 to 255, the bytes of
+///   RandomStream{seed, hash of g}. Sums of integers are exact, so the bits are the same on every machine.
 ///
-/// Throws kShapeMismatch when output is not (N, d_model) for the N tokens; kInvalidArgument for a
+/// Throws kShapeMismatch unless output is (N, d_model) for the N tokens; kInvalidArgument for a
 /// d_model of 0 and unless 1 ≤ min_n ≤ max_n ≤ 64; std::bad_alloc.
 ATTN_API void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& output,
                               const NgramEmbeddingOptions& options = {},

@@ -7,25 +7,26 @@
 namespace attn {
 
 struct RelativeSkewOptions {
-  /// Embeddings for keys after the query as well.
+  /// True if there are embeddings for keys after the query too.
   bool bidirectional = false;
-  float scale = 1;  ///< factor on q·e; 1/√D where scores are scaled so
+  float scale = 1;  ///< factor on q·e, e.g. 1/√D for scaled scores
 };
 
 /// Relative logits as Music Transformer computes them (Huang et al. 2018, arXiv:1809.04281, section
 /// 3.4): one product of all queries with all embeddings, whose rows are then skewed, each by one
-/// place more than the one above it, so that embeddings of one distance lie on one diagonal:
+/// place more than the row above, so that equal distances form diagonals:
 ///
 ///   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
 ///
-/// query (B, H, N, D), (B, N, D) or (N, D); output the same with N in place of D; embeddings E^r
-/// (L, D), or (H, L, D) for heads with their own, where row r stands for a key r − (L − 1) after
-/// the query, so the last row for the query itself. S[i, j] = 0 for j > i, where the procedure of
-/// the paper leaves numbers that are to be masked. Bidirectional: embeddings (2L − 1, D), all of S.
-/// Any strides; output must not overlap an input. N ≤ L.
+/// query is (B, H, N, D), (B, N, D) or (N, D); output is the same with N instead of D. The
+/// embeddings E^r are (L, D), or (H, L, D) if each head has its own. Row r is for a key r − (L − 1)
+/// places after the query, so the last row is for the query's own position. S[i, j] = 0 for j > i,
+/// where the paper's procedure leaves numbers that must be masked. Bidirectional: embeddings are
+/// (2L − 1, D), and all of S is computed. All may have any strides; output must not overlap an
+/// input. N ≤ L.
 ///
-/// The same numbers as the relative_keys of scaled_dot_product_attention, which need neither S nor
-/// L ≥ N: see relative_keys_of_skew.
+/// The relative_keys of scaled_dot_product_attention() give the same numbers and need neither S nor
+/// L ≥ N: see relative_keys_of_skew().
 ///
 /// Error: within (D + 2) · 6e-8 · |scale| · Σ|q·e| of the exact value.
 ///
@@ -37,9 +38,9 @@ ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddi
 
 /// The relative_keys table that gives the same logits, for models trained with the skewed form:
 /// embeddings (L, D) or (H, L, D) become relative_keys (2L − 1, D) or (H, 2L − 1, D), with zeros
-/// for keys after the query. Embeddings of the bidirectional form are such a table already. Queries
-/// further than L − 1 from a key take the embedding of the longest distance. Any strides; no
-/// overlap.
+/// for keys after the query. Embeddings of the bidirectional form already are such a table. Queries
+/// further than L − 1 from a key use the embedding of the longest distance. The tensors may have
+/// any strides and must not overlap.
 ///
 /// Throws kShapeMismatch, and kInvalidArgument for null data.
 ATTN_API void relative_keys_of_skew(const ConstTensor& embeddings, const Tensor& relative_keys);
