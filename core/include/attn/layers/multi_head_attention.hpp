@@ -33,7 +33,7 @@ struct T5BiasOptions {
 struct AttentionPositions {
   /// Rotates projected queries and keys. A rotary_dim of 0 means the whole head.
   std::optional<RotaryEmbeddingOptions> rotary = {};
-  bool alibi = false;                         ///< AttentionOptions::alibi_slopes with the values of alibi_slopes()
+  bool alibi = false;  ///< AttentionOptions::alibi_slopes with the values of alibi_slopes()
   std::optional<T5BiasOptions> t5_bias = {};  ///< with the layer's own table
   /// k of Shaw's relative keys and values, with the layer's own tables.
   std::optional<std::int64_t> max_relative_distance = {};
@@ -50,7 +50,8 @@ struct MultiHeadAttentionOptions {
   /// Width of the values passed in; d_model by default.
   std::optional<std::int64_t> value_dim = {};
   bool bias = false;  ///< biases on all four projections: off in D2L, on by default in PyTorch
-  std::optional<bool> output_bias = {};  ///< on the last projection; `bias` by default (Qwen 2: off)
+  std::optional<bool> output_bias =
+      {};  ///< on the last projection; `bias` by default (Qwen 2: off)
   /// QK-norm: normalises each head of queries and keys between projection and rotation, with the
   /// layer's own weights (Qwen 3, Gemma 3).
   std::optional<RmsNormOptions> qk_norm = {};
@@ -113,9 +114,9 @@ struct MultiHeadAttentionCall {
 /// where a slice is D columns wide; D = d_model / num_heads unless head_dim is set.
 ///
 /// Parameters, with PyTorch's names and layouts, zeros at first:
-///   "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys and values have their
-///   own width or number of heads: "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim) and
-///   "v_proj_weight" (Hkv·D, value_dim) instead. "out_proj.weight" (E, H·D). With biases,
+///   "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys and values have
+///   their own width or number of heads: "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim)
+///   and "v_proj_weight" (Hkv·D, value_dim) instead. "out_proj.weight" (E, H·D). With biases,
 ///   "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
 /// Then follow parameters that PyTorch does not have:
 ///   "relative_keys" and "relative_values" (2k+1, D), Shaw's tables;

@@ -39,8 +39,9 @@ struct LanguageModelOptions {
   /// first_position.
   std::optional<std::int64_t> padding_id = {};
   std::optional<PositionalEncodingOptions> sinusoidal = {};
-  std::int64_t num_token_types = 0;                     ///< for BERT; 0 means none
-  std::optional<LayerNormOptions> embedding_norm = {};  ///< for the sum of the embeddings, as in BERT
+  std::int64_t num_token_types = 0;  ///< for BERT; 0 means none
+  std::optional<LayerNormOptions> embedding_norm =
+      {};  ///< for the sum of the embeddings, as in BERT
   TransformerEncoderOptions stack = {};
   bool causal = true;  ///< true if a token attends only to itself and earlier tokens
 
@@ -108,7 +109,8 @@ ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOpti
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  std::vector<std::int64_t> stop_ids = {};         ///< stops after one of these, which is part of the result
+  std::vector<std::int64_t> stop_ids =
+      {};  ///< stops after one of these, which is part of the result
   ElementType cache_type = ElementType::kFloat32;  ///< for keys and values of past tokens
 };
 

@@ -44,9 +44,10 @@ struct WeightSource {
   std::size_t file = 0;    ///< index of the file, from 0
   std::int64_t begin = 0;  ///< offset of its first byte from the beginning of the file
   std::int64_t end = 0;
-  std::string parameter;       ///< destination in the LanguageModel
-  std::int64_t first_row = 0;  ///< first row of the parameter, if its other rows come from other tensors
-  bool transposed = false;     ///< true for (in, out) in the file, as in GPT-2
+  std::string parameter;  ///< destination in the LanguageModel
+  std::int64_t first_row =
+      0;  ///< first row of the parameter, if its other rows come from other tensors
+  bool transposed = false;  ///< true for (in, out) in the file, as in GPT-2
 };
 
 /// A model as described by its files.
@@ -60,7 +61,7 @@ struct LanguageModelDescription {
   /// calls are not included.
   std::int64_t memory = 0;
   std::vector<std::string> unused_tensors = {};  ///< tensors that the model does not use
-  std::vector<std::string> unused_fields = {};   ///< fields of the configuration that have no effect
+  std::vector<std::string> unused_fields = {};  ///< fields of the configuration that have no effect
   /// Sentences about peculiarities of the files, such as a flag that they contradict.
   std::vector<std::string> warnings = {};
 };

@@ -10,8 +10,9 @@ namespace attn {
 /// T5's relative position bias (Raffel et al. 2020, arXiv:1910.10683, section 2.1): one learned
 /// number for each head and bucket of distances, added to the scores.
 struct T5Bias {
-  ConstTensor table;                ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
-  bool bidirectional = true;        ///< true in encoders: half of the buckets are for keys after the query
+  ConstTensor table;  ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
+  bool bidirectional =
+      true;  ///< true in encoders: half of the buckets are for keys after the query
   std::int64_t max_distance = 128;  ///< all distances from this one on share a bucket
 };
 

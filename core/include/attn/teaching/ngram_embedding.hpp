@@ -27,16 +27,17 @@ struct NgramEmbeddingOptions {
 /// always gives the same row, whatever its neighbours. Words with similar spelling point in nearly
 /// the same direction, other words in nearly orthogonal directions (cosine 0 ± 1/√d).
 ///
-/// - Characters are Unicode code points, as given: no normalisation, so an accent written as a
-///   character of its own makes another spelling.
-/// - A mark that equals no character is put before the first one, and another after the last, so
-///   that beginnings and ends count as such.
-/// - A capital is another character than its small letter: where case is not to matter, the tokens
-///   have to be in lower case.
-/// - Each byte that is not part of valid UTF-8 counts as a distinct character. - An empty token
-/// consists of its two marks and has a row like any other. - v(g) has entries spread evenly over
-/// the odd numbers from −255 to 255, the bytes of
-///   RandomStream{seed, hash of g}. Sums of integers are exact, so the bits are the same on every machine.
+/// - Characters are Unicode code points. There is no normalisation, so an accent written as a
+///   separate character makes a different spelling.
+/// - A mark that equals no character is put before the first character and another after the last,
+///   so that beginnings and ends are recognised.
+/// - Capitals differ from small letters. If case should not matter, convert the tokens to lower
+///   case.
+/// - Each byte that is not part of valid UTF-8 counts as a character of its own kind.
+/// - An empty token consists of its two marks and has a row like any other.
+/// - v(g) has entries spread evenly over the odd numbers from −255 to 255, the bytes of
+///   RandomStream{seed, hash of g}. Sums of integers are exact, so the bits are the same on every
+///   machine.
 ///
 /// Throws kShapeMismatch unless output is (N, d_model) for the N tokens; kInvalidArgument for a
 /// d_model of 0 and unless 1 ≤ min_n ≤ max_n ≤ 64; std::bad_alloc.
