@@ -73,8 +73,8 @@ struct LanguageModelDescription {
 /// | --- | --- | --- |
 /// | GPT-2 | `wte.weight`, `h.0.attn.c_attn.weight` | with num_heads |
 /// | BERT, RoBERTa, DistilBERT | `embeddings.word_embeddings.weight` | with num_heads |
-/// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3, Gemma 1 to 3, gpt-oss without experts, OLMo 2
-///   | `embed_tokens.weight`, `layers.0.self_attn.q_proj.weight` | no |
+/// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3 | `embed_tokens.weight` and more | no |
+/// | Gemma 1 to 3, OLMo 2, gpt-oss without experts | the same | no |
 /// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | with num_heads |
 /// | attn's own | the same, and `embedding.weight` | its options are in the file's metadata |
 ///

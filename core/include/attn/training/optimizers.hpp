@@ -19,22 +19,22 @@ namespace training {
 struct OptimizerData;
 }
 
-/// A part of a model: its parameters' names begin with `name` and a dot, or are its own where
-/// `name` is empty. So errors of a tape call it, too, as long as the optimiser lives, unless it was
-/// added to a larger module, whose names they have.
+/// A part of a model. Its parameters' names get `name` and a dot in front, unless `name` is empty.
+/// While the optimiser lives, errors of a tape use these names too, unless the part was added to a
+/// larger module, whose names are then used.
 struct NamedModule {
   std::string_view name;
   Module& module;
 };
 
-/// Changes the parameters of a model by their gradients. The equations and defaults are those of
+/// Updates the parameters of a model with their gradients. The equations and defaults are those of
 /// PyTorch's torch.optim, computed in float32 with bias corrections in double precision.
 ///
-/// The parameters are those that the model has when the optimiser is made; they live as long as it,
-/// and the model may be moved. One that is reached by two paths is updated once.
+/// The optimiser updates the parameters that the model has when the optimiser is created. It keeps
+/// them alive, and you may move the model. A parameter reached by two paths is updated once.
 ///
-/// A step allocates nothing. Same bits for any number of threads and on every machine, for one
-/// instruction set.
+/// A step allocates nothing. On a given instruction set, the bits are the same for any number of
+/// threads and on every machine.
 class ATTN_API Optimizer {
  public:
   virtual ~Optimizer();
@@ -43,8 +43,8 @@ class ATTN_API Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Updates every parameter that has a gradient after Tape::backward(), in the context of the
-  /// tape; the others stay as they are, their state too. Throws kInvalidArgument before backward();
+  /// Updates every parameter that has a gradient after Tape::backward(), using the tape's context.
+  /// Other parameters and their state do not change. Throws kInvalidArgument before backward();
   /// nothing has then changed.
   void step(const Tape& tape);
 
@@ -68,8 +68,8 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
-/// Stochastic gradient descent, as torch.optim.SGD. For the gradient g of a parameter p, after
-/// g ← g + weight_decay · p:
+/// Stochastic gradient descent, like torch.optim.SGD. For the gradient g of a parameter p, after g
+/// ← g + weight_decay · p:
 ///
 ///   buffer ← momentum · buffer + (1 − dampening) · g     (at first: g)
 ///   g ← g + momentum · buffer with nesterov, else buffer (without momentum g stays)
@@ -94,15 +94,15 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
-/// Adam (Kingma and Ba 2015, arXiv:1412.6980), as torch.optim.Adam. For the gradient g of a
-/// parameter p in its step t = 1, 2, …, after g ← g + weight_decay · p:
+/// Adam (Kingma and Ba 2015, arXiv:1412.6980), like torch.optim.Adam. For the gradient g of a
+/// parameter p in step t = 1, 2, …, after g ← g + weight_decay · p:
 ///
 ///   exp_avg    ← β₁ · exp_avg + (1 − β₁) · g
 ///   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²
 ///   p ← p − learning_rate / (1 − β₁ᵗ) · exp_avg / (√exp_avg_sq / √(1 − β₂ᵗ) + eps)
 ///
-/// State: "exp_avg", "exp_avg_sq" and "step", which counts the steps of each parameter as far as
-/// 2^24, where float32 ends to do so, as PyTorch's.
+/// State: "exp_avg", "exp_avg_sq" and "step", which counts the steps of each parameter. As in
+/// PyTorch it is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
   /// Throws kInvalidArgument for options that are negative or no finite numbers, for betas of 1 or
@@ -121,44 +121,43 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019, arXiv:1711.05101), as
-/// torch.optim.AdamW: g stays as it is, and weight_decay · learning_rate · p is taken off p beside
-/// Adam's step. State as Adam's.
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019, arXiv:1711.05101), like
+/// torch.optim.AdamW: g does not change, and weight_decay · learning_rate · p is subtracted from p
+/// in addition to Adam's step. The state is that of Adam.
 class ATTN_API AdamW final : public Optimizer {
  public:
-  /// Throws what Adam does.
+  /// Throws what Adam throws.
   explicit AdamW(Module& model, const AdamWOptions& options = {});
   explicit AdamW(std::span<const NamedModule> models, const AdamWOptions& options = {});
   explicit AdamW(std::initializer_list<NamedModule> models, const AdamWOptions& options = {})
       : AdamW(std::span<const NamedModule>(models.begin(), models.size()), options) {}
 };
 
-/// The state of an optimiser, `prefix` in front of each name: "exp_avg.layers.0.weight",
-/// "step.layers.0.weight". The views are valid as long as the optimiser. Options are none of it: a
-/// learning rate that changes from step to step is for the caller to set again. Throws
-/// std::bad_alloc.
+/// The state of an optimiser, with `prefix` in front of each name: "exp_avg.layers.0.weight",
+/// "step.layers.0.weight". The views are valid as long as the optimiser. Options are not part of
+/// the state: set a learning rate that changes from step to step again. Throws std::bad_alloc.
 ///
-/// A run that is stopped after a step, and goes on with a model and an optimiser that were loaded
-/// from files, has the same bits as one that was not stopped.
+/// If you stop a run after a step and continue with a model and an optimiser loaded from files, you
+/// get the same bits as without the stop.
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 
-/// Sets the state from a file, as load_state_dict() of a module does and with its errors; beside
-/// them kInvalidArgument for a step that is no whole number between 0 and 2^24. Everything is
-/// checked before anything is set.
+/// Sets the state from a file, like load_state_dict() for a module. Throws what that throws, and
+/// kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is checked
+/// before anything is set.
 ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true);
 
 /// Scales the gradients of all parameters on a tape, after backward(), so that their norm (the root
-/// of the sum of all squares) is at most max_norm, as torch.nn.utils.clip_grad_norm_: by max_norm /
-/// (norm + 1e-6) where that is less than 1. Returns the norm before. Sums are taken in double
-/// precision and in a fixed order: within a rounding to float, the same bits for any number of
-/// threads.
+/// of the sum of all squares) is at most max_norm, like torch.nn.utils.clip_grad_norm_. The factor
+/// is max_norm / (norm + 1e-6) if that is less than 1. Returns the norm before scaling. Sums use
+/// double precision and a fixed order, so the norm is exact to one rounding to float and has the
+/// same bits for any number of threads.
 ///
 /// Throws kInvalidArgument before backward(), for a max_norm that is NaN or negative, and, unlike
-/// PyTorch, for gradients that are not finite (saying which parameter's is the first): scaled by
-/// their norm, all would be lost. They are as they were after any error. A norm beyond float's
-/// range is returned as infinity; what it scales is right.
+/// PyTorch, for gradients that are not finite, because scaling by their norm would destroy all of
+/// them; the message names the first such parameter. After an error the gradients are unchanged. A
+/// norm beyond float's range is returned as infinity, but gradients are still scaled correctly.
 ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
 
 }  // namespace attn

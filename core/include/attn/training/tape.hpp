@@ -20,8 +20,8 @@ struct Node;
 struct TapeData;
 }  // namespace training
 
-/// Records what layers and functions compute from variables, and goes back through it for the
-/// gradients of a loss (reverse-mode differentiation; torch.autograd).
+/// Records what layers and functions compute from variables, then computes the gradients of a loss
+/// in reverse order (reverse-mode differentiation; torch.autograd).
 ///
 ///   attn::Tape tape;
 ///   for (const Batch& batch : batches) {
@@ -33,20 +33,19 @@ struct TapeData;
 ///     optimizer.step(tape);
 ///   }
 ///
-/// Whole layers are recorded, not single numbers: a variable is a tensor, and each entry knows the
-/// gradient of a layer's step. What a layer computes from variables has the same bits as what it
-/// computes from tensors.
+/// A tape records steps of layers, not single numbers: a variable is a tensor, and each entry knows
+/// the gradient of one step. A layer gives the same bits for variables as for tensors.
 ///
-/// Memory is kept from one clear() to the next, so that a steady loop allocates nothing. Parameters
-/// of layers that took part are kept until clear(): a layer may be gone before backward().
+/// Memory is reused after clear(), so a steady loop allocates nothing. The tape keeps the
+/// parameters of its layers alive until clear(), so a layer may be destroyed before backward().
 ///
-/// Same bits: gradients depend on what was recorded and on the instruction set, and not on the
-/// number of threads.
+/// Same bits: gradients depend on the recorded steps and on the instruction set, not on the number
+/// of threads.
 ///
-/// A tape is used by one thread at a time, which may be another each time.
+/// Only one thread may use a tape at a time, but it need not always be the same one.
 class ATTN_API Tape {
  public:
-  /// Work is done in `context`, which has to live as long. Throws std::bad_alloc.
+  /// Uses `context` for all work; the context must outlive the tape. Throws std::bad_alloc.
   explicit Tape(Context& context = Context::default_context());
   ~Tape();
   Tape(Tape&&) noexcept;
@@ -56,47 +55,48 @@ class ATTN_API Tape {
 
   Context& context() const noexcept;
 
-  /// Forgets all variables and gradients, and begins anew.
+  /// Removes all variables and gradients, so that you can start again.
   void clear() noexcept;
 
-  /// An input, whose gradient can be looked at: a copy, row-major. Throws kInvalidArgument for null
-  /// data or after backward(), std::bad_alloc.
+  /// Copies `values` (row-major) onto the tape as an input. Read its gradient after backward().
+  /// Throws kInvalidArgument for null data or after backward(), std::bad_alloc.
   Variable variable(const ConstTensor& values);
 
-  /// The same without a gradient: what a model is given and does not learn.
+  /// Like variable(), but without a gradient, for inputs that are not learned.
   Variable constant(const ConstTensor& values);
 
-  /// A parameter of a layer, as it is now. Layers record their own by themselves; this is for
-  /// weights that are used in other ways, too. The same parameter is one variable, however often it
-  /// is asked for, and its gradient is the sum over all its uses. Throws kNotFound, and what
-  /// variable() does.
+  /// Records a parameter of a layer with its current value. Layers record their own parameters
+  /// themselves; call this for weights that you use in other ways too. Repeated calls return the
+  /// same variable, and its gradient is the sum over all uses. Throws kNotFound, and what
+  /// variable() throws.
   Variable parameter(const Module& layer, std::string_view name);
 
-  /// Asks layers that compute on this tape from now on to show what lies between their steps, by
-  /// the names of Module::intermediate_names(); see intermediate(). A later call takes the place of
-  /// an earlier one. The layer has to live as long as the tape. Throws kNotFound.
+  /// Makes `layer` record intermediates on this tape from now on, with names from
+  /// Module::intermediate_names(). Read them with intermediate(). A later call replaces an earlier
+  /// one. The layer must outlive the tape. Throws kNotFound.
   void watch(const Module& layer, std::span<const std::string> names);
 
-  /// What was asked for by watch(), as the last call of its layer since clear() computed it: a
-  /// variable whose gradient can be looked at, where one passes through it. Throws kNotFound for
-  /// what was not asked for, or not computed.
+  /// Returns an intermediate requested with watch(), as computed by the last call of its layer
+  /// since clear(). It has a gradient if one passes through it. Throws kNotFound if it was not
+  /// requested or not computed.
   Variable intermediate(const Module& layer, std::string_view name) const;
 
   /// Computes the gradients of `loss`, a variable with one element, with respect to all that it was
   /// computed from. Once, until clear().
   ///
   /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
-  /// one element, for a second call, for a loss that is no finite number (saying in which call of
-  /// backward(), and which parameter or which layer's output was the first to hold one), and for a
-  /// parameter that was changed since it was recorded (saying which); and std::bad_alloc. After an
-  /// error there are no gradients.
+  /// one element, for a second call, for a loss that is not finite (the message says in which call
+  /// of backward(), and names the first parameter or layer output that is not finite), and for a
+  /// parameter that has changed since it was recorded (the message names it); and std::bad_alloc.
+  /// After an error there are no gradients.
   void backward(const Variable& loss);
 
-  /// The same for an output of any shape, given the gradient of a loss with respect to it.
+  /// Like backward(loss) for an output of any shape, starting from the gradient of a loss with
+  /// respect to it.
   void backward(const Variable& output, const ConstTensor& output_gradient);
 
-  /// The gradient of a parameter, row-major, valid until clear(); none for one that the loss does
-  /// not depend on. Throws kNotFound for an unknown name, kInvalidArgument before backward().
+  /// The gradient of a parameter, row-major, valid until clear(). None if the loss does not depend
+  /// on the parameter. Throws kNotFound for an unknown name, kInvalidArgument before backward().
   ConstTensor gradient(const Module& layer, std::string_view name) const;
 
  private:
@@ -104,16 +104,16 @@ class ATTN_API Tape {
   std::unique_ptr<training::TapeData> data_;
 };
 
-/// A tensor on a tape: an input, a parameter, or what was computed. A small handle, to be copied
-/// freely; it is valid until the tape is cleared. A default-made one stands for "none".
+/// A tensor on a tape: an input, a parameter or a result. It is a small handle that you can copy
+/// freely, valid until the tape is cleared. A default-constructed one means "none".
 class ATTN_API Variable {
  public:
   Variable() = default;
 
   bool is_none() const noexcept { return tape_ == nullptr; }
 
-  /// Row-major, valid until the tape is cleared. Throws kInvalidArgument for none and after the
-  /// tape was cleared, as all that follows does.
+  /// The values, row-major, valid until the tape is cleared. This and the following functions throw
+  /// kInvalidArgument for none and after the tape was cleared.
   const ConstTensor& value() const;
   std::span<const std::int64_t> shape() const { return value().shape(); }
   int rank() const { return value().rank(); }
@@ -123,7 +123,7 @@ class ATTN_API Variable {
   /// The only element of a variable that has one, such as a loss. Throws kShapeMismatch for more.
   float item() const;
 
-  /// The gradient of the loss that Tape::backward() was given, of the value's shape; none where the
+  /// The gradient of the loss passed to Tape::backward(), in the shape of the value. None if the
   /// loss does not depend on this variable. Throws kInvalidArgument before backward().
   ConstTensor gradient() const;
 
@@ -132,10 +132,10 @@ class ATTN_API Variable {
 
   training::TapeData* tape_ = nullptr;
   training::Node* node_ = nullptr;
-  std::uint64_t era_ = 0;  ///< counts the tape's clear()s
+  std::uint64_t era_ = 0;  ///< counts calls of the tape's clear()
 };
 
-/// a + b, of one shape: a residual connection. Throws kShapeMismatch, std::bad_alloc.
+/// a + b for equal shapes, e.g. for a residual connection. Throws kShapeMismatch, std::bad_alloc.
 ATTN_API Variable operator+(const Variable& a, const Variable& b);
 
 }  // namespace attn
