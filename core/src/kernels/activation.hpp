@@ -7,10 +7,10 @@
 
 namespace attn::kernels {
 
-/// out = f(x), or f(x) · factor, for whole vectors that lie side by side.
+/// out = f(x), or f(x) · factor, for contiguous whole vectors.
 using MapVectors = void (*)(index count, const float* x, const float* factor, float* out) noexcept;
 
-/// The same element by element, whatever the strides.
+/// The same element by element, for any strides.
 template <class Isa>
 void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   constexpr index kW = kWidth<Isa>;
@@ -32,7 +32,7 @@ void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   }
 }
 
-/// A MapVectors of a function of vectors, which has to be without state.
+/// Makes a MapVectors from a function of vectors, which must be stateless.
 template <class Isa, class Function>
 void map_vectors(index count, const float* x, const float* factor, float* out) noexcept {
   using F = Floats<Isa>;

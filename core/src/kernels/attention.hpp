@@ -1,8 +1,8 @@
 #pragma once
 
-// Tiled attention with an online softmax: a block of queries passes over one tile of keys after
-// the other, and only a running maximum, a running sum and an unnormalised output row per query are
-// carried along.
+// Tiled attention with an online softmax: a block of queries processes one tile of keys after
+// another and carries only a running maximum, a running sum and an unnormalised output row for each
+// query.
 //
 //   s_ij = bias(cap(scale · q_i·k_j))          for the keys j that query i may attend to
 //   m_i  = max_j s_ij,   l_i = Σ_j exp(s_ij − m_i)
@@ -10,21 +10,21 @@
 //
 // (Milakov & Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135.)
 //
-// A tile of scores lies (keys × queries): the queries of a block, transposed once, are what the
-// vectors run along. Keys and values are then read where they lie, and the softmax needs no sum
-// across a vector. Scores are in units of ln 2 (log2 e is folded into the queries), and the maximum
-// is rounded to an integer: taking it off is a matter of exponents, and rescaling is exact.
+// A tile of scores is (keys × queries): vectors run along the queries of a block, which are
+// transposed once. Keys and values can then be read in place, and the softmax needs no sum across a
+// vector. Scores are in units of ln 2 (log2 e is folded into the queries), and the maximum is
+// rounded to an integer, so subtracting it changes only exponents, and rescaling is exact.
 //
-// Where products are those of bf16 pairs, queries and keys are paired along the depth, as they lie,
-// weights and values along the keys. The scale then waits until the products are formed, since the
-// queries cannot take it without being rounded once more.
+// With products of bf16 pairs, queries and keys are paired along the depth, as they are stored;
+// weights and values are paired along the keys. The scale is then applied after the products,
+// because scaling the queries would round them once more.
 //
-// With tiles (AMX) scores are K·Qᵀ, of keys as they lie and the transposed queries, and the outputs
-// of a block are kept transposed, Vᵀ·Pᵀ: weights come out of the softmax as that product takes
-// them. Only values are rearranged, once for all blocks of a pass.
+// With tiles (AMX), scores are K·Qᵀ, from keys as they are stored and the transposed queries. The
+// outputs of a block are kept transposed, Vᵀ·Pᵀ, so the softmax gives the weights in the layout
+// that this product needs. Only values are rearranged, once for all blocks of a pass.
 //
-// From the bottom up: attention_scratch.hpp is what a block keeps, attention_tile.hpp takes it
-// through one tile of keys, attention_block.hpp begins and finishes it, and here blocks pass over
+// From the bottom up: attention_scratch.hpp has the memory of a block, attention_tile.hpp processes
+// one tile of keys, attention_block.hpp starts and finishes a block, and this file runs blocks over
 // all tiles.
 
 #include <algorithm>
@@ -33,7 +33,7 @@
 
 namespace attn::kernels {
 
-/// Attends queries [row_begin, row_end) of a head: a pass of kPassBlocks blocks after the other.
+/// Attends queries [row_begin, row_end) of a head, in passes of kPassBlocks blocks.
 template <class Isa>
 void attend(const TileHead<Isa>& head, index row_begin, index row_end, const ScoreOutput* outputs,
             int num_outputs, float* memory) noexcept {
@@ -53,7 +53,7 @@ void attend(const TileHead<Isa>& head, index row_begin, index row_end, const Sco
       key_end = std::max(key_end, block.key_end);
       blocks[count++] = block;
     }
-    // Tiles begin at multiples of their size, whatever a block leaves out of them.
+    // Tiles begin at multiples of their size, even if a block skips part of them.
     for (index key0 = key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < key_end;
          key0 += Isa::kTileKeys) {
       prepare_tile<Isa>(head, key0, scratch(0));

@@ -1,9 +1,9 @@
 #pragma once
 
-// A block of queries before its first tile of keys and after its last one: queries are transposed
-// and running sums begun; then outputs, log-sum-exp and the stages that are asked for are written.
-// What tiles cannot do is done once more: queries with NaN or infinity in their output, and queries
-// whose scores are too large.
+// The start and end of a block of queries. Before the first tile of keys, queries are transposed
+// and running sums are initialised. After the last one, outputs, log-sum-exp and requested stages
+// are written. Queries that tiles cannot handle are computed again: those with NaN or infinity in
+// their output, and those whose scores are too large.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace attn::kernels {
 
-/// Transposes the queries, scaled.
+/// Transposes and scales the queries.
 template <class Isa>
 void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scale,
                   TileElement<Isa>* queries) noexcept {
@@ -33,7 +33,7 @@ void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scal
   }
 }
 
-/// Maximum and sum of a query before its first key: the sink alone.
+/// Maximum and sum of a query before its first key: only the sink counts.
 struct SinkStart {
   float max;
   float sum;
@@ -101,9 +101,9 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
   return block;
 }
 
-/// Whether the largest score of query r can be taken off as an exponent, or there is none. It may
-/// be −∞ with keys attended to, too: scores near the lowest float, which stand for exclusion in
-/// some masks, are beyond it in units of ln 2.
+/// True if the largest score of query r can be subtracted as an exponent, or if there is none. It
+/// may be −∞ even if keys are attended: scores near the lowest float, which some masks use for
+/// exclusion, overflow in units of ln 2.
 template <class Isa>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {
@@ -121,7 +121,7 @@ float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
   return static_cast<float>(max * 0.6931471805599453 + natural_log<Isa>(sum));
 }
 
-/// Brings the values of a block into rows, for finish_query.
+/// Transposes the values of a block into rows, for finish_query.
 template <class Isa>
 ATTN_INLINE void lay_out_values(const AttentionHead& head, const QueryBlock& block,
                                 const BlockScratch<Isa>& scratch) noexcept {
@@ -132,7 +132,7 @@ ATTN_INLINE void lay_out_values(const AttentionHead& head, const QueryBlock& blo
   }
 }
 
-/// Writes output and log-sum-exp of query r of a block. Returns whether all is finite.
+/// Writes output and log-sum-exp of query r of a block. Returns true if all numbers are finite.
 template <class Isa>
 bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
                   const BlockScratch<Isa>& scratch) noexcept {
@@ -149,8 +149,8 @@ bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
   return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(total));
 }
 
-/// Fills one stage of the scores of a finished block. Recomputes them: only who asks for the N × N
-/// numbers pays for them.
+/// Fills one stage of the scores of a finished block. Recomputes them, so that only calls that
+/// request the N × N numbers pay for them.
 template <class Isa>
 void write_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput& out,
                  const BlockScratch<Isa>& scratch) noexcept {
@@ -189,7 +189,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
   }
 }
 
-/// Attends query `row` by itself, in float32.
+/// Attends query `row` alone, in float32.
 template <class Isa>
 void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory) noexcept {
   const RowScratch<Isa> scratch(head, memory);
@@ -205,7 +205,7 @@ void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory)
   finish_row<Isa>(stored, row, scratch.sums);
 }
 
-/// Attends query `row` by itself.
+/// Attends query `row` alone.
 template <class Isa>
 void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs, int num_outputs,
                 float* memory) noexcept {
@@ -226,9 +226,8 @@ void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Attends the chosen ones of queries [first, first + count) once more, because something in their
-/// outputs is not finite: perhaps a weight of zero has been multiplied with an infinity or NaN that
-/// is excluded.
+/// Attends the chosen queries of [first, first + count) again, because something in their outputs
+/// is not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
 template <class Isa>
 QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, const bool* chosen,
                         const BlockScratch<Isa>& scratch) noexcept {
@@ -245,8 +244,8 @@ QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, con
   return block;
 }
 
-/// Writes the stages that are asked for of a block whose outputs are written, and attends queries
-/// row by row whose scores tiles cannot hold.
+/// Writes the requested stages of a block whose outputs are written, and attends queries row by row
+/// if their scores do not suit tiles.
 template <class Isa>
 void finish_scores(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                    int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
@@ -260,7 +259,7 @@ void finish_scores(const TileHead<Isa>& head, const QueryBlock& block, const Sco
   }
 }
 
-/// Writes everything that is asked for of a block that has passed over all of its keys.
+/// Writes all requested results of a block that has processed all of its keys.
 template <class Isa>
 void finish_block(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                   int num_outputs, const BlockScratch<Isa>& scratch) noexcept {

@@ -1,7 +1,6 @@
 #pragma once
 
-// What all ways of attending write in the end: outputs, and the stages of the scores that are asked
-// for.
+// The final step of every attention kernel: writes outputs and requested stages of the scores.
 
 #include <cmath>
 
@@ -19,7 +18,7 @@ ATTN_INLINE index relative_cols(const AttentionHead& head) noexcept {
   return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
 }
 
-/// Whether all of x is finite: x − x is 0 for a finite number and NaN otherwise.
+/// True if all of x is finite: x − x is 0 for a finite number and NaN otherwise.
 template <class Isa>
 ATTN_INLINE bool is_finite(const float* x, index count) noexcept {
   using F = Floats<Isa>;
@@ -50,7 +49,7 @@ ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* dis
   }
 }
 
-/// output = factor · values. Returns whether all of it is finite.
+/// output = factor · values. Returns true if all of it is finite.
 template <class Isa>
 bool write_output(const AttentionHead& head, index row, const float* values,
                   float factor) noexcept {
@@ -81,7 +80,7 @@ ATTN_INLINE void store_row(const ScoreOutput& out, index row, index key0, index 
   copy_row<Isa>(keys, scores, 1, out.data + row * out.row + key0 * out.col, out.col);
 }
 
-/// Takes a row of scale · q·k to the stage that is asked for, and stores it.
+/// Computes the requested stage from a row of scale · q·k and stores it.
 template <class Isa>
 void store_scores(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
                   index keys, const float* relative_products, float* scores) noexcept {
@@ -94,7 +93,7 @@ template <class Isa>
 void store_weights(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
                    index keys, float sum, float* weights) noexcept {
   if (std::isnan(sum)) {
-    // Excluded keys have weight 0 beside attended ones of NaN, too.
+    // Excluded keys have weight 0 even if attended ones have NaN.
     for (index j = 0; j < keys; ++j) {
       if (!is_attended<Isa>(head, row, key0 + j)) weights[j] = 0.0F;
     }

@@ -1,8 +1,8 @@
 #pragma once
 
-// One query against blocks of keys, along a row of scores: for a single query over a long cache,
-// which reads every key once and so gains nothing from tiles, and for rows that tiles cannot do,
-// because something in them is not finite. Only a running maximum, a running sum and an
+// Attends one query to blocks of keys, along a row of scores. Used for a single query over a long
+// cache, which reads every key once and so gains nothing from tiles, and for rows that tiles cannot
+// handle because something in them is not finite. Only a running maximum, a running sum and an
 // unnormalised output are carried from block to block (Milakov & Gimelshein 2018,
 // arXiv:1805.02867).
 
@@ -15,7 +15,7 @@
 
 namespace attn::kernels {
 
-/// What a query has gathered from the keys so far.
+/// The running sums of a query over the keys so far.
 struct RowSums {
   float* row_max;
   float* row_sum;
@@ -35,7 +35,7 @@ class RowScratch {
   static index kept_size(const AttentionHead& head) noexcept {
     return kKeyTile * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
   }
-  /// Floats that RowSums takes.
+  /// Floats in a RowSums.
   static index sums_size(const AttentionHead& head) noexcept {
     return round_up(
         2 + value_cols<Isa>(head) + (head.relative_values ? relative_cols<Isa>(head) : 0),
@@ -57,12 +57,12 @@ class RowScratch {
   float* query;         ///< scaled
   float* scaled_again;  ///< the query, by kPairScale
   float* scores;        ///< of one block of keys
-  float* kept;          ///< of one block: values, or keys as floats
+  float* kept;          ///< values or keys of one block, as floats
   RowSums sums;
-  float* relative_products;  ///< of the query with the Shaw table, or null
+  float* relative_products;  ///< products of the query with the Shaw table, or null
 };
 
-/// Scales the query, and multiplies it with the Shaw table.
+/// Scales the query and multiplies it by the Shaw table.
 template <class Isa>
 void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& scratch) noexcept {
   const float* source = head.query + row * head.query_row;
@@ -78,7 +78,7 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   }
 }
 
-/// No key yet, only an extra score, which may be −∞ for none.
+/// Sums before the first key: only an extra score, which is −∞ if there is none.
 template <class Isa>
 void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;
@@ -108,7 +108,7 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
   for (index j = 0; j < keys; ++j) scores[j] *= scales[j * rows.scale_row];
 }
 
-/// The block of values with the rows set to zero that query `row` may not attend to; of int8
+/// The block of values, with zeros in rows that query `row` may not attend to; int8 values are
 /// without their scales.
 template <class Isa>
 void keep_attended(const AttentionHead& head, index row, index key0, index keys,
@@ -120,9 +120,9 @@ void keep_attended(const AttentionHead& head, index row, index key0, index keys,
   }
 }
 
-/// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales go into the weights;
-/// with `skip_excluded` values of excluded keys are not even multiplied by zero, and `kept_values`
-/// is where the others go.
+/// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales are multiplied into the
+/// weights. With `skip_excluded`, values of excluded keys are not even multiplied by zero, and the
+/// others are copied to `kept_values`.
 template <class Isa>
 void add_weighted_values(const AttentionHead& head, index row, index key0, index keys,
                          bool skip_excluded, float* weights, float factor, float* kept_values,
@@ -152,8 +152,8 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
   });
 }
 
-/// Adds keys [key_begin, key_end), from a multiple of kKeyTile on, to the sums. With
-/// `skip_excluded` values of excluded keys are not even multiplied by zero.
+/// Adds keys [key_begin, key_end) to the sums; key_begin is a multiple of kKeyTile. With
+/// `skip_excluded`, values of excluded keys are not even multiplied by zero.
 template <class Isa>
 void add_keys(const AttentionHead& head, index row, index key_begin, index key_end,
               bool skip_excluded, const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {
@@ -166,7 +166,7 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
     const float old_max = *sums.row_max;
     const float new_max = std::max(old_max, max_of<Isa>(scratch.scores, padded_keys));
     const float sum = exp_all<Isa>(scratch.scores, padded_keys, safe_shift<Isa>(new_max), 1.0F);
-    // Equal maxima, −∞ twice included, need no rescaling.
+    // Equal maxima need no rescaling, even if both are −∞.
     const float factor = new_max == old_max ? 1.0F : exp_scalar<Isa>(old_max - new_max);
     *sums.row_sum = *sums.row_sum * factor + sum;
     *sums.row_max = new_max;
@@ -180,7 +180,7 @@ void add_keys(const AttentionHead& head, index row, index key_begin, index key_e
   }
 }
 
-/// Output and log-sum-exp of a query from its sums.
+/// Computes output and log-sum-exp of a query from its sums.
 template <class Isa>
 void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexcept {
   if (sums.distances) add_relative_values<Isa>(head, sums.distances, sums.values);

@@ -1,8 +1,7 @@
 #pragma once
 
-// What happens to scores between q·k and the softmax, and to the weights after it: along a row, the
-// keys of one query, but for ranges of keys. Shared by all ways of attending, and by the backward
-// pass.
+// The steps from q·k to the softmax, and those on the weights after it. All except ranges of keys
+// work along a row, the keys of one query. Every attention kernel and the backward pass use them.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +11,8 @@
 
 namespace attn::kernels {
 
-/// Column of the Shaw tables for distance j − i, and the keys of a block at which it stops being
-/// the first one and starts being the last one.
+/// The column of the Shaw tables for distance j − i, and the keys of a block between which it is
+/// neither the first nor the last column.
 struct RelativeSpan {
   index first;  ///< keys [0, first) of the block share column 0
   index last;   ///< keys [last, keys) share the last column
@@ -23,7 +22,7 @@ struct RelativeSpan {
 template <class Isa>
 ATTN_INLINE RelativeSpan relative_span(const AttentionHead& head, index row, index key0,
                                        index keys) noexcept {
-  // Key j has distance j − (row + offset); columns 0 … 2k stand for distances −k … k.
+  // Key j has distance j − (row + offset); columns 0 … 2k are for distances −k … k.
   const index k = head.max_distance;
   const index zero = row + head.relative_offset - key0;
   const index first = std::clamp<index>(zero - k, 0, keys);
@@ -53,8 +52,8 @@ void add_to_distances(const AttentionHead& head, index row, index key0, index ke
   for (index j = span.last; j < keys; ++j) distance_sums[2 * head.max_distance] += weights[j];
 }
 
-/// Whether query `row` may attend to `key`. Scores do not tell: that of an attended key may be −∞
-/// too.
+/// True if query `row` may attend to `key`. The score does not tell, because an attended key may
+/// have −∞ too.
 template <class Isa>
 ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
   if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
@@ -66,7 +65,7 @@ ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) no
                         head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
 }
 
-/// Excluded keys get −∞, and so does what pads the row to whole vectors.
+/// Sets excluded keys to −∞, and also the padding of the row to whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
                          float* scores) noexcept {
@@ -84,7 +83,7 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
   for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
 
-/// Sets scores of a tile (keys from key0 on × queries) to −∞ that are outside the ranges of keys of
+/// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside the key ranges of
 /// queries [first, last), in whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int32_t* key_end,
@@ -115,7 +114,7 @@ ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores
   }
 }
 
-/// Adds the bias by distance and the additive one, whose −∞ excludes.
+/// Adds the bias by distance and the additive bias, in which −∞ excludes.
 template <class Isa>
 ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, index keys,
                              float* scores) noexcept {
@@ -128,15 +127,15 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
     const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
       const float b = bias[j * head.bias_col];
-      // Not left to the addition: NaN and infinity in an excluded key would stay.
+      // Not done by addition, because NaN and infinity in an excluded key would remain.
       scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
   }
 }
 
-/// Takes a row of scale · q·k to the stage asked for, in place. `relative_products` is the row's
-/// for add_relative_keys, or null.
+/// Computes the requested stage from a row of scale · q·k, in place. `relative_products` are the
+/// row's products for add_relative_keys, or null.
 template <class Isa>
 void modify_scores(const AttentionHead& head, index row, index key0, index keys,
                    const float* relative_products, ScoreStage stage, float* scores) noexcept {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a block of queries keeps on its way past the keys.
+// The memory that a block of queries uses while it processes the keys.
 
 #include <cstdint>
 #include <type_traits>
@@ -12,20 +12,21 @@ namespace attn::kernels {
 
 /// Queries of a block.
 inline constexpr index kBlockQueries = 48;
-/// The same by instruction set: with tiles groups of two by two of them.
+/// Queries of a block for an instruction set; tiles use groups of two by two.
 template <class Isa>
 inline constexpr index kQueries = kTiles<Isa> ? 4 * kTileEdge : kBlockQueries;
-/// Blocks that pass over the keys together, so that each tile of keys and values is fetched once
-/// for all of them.
+/// Blocks that process the keys together, so that each tile of keys and values is fetched once for
+/// all of them.
 inline constexpr index kPassBlocks = 4;
-/// Tiles start at multiples of this from key 0 at least.
+/// Tiles start at multiples of at least this, counted from key 0.
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
-/// Maxima below this can be taken off as exponents; what is beyond goes row by row.
+/// Maxima below this can be subtracted as exponents; queries with larger ones are computed row by
+/// row.
 inline constexpr float kLargestExponent = 0x1p22F;
 
-/// A head as tiles read it.
+/// A head in the form that tiles read.
 template <class Isa>
 using TileHead = std::conditional_t<kPairs<Isa>, Bf16AttentionHead, AttentionHead>;
 
@@ -34,7 +35,7 @@ template <class Isa>
 constexpr index element_depth(index head_dim) noexcept {
   return kPairs<Isa> ? pair_depth<Isa>(head_dim) : head_dim;
 }
-/// Rows of values in a tile of so many keys.
+/// Rows of values in a tile with this many keys.
 template <class Isa>
 constexpr index element_keys(index keys) noexcept {
   return kPairs<Isa> ? (keys + 1) / 2 : keys;
@@ -45,7 +46,7 @@ struct QueryBlock {
   index first;
   index count;
   index lanes;  ///< count in whole vectors, or tiles
-  /// The keys that any of them may attend to; empty when none may.
+  /// The keys that any of them may attend to; empty if there are none.
   index key_begin = 0;
   index key_end = 0;
 };
@@ -55,37 +56,38 @@ template <class Isa>
 class BlockScratch {
  public:
   using Row = RowScratch<FloatIsa<Isa>>;
-  /// Whether scores take more steps than scale and exclusion by key ranges: these work on rows.
+  /// True if scores need more steps than scale and exclusion by key ranges; these work on rows.
   static bool works_on_rows(const AttentionHead& head) noexcept {
     return head.mask || !scores_in_log2(head);
   }
-  /// Whether log2 e can be folded into the queries: nothing is added to their products with keys.
+  /// True if log2 e can be folded into the queries because nothing is added to their products with
+  /// keys.
   static bool scores_in_log2(const AttentionHead& head) noexcept {
     return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
   }
 
-  /// Floats between the rows of a tile that is transposed back to (queries × keys).
+  /// Row stride of a tile that is transposed back to (queries × keys).
   static constexpr index kScoreRow = Isa::kTileKeys + kPanelWidth;
-  /// Floats that a block needs for itself.
+  /// Floats that each block needs.
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
     return kQueries<Isa> * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
                             (kPairs<Isa> ? 1 : 0) + relative);
   }
-  /// Floats that the blocks of a pass share.
+  /// Floats shared by the blocks of a pass.
   static index shared_size(const AttentionHead& head) noexcept {
     const index size = kQueries<Isa> * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) +
                        output_size(head) + Row::size(head);
     return kTiles<Isa> ? round_up(size, kTileEdge) : size;
   }
-  /// Of the paired values of a tile, twice, and of its keys.
+  /// For the paired values of a tile, twice, and for its keys.
   static index tile_pairs(const AttentionHead& head) noexcept {
     if (!kPairs<Isa>) return 0;
     return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +
            Isa::kTileKeys * element_depth<Isa>(head.head_dim);
   }
-  /// Of the outputs of a block, where they are kept transposed.
+  /// For the outputs of a block, if they are kept transposed.
   static index output_size(const AttentionHead& head) noexcept {
     return kTiles<Isa> ? kQueries<Isa> * value_cols<Isa>(head) : 0;
   }
@@ -125,19 +127,19 @@ class BlockScratch {
   float* values;  ///< kQueries<Isa> × value columns, with tiles transposed: unnormalised output
   float* max;     ///< per query: an integer near the largest score so far, or −∞
   float* sum;     ///< per query
-  float* factor;  ///< per query: what its sums are rescaled by
+  float* factor;  ///< per query: the factor that rescales its sums
   std::int32_t* key_begin;
   std::int32_t* key_end;
   float* rows;                         ///< kQueries<Isa> × kScoreRow
   float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
   float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
-  float* row_memory;           ///< of a RowScratch
-  // Of pairs only.
+  float* row_memory;           ///< memory of a RowScratch
+  // For pairs only.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
-  Bf16Pair* kept_pairs = nullptr;   ///< the same with nothing of what a query may not attend to
-  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, where they cannot be read in place
-  float* total_weight = nullptr;    ///< per query: sum of its weights as they are multiplied
-  float* outputs = nullptr;  ///< with tiles: values in rows; before that what is paired for them
+  Bf16Pair* kept_pairs = nullptr;  ///< the same, with zeros for keys that a query may not attend to
+  Bf16Pair* key_pairs = nullptr;   ///< keys × pairs of depth, if they cannot be read in place
+  float* total_weight = nullptr;   ///< per query: sum of its weights as they are multiplied
+  float* outputs = nullptr;        ///< with tiles: values in rows; before that, the paired values
 };
 
 template <class Isa>

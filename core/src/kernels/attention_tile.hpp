@@ -1,7 +1,7 @@
 #pragma once
 
-// A block of queries meets one tile of keys: scores, exclusion, the running softmax, weights ·
-// values. Tiles lie (keys × queries), as attention.hpp says.
+// Processes one tile of keys for a block of queries: scores, exclusion, the running softmax,
+// weights · values. Tiles are (keys × queries), as described in attention.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ struct TileRows {
   index row;
 };
 
-/// Keys from key0 on, which lie in one tile.
+/// Keys from key0 on, all in one tile.
 template <class Isa>
 ATTN_INLINE TileRows<Isa> key_rows(const TileHead<Isa>& head, index key0,
                                    const BlockScratch<Isa>& scratch) noexcept {
@@ -32,12 +32,12 @@ ATTN_INLINE TileRows<Isa> key_rows(const TileHead<Isa>& head, index key0,
   }
 }
 
-/// Values from key0 on: a multiple of kKeyStep.
+/// Values from key0 on; key0 is a multiple of kKeyStep.
 template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    // Tiles of pairs take as many as rows of them.
+    // Pairs along the depth are as many in tiles as in rows.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
@@ -45,7 +45,7 @@ ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
   }
 }
 
-/// Pairs of those values from key0 on for which keep(key).
+/// Pairs the values from key0 on for which keep(key) is true.
 template <class Isa, class Keep>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, Keep&& keep,
                              const BlockScratch<Isa>& scratch, Bf16Pair* pairs) noexcept {
@@ -58,7 +58,7 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Pairs keys and values of a tile for all blocks of a pass; floats are read where they lie.
+/// Pairs keys and values of a tile for all blocks of a pass; floats are read in place.
 template <class Isa>
 ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
                               [[maybe_unused]] index key0,
@@ -119,7 +119,8 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
                                    : nullptr;
 }
 
-/// The scores of a tile, excluded ones −∞, in units of ln 2; of pairs in those of `score_unit`.
+/// The scores of a tile in units of ln 2, or for pairs in units of `score_unit`; excluded ones are
+/// −∞.
 template <class Isa>
 ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, index key0,
                            index keys, const BlockScratch<Isa>& scratch) noexcept {
@@ -170,28 +171,28 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
-/// What the scores of a tile of pairs are still to be multiplied by, to be in units of ln 2: what
-/// works on rows has done it.
+/// The factor that converts scores of a tile of pairs to units of ln 2; steps on rows have already
+/// applied it.
 template <class Isa>
 ATTN_INLINE float score_unit(const AttentionHead& head) noexcept {
   return !kPairs<Isa> || BlockScratch<Isa>::works_on_rows(head) ? 1.0F
                                                                 : std::abs(head.scale) * kLog2E;
 }
 
-/// What is taken off the scores of a query: its maximum, or 0 before the first key.
+/// The number subtracted from the scores of a query: its maximum, or 0 before the first key.
 template <class Isa>
 ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
   return xsimd::select(max == Floats<Isa>(kMinusInfinity), Floats<Isa>(0.0F), max);
 }
 
-/// Takes a tile of scores into the running maxima and sums; the exponentials stay in it.
+/// Updates the running maxima and sums with a tile of scores, which becomes a tile of exponentials.
 template <class Isa, int Vectors>
 ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float unit,
                                 const BlockScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
-  // Two at a time: a maximum has to wait for the one before it.
+  // Two at a time, because each maximum depends on the previous one.
   F largest[2 * Vectors];
   unroll<2 * Vectors>([&](auto i)
                           __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
@@ -301,7 +302,7 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
       });
 }
 
-/// What is done with the exponentials along the keys of a query: dropout, and sums per distance.
+/// Steps on the exponentials along the keys of a query: dropout and sums per distance.
 template <class Isa>
 void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
                     const BlockScratch<Isa>& scratch) noexcept {
@@ -321,7 +322,7 @@ void modify_weights(const AttentionHead& head, const QueryBlock& block, index ke
                  scratch.tile, kQueries<Isa>);
 }
 
-/// The values of a tile with zeros for those that query `row` may not attend to.
+/// The values of a tile, with zeros for keys that query `row` may not attend to.
 template <class Isa>
 ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, index key0,
                                           index keys, const BlockScratch<Isa>& scratch) noexcept {
@@ -337,9 +338,9 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
   }
 }
 
-/// Takes a block through its keys in [key_begin, key_end), a part of a tile. With `chosen` only
-/// these queries are done, and values that they may not attend to are not even multiplied by zero;
-/// their bits are those that finite values would have given.
+/// Processes keys [key_begin, key_end) of a block, a part of a tile. With `chosen`, only these
+/// queries are processed, and excluded values are not even multiplied by zero; the bits are those
+/// that finite values would give.
 template <class Isa>
 void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers as they are stored, and as floats. What differs from one instruction set to the next is
-// in its `Isa`: how words and bytes are loaded, and float16 where there are instructions for it.
+// Converts between stored numbers and floats. Each `Isa` defines how words and bytes are loaded,
+// and float16 if it has instructions for it.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +20,8 @@ ATTN_INLINE Floats<Isa> widen_float16(
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   const U magnitude = (bits & U(0x7FFFU)) << 13;
   const U sign = (bits & U(0x8000U)) << 16;
-  // Exponents begin 112 further up. Subnormal numbers then lack the leading one that normal ones
-  // leave out: it is taken off by a subtraction, which is exact.
+  // Exponents are biased by 112 more. Subnormal numbers then have an implicit leading one that they
+  // should not have; an exact subtraction removes it.
   const U normal = magnitude + U(112U << 23);
   const U subnormal = xsimd::bitwise_cast<std::uint32_t>(
       xsimd::bitwise_cast<float>(magnitude + U(113U << 23)) - F(0x1p-14F));
@@ -40,7 +40,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   const U magnitude = bits & U(0x7FFF'FFFFU);
   const U sign = (bits >> 16) & U(0x8000U);
   const U rounded = (magnitude + U(0xFFFU) + ((magnitude >> 13) & U(1U)) - U(112U << 23)) >> 13;
-  // Multiples of 2^-24, to which adding 0.5 rounds.
+  // The results are multiples of 2^-24; adding 0.5 rounds to them.
   const U small = xsimd::bitwise_cast<std::uint32_t>(xsimd::bitwise_cast<float>(magnitude) +
                                                      Floats<Isa>(0.5F)) -
                   U(0x3F00'0000U);
@@ -61,7 +61,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_bfloat16(Floats<I
                        rounded);
 }
 
-/// A vector of floats from stored numbers side by side; of int8 without their scale.
+/// A vector of floats from contiguous stored numbers; int8 numbers are without their scale.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load(const float* from) noexcept {
   return Floats<Isa>::load_unaligned(from);
@@ -83,7 +83,7 @@ ATTN_INLINE Floats<Isa> load(const std::int8_t* from) noexcept {
   return xsimd::to_float(Isa::load_bytes(from));
 }
 
-/// Rounds a vector of floats to numbers as they are stored, side by side.
+/// Rounds a vector of floats to contiguous stored numbers.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, float* to) noexcept {
   x.store_unaligned(to);
@@ -113,14 +113,14 @@ template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, BFloat16* to) noexcept {
   store_low<Isa>(to_bfloat16<Isa>(x), to);
 }
-/// Of magnitudes of at most 127.
+/// Magnitudes must be at most 127.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, std::int8_t* to) noexcept {
   // The integer is in the low bits, below those of 1.5·2^23, whose low byte is 0.
   store_low<Isa>(xsimd::bitwise_cast<std::uint32_t>(x + Floats<Isa>(kRounder)), to);
 }
 
-/// `count` numbers, fewer than a vector has, and zeros behind them.
+/// `count` numbers, fewer than a vector has, followed by zeros.
 template <class Isa, class T>
 ATTN_INLINE Floats<Isa> load_part(const T* from, index stride, index count) noexcept {
   alignas(64) unsigned char numbers[kWidth<Isa> * sizeof(T)] = {};
@@ -130,7 +130,7 @@ ATTN_INLINE Floats<Isa> load_part(const T* from, index stride, index count) noex
   return load<Isa>(reinterpret_cast<const T*>(numbers));
 }
 
-/// function(pointer) with the type that the numbers have.
+/// Calls function(pointer) with the type of the numbers.
 template <class Function>
 ATTN_INLINE void with_type(ElementType type, const void* data, Function&& function) noexcept {
   switch (type) {
@@ -145,7 +145,7 @@ ATTN_INLINE void with_type(ElementType type, const void* data, Function&& functi
   }
 }
 
-/// to[i · to_col] = from[i · from_col], of numbers of so many bytes.
+/// to[i · to_col] = from[i · from_col], for numbers of this many bytes.
 ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index from_col, void* to,
                               index to_col) noexcept {
   const auto copy = [&](auto number) __attribute__((always_inline)) {
@@ -162,7 +162,7 @@ ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index 
   copy(std::uint32_t());
 }
 
-/// to = from, of int8 times `factor`: whole vectors that lie side by side.
+/// to = from, times `factor` for int8, for contiguous whole vectors.
 template <class Isa>
 __attribute__((noinline)) void widen_vectors(ElementType type, index count, const void* from,
                                              float factor, float* to) noexcept {
@@ -174,7 +174,7 @@ __attribute__((noinline)) void widen_vectors(ElementType type, index count, cons
     }
   });
 }
-/// The other way round.
+/// The inverse: rounds floats to stored numbers.
 template <class Isa>
 __attribute__((noinline)) void narrow_vectors(ElementType type, index count, const float* from,
                                               float factor, void* to) noexcept {
@@ -188,8 +188,8 @@ __attribute__((noinline)) void narrow_vectors(ElementType type, index count, con
   });
 }
 
-/// Calls convert(count, from, to) for a row: for whole vectors where they lie, and for what else
-/// there is gathered. `count` numbers are read, `padded` written.
+/// Calls convert(count, from, to) for a row: in place for whole vectors, and on a gathered copy for
+/// the rest. Reads `count` numbers and writes `padded`.
 template <class Isa, class Convert>
 ATTN_INLINE void convert_row(index count, index padded, index from_bytes, const void* from,
                              index from_col, index to_bytes, void* to, index to_col,
@@ -233,7 +233,7 @@ void widen(const WidenArgs& p) noexcept {
   }
 }
 
-/// The largest magnitude in a row; NaN when something in it is not finite.
+/// The largest magnitude in a row; NaN if something in it is not finite.
 template <class Isa>
 ATTN_INLINE float largest_magnitude(index count, const float* x, index col) noexcept {
   using F = Floats<Isa>;
@@ -258,7 +258,7 @@ void narrow(const NarrowArgs& p) noexcept {
     if (p.type == ElementType::kInt8) {
       const float largest = largest_magnitude<Isa>(p.cols, from, p.from_col);
       float scale = std::min(largest / 127.0F, kLargestScale);
-      // Zero for a NaN, too.
+      // Zero for NaN too.
       factor = scale >= kSmallestScale ? 127.0F / largest : 0.0F;
       if (scale < kSmallestScale) scale = 0.0F;
       p.scales[i * p.scale_row] = scale;

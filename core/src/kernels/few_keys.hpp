@@ -1,8 +1,8 @@
 #pragma once
 
-// Attention over a few keys: all of them are one tile, so that nothing is carried from tile to
-// tile, and values are read and outputs written where they lie. A call costs little more than it
-// computes. As in attention.hpp a tile lies (keys × queries), here of one vector of queries.
+// Attention over few keys. All of them are one tile, so nothing is carried from tile to tile, and
+// values and outputs are accessed in place. A call has little overhead. As in attention.hpp, a tile
+// is (keys × queries), here with one vector of queries.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace attn::kernels {
 
-/// Keys whose scores are formed together.
+/// Keys whose scores are computed together.
 inline constexpr int kFewKeyRows = 8;
 
 /// The scratch memory of a vector of queries: no more than attention_scratch.
@@ -31,11 +31,11 @@ struct FewKeysScratch {
   float* max;      ///< per query: an integer near the largest score
   float* sum;      ///< per query: of the exponentials
   float* factor;   ///< per query: 1 / sum
-  float* stage;    ///< kFewKeys × vector: scores that are asked for
+  float* stage;    ///< kFewKeys × vector: requested scores
   float* row;      ///< kFewKeys, in whole vectors
 };
 
-/// Scores outside the key ranges of queries first … become −∞. Returns whether there are any.
+/// Sets scores outside the key ranges of queries first … to −∞. Returns true if there are any.
 template <class Isa>
 ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index rows,
                                   float* tile) noexcept {
@@ -52,8 +52,8 @@ ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index 
   return true;
 }
 
-/// Turns scratch.tile into exponentials. Returns a bit per query: whether its largest score can
-/// be taken off as an exponent, and its exponentials are numbers.
+/// Turns scratch.tile into exponentials. Returns a bit for each query, set if its largest score can
+/// be subtracted as an exponent and its exponentials are not NaN.
 template <class Isa>
 ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
                                            const FewKeysScratch<Isa>& scratch) noexcept {
@@ -87,9 +87,8 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
   return ((xsimd::abs(max) < F(kLargestExponent)) & (sum == sum)).mask();
 }
 
-/// output = exponentialsᵀ · V · factor for the queries from `first` on. Where columns are left
-/// over, the last vector of them includes some that are there already, and gives them the same
-/// bits.
+/// output = exponentialsᵀ · V · factor for the queries from `first` on. If columns are left over,
+/// the last vector overlaps finished columns and writes the same bits there.
 template <class Isa>
 void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
@@ -137,7 +136,7 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   constexpr index kW = kWidth<Isa>;
   const index keys = head.num_keys;
   if (out.stage == ScoreStage::kWeights) {
-    // All are numbers, and nothing is dropped here.
+    // There is no NaN here, and nothing is dropped.
     for (index r = 0; r < rows; ++r) {
       float* weights = out.data + (first + r) * out.row;
       for (index j = 0; j < keys; ++j) {
@@ -153,8 +152,8 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Does all of the queries from `first` on as a block: for scores and values that the short way
-/// does not fit.
+/// Computes the queries from `first` on as a block, for scores and values that do not suit the
+/// short way.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

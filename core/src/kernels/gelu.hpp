@@ -5,15 +5,15 @@
 
 namespace attn::kernels {
 
-/// Of the normal distribution at x: t = |x|, at most 14, exp(−t²/2), and the distribution function.
+/// The normal distribution at x: t = |x|, at most 14, exp(−t²/2), and the distribution function.
 template <class F>
 struct NormalDistribution {
   F t, bell, below;
 };
 
-/// With t = |x|, Q(t) = 1 − Φ(t) = exp(−t²/2)·p(s)/(t + 4), s = (t − 4)/(t + 4): what p stands for
-/// is smooth over all t ≥ 0. Degree 9, minimax in relative error over [0, 14], 2.6e-8 with its
-/// coefficients in float; from 13.2 on exp is zero.
+/// With t = |x|, Q(t) = 1 − Φ(t) = exp(−t²/2)·p(s)/(t + 4), s = (t − 4)/(t + 4): p approximates a
+/// function that is smooth over all t ≥ 0. Degree 9, minimax in relative error over [0, 14], 2.6e-8
+/// with its coefficients in float; from 13.2 on exp is zero.
 template <class Isa>
 ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

@@ -5,29 +5,29 @@
 #include "attn/element_type.hpp"
 #include "attn/instruction_set.hpp"
 
-/// What the SIMD kernels offer to the rest of the core: one table of plain function pointers per
-/// instruction set. Nothing here depends on compiler flags. All kernels are noexcept, take memory
-/// that the caller has checked and allocated, and give the same bits for a row of the result
+/// The interface of the SIMD kernels to the rest of the core: one table of plain function pointers
+/// for each instruction set. Nothing here depends on compiler flags. All kernels are noexcept, use
+/// memory that the caller has checked and allocated, and give the same bits for a row of the result
 /// however the rows are divided among calls.
 namespace attn::kernels {
 
 using index = std::int64_t;
 
 /// Columns in a panel of a packed matrix, for every instruction set: one cache line of floats.
-/// Panel p holds columns 16p … 16p+15 as [depth][16], padded with zeros.
+/// Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Keys that a row of scores takes at a time. Blocks start at multiples of this from key 0,
+/// Keys that a row of scores processes at a time. Blocks start at multiples of this from key 0,
 /// whatever the masks, so that sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
-/// Keys that count as few: one tile holds them.
+/// The largest number of keys that counts as few and fits in one tile.
 inline constexpr index kFewKeys = 16;
 
 /// Keys per part of a split query: a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
-/// How many pieces of a size hold so many, the last one perhaps in part.
+/// The number of pieces of this size needed for so many; the last one may be partial.
 constexpr index pieces(index count, index piece) { return (count + piece - 1) / piece; }
 
 constexpr index round_up(index value, index multiple) { return pieces(value, multiple) * multiple; }
@@ -35,20 +35,20 @@ constexpr index round_up(index value, index multiple) { return pieces(value, mul
 /// Floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
-/// Two bf16 numbers, which the instructions for them multiply with two others and add up; the first
-/// in the low half. Where a row of bf16 numbers lies side by side, it is a row of pairs.
+/// Two bf16 numbers, the first in the low half. Instructions multiply a pair by another and add the
+/// products. A contiguous row of bf16 numbers is a row of pairs.
 struct __attribute__((may_alias)) Bf16Pair {
   std::uint16_t first, second;
 };
 
-/// Pairs in the packed form of a (cols × depth) matrix of bf16: panels as of floats, of pairs along
-/// the depth; zeros where the last one has no second number.
+/// Pairs in the packed form of a (cols × depth) matrix of bf16: panels like those of floats, with
+/// pairs along the depth and a zero if the last pair has no second number.
 constexpr index bf16_packed_size(index cols, index depth) {
   return round_up(cols, kPanelWidth) * ((depth + 1) / 2);
 }
 
-/// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed. With `add`
-/// what C holds is added to, without a bias.
+/// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed. With `add`,
+/// adds to C, without a bias.
 struct ProductArgs {
   index rows = 0;
   index cols = 0;
@@ -64,8 +64,8 @@ struct ProductArgs {
   bool add = false;
 };
 
-/// The same with a packed B of bf16, and A of bf16 or rounded to it. Products are exact, their sums
-/// float32.
+/// The same for a packed B of bf16 and A of bf16 or rounded to it. Products are exact, and their
+/// sums are float32.
 struct Bf16ProductArgs {
   index rows = 0;
   index cols = 0;
@@ -81,8 +81,8 @@ struct Bf16ProductArgs {
   index c_col = 1;
 };
 
-/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. Bits are those of the product with
-/// the same numbers as floats.
+/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits equal those of the product
+/// with the same numbers as floats.
 struct StoredProductArgs {
   index rows = 0;
   index cols = 0;
@@ -91,7 +91,7 @@ struct StoredProductArgs {
   index a_row = 0;
   index a_col = 1;
   ElementType type = ElementType::kFloat16;
-  /// Panels as of floats; of kBFloat16 as pairs, see bf16_packed_size().
+  /// Panels like those of floats; for kBFloat16 in pairs, see bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null
   float* c = nullptr;
@@ -107,12 +107,12 @@ enum class ScoreStage : int {
   kWeights,  ///< after softmax and dropout
 };
 
-/// Rows as they are stored, their columns side by side.
+/// Rows as they are stored, with contiguous columns.
 struct StoredRows {
   ElementType type = ElementType::kFloat32;
   const void* data = nullptr;
   index row = 0;                  ///< stride, in elements
-  const float* scales = nullptr;  ///< of kInt8: what each row is multiplied by
+  const float* scales = nullptr;  ///< for kInt8: factor of each row
   index scale_row = 0;
 };
 
@@ -131,7 +131,7 @@ struct AttentionHead {
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
   index value_row = 0;
-  /// The same for one query by itself, of any type.
+  /// Keys or values for a single query, of any type.
   StoredRows stored_key, stored_value;
 
   float* output = nullptr;  ///< (num_queries, value_dim)
@@ -162,15 +162,15 @@ struct AttentionHead {
   /// An extra score without a value, or −∞.
   float sink = -__builtin_inff();
 
-  // Shaw's relative keys and values: column c of 2·max_distance+1 stands for key j at distance
-  // j − (i + relative_offset) = c − max_distance, the outer ones for all that is further away.
+  // Shaw's relative keys and values: column c of 2·max_distance+1 is for key j at distance j − (i +
+  // relative_offset) = c − max_distance, the outer columns are also for all larger distances.
   index max_distance = 0;
   index relative_offset = 0;
   const float* packed_relative_keys = nullptr;  ///< packed (2·max_distance+1 × head_dim), or null
   /// (2·max_distance+1, value columns rounded up to whole vectors), or null
   const float* relative_values = nullptr;
 
-  // Dropout of weights, when random_words is not null: word j of row i decides on key j.
+  // Dropout of weights, if random_words is not null: word j of row i decides about key j.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
                        index blocks, std::uint32_t* words) noexcept = nullptr;
   std::uint64_t random_seed = 0;
@@ -180,14 +180,14 @@ struct AttentionHead {
   float kept_factor = 1;
 };
 
-/// The same with query, key and value of bf16; without relative keys and values, and dropout.
+/// A head with bf16 query, key and value; without relative keys and values and without dropout.
 struct Bf16AttentionHead : AttentionHead {
   const std::uint16_t* query = nullptr;  ///< (num_queries, head_dim)
   const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim), unit column stride
   const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim), unit column stride
 };
 
-/// Where a stage of the scores goes: (num_queries, num_keys).
+/// The output for a stage of the scores: (num_queries, num_keys).
 struct ScoreOutput {
   ScoreStage stage = ScoreStage::kWeights;
   float* data = nullptr;
@@ -201,18 +201,18 @@ struct SinusoidColumns {
   index count = 0;
   const double* frequency = nullptr;  ///< turns per position
   const double* offset = nullptr;     ///< turns: 0 for a sine, 1/4 for a cosine
-  /// Factor on every value; for positions given one by one only.
+  /// Factor on every value; only for positions given one by one.
   double amplitude = 1;
-  /// Cosine and sine of the angle from one row to the next; for rotated tables only.
+  /// Cosine and sine of the angle from one row to the next; only for rotated tables.
   const double* step_cos = nullptr;
   const double* step_sin = nullptr;
 };
 
-/// Rows of a sinusoidal table that are rotated from one exact row.
+/// The number of rows of a sinusoidal table that are rotated from one exact row.
 inline constexpr index kSinusoidRows = 64;
 
 /// out[i, c] = keep[c]·x[i, c] + cross[c]·x[i, partner of c], for an even number of columns.
-/// Partners are neighbours, 2j and 2j + 1, or lie half the columns apart. out may be x.
+/// Partners are neighbours, 2j and 2j + 1, or are half the columns apart. out may be x.
 struct RotationArgs {
   index rows = 0;
   index cols = 0;
@@ -228,8 +228,8 @@ struct RotationArgs {
   index out_col = 1;
 };
 
-/// Softmax over each row of x. What is excluded, and −∞, gets 0, and so does all of a row in which
-/// nothing is left. out may be x.
+/// Softmax over each row of x. Excluded columns and −∞ get 0; if nothing is left in a row, all of
+/// it is 0. out may be x.
 struct SoftmaxArgs {
   index rows = 0;
   index cols = 0;
@@ -239,7 +239,7 @@ struct SoftmaxArgs {
   float* out = nullptr;
   index out_row = 0;
   index out_col = 1;
-  /// Row i takes part with its first lengths[i·length_row] columns only; or null.
+  /// Only the first lengths[i·length_row] columns of row i take part; or null.
   const std::int32_t* lengths = nullptr;
   index length_row = 0;
   const std::uint8_t* mask = nullptr;  ///< (rows, cols), zero excludes; or null
@@ -262,7 +262,7 @@ struct ElementwiseArgs {
   index out_col = 1;
 };
 
-/// Rows of attention over two parts of the keys, and their log-sum-exps, made one. A part whose
+/// Merges rows of attention over two parts of the keys, and their log-sum-exps. A part whose
 /// log-sum-exp is −∞ is not read. out may be a or b.
 struct MergeArgs {
   index rows = 0;
@@ -282,10 +282,10 @@ struct MergeArgs {
   index out_col = 1;
   float* log_sum_exp = nullptr;  ///< or null
   index log_sum_exp_row = 0;
-  float* weights = nullptr;  ///< (rows, 2): what a and b were multiplied by; or null
+  float* weights = nullptr;  ///< (rows, 2): the factors on a and b; or null
 };
 
-/// to[i, c] = the number that from[i, c] stands for, and 0 from cols on.
+/// to[i, c] = the value of from[i, c] as a float, and 0 from cols on.
 struct WidenArgs {
   index rows = 0;
   index cols = 0;
@@ -297,10 +297,10 @@ struct WidenArgs {
   index to_col = 1;
 };
 
-/// to[i, c] = the number of a type that is nearest to from[i, c], ties to even. With kInt8 a row is
-/// multiplied by 127 / its largest magnitude first, and its scale is that magnitude / 127: NaN
-/// where something in the row is not finite, zero, as the row, where it is below kSmallestScale,
-/// and at most kLargestScale.
+/// to[i, c] = the number of the type nearest to from[i, c], ties to even. With kInt8, a row is
+/// first multiplied by 127 / its largest magnitude, and its scale is that magnitude / 127. The
+/// scale is NaN if something in the row is not finite; if it is below kSmallestScale, the scale and
+/// the row are zero; it is at most kLargestScale.
 struct NarrowArgs {
   index rows = 0;
   index cols = 0;
@@ -317,10 +317,10 @@ struct NarrowArgs {
 
 /// The smallest scale of an int8 row: the smallest normal float.
 inline constexpr float kSmallestScale = 0x1p-126F;
-/// The largest: 127 times as much is finite, which it is not of the nearest to FLT_MAX / 127.
+/// The largest scale. 127 times it is finite, unlike 127 times the float nearest to FLT_MAX / 127.
 inline constexpr float kLargestScale = 0x1.020406p+121F;
 
-/// How a query and a key make a score.
+/// How a score is computed from a query and a key.
 enum class PairScore : int {
   kAdditive,      ///< Σ_d w_d·tanh(q_d + k_d)
   kDot,           ///< factor · Σ_d q_d·k_d
@@ -331,11 +331,11 @@ enum class PairScore : int {
 };
 
 /// Pools the values of one batch entry. Weights are the softmax of the scores, and from kBoxcar on
-/// the scores divided by their sum; a query whose weights sum to zero gets zeros. What is excluded
-/// is not read into the arithmetic, nor are values outside a kernel's edge.
+/// the scores divided by their sum. A query whose weights sum to zero gets zeros. Excluded keys do
+/// not enter the arithmetic, nor do values outside a kernel's edge.
 struct PoolingArgs {
   PairScore score = PairScore::kDot;
-  bool hard = false;  ///< the highest score, the first of several, takes all
+  bool hard = false;  ///< the first key with the highest score gets weight 1
   float factor = 1;
   index num_keys = 0;
   index depth = 0;
@@ -394,14 +394,15 @@ struct MapArgs {
   index out_col = 1;
 };
 
-/// What the backward pass of a norm needs of a row: x̂ = ((x − mean) − shift) · factor.
+/// The statistics of a row that the backward pass of a norm needs: x̂ = ((x − mean) − shift) ·
+/// factor.
 struct RowStatistics {
   float mean = 0;
-  float shift = 0;  ///< what the mean, which is rounded, lacks
+  float shift = 0;  ///< rounding error of the mean
   float factor = 0;
 };
 
-/// Each row of x, or of x + addend, less its mean, divided by the root of its mean square; times
+/// Each row of x, or of x + addend, minus its mean, divided by the root of its mean square; times
 /// weight, plus bias. out may be x or addend.
 struct NormArgs {
   index rows = 0;
@@ -412,7 +413,7 @@ struct NormArgs {
   const float* addend = nullptr;  ///< or null
   index addend_row = 0;
   index addend_col = 1;
-  bool centred = true;            ///< or the mean stays
+  bool centred = true;            ///< if false, the mean is not subtracted
   const float* weight = nullptr;  ///< cols values, or null
   float weight_offset = 0;        ///< added to each weight
   const float* bias = nullptr;    ///< cols values, or null; needs a weight
@@ -445,22 +446,22 @@ struct KernelTable {
   void (*pack)(index cols, index depth, const float* b, index col_stride, index depth_stride,
                float* packed) noexcept;
 
-  /// Rows of a product that are best computed in one call where several threads share it, and the
-  /// scratch floats that a call needs.
+  /// The best number of rows for one call if several threads share a product, and the scratch
+  /// floats that a call needs.
   index product_rows;
-  /// Blocks of rows are best a multiple of this.
+  /// Blocks of rows should be a multiple of this.
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
-  /// For up to so many rows, more of which repay widen_panels.
+  /// The largest number of rows for this function; with more, widen_panels is worth its cost.
   index stored_product_rows;
   void (*stored_product)(const StoredProductArgs&) noexcept;
-  /// Panels of 16-bit numbers, from a first one on, as panels of floats.
+  /// Converts panels of 16-bit numbers, starting with a given one, to panels of floats.
   void (*widen_panels)(ElementType, index cols, index depth, const void* from, float* to) noexcept;
 
-  /// Queries that are best attended in one call, and the scratch floats it needs.
+  /// The best number of queries for one call, and the scratch floats it needs.
   index attention_rows;
-  /// Calls begin at multiples of this.
+  /// Calls start at multiples of this.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
   /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_step.
@@ -468,10 +469,9 @@ struct KernelTable {
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
 
-  /// Attends all queries of a head with 1 to kFewKeys keys, and with nothing but scale and key
-  /// ranges on the way from scores to weights. Output columns lie side by side, at least
-  /// vector_width of them; values need not be readable beyond them. Outputs and scratch as for
-  /// attend.
+  /// Attends all queries of a head with 1 to kFewKeys keys, if only scale and key ranges act
+  /// between scores and weights. There are at least vector_width output columns, and they are
+  /// contiguous; values need not be readable beyond them. Outputs and scratch are as for attend.
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
@@ -483,11 +483,11 @@ struct KernelTable {
   void (*merge_parts)(const AttentionHead&, index row, const float* parts, index num_parts,
                       const ScoreOutput* scores, int num_scores, float* scratch) noexcept;
 
-  /// Rows skip … skip + rows − 1 of those that follow from position `anchor` step by step; skip +
-  /// rows ≤ kSinusoidRows.
+  /// Rows skip … skip + rows − 1 of a table that starts at position `anchor`; skip + rows ≤
+  /// kSinusoidRows.
   void (*rotated_sinusoids)(const SinusoidColumns&, double anchor, index skip, index rows,
                             float* out, index out_row, index out_col) noexcept;
-  /// One row per position, each by itself.
+  /// Computes one row for each position, separately.
   void (*sinusoids)(const SinusoidColumns&, const double* positions, index rows, float* out,
                     index out_row, index out_col) noexcept;
 
@@ -503,7 +503,7 @@ struct KernelTable {
 
   void (*merge)(const MergeArgs&) noexcept;
 
-  /// Pools queries [row_begin, row_end); scratch holds value_dim floats rounded up to panels.
+  /// Pools queries [row_begin, row_end); scratch has value_dim floats, rounded up to panels.
   void (*pool)(const PoolingArgs&, index row_begin, index row_end, float* scratch) noexcept;
 
   void (*gru_cell)(const RecurrentCellArgs&) noexcept;
@@ -518,18 +518,18 @@ struct KernelTable {
   /// `scratch`: the columns rounded up to whole vectors.
   void (*norm)(const NormArgs&, float* scratch) noexcept;
 
-  /// The words of blocks first_block … of RandomStream{seed, stream}, four for each.
+  /// Words of RandomStream{seed, stream} from block first_block on, four for each block.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
                        index num_blocks, std::uint32_t* out) noexcept;
   void (*dropout)(const DropoutArgs&) noexcept;
 };
 
-/// What an instruction set computes with products of bf16 pairs; everything else is done by the
-/// kernels for floats, whose table is that of another instruction set.
+/// The kernels of an instruction set that use products of bf16 pairs. For everything else, the
+/// float kernels of another instruction set are used.
 struct Bf16Table {
   InstructionSet instruction_set;
 
-  // As of KernelTable; scratch holds as many floats.
+  // As in KernelTable, with the same amount of scratch.
   index product_rows;
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
@@ -540,7 +540,7 @@ struct Bf16Table {
   void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end, float* scratch) noexcept;
 };
 
-/// One per translation unit in isa/; null where this build has no such kernels.
+/// One for each translation unit in isa/; null if this build has no such kernels.
 const KernelTable* scalar_table() noexcept;
 const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;

@@ -1,7 +1,7 @@
 #pragma once
 
-// ln and 2^x of single numbers in double precision, from products and sums alone: the C library's
-// differ in their last bits from version to version, and with the processor.
+// ln and 2^x of single numbers in double precision, computed with products and sums only, because
+// those of the C library differ in their last bits between versions and processors.
 
 #include <bit>
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace attn::kernels {
 
-/// ln x for x ≥ 0 that is no subnormal, within 4e-16 + 2e-16·|ln x|; NaN stays NaN.
+/// ln x for x ≥ 0 that is not subnormal, within 4e-16 + 2e-16·|ln x|; NaN stays NaN.
 ///
-/// x = m·2^e with m in [√½, √2]; ln m = 2·artanh((m − 1)/(m + 1)), whose series ends at the power
-/// 21 of at most 0.172.
+/// x = m·2^e with m in [√½, √2]; ln m = 2·artanh((m − 1)/(m + 1)), whose series is truncated after
+/// the power 21 of an argument of at most 0.172.
 template <class Isa>
 double natural_log(double x) noexcept {
   if (x == 0) return -std::numeric_limits<double>::infinity();
@@ -36,8 +36,8 @@ double natural_log(double x) noexcept {
   return exponent * std::numbers::ln2 + 2 * s * sum;
 }
 
-/// 2^x for |x| ≤ 1/2, within 4e-16; NaN stays NaN. The exponential series up to the power 14 of at
-/// most 0.347.
+/// 2^x for |x| ≤ 1/2, within 4e-16; NaN stays NaN. Uses the exponential series up to the power 14
+/// of an argument of at most 0.347.
 template <class Isa>
 double exp2_near_zero(double x) noexcept {
   const double y = x * std::numbers::ln2;

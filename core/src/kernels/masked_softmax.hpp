@@ -9,7 +9,7 @@
 
 namespace attn::kernels {
 
-/// Copies the columns of row i that take part, −∞ in place of the others, up to whole vectors.
+/// Copies the columns of row i that take part, with −∞ for the others, up to whole vectors.
 template <class Isa>
 ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* scores) noexcept {
   const float* x = p.x + i * p.x_row;
@@ -42,7 +42,7 @@ void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
       const float shift = safe_shift<Isa>(max_of<Isa>(scratch, padded));
       const float sum = exp_all<Isa>(scratch, padded, shift, 1.0F);
       if (std::isnan(sum)) {
-        // The row is NaN, but what is excluded stays 0.
+        // The row is NaN, but excluded columns stay 0.
         const std::uint8_t* mask = p.mask ? p.mask + i * p.mask_row : nullptr;
         for (index j = 0; j < count; ++j) {
           out[j * p.out_col] = mask && mask[j * p.mask_col] == 0 ? 0.0F : sum;

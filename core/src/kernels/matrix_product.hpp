@@ -8,7 +8,7 @@
 
 namespace attn::kernels {
 
-/// The most depth that is summed before C is written back.
+/// The largest depth that is summed before C is written back.
 inline constexpr index kDepthBlock = 256;
 /// Columns of B that stay in the second-level cache, with the depth block, for all rows of A.
 inline constexpr index kColumnBlock = 512;
@@ -16,14 +16,14 @@ inline constexpr index kColumnBlock = 512;
 /// is low, so that a panel of B is fetched once for all of them.
 template <class Isa>
 inline constexpr index kCachedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
-/// Rows so many floats apart take the same place in a first-level cache, and drive each other out.
+/// Rows this many floats apart map to the same set of a first-level cache and evict each other.
 inline constexpr index kCacheAlias = 1024;
 
 /// Rows of a task when several threads share a product.
 template <class Isa>
 inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
 
-/// Depth of each block but the last: blocks are as equal as they can be.
+/// Depth of each block except the last; blocks are as equal as possible.
 constexpr index depth_block(index depth) noexcept {
   const index blocks = (depth + kDepthBlock - 1) / kDepthBlock;
   return pieces(depth, blocks);
@@ -33,7 +33,7 @@ template <class Isa>
 void pack(index cols, index depth, const float* b, index col_stride, index depth_stride,
           float* packed) noexcept {
   index col = 0;
-  // Rows that lie side by side are read some panels at a time.
+  // Contiguous rows are read several panels at a time.
   constexpr index kPanels = 4;
   for (; col_stride == 1 && cols - col >= kPanels * kPanelWidth; col += kPanels * kPanelWidth) {
     for (index k = 0; k < depth; ++k) {
@@ -77,7 +77,7 @@ index product_scratch(index depth) noexcept {
   return kCachedRows<Isa> * std::min(round_up(depth, kDepthStep<Isa>), kDepthBlock) + kTile;
 }
 
-/// C (rows × cols) = or += a tile that was computed beside it, because C is narrower or strided.
+/// C (rows × cols) = or += a tile that was computed in a buffer because C is narrower or strided.
 template <class Isa>
 void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
                    index c_row, index c_col) noexcept {
@@ -99,7 +99,7 @@ ATTN_INLINE void copy_part(index rows, index cols, const float* from, index from
   }
 }
 
-/// A product as blocks are formed of it: depth, rows of A and B are counted in elements.
+/// A product as seen by its blocks; depth and rows of A and B are counted in elements.
 template <class Isa>
 struct BlockedProduct {
   index rows, cols, depth;
@@ -112,7 +112,7 @@ struct BlockedProduct {
   bool add;
 };
 
-/// A block of C, and what it is formed from.
+/// A block of C and its inputs.
 struct ProductBlock {
   index row, rows;
   index col, cols;
@@ -175,8 +175,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
-/// The same by tiles: groups of them are summed where they lie in C, if they are whole and its
-/// columns lie side by side. Rows of A are those of whole tiles, which have zeros beyond its depth.
+/// The same with tiles. Groups of tiles are summed in place in C if they are whole and its columns
+/// are contiguous. Rows of A are those of whole tiles, with zeros beyond the depth.
 template <class Isa>
   requires kTiles<Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
@@ -194,8 +194,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const TileMatrix b{
                         packed_column<Isa>(p.packed_b, p.depth, first_col) + block.k * kPanelWidth,
                         kPanelWidth, kTilePairs, kPanelWidth * p.depth};
-                    // What a panel ends with is filled up to a tile: what is behind it need not be
-                    // finite.
+                    // The end of a panel is padded to a tile, because the memory after it need not
+                    // be finite.
                     alignas(64) Bf16Pair last_b[n * kTilePairs];
                     for (index i = 0; tail != 0 && i < n; ++i) {
                       std::copy_n(b.data + i * b.next + steps * kTilePairs, tail * kPanelWidth,
@@ -217,15 +217,15 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                   });
 }
 
-/// Whether the rows of a block end within a tile: then they are brought where a whole one can be
+/// True if the rows of a block end within a tile; they are then copied to where a whole tile can be
 /// read.
 template <class Isa>
 constexpr bool has_open_tile(const BlockedProduct<Isa>& p, const ProductBlock& block) noexcept {
   return kTiles<Isa> && block.rows % tile_height(p.rows) != 0;
 }
 
-/// C = or += A · B, block by block. Where rows of A cannot be read in place, copy_rows(block, copy,
-/// row) brings those of a block together; what it writes beyond their end is the tile's.
+/// C = or += A · B, block by block. If rows of A cannot be read in place, copy_rows(block, copy,
+/// row) gathers those of a block; it also writes the rest of the tile after their end.
 template <class Isa, class CopyRows>
 ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyRows&& copy_rows,
                                 float* scratch) noexcept {
@@ -257,12 +257,12 @@ ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyR
 
 template <class Isa>
 void product(const ProductArgs& p, float* scratch) noexcept {
-  // Rows of A are read where they lie if that is side by side in the cache, too.
+  // Rows of A are read in place if they do not conflict in the cache.
   const bool copies = p.a_col != 1 || p.a_row % kCacheAlias == 0;
   const auto copy_rows = [&](const ProductBlock& block, float* copy, index row) {
     const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
     if (p.a_row == 1) {
-      // A is the transpose of a matrix. What is written beyond its end is the tile's.
+      // A is the transpose of a matrix. Writes beyond its end stay within the tile.
       transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
     } else {
       for (index r = 0; r < block.rows; ++r) {

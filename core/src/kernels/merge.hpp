@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-/// out = weight_a · a + weight_b · b; a part of −∞ is null and is not read.
+/// out = weight_a · a + weight_b · b. A part whose log-sum-exp is −∞ is null and is not read.
 template <class Isa>
 ATTN_INLINE void merge_row(const MergeArgs& p, const float* a, float weight_a, const float* b,
                            float weight_b, float* out) noexcept {
@@ -15,7 +15,7 @@ ATTN_INLINE void merge_row(const MergeArgs& p, const float* a, float weight_a, c
   if (!a || !b) {
     const float* from = a ? a : b;
     const index col = a ? p.a_col : p.b_col;
-    // The one that is left has weight 1.
+    // The remaining one has weight 1.
     for (index c = 0; c < p.cols; ++c) out[c * p.out_col] = from ? from[c * col] : 0.0F;
     return;
   }

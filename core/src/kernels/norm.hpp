@@ -8,7 +8,7 @@
 namespace attn::kernels {
 
 /// Σ term(j) over the vectors that begin at j = 0, width, 2·width, … < padded. Blocks of four times
-/// sixteen vectors are summed by themselves, so that rounding grows slowly with the length.
+/// sixteen vectors are summed separately, so that rounding grows slowly with the length.
 template <class Isa, class Term>
 ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   using F = Floats<Isa>;
@@ -30,9 +30,10 @@ ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   return xsimd::reduce_add(total);
 }
 
-/// Two passes over a row that has been copied to `scratch`: the mean, then deviations from it, with
-/// whose own mean the rounding of the first is made good. So the result does not suffer from a mean
-/// that is large beside the deviation. What is not centred deviates from 0.
+/// Two passes over a row that was copied to `scratch`. The first computes the mean, the second the
+/// deviations from it, whose own mean corrects the rounding of the first. The result therefore
+/// stays accurate even if the mean is large compared with the deviation. Without centring,
+/// deviations are from 0.
 template <class Isa>
 void norm(const NormArgs& p, float* scratch) noexcept {
   using F = Floats<Isa>;
@@ -56,7 +57,7 @@ void norm(const NormArgs& p, float* scratch) noexcept {
 
     for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
     const float mean = p.centred ? sum_of<Isa>(padded, row_at) / count : 0.0F;
-    // What pads the row deviates by nothing.
+    // The padding of the row has deviation 0.
     for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
     const F means(mean);
     const auto deviation_at = [&](index j)

@@ -1,7 +1,7 @@
 #pragma once
 
-// Philox4x32-10 (Salmon et al. 2011), one block per 64-bit lane: the four words of a block lie in
-// the low halves of four vectors. The high halves hold rubbish, which the widening product ignores.
+// Philox4x32-10 (Salmon et al. 2011), one block per 64-bit lane: the four words of a block are in
+// the low halves of four vectors. The high halves are garbage, which the widening product ignores.
 
 #include <algorithm>
 #include <array>
@@ -23,8 +23,8 @@ void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first
                    std::uint32_t* out) noexcept {
   using W = Words<Isa>;
   constexpr index kBlocks = kPhiloxBlocks<Isa>;
-  // Constants, and not numbers written here: a vector loaded from what was stored in parts waits
-  // until nothing else is under way, so that vectors would be computed one after the other.
+  // These are constants, not stored here at run time: loading a vector that was just stored in
+  // parts would stall the processor, so vectors would be computed one after another.
   alignas(64) static constexpr std::uint64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
   static_assert(kBlocks <= 8);
   const W low(0xFFFFFFFFU);

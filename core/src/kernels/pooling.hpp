@@ -1,8 +1,8 @@
 #pragma once
 
-// Attention pooling by a scoring function that is no inner product: every pair of a query and a
-// key goes through it column by column. Keys lie packed in panels, so that a vector holds one
-// column of neighbouring keys and nothing of the size (queries, keys, columns) ever exists.
+// Attention pooling with a scoring function that is not an inner product: it is applied to every
+// pair of a query and a key, column by column. Keys are packed in panels, so that a vector has one
+// column of neighbouring keys and no tensor of size (queries, keys, columns) ever exists.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace attn::kernels {
 
-/// What one column of a query and a key adds to the sum of a pair: of kernels of the distance, its
-/// square.
+/// The term that one column of a query and a key adds to the sum of a pair; for kernels of the
+/// distance, it is the squared difference.
 template <class Isa, PairScore Score>
 ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float weight,
                                    Floats<Isa> sum) noexcept {
@@ -35,7 +35,8 @@ template <class Isa, PairScore Score>
 ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
                            float* sums) noexcept {
   using F = Floats<Isa>;
-  // A tanh is long: processors see those of several columns at once, and one vector will do.
+  // tanh takes many operations, so processors overlap those of several columns and one vector
+  // suffices.
   constexpr int kVectors =
       Score == PairScore::kAdditive ? 1 : static_cast<int>(kPanelWidth / kWidth<Isa>);
   const float* query = p.query + row * p.query_row;
@@ -92,7 +93,7 @@ ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index 
 }
 
 /// One vector of a row of values: columns [col, col + width), or as many as there are. `Whole`
-/// promises that all are there, one after the other.
+/// promises that all exist and are contiguous.
 template <class Isa, bool Whole>
 ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) noexcept {
   using F = Floats<Isa>;
@@ -134,7 +135,7 @@ template <class Isa>
 ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, const float* weights,
                             index count, float old_factor, float* sums) noexcept {
   constexpr index kW = kWidth<Isa>;
-  // Several sums side by side hide how long one takes.
+  // Several independent sums hide the latency of each.
   constexpr int kSums = 4;
   index col = 0;
   if (p.value_col == 1) {
@@ -150,7 +151,7 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
   }
 }
 
-/// The scores of a block of keys that a query may attend to, close together.
+/// The scores of the keys in a block that a query may attend to, compacted.
 template <class Isa>
 struct AttendedKeys {
   std::int32_t key[kKeyTile];
@@ -174,7 +175,8 @@ struct AttendedKeys {
   }
 };
 
-/// The key with the highest score takes all; the first of several, and the first NaN above all.
+/// Selects the key with the highest score: the first of several, and the first NaN before all
+/// others.
 template <class Isa>
 void pool_hard(const PoolingArgs& p, index row) noexcept {
   AttendedKeys<Isa> block;
@@ -250,7 +252,7 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
 template <class Isa>
 void pool(const PoolingArgs& p, index row_begin, index row_end, float* scratch) noexcept {
   for (index row = row_begin; row < row_end; ++row) {
-    // What no key is given stays as it is here.
+    // Keys without a weight do not change the sums.
     if (p.scores) {
       for (index j = 0; j < p.num_keys; ++j) {
         p.scores[row * p.scores_row + j * p.scores_col] = p.excluded_score;
