@@ -17,7 +17,7 @@ namespace {
 
 InstructionSet choose_instruction_set(const ContextOptions& options) {
   if (options.instruction_set) return *options.instruction_set;
-#ifndef __EMSCRIPTEN__  // where a program has no environment
+#ifndef __EMSCRIPTEN__  // programs here have no environment
   if (const char* name = std::getenv("ATTN_ISA"); name && *name) {
     if (const auto isa = parse_instruction_set(name)) return *isa;
     std::string known;
@@ -37,8 +37,8 @@ InstructionSet choose_instruction_set(const ContextOptions& options) {
 void Context::Impl::restore() noexcept {
   pool.restart_after_fork();
 #ifndef __EMSCRIPTEN__
-  // A call that another thread of the parent was making does not go on here, and never unlocks.
-  // What it was doing with the scratch memory is unknown, so that memory is left alone.
+  // A call on another thread of the parent does not continue here and never unlocks the mutex. The
+  // state of its scratch memory is unknown, so that memory is left alone.
   if (mutex.try_lock()) {
     mutex.unlock();
   } else {
@@ -99,7 +99,7 @@ Context& Context::default_context() {
   if (!shared.compare_exchange_strong(context, made.get(), std::memory_order_acq_rel)) {
     return *context;  // another thread was faster
   }
-  // Its threads run this code, which goes away when the library is unloaded.
+  // Its threads run this code, which disappears when the library is unloaded.
   std::atexit([] { shared.load(std::memory_order_acquire)->impl_->end_threads_if_idle(); });
   return *made.release();
 }

@@ -11,22 +11,22 @@
 
 namespace attn {
 
-/// Elements that one task computes or copies, at most a row more: less is not worth a thread.
+/// Elements that one task computes or copies, give or take a row; fewer are not worth a thread.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
-/// Calls body(first, count) for the runs of elements [first, first + count), in row-major order,
-/// that lie in one row of a view of that shape each; on all threads.
+/// Calls body(first, count) on all threads for runs of elements [first, first + count) in row-major
+/// order. Each run is within one row of a view of this shape.
 void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& run,
                       FunctionRef<void(std::int64_t first, std::int64_t count)> body) noexcept;
 
-/// to = from, of one shape and any strides.
+/// to = from, for equal shapes and any strides.
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 
-/// The same, of any types: exactly, or to the nearest.
+/// The same for any types: exact, or rounded to the nearest.
 void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& run) noexcept;
 
-/// out = a + b, of one shape and any strides; out may be a or b.
+/// out = a + b, for equal shapes and any strides; out may be a or b.
 void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
          runtime::Execution& run) noexcept;
 

@@ -2,15 +2,15 @@
 
 namespace attn {
 
-/// A function to call while it lives, as std::function_ref of C++26: what takes one is compiled
-/// once and not for each of its callers.
+/// A reference to a function, like std::function_ref of C++26. A function that takes one is
+/// compiled once instead of for each caller.
 template <class Signature>
 class FunctionRef;
 
 template <class... Args>
 class FunctionRef<void(Args...)> {
  public:
-  /// Of a function that throws nothing.
+  /// A reference to a function that throws nothing.
   template <class F>
   FunctionRef(const F& function) noexcept
       : function_(&function), call_([](const void* given, Args... args) noexcept {

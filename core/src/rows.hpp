@@ -6,7 +6,8 @@
 #include "attn/tensor_view.hpp"
 #include "validation.hpp"
 
-/// Rows of a width, one for each token, in a batch or without: what most layers take and give.
+/// Helpers for rows of equal width, one for each token, with or without a batch: the inputs and
+/// outputs of most layers.
 namespace attn {
 
 /// Requires (N, width) or (B, N, width), and data; `width_name` is what callers call the width. A

@@ -18,15 +18,14 @@
 #include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
-/// How the public boundary says what is wrong: the name of the argument, what it got, and what it
-/// needs.
+/// How public functions report errors: the name of the argument, what it got, and what it needs.
 namespace attn::validation {
 
 /// "(2, 4, 100)"
 std::string to_string(std::span<const std::int64_t> shape);
 
-/// What an error is about. A literal is the name of an argument, as C++ spells it: "valid_lens". A
-/// string is the name of a parameter, say, and stays as it is.
+/// The subject of an error. A literal is the name of an argument, as spelt in C++: "valid_lens". A
+/// string, e.g. the name of a parameter, is used unchanged.
 class Name {
  public:
   Name(const char* argument) noexcept : name_(argument), is_argument_(true) {}
@@ -46,8 +45,8 @@ using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 
 /// A part of a message: text, a number, a shape, or the name of another argument, Name("key"). It
-/// refers to what it is made of, and messages are put together out of line, so that a check costs
-/// its caller few instructions.
+/// only refers to its value, and messages are built out of line, so that a check costs its caller
+/// few instructions.
 class Part {
  public:
   Part(const char* text) noexcept : kind_(Kind::kLiteral), data_(text) {}
@@ -100,7 +99,8 @@ std::string join(Parts parts);
 [[noreturn]] void fail_shape(const char* argument, std::span<const std::int64_t> got, Parts needs);
 [[noreturn]] void fail_shape(Name name, std::span<const std::int64_t> got, Parts needs);
 
-/// Throws kShapeMismatch for what is not (N, width) or (B, N, width), `width` being an argument.
+/// Throws kShapeMismatch for a shape other than (N, width) or (B, N, width), where `width` is an
+/// argument.
 [[noreturn]] void fail_rows(const char* argument, std::span<const std::int64_t> got,
                             const char* width);
 

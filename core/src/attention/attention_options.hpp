@@ -8,15 +8,15 @@
 
 namespace attn {
 
-/// The options of a call whose first query is token number `past` of its sequence, from options
-/// that count from the sequence's beginning.
+/// Converts options that count from the beginning of the sequence to options of a call whose first
+/// query is token number `past`.
 inline AttentionOptions behind(std::int64_t past, const AttentionOptions& options) {
   AttentionOptions result = options;
   result.diagonal = result.diagonal.shifted(past);
   return result;
 }
 
-/// What attention writes besides its output.
+/// The further outputs of attention.
 inline constexpr std::array kFurtherOutputs = {
     &AttentionOptions::scaled_scores, &AttentionOptions::capped_scores,
     &AttentionOptions::biased_scores, &AttentionOptions::weights, &AttentionOptions::log_sum_exp};

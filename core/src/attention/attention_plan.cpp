@@ -16,8 +16,8 @@ using validation::product;
 /// Keys copied by one task.
 constexpr index kCopyBlock = 512;
 
-/// Causal order, window, valid lengths and key lengths each leave an interval of keys to a query,
-/// and so do they together.
+/// Causal order, window, valid lengths and key lengths each leave an interval of keys for a query,
+/// so together they do too.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   const index count = p.tables() * p.num_queries;
   const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),
@@ -47,7 +47,7 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   return ranges;
 }
 
-/// x as it is when it is float32, or a copy.
+/// x itself if it is float32, otherwise a copy.
 ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   float* const copy = run.floats(product("query", x.shape()), "attention query");
@@ -56,14 +56,14 @@ ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   return result;
 }
 
-/// The same for what is written.
+/// The same for an output.
 Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   return {run.floats(product("output", x.shape()), "attention output"), x.shape()};
 }
 
-/// The rows of x, (B, Hkv, Nk, its columns), with `cols` columns side by side: where they lie, or
-/// copied as float32 and filled up with zeros.
+/// The rows of x, (B, Hkv, Nk, its columns), with `cols` contiguous columns: in place, or copied as
+/// float32 and padded with zeros.
 HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_stored,
                    runtime::Execution& run) {
   if (x.stride(3) == 1 && x.size(3) == cols && (as_stored || x.type() == ElementType::kFloat32)) {
@@ -151,7 +151,7 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
   return table;
 }
 
-/// Sizes, strides and numbers: what all heads share.
+/// The sizes, strides and numbers that all heads share.
 AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query,
                           const Tensor& output, const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
@@ -239,7 +239,8 @@ void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexce
   if (!query_.is_none()) head.query = query_.pointer(b, h);
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
-  // What is not float32 only one query and pairs read, which do not read these.
+  // Only a single query and products of pairs read other types than float32, and neither reads
+  // these.
   head.key = static_cast<const float*>(head.stored_key.data);
   head.key_row = head.stored_key.row;
   head.value = static_cast<const float*>(head.stored_value.data);

@@ -9,12 +9,12 @@
 
 namespace attn {
 
-/// Heads of keys or values as the kernels read them: where they lie, or copied.
+/// Heads of keys or values as the kernels read them, in place or copied.
 struct HeadRows {
   kernels::StoredRows first;
   kernels::index element_bytes;
   kernels::index batch, head;              ///< strides, in elements
-  kernels::index scale_batch, scale_head;  ///< of the scales of kInt8
+  kernels::index scale_batch, scale_head;  ///< strides of the scales of kInt8
 
   kernels::StoredRows at(kernels::index b, kernels::index h) const noexcept {
     kernels::StoredRows rows = first;
@@ -24,27 +24,27 @@ struct HeadRows {
   }
 };
 
-/// The keys that queries may attend to: query i those in [begin[i], end[i]), for each table.
+/// The keys that queries may attend to: [begin[i], end[i]) for query i, in each table.
 struct KeyRanges {
   std::int32_t* begin;
   std::int32_t* end;
 };
 
 /// A call of attention in the forms that the kernels read: its tensors, and tables made from its
-/// terms. The tables lie in scratch memory; those that a call does not need are null. Whoever walks
-/// over the heads of a call starts from a plan, in whichever direction it computes.
+/// terms. The tables are in scratch memory; those that a call does not need are null. Forward and
+/// backward passes both use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// What the products of several queries read.
+  /// The inputs of products with several queries.
   enum class Products {
     kFloat32,
-    kBf16Pairs,  ///< query, key and value of bfloat16 as they are stored, columns side by side
+    kBf16Pairs,  ///< query, key and value of bfloat16 as they are stored, with contiguous columns
   };
 
-  /// Makes all tables. Copies keys whose columns are apart, and values that have not `value_cols`
-  /// columns side by side. Copies are float32, and so is whatever several queries read and write;
-  /// one query reads keys and values as they are stored. The problem must outlive the plan. Throws
-  /// what Execution::take does.
+  /// Makes all tables. Copies keys whose columns are not contiguous, and values without
+  /// `value_cols` contiguous columns. Copies are float32, and so is everything that several queries
+  /// read and write; a single query reads keys and values as they are stored. The problem must
+  /// outlive the plan. Throws what Execution::take throws.
   AttentionPlan(const AttentionProblem& problem, kernels::index value_cols, runtime::Execution& run,
                 Products products = Products::kFloat32);
 
@@ -53,12 +53,12 @@ class AttentionPlan {
   const kernels::AttentionHead& first_head() const noexcept { return first_head_; }
   /// Head h of batch entry b.
   kernels::AttentionHead head(kernels::index b, kernels::index h) const noexcept;
-  /// The same with products of pairs.
+  /// Head h of batch entry b for products of pairs.
   kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
-  /// Makes head h of batch entry b of any other head of this plan.
+  /// Changes any head of this plan into head h of batch entry b.
   void point_to(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
 
-  /// Rounds the output, where it is not float32, to where it belongs.
+  /// Rounds the result to the output if that is not float32.
   void publish_output(runtime::Execution& run) const noexcept;
 
   /// The keys that query i of batch entry b may attend to.

@@ -26,8 +26,8 @@ void require_rank(const char* name, const View& view, int rank) {
                            static_cast<std::size_t>(view.element_bytes()));
 }
 
-/// Requires that a size of one tensor is that of another: `key: got length 6, needs 5, the length
-/// of value`.
+/// Requires that a size of one tensor equals that of another: `key: got length 6, needs 5, the
+/// length of value`.
 void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
                    std::int64_t needed) {
   if (got != needed) {
@@ -43,7 +43,7 @@ void require_limited(const char* name, const char* what, std::int64_t size) {
   }
 }
 
-/// An optional tensor: empty, or of the shape needed, with data.
+/// Checks an optional tensor: it must be empty, or have the required shape and data.
 template <class T>
 void check_optional(const char* name, const TensorView<T>& view,
                     std::initializer_list<std::int64_t> shape) {
@@ -52,7 +52,7 @@ void check_optional(const char* name, const TensorView<T>& view,
   validation::require_data(name, view);
 }
 
-/// Broadcasts to (B, Hq, Nq, Nk), but keeps a last size between 2 and Nk.
+/// Broadcasts to (B, Hq, Nq, Nk), but keeps a last size from 2 to Nk.
 template <class T>
 TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
                                   const AttentionTerms& p) {
@@ -89,7 +89,7 @@ void check_bias(const AttentionTerms& p) {
   if (o.t5_bias) {
     validation::require_shape("t5_bias", o.t5_bias->table, {-1, p.query_heads});
     validation::require_data("t5_bias", o.t5_bias->table);
-    // Throws for what does not fit.
+    // Throws for options that do not fit.
     t5_bucket(0, o.t5_bias->table.size(0), o.t5_bias->max_distance, o.t5_bias->bidirectional);
   }
 }
@@ -186,7 +186,7 @@ void check_attention_output(const char* name, const ConstAnyTensor& output, int 
   require_rank(name, output, rank);
   const std::array shape{sizes.batch, sizes.query_heads, sizes.num_queries, sizes.value_dim};
   if (std::ranges::equal(with_heads(output).shape(), shape)) return;
-  // Named in the rank that the caller uses.
+  // Messages use the rank that the caller uses.
   const std::array leading{sizes.batch, sizes.num_queries, sizes.value_dim};
   const std::span<const std::int64_t> wanted =
       rank == 4 ? std::span<const std::int64_t>(shape)

@@ -22,21 +22,21 @@ struct AttentionSizes {
   std::int64_t value_dim = 0;
 };
 
-/// What happens to scores of these sizes, checked.
+/// The checked options for scores of these sizes.
 struct AttentionTerms : AttentionSizes {
   /// The options, with mask and bias broadcast to (B, Hq, Nq, their own last size), relative keys
   /// and values to (Hq, 2k+1, D).
   AttentionOptions options;
   std::int64_t max_distance = 0;  ///< k of the relative keys and values
 
-  /// Farther than any two tokens are apart. Beyond ±2^32 an offset changes nothing any more;
-  /// within, sums with it stay exact.
+  /// More than the distance between any two tokens. Offsets beyond ±2^32 all act alike, and up to
+  /// there sums with an offset stay exact.
   static constexpr std::int64_t kFar = std::int64_t{1} << 32;
 
-  /// Distances that the relative keys and values tell apart.
+  /// The number of distances that relative keys and values distinguish.
   std::int64_t distances() const { return 2 * max_distance + 1; }
 
-  /// What depends on the batch entry is tabulated once per entry, other things once.
+  /// The number of tables: one for each batch entry if they depend on it, otherwise one.
   bool differs_by_entry() const {
     return !(options.valid_lens.is_none() && options.key_lens.is_none());
   }
@@ -48,7 +48,7 @@ struct AttentionTerms : AttentionSizes {
     return std::clamp(options.diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
   }
 
-  /// Keys that batch entry b really has.
+  /// The number of keys in batch entry b without padding.
   std::int64_t keys_of(std::int64_t b) const {
     return options.key_lens.is_none() ? num_keys : options.key_lens(b);
   }
@@ -65,21 +65,22 @@ struct AttentionProblem : AttentionTerms {
   AnyTensor output;
 };
 
-/// Throws kInvalidArgument for numbers outside their domains: what fits no sizes at all.
+/// Throws kInvalidArgument for numbers outside their domains, which are wrong for any sizes.
 void check_attention_numbers(const AttentionOptions& options);
 
-/// Throws Error for options that do not fit the sizes: a caller that has to compute queries and
-/// keys first asks before it does.
+/// Throws Error for options that do not fit the sizes. A caller that must first compute queries and
+/// keys calls this before it does.
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
-/// The parts of check_attention: all but the output, and a tensor that has its shape.
+/// The parts of check_attention: everything except the output, and a tensor with the shape of the
+/// output.
 AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
                                         const StoredTensor& value, const AttentionOptions& options);
 void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,
                             const AttentionSizes& sizes);
 
-/// Throws Error for whatever does not fit.
+/// Throws Error for arguments that do not fit.
 AttentionProblem check_attention(const ConstAnyTensor& query, const StoredTensor& key,
                                  const StoredTensor& value, const AnyTensor& output,
                                  const AttentionOptions& options);

@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// Numbers handled by one task, about.
+/// Approximate count of numbers in one task.
 constexpr std::int64_t kNumbersPerTask = 16384;
 
 }  // namespace
@@ -45,8 +45,8 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const std::int64_t scratch_size = kernels::round_up(cols, kernels::kPanelWidth);
   float* scratch =
       run.floats(validation::product("x", {scratch_size, run.num_threads()}), "masked softmax");
-  // The kernels read lengths of 32 bits; checked ones fit. One for each row, or for all rows of a
-  // batch entry.
+  // The kernels read 32-bit lengths; checked lengths fit. There is one for each row, or one for all
+  // rows of a batch entry.
   std::int32_t* lengths = nullptr;
   const bool is_length_per_row = lens.rank() == 2 || rows_are_batch;
   const std::int64_t length_rows = is_length_per_row ? rows : 1;

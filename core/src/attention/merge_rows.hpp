@@ -9,7 +9,7 @@
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
-/// Two parts of attention, checked, and walked over in blocks of rows.
+/// Two checked parts of attention, processed in blocks of rows.
 namespace attn {
 
 inline void check_merge(const ConstTensor& output_a, const ConstTensor& log_sum_exp_a,
@@ -28,7 +28,7 @@ inline void check_merge(const ConstTensor& output_a, const ConstTensor& log_sum_
   }
 }
 
-/// Rows of a block.
+/// The number of rows in a block.
 inline constexpr std::int64_t kMergedRows = 64;
 
 struct MergedRows {

@@ -18,17 +18,17 @@ using kernels::KernelTable;
 using kernels::ScoreOutput;
 using kernels::ScoreStage;
 
-/// Heads of few keys that one task takes.
+/// The number of heads with few keys in one task.
 constexpr index kFewKeyHeads = 8;
 
-/// Of the two products, as if nothing were excluded.
+/// The multiply-adds of the two products, as if nothing were excluded.
 double multiply_adds(const AttentionProblem& p) noexcept {
   return static_cast<double>(p.batch * p.query_heads) *
          static_cast<double>(p.num_queries * p.num_keys) *
          static_cast<double>(p.head_dim + p.value_dim);
 }
 
-/// The stages of a head's scores that are asked for.
+/// The requested stages of a head's scores.
 struct ScoreOutputs {
   std::array<ScoreOutput, 4> outputs;
   int count = 0;
@@ -60,9 +60,9 @@ struct WorkerScratch {
   float* of(int worker) const noexcept { return memory + worker * size; }
 };
 
-/// Whether the path for few keys takes this call: nothing but scale and key ranges between q·k and
-/// weights. It gives the tiled path's bits, so one query by itself, whose path has others, is left
-/// to that path.
+/// True if the path for few keys can take this call: only scale and key ranges act between q·k and
+/// weights. It gives the bits of the tiled path, so a single query, whose path gives other bits,
+/// does not use it.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
@@ -72,8 +72,8 @@ bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcep
          o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
 
-/// Whether products of bf16 pairs take this call: what is rare is left to the widened path. So are
-/// scales that are themselves out of the range of scores.
+/// True if products of bf16 pairs can take this call. Rare options use the widened path, and so do
+/// scales outside the range of scores.
 bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) noexcept {
   const AttentionOptions& o = p.options;
   constexpr auto kPair = ElementType::kBFloat16;
@@ -87,7 +87,7 @@ bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) no
          o.weights.is_none();
 }
 
-/// Whole heads, several to a task.
+/// Tasks of several whole heads.
 void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(plan, run);
   const AttentionProblem& p = plan.problem();
@@ -110,7 +110,8 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
       });
 }
 
-/// One query: its keys in parts of fixed size, by all threads; then the parts are merged in order.
+/// A single query: all threads process its keys in parts of fixed size; then the parts are merged
+/// in order.
 void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   constexpr index kSplit = kernels::kSplitKeys;
   const KernelTable& kernels = run.kernels();
@@ -151,10 +152,9 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
-/// Queries in tasks of whole blocks, as equal as these can be, and as many at a time as leave every
-/// thread the same number of some tasks. A block meets the same tiles of keys in every task.
-/// `kernels` is the table whose attend() the call goes to: attend(b, h, row_begin, row_end,
-/// worker).
+/// Tasks of whole blocks of queries, as equal as possible, and sized so that every thread gets the
+/// same number of tasks. A block processes the same tiles of keys whatever its task. Calls
+/// attend(b, h, row_begin, row_end, worker), which uses the table `kernels`.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
                       Attend&& attend) noexcept {

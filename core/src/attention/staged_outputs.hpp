@@ -6,14 +6,14 @@
 
 namespace attn {
 
-/// Scratch memory instead of an output, so that a call that fails later has written nothing.
-/// An empty output stays empty. Throws kInvalidArgument for null data.
+/// Scratch memory that replaces an output, so that a call that fails later has written nothing. An
+/// empty output stays empty. Throws kInvalidArgument for null data.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
-/// The same for whatever attention writes besides its output.
+/// The same for the further outputs of attention.
 AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run);
 
-/// Copies what was staged to where it belongs.
+/// Copies the staged values to the outputs.
 void publish(const Tensor& from, const Tensor& output, runtime::Execution& run) noexcept;
 void publish(const AttentionOptions& from, const AttentionOptions& options,
              runtime::Execution& run) noexcept;

@@ -42,7 +42,7 @@ class StoredTensor {
     return {type_, bytes_.pointer(b, h, j), stride(2), scaled ? scales_.pointer(b, h, j) : nullptr,
             scaled ? scales_.stride(2) : 0};
   }
-  /// None but for kInt8.
+  /// None, except for kInt8.
   const ConstTensor& scales() const noexcept { return scales_; }
 
   StoredTensor unsqueeze(int i) const {
@@ -57,7 +57,7 @@ class StoredTensor {
       : type_(type), element_bytes_(element_bytes) {
     std::array<std::int64_t, ConstTensor::kMaxRank> in_bytes{};
     for (std::size_t i = 0; i < strides.size(); ++i) {
-      // Strides too long for any memory are those of a tensor without elements.
+      // Only a tensor without elements has strides too long for any memory.
       if (__builtin_mul_overflow(strides[i], element_bytes, &in_bytes[i])) in_bytes[i] = 0;
     }
     bytes_ = {static_cast<const std::byte*>(data), shape,
@@ -74,11 +74,11 @@ class StoredTensor {
 void widen(const StoredTensor& from, const Tensor& to,
            const kernels::KernelTable& kernels) noexcept;
 
-/// scaled_dot_product_attention() of keys and values as they are stored.
+/// scaled_dot_product_attention() for keys and values as they are stored.
 void attend(const ConstAnyTensor& query, const StoredTensor& key, const StoredTensor& value,
             const AnyTensor& output, const AttentionOptions& options, Context& context);
 
-/// What attention sees of a cache.
+/// A cache in the form that attention reads.
 struct KeyValueCacheAccess {
   static StoredTensor keys(const KeyValueCache& cache);
   static StoredTensor values(const KeyValueCache& cache);

@@ -32,7 +32,7 @@ void append_utf8(std::string& text, std::uint32_t code_point) {
   append_rest(0);
 }
 
-/// Escapes of one letter: what each stands for, then the letter.
+/// Escapes with one letter: the character that each represents, then the letter.
 constexpr std::string_view kEscapes = "\"\"\\\\//\bb\ff\nn\rr\tt";
 
 }  // namespace
@@ -220,7 +220,7 @@ std::string_view JsonReader::number() {
     if (current() == '+' || current() == '-') ++at_;
     if (!skip_digits()) fail("a digit");
   }
-  // What cannot follow a number is seen before its value is judged.
+  // An invalid character after a number is reported before the number's value is checked.
   if (is_digit(current())) fail("a number without a leading 0");
   return text_.substr(start, at_ - start);
 }

@@ -6,46 +6,46 @@
 
 namespace attn {
 
-/// Text as a JSON string. What is no UTF-8 becomes U+FFFD.
+/// Text as a JSON string. Invalid UTF-8 becomes U+FFFD.
 std::string to_json(std::string_view text);
 
 bool is_utf8(std::string_view text) noexcept;
 
-/// What a JsonReader accepts.
+/// The dialects that a JsonReader accepts.
 enum class JsonDialect {
   kStandard,  ///< RFC 8259
-  /// Also what Python's json module and text editors write: NaN, Infinity and -Infinity as numbers,
-  /// and a byte order mark at the beginning.
+  /// Also accepts NaN, Infinity and -Infinity as numbers and a byte order mark at the beginning,
+  /// which Python's json module and text editors write.
   kPython,
 };
 
-/// Reads JSON (RFC 8259) from front to end, as whoever calls it expects: there is no tree and no
-/// recursion, so that depth and size of hostile text cost nothing. Throws Error(kInvalidFormat),
-/// `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
+/// Reads JSON (RFC 8259) from front to end, driven by its caller. There is no tree and no
+/// recursion, so deep or large hostile text costs nothing. Throws Error(kInvalidFormat), `<what>:
+/// got "x" at byte 17, needs a digit`; bytes are counted from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text,
              JsonDialect dialect = JsonDialect::kStandard) noexcept;
 
-  /// What the next value begins with: one of { [ " t f n, a digit or −, and in Python's dialect N
-  /// or I. Throws for what begins no value.
+  /// The first character of the next value: one of { [ " t f n, a digit or −, and in Python's
+  /// dialect N or I. Throws for any other character.
   char peek();
 
-  /// Goes into an object or an array, whose first character peek() has seen.
+  /// Enters an object or an array, whose first character peek() has returned.
   void enter() { ++at_; }
-  /// Whether there is another member; `first` is false from the second on. Leaves the object or
-  /// array, closed by `end`, when there is none.
+  /// True if there is another member; `first` is false from the second on. If there is none, leaves
+  /// the object or array, which `end` closes.
   bool next(char end, bool& first);
 
   /// A member's key, and the colon after it.
   std::string key();
   std::string string();
-  /// A number as it is written.
+  /// The text of a number.
   std::string_view number();
-  /// What stands here, for a message: scalars as they are, "an object", "an array".
+  /// Describes the next value for a message: scalars as they are written, "an object", "an array".
   std::string describe();
 
-  /// Throws unless only white space is left.
+  /// Throws unless only white space remains.
   void end();
 
  private:

@@ -10,10 +10,10 @@
 
 namespace attn {
 
-/// Calls set(i, values) for every target that is in the file, in their order, once all has been
-/// checked; `values` are row-major and of the target's shape. Names are those of the file, which
-/// all begin with `prefix`. Throws what load_state_dict() does, kNotFound with what `owner` is:
-/// "this module's parameters"; and what `set` does.
+/// After checking everything, calls set(i, values) for every target in the file, in order; `values`
+/// are row-major and have the target's shape. Names are names in the file, all with `prefix`.
+/// Throws what load_state_dict() throws, with `owner` (e.g. "this module's parameters") in
+/// kNotFound, and what `set` throws.
 IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const char* owner,
                                     const Safetensors& file, std::string_view prefix, bool strict,
                                     const std::function<void(std::size_t, const Tensor&)>& set);

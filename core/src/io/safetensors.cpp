@@ -43,7 +43,7 @@ constexpr Dtype kDtypes[] = {
     {"I64", 64},        {"U64", 64},
 };
 
-/// What an error of the file as a whole is about.
+/// The argument of errors about the whole file.
 constexpr const char* kFile = "safetensors";
 constexpr const char* kHeader = "safetensors header";
 
@@ -55,7 +55,7 @@ constexpr const char* kHeader = "safetensors header";
   fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(name), got, needs);
 }
 
-/// Takes the header apart. Nothing is kept of what is not asked for, duplicate keys are seen.
+/// Parses the header. Keeps only what is needed, and detects duplicate keys.
 class HeaderReader {
  public:
   HeaderReader(std::string_view header, std::vector<SafetensorsEntry>& tensors,
@@ -85,7 +85,7 @@ class HeaderReader {
   enum Field { kDtype, kShape, kOffsets, kFields };
   static constexpr const char* kFieldNames[] = {"dtype", "shape", "data_offsets"};
 
-  /// Duplicates are looked for at the end, all at once.
+  /// Duplicates are detected at the end, all at once.
   void read_metadata() {
     json_.enter();
     for (bool first = true; json_.next('}', first);) {
@@ -180,7 +180,7 @@ class HeaderReader {
   SafetensorsMetadata& metadata_;
 };
 
-/// The bytes that a tensor's dtype and shape ask for.
+/// The number of bytes for a tensor's dtype and shape.
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
   const auto* dtype = std::ranges::find(kDtypes, entry.dtype, &Dtype::name);
   if (dtype == std::end(kDtypes)) {
@@ -244,7 +244,7 @@ void check_metadata(const SafetensorsMetadata& metadata) {
   }
 }
 
-/// The header's text, of which all is given; checks what comes before the JSON.
+/// The header's text, which is complete; checks the bytes before the JSON.
 std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_size) {
   const std::int64_t size = safetensors_header_size(bytes, file_size);
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
@@ -255,7 +255,7 @@ std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_s
   return header;
 }
 
-/// The tensors' indices in the order of their names, of which none may be there twice.
+/// The tensors' indices sorted by name; no name may appear twice.
 std::vector<std::size_t> by_name(const std::vector<SafetensorsEntry>& tensors) {
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -275,7 +275,7 @@ std::int64_t count_of(const ConstAnyTensor& view) {
   return validation::product(kFile, view.shape());
 }
 
-/// How float32 numbers become those of a file.
+/// How float32 numbers are converted for a file.
 struct Writable {
   const char* name;
   int bytes;
@@ -297,7 +297,7 @@ Writable writable(ElementType dtype) {
        {"kFloat32, kFloat16 or kBFloat16"});
 }
 
-/// The same of a tensor, of which only float32 has a choice.
+/// The conversion for a tensor; only float32 has a choice.
 Writable writable(const ConstAnyTensor& values, ElementType dtype) {
   return writable(values.type() == ElementType::kFloat32 ? dtype : values.type());
 }
@@ -556,7 +556,7 @@ void save_safetensors(const std::string& path, std::span<const NamedTensor> tens
   if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
     fail_file(path, "written");
   }
-  // What is still buffered is written by closing, which may fail as well.
+  // Closing writes the remaining buffer, which may fail too.
   if (std::fclose(file.release()) != 0) fail_file(path, "written");
 }
 

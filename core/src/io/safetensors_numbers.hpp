@@ -7,13 +7,13 @@
 
 namespace attn {
 
-/// A name from a file in a message: control characters and quotes escaped, bad UTF-8 replaced, no
-/// longer than a line.
+/// A name from a file for a message: escapes control characters and quotes, replaces invalid UTF-8,
+/// and is no longer than a line.
 std::string in_quotes(std::string_view name);
 
 std::uint64_t little_endian(const std::byte* bytes, int count);
 
-/// Numbers as a file has them, one after the other.
+/// Consecutive numbers as stored in a file.
 struct StoredNumbers {
   int bytes;  ///< of each
   /// Writes `count` of them as float32: F64 rounded to the nearest, all others exactly.

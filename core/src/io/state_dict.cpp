@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// Names listed in an error message, at most, of each kind.
+/// The most names of each kind that an error message lists.
 constexpr std::size_t kNamesShown = 16;
 
 std::string with_prefix(std::string_view prefix, const std::string& name) {
@@ -48,7 +48,7 @@ IncompatibleKeys compare_names(std::span<const NamedTensor> targets, const Safet
   return result;
 }
 
-/// Of a parameter that is kept as T.
+/// For a parameter that is stored as T.
 template <class T>
 NamedTensor copy_of(const Module& module, std::string_view name, std::string full_name) {
   const auto shape = module.parameter_shape(name);
@@ -103,7 +103,7 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
     Safetensors::require_readable(entry);
     largest = std::max(largest, static_cast<std::size_t>(validation::product(target.name, shape)));
   }
-  // One buffer for all, taken before anything is set.
+  // One buffer for all, allocated before anything is set.
   std::vector<float> values;
   values.resize(largest);
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -118,7 +118,7 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
 IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
                                  bool strict, Context& context) {
   const std::vector<std::string> names = module.parameter_names();
-  // Of which nothing is read but names and shapes.
+  // Only its names and shapes are read.
   std::vector<NamedTensor> targets;
   for (const std::string& name : names) {
     constexpr const float* kNone = nullptr;

@@ -6,9 +6,9 @@
 
 namespace attn {
 
-/// The first character of UTF-8 text, and the bytes it takes. A byte that is no part of valid UTF-8
-/// (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) is a character of its own,
-/// U+DC80 … U+DCFF, which valid text cannot contain.
+/// The first character of UTF-8 text and its number of bytes. A byte that is not part of valid
+/// UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) counts as one
+/// character, U+DC80 … U+DCFF, which valid text cannot contain.
 struct DecodedCharacter {
   std::uint32_t code_point;
   std::size_t size;

@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// output = f(x) ∘ factor, of one shape and any strides; output may be x or factor. Without a
-/// factor (none), f(x). Throws what apply_activation does.
+/// output = f(x) ∘ factor, for equal shapes and any strides; output may be x or factor. If factor
+/// is none, output = f(x). Throws what apply_activation throws.
 void activate(const ConstTensor& x, const ConstTensor& factor, const Tensor& output,
               Activation activation, Context& context);
 

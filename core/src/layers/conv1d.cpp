@@ -48,7 +48,7 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
                                       Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(o.out_channels, window);
   when_changed([packed = weight_, weight](Context& context) {
-    // As a matrix whose columns lie as windows do in memory: token by token, each with its
+    // As a matrix whose columns have the order of windows in memory: token by token, each with its
     // channels.
     for (std::int64_t k = 0; k < weight.size(2); ++k) {
       packed->pack(weight.select(2, k), context, k * weight.size(1));
@@ -82,9 +82,9 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
   const index batch = in.size(0);
 
   runtime::Execution run(context);
-  // The tokens of one window are neighbours in memory when they are neighbours in the sequence.
-  // With a dilation they are made to be: token t is stored in phase t mod dilation, as number
-  // t / dilation of it.
+  // Tokens that are neighbours in the sequence are neighbours in memory. With a dilation the tokens
+  // of a window are made neighbours: token t is stored in phase t mod dilation, at index t /
+  // dilation.
   const index dilation = o.kernel_size == 1 ? 1 : o.dilation;
   const bool in_place = padding_before_ == 0 && padding_after_ == 0 && dilation == 1 &&
                         in.stride(2) == 1 && (o.kernel_size == 1 || in.stride(1) == channels);
@@ -118,7 +118,7 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
   }
 
   float* scratch = weight_->take_scratch(run);
-  // Outputs whose windows begin in the same phase: every period-th one.
+  // Every period-th output has a window that begins in the same phase.
   const index common = std::gcd(dilation, o.stride);
   const index period = dilation / common;
   for (index first = 0; first < std::min(period, outputs); ++first) {

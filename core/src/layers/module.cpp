@@ -13,10 +13,10 @@
 namespace attn {
 namespace {
 
-/// Names listed in an error message, at most: stacks of layers have hundreds.
+/// The most names that an error message lists; stacks of layers have hundreds.
 constexpr std::size_t kNamesShown = 16;
 
-/// What is left of `name` after the child's own; none when it belongs to another.
+/// The rest of `name` after the child's name; none if it belongs to another child.
 std::optional<std::string_view> within(std::string_view name, std::string_view child) {
   if (child.empty()) return name;
   if (!name.starts_with(child) || !name.substr(child.size()).starts_with('.')) return std::nullopt;
@@ -57,13 +57,13 @@ void draw(const Tensor& values, const Initialization& rule, const RandomStream& 
 
 }  // namespace
 
-/// The parameters of a layer and the nodes of the layers inside: it stays where it is when the
-/// layer is moved.
+/// The parameters of a layer and the nodes of its inner layers. It does not move when the layer is
+/// moved.
 struct Module::Node {
   struct Entry {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::vector<float> values;  ///< none where the layer keeps them
+    std::vector<float> values;  ///< none if the layer stores them itself
     Initialization initialization;
     std::optional<ParameterKeeper> keeper = {};
     std::vector<std::function<void(Context&)>> refreshes = {};
@@ -73,7 +73,7 @@ struct Module::Node {
     Tensor view() { return Tensor(values.data(), shape); }
     ConstTensor view() const { return ConstTensor(values.data(), shape); }
 
-    /// Calls use(view) with the values, or with a copy of them where the layer keeps them.
+    /// Calls use(view) with the values, or with a copy if the layer stores them itself.
     template <class F>
     void with_values(F&& use) const {
       if (!keeper) return use(view());
@@ -82,7 +82,7 @@ struct Module::Node {
       keeper->read(copied, 0, 0);
       use(ConstTensor(copied));
     }
-    /// The same to be changed; the layer takes the copy over.
+    /// The same for changing them; the layer then stores the changed copy.
     template <class F>
     void change_values(F&& change) {
       if (!keeper) return change(view());
@@ -98,14 +98,14 @@ struct Module::Node {
       return result;
     }
 
-    /// The one place that says that what was made of this parameter is stale.
+    /// The only place that marks data derived from this parameter as stale.
     void changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);
     }
   };
   struct Child {
-    std::string name;  ///< empty: the child's names stand as they are
+    std::string name;  ///< if empty, the child's names are used unchanged
     std::shared_ptr<Node> node;
   };
 
@@ -120,10 +120,10 @@ struct Module::Node {
 
   std::vector<Entry> entries;
   std::vector<Child> children;
-  std::vector<std::shared_ptr<Node>> shared;  ///< layers with parameters that this one uses, too
+  std::vector<std::shared_ptr<Node>> shared;  ///< layers whose parameters this one uses too
   std::vector<std::string> intermediates;
   std::uint64_t least_streams = 0;
-  const Node* parent = nullptr;  ///< of several, the last that it was added to
+  const Node* parent = nullptr;  ///< the last layer that it was added to
 
   std::string path() const {
     if (!parent) return {};
@@ -135,7 +135,7 @@ struct Module::Node {
     return result;
   }
 
-  /// Calls visit(name, entry) for each parameter, of a node or a constant one.
+  /// Calls visit(name, entry) for each parameter of a node, which may be const.
   template <class Self, class F>
   static void visit(Self& self, const std::string& path, F&& call) {
     for (auto& entry : self.entries) call(path + entry.name, entry);
@@ -173,7 +173,7 @@ struct Module::Node {
     return *entry;
   }
 
-  /// The node that shows an intermediate, and its name there; null for an unknown one.
+  /// The node that provides an intermediate, and its name there; null for an unknown name.
   static std::pair<const Node*, std::string_view> find_intermediate(const Node& self,
                                                                     std::string_view name) {
     if (std::ranges::find(self.intermediates, name) != self.intermediates.end()) {
@@ -188,7 +188,7 @@ struct Module::Node {
     return {nullptr, {}};
   }
 
-  /// By the address of its values; null for another layer's.
+  /// Finds a parameter by the address of its values; null if it belongs to another layer.
   static const Entry* find(const Node& self, const float* values) noexcept {
     for (const Entry& entry : self.entries) {
       if (entry.values.data() == values) return &entry;

@@ -12,52 +12,51 @@
 
 namespace attn {
 
-/// What training sees of a layer.
+/// The access of training code to a layer.
 struct ModuleAccess {
-  /// What stays the same when a layer is moved; valid as long as the layer.
+  /// An address that does not change when the layer is moved; valid as long as the layer.
   static const void* identity(const Module& layer) noexcept { return layer.node_.get(); }
 
-  /// Keeps the layer's parameters, and what is made of them, as long as it is kept itself.
+  /// Keeps the layer's parameters and data derived from them alive.
   static std::shared_ptr<const void> keep(const Module& layer) noexcept;
 
-  /// The path of a layer from the outermost one that it was added to: "layers.0.linear1"; empty for
-  /// one that was not added to any.
+  /// The path of a layer from the outermost layer that contains it, e.g. "layers.0.linear1"; empty
+  /// if it was not added to any layer.
   static std::string path(const void* identity);
 
   /// The layer that an intermediate belongs to, and its name there. Throws kNotFound.
   static std::pair<const void*, std::string_view> intermediate(const Module& layer,
                                                                std::string_view name);
 
-  /// The same for a parameter of the layer, or of one inside, by the address of its values:
-  /// "layers.0.linear1.weight".
+  /// The path of a parameter of the layer or of an inner layer, e.g. "layers.0.linear1.weight",
+  /// found by the address of its values.
   static std::string path(const void* identity, const float* values);
 
   /// Counts the changes of one of the layer's own parameters, by the address of its values; valid
   /// as long as the layer. Throws kNotFound.
   static const std::uint64_t* changes(const Module& layer, const float* values);
 
-  /// A parameter that was found once, to be changed many times.
+  /// A parameter that is looked up once and changed many times.
   struct FoundParameter {
     std::string name;
     std::span<const std::int64_t> shape;
     ElementType type;
-    Tensor values;  ///< none where the layer keeps them by itself, as another type than float32
-    std::shared_ptr<void> owner;  ///< keeps it
+    Tensor values;  ///< none if the layer stores them itself in a type other than float32
+    std::shared_ptr<void> owner;  ///< keeps it alive
     void* entry;
   };
   /// In the order of Module::parameter_names(), and with its names.
   static std::vector<FoundParameter> parameters(const Module& layer);
-  /// A block of a parameter that the layer keeps by itself.
+  /// A block of a parameter that the layer stores itself.
   static void write(const FoundParameter& parameter, const ConstTensor& block, std::int64_t row,
                     std::int64_t col);
-  /// Refuses such a one.
+  /// Rejects such a parameter.
   [[noreturn]] static void fail_kept(std::string_view name, ElementType type, const char* needs);
-  /// The same where a gradient is asked for.
+  /// The same if a gradient is requested.
   static void require_float32(std::string_view name, ElementType type) {
     if (type != ElementType::kFloat32) fail_kept(name, type, "float32 for a gradient");
   }
-  /// What was made of a parameter is stale. Allocates nothing, as far as the library's own layers
-  /// are concerned.
+  /// Rebuilds the data derived from a parameter. Allocates nothing for the library's own layers.
   static void changed(const FoundParameter& parameter, Context& context);
 };
 

@@ -20,8 +20,8 @@
 namespace attn {
 namespace {
 
-/// The stages of attention that a call is asked to show: attention writes them in place, or where
-/// the caller wants them as well, they are copied.
+/// The requested stages of attention. Attention writes them in place; if the caller requests them
+/// as outputs too, they are copied.
 class ShownStages {
  public:
   ShownStages(AttentionOptions& options, Showing& show,
@@ -74,7 +74,7 @@ void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowP
                    context);
   };
   if (where.key_lens.is_none() || !where.positions.is_none()) return rotate(heads, where.num_keys);
-  // Where the last query stands depends on the number of keys that an entry really has.
+  // The position of the last query depends on the number of keys in an entry without padding.
   for (std::int64_t b = 0; b < heads.size(0); ++b) {
     rotate(heads.slice(0, b, b + 1), where.key_lens(b));
   }
@@ -96,7 +96,7 @@ void MultiHeadAttention::Impl::check_positions() {
     alibi_slopes(slopes);
   }
   if (positions.t5_bias) {
-    // Throws for what does not fit.
+    // Throws for options that do not fit.
     t5_bucket(0, positions.t5_bias->num_buckets, positions.t5_bias->max_distance,
               positions.t5_bias->bidirectional);
   }
@@ -111,7 +111,7 @@ void MultiHeadAttention::Impl::check_positions() {
 
 void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
   const std::int64_t e = options.d_model;
-  // Each projection is packed by itself when its weights change.
+  // Each projection is packed separately when its weights change.
   const auto pack = [&](const std::shared_ptr<PackedMatrix>& matrix, const Tensor& weight,
                         Tensor& kept) {
     kept = weight;
@@ -395,7 +395,7 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
                                       Context& context) const {
   const std::int64_t batch = q.size(0), heads = options.num_heads, num_queries = q.size(2);
   const std::int64_t num_keys = k.size(2);
-  // Taken before anything is written.
+  // Allocated before anything is written.
   const auto joined_shape = {batch, num_queries, query_width()};
   const Tensor joined(run.floats(validation::product("query", joined_shape), "multi-head output"),
                       joined_shape);

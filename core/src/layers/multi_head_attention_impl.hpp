@@ -13,15 +13,16 @@
 
 namespace attn {
 
-/// Where rows of queries or keys stand, for their rotation.
+/// The positions of rows of queries or keys, for their rotation.
 struct RowPlaces {
-  TensorView<const double> positions = {};  ///< that are given; or none, and then what follows says
-  Diagonal first = Diagonal::top_left();    ///< where row 0 stands
-  LengthsView key_lens = {};                ///< what the diagonal is of, per entry
-  std::int64_t num_keys = 0;                ///< the same without them, and dynamic NTK's length
+  TensorView<const double> positions =
+      {};  ///< explicit positions; if none, the following members apply
+  Diagonal first = Diagonal::top_left();  ///< position of row 0
+  LengthsView key_lens = {};              ///< for the diagonal, per entry
+  std::int64_t num_keys = 0;              ///< the same without them, and dynamic NTK's length
 };
 
-/// Throws kInvalidArgument for positions that nothing is rotated to.
+/// Throws kInvalidArgument for positions if nothing is rotated.
 [[noreturn]] void fail_positions(const char* name, const char* needs);
 
 /// Rotates heads (B, ·, N, D) in place, or back.
@@ -34,10 +35,10 @@ struct MultiHeadAttention::Impl {
   std::int64_t kv_heads = 0;
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
-  /// Those that the layer does not have are none.
+  /// Parameters that the layer lacks are none.
   Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
   std::shared_ptr<PackedMatrix> query, key, value, output;
-  /// The parameters that were packed; of one that is joined the three parts.
+  /// The packed parameters, or the three parts of the joined one.
   Tensor query_weight, key_weight, value_weight, output_weight;
   Tensor input_weights;  ///< the joined parameter, or none
   std::optional<RmsNorm> query_norm, key_norm;
@@ -46,9 +47,9 @@ struct MultiHeadAttention::Impl {
 
   std::int64_t query_width() const { return options.num_heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
-  /// Whether queries and keys change between their projection and the scores.
+  /// True if queries and keys change between their projection and the scores.
   bool changes_projected() const { return rotary || query_norm; }
-  /// Whether the three input projections have the same shape, and so are one parameter.
+  /// True if the three input projections have the same shape and therefore are one parameter.
   bool joined() const {
     return key_dim == options.d_model && value_dim == options.d_model &&
            kv_heads == options.num_heads;
@@ -60,10 +61,10 @@ struct MultiHeadAttention::Impl {
   void check_keys(const ConstAnyTensor& query, const ConstAnyTensor& key,
                   const ConstAnyTensor& value) const;
   void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
-  /// Refuses positions of queries or keys x that do not fit.
+  /// Rejects positions that do not fit x, which are queries or keys.
   void check_positions(const char* name, const TensorView<const double>& positions,
                        const ConstAnyTensor& x) const;
-  /// The positions of a call's keys; refuses those of both that do not fit.
+  /// The positions of a call's keys; rejects positions of queries and keys that do not fit.
   TensorView<const double> check_positions(const MultiHeadAttentionCall& call,
                                            const ConstAnyTensor& query,
                                            const ConstAnyTensor& key) const;
@@ -75,13 +76,13 @@ struct MultiHeadAttention::Impl {
   Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
                           const std::optional<RmsNorm>& norm, const char* norm_name, Showing& show,
                           runtime::Execution& run, Context& context) const;
-  /// Projected queries (B, H, Nq, D), normalised, and rotated to their positions, or those that the
-  /// options give them.
+  /// Projected queries (B, H, Nq, D), normalised and rotated to the given positions, or to those
+  /// from the options.
   Tensor project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                          const AttentionOptions& attention,
                          const TensorView<const double>& positions, Showing& show,
                          runtime::Execution& run, Context& context) const;
-  /// Projected keys (B, Hkv, N, D), normalised, and rotated to their positions, or those from
+  /// Projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or to those from
   /// `first` on.
   Tensor project_keys(const ConstAnyTensor& x, std::int64_t first,
                       const TensorView<const double>& positions, Showing& show,
@@ -93,10 +94,11 @@ struct MultiHeadAttention::Impl {
               const TensorView<const double>& positions, Showing& show, Context& context) const;
   /// The options of a call, completed by the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
-  /// Refuses options that do not fit, before anything is computed.
+  /// Rejects options that do not fit, before anything is computed.
   void check_options(const AttentionOptions& attention, const ConstAnyTensor& query,
                      std::int64_t num_keys) const;
-  /// What follows the input projections: q attends to k and v, and is projected to the output.
+  /// The steps after the input projections: q attends to k and v, and the result is projected to
+  /// the output.
   void attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v,
               const AnyTensor& output, const AttentionOptions& attention, Showing& show,
               runtime::Execution& run, Context& context) const;

@@ -21,7 +21,7 @@ class NormRows {
     starts_ = starts.rank() == 0 ? starts.unsqueeze(0) : starts;
   }
 
-  /// Rows that lie at one distance from each other.
+  /// Rows with a constant stride.
   index run_length() const noexcept { return starts_.size(-1); }
   index row() const noexcept { return starts_.stride(-1); }
   index col() const noexcept { return view_.stride(-1); }
@@ -30,7 +30,7 @@ class NormRows {
         [&](const auto& starts) -> decltype(view_.data()) { return element(starts, first); });
   }
 
-  /// Some rows as float32, side by side.
+  /// Several rows as float32, contiguous.
   void widen(index first, index count, float* to, const kernels::KernelTable& kernels) const {
     kernels::WidenArgs args;
     args.rows = count;

@@ -15,17 +15,16 @@ using kernels::kPanelWidth;
 
 namespace {
 
-/// Columns that tasks take where rows are few.
+/// Columns in a task if there are few rows.
 constexpr index kColumnBlock = 16 * kPanelWidth;
 
-/// Rows of other types than float32 that are converted at a time: so many that a weight that is
-/// fetched once more for them has enough to do.
+/// Rows of types other than float32 that are converted at a time: enough to make fetching each
+/// weight again worthwhile.
 constexpr index kConvertedRows = 128;
 
 index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
 
-/// Whether all rows of a batch (B, N, width) lie at one distance from each other, and they as a
-/// matrix.
+/// True if all rows of a batch (B, N, width) have a constant stride; also returns them as a matrix.
 template <class View>
 bool joins(const View& rows) {
   return rows.stride(0) == rows.size(1) * rows.stride(1);
@@ -43,13 +42,13 @@ View joined(const View& rows) {
 struct ProductPart {
   index rows, cols;
   index col;  ///< its first
-  index x;    ///< where x begins, in elements
+  index x;    ///< start of x, in elements
   float* y;
   int worker;
 };
 
-/// Calls multiply(part) for the parts of a product, on all threads. `column_block`: parts have so
-/// many columns, or where it is 0 all of them, unless rows are few.
+/// Calls multiply(part) for the parts of a product, on all threads. Parts have `column_block`
+/// columns, or if that is 0 all of them, unless there are few rows.
 template <class Multiply>
 void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows, index tile_rows,
                        index column_block, runtime::Execution& run, Multiply&& multiply) noexcept {
@@ -63,8 +62,8 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
     batch = 1;
   }
 
-  // One thread takes all rows at once; several take blocks that are as equal as whole tiles can be,
-  // the same number of them each, and none much larger than the kernel's.
+  // One thread takes all rows at once. Several threads take the same number of blocks each; blocks
+  // are as equal as whole tiles allow, and none is much larger than the kernel's.
   const bool shared = run.num_threads() > 1;
   const index tiles = std::max<index>(kernels::pieces(rows, tile_rows), 1);
   const index row_blocks =
@@ -75,7 +74,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   const auto block_begin = [&](index block) {
     return std::min(tiles * block / row_blocks * tile_rows, rows);
   };
-  // Few rows are divided by columns as well, so that every thread has work.
+  // Few rows are also divided by columns, so that every thread has work.
   if (column_block == 0) {
     const bool split = shared && batch * row_blocks < 4 * run.num_threads();
     column_block = split ? kColumnBlock : std::max<index>(cols, 1);
@@ -123,18 +122,19 @@ index columns_of(index floats, index depth) noexcept {
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);
 }
 
-/// Those whose panels are widened at a time. Rows pass by once for each such task, so there are to
-/// be few; it need not stay in a second-level cache, since products take 256 of depth at a time.
+/// Columns whose panels are widened at a time. All rows are read once for each such task, so there
+/// should be few tasks. The panels need not stay in a second-level cache, because products process
+/// a depth of 256 at a time.
 index widened_columns(index depth) noexcept { return columns_of(1 << 20, depth); }
 
-/// Those that a few rows are multiplied with at a time, so that every thread has some.
+/// Columns that a few rows are multiplied by at a time, so that every thread gets some.
 index few_rows_columns(index depth) noexcept { return columns_of(1 << 16, depth); }
 
 }  // namespace
 
 PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format)
     : rows_(rows), cols_(cols), format_(format) {
-  // A panel has one of these for each column, of float32; two columns share one in fewer bytes.
+  // A float32 panel has one of these for each column; with two-byte numbers, two columns share one.
   const index panels = rows / kPanelWidth + (rows % kPanelWidth != 0 ? 1 : 0);
   index count = 0;
   switch (format.type) {
@@ -157,7 +157,7 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat fo
 
 void pack_matrix(const ConstTensor& matrix, float* packed, index packed_cols,
                  runtime::Execution& run) noexcept {
-  // Packed a few panels per task, by one call where they lie one after the other.
+  // Packed a few panels per task, by one call if they are contiguous.
   constexpr index kRowsPerTask = 4 * kPanelWidth;
   const index rows = matrix.size(0);
   const index rows_per_call = packed_cols == matrix.size(1) ? kRowsPerTask : kernels::kPanelWidth;

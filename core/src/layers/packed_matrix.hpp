@@ -35,17 +35,17 @@ class PackedMatrix {
   /// have.
   PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format = {});
 
-  /// Takes the weights of a (rows, cols) matrix over, or those of its columns from `first_col` on.
+  /// Stores the weights of a (rows, cols) matrix, or of its columns from `first_col` on.
   void pack(const ConstTensor& weight, Context& context, std::int64_t first_col = 0);
-  /// Of 16-bit numbers: takes a block over that begins at (row, col), and rounds it.
+  /// For 16-bit numbers: rounds and stores a block that begins at (row, col).
   void pack_block(const ConstTensor& block, std::int64_t row, std::int64_t col) noexcept;
-  /// The other way round: numbers of another type than the matrix has are widened, or rounded.
+  /// Reads such a block; numbers are widened or rounded if the types differ.
   void unpack_block(const AnyTensor& block, std::int64_t row, std::int64_t col) const noexcept;
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }
   ElementType type() const noexcept { return format_.type; }
-  /// Whether it is the weight that is set and read, and not made of that.
+  /// True if this matrix itself is the weight that is set and read, not derived from it.
   bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
   /// The scratch memory that multiply needs for float32, or for x and y; may throw.
@@ -53,16 +53,16 @@ class PackedMatrix {
   float* take_scratch(const ConstAnyTensor& x, const AnyTensor& y, runtime::Execution& run) const;
 
   /// y = x · Wᵀ + bias: x (N, in) or (B, N, in), y (N, out) or (B, N, out), any strides; bias (out)
-  /// or null. Bits of a row of y do not depend on the other rows. Weights of 16 bits are widened;
-  /// of bfloat16, where the format allows it and the instruction set multiplies pairs, x is rounded
-  /// to it instead. What is computed is float32: of other types x is widened, and y rounded, some
-  /// rows at a time.
+  /// or null. Bits of a row of y do not depend on the other rows. 16-bit weights are widened. If
+  /// they are bfloat16, the format allows it and the instruction set multiplies pairs, x is rounded
+  /// to bfloat16 instead. Computation is in float32: an x of another type is widened, and such a y
+  /// is rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 
  private:
-  /// A row of a panel, of floats or of pairs. Panels begin at a cache line: a vector that lies
-  /// across two costs twice.
+  /// A row of a panel, of floats or of pairs. Panels begin at a cache line, because a vector across
+  /// two lines costs twice as much.
   struct alignas(64) PanelRow {
     float columns[kernels::kPanelWidth];
   };
@@ -75,10 +75,10 @@ class PackedMatrix {
     const std::int64_t cols = format_.type == ElementType::kBFloat16 ? cols_ + cols_ % 2 : cols_;
     return reinterpret_cast<const std::uint16_t*>(packed_.data()) + row * cols;
   }
-  /// multiply() of what needs no conversion.
+  /// multiply() for tensors that need no conversion.
   void multiply_unconverted(const ConstAnyTensor& x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept;
-  /// Whether that takes x of a type.
+  /// True if that accepts x of this type.
   bool takes(ElementType type, runtime::Execution& run) const noexcept {
     return type == ElementType::kFloat32 || (type == ElementType::kBFloat16 && pair_kernels(run));
   }
@@ -96,8 +96,7 @@ class PackedMatrix {
   std::vector<PanelRow> packed_;
 };
 
-/// For a parameter that is one matrix, or several of the same columns one below the other, of
-/// 16-bit numbers.
+/// For a parameter of 16-bit numbers that is one matrix, or several with the same columns stacked.
 ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices);
 
 }  // namespace attn

@@ -15,7 +15,7 @@ namespace {
 
 using kernels::index;
 
-/// Numbers of a state per task: less is not worth a thread.
+/// Numbers of a state per task; fewer are not worth a thread.
 constexpr index kStateBlock = 4096;
 
 }  // namespace
@@ -79,7 +79,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const char* const purpose = "recurrent layers";
   const index width = gates_ * hidden;
   const index padded = kernels::round_up(hidden, kernels::kPanelWidth);
-  // The cell reads whole vectors from each gate, and so beyond the last one.
+  // The cell reads whole vectors from each gate, and therefore beyond the last one.
   const auto product_floats = [&](index rows) {
     return run.floats(validation::product("x", {rows, width}) + kernels::kPanelWidth, purpose);
   };

@@ -16,7 +16,7 @@ namespace attn {
 
 class Variable;
 
-/// What recurrent layers have in common: parameters, products and the order of steps. They differ
+/// The shared parts of recurrent layers: parameters, products and the order of steps. Layers differ
 /// in the number of gates and in the cell that turns products into the next state.
 class RecurrentLayers : public Module {
  public:
@@ -26,13 +26,13 @@ class RecurrentLayers : public Module {
 
   const RecurrentOptions& options() const noexcept { return options_; }
 
-  /// `cell` is one of kernels::KernelTable, `relu` what it is told. `between`, if given, takes the
-  /// outputs of all layers but the last: (num_layers − 1, B, N, H).
+  /// `cell` is a member of kernels::KernelTable, which receives `relu`. `between`, if given,
+  /// receives the outputs of all layers except the last: (num_layers − 1, B, N, H).
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
                Cell kernels::KernelTable::* cell, bool relu, Context& context,
                Intermediates* intermediates, const Tensor& between = {}) const;
 
-  /// The same on a tape, of the `layer` that `name` calls.
+  /// The same on a tape, for `layer`, which errors call `name`.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n,
                    Cell kernels::KernelTable::* cell, bool relu, const char* name,
                    const Module& layer) const;

@@ -16,23 +16,23 @@
 
 namespace attn {
 
-/// One call of a layer's forward, as far as its intermediates go. Without a target nothing is ever
-/// asked for, and no function costs more than a comparison.
+/// The intermediates of one call of a layer's forward. Without a target nothing is requested, and
+/// every function costs only a comparison.
 class Showing {
  public:
-  /// Of the outermost layer of a call, throws kNotFound for a name that the layer does not have.
-  /// `batched` says whether the tensors of the call have a batch dimension; where they have none,
-  /// the intermediates, which are computed with one of size 1, lose it again.
+  /// For the outermost layer of a call. Throws kNotFound for a name that the layer does not have.
+  /// `batched` is true if the tensors of the call have a batch dimension; otherwise intermediates,
+  /// which are computed with a batch of size 1, lose that dimension.
   Showing(const Module& module, Intermediates* target, bool batched = true);
   ~Showing();
   Showing(const Showing&) = delete;
   Showing& operator=(const Showing&) = delete;
 
-  /// Whether anything is asked for.
+  /// True if anything is requested.
   explicit operator bool() const noexcept { return target_ != nullptr; }
 
-  /// Memory for an intermediate of this layer, to be filled before the call ends; none unless it is
-  /// asked for. Throws std::bad_alloc, and so has to come before the call writes its output.
+  /// Allocates memory for an intermediate of this layer, to be filled before the call ends; none
+  /// unless it is requested. Throws std::bad_alloc, so call it before the output is written.
   Tensor take(std::string_view name, std::span<const std::int64_t> shape) {
     return target_ ? take_asked(name, shape) : Tensor();
   }
@@ -40,18 +40,18 @@ class Showing {
     return take(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
 
-  /// Copies values to what take() has given for them, if that is not none.
+  /// Copies values to the memory that take() returned for them, unless it is none.
   static void fill(const Tensor& taken, const ConstAnyTensor& values,
                    runtime::Execution& run) noexcept {
     if (!taken.is_none()) attn::widen(values, taken, run);
   }
 
-  /// Takes memory for an intermediate and copies it, if it is asked for.
+  /// Allocates memory for an intermediate and copies it, if it is requested.
   void copy(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run) {
     if (target_) copy_asked(name, values, run);
   }
 
-  /// What a child is given in place of this layer's target, until the end of the expression.
+  /// The target to pass to a child instead of this layer's, valid until the end of the expression.
   class Within {
    public:
     Within(Intermediates* target, std::string_view child, std::string_view number);
@@ -65,18 +65,18 @@ class Showing {
     std::size_t outer_ = 0;  ///< length of the path around the child
   };
   Within within(std::string_view child) { return Within(target_, child, {}); }
-  /// Of one of several children: "layers", 2.
+  /// For one of several children, e.g. "layers", 2.
   Within within(std::string_view child, std::size_t index) {
     return Within(target_, child, target_ ? std::to_string(index) : std::string());
   }
 
-  /// The intermediates of children that compute a sequence step by step: each with its steps one
-  /// after the other in dimension 1, save one that is the same in all steps.
+  /// The intermediates of children that compute a sequence step by step. Steps are joined along
+  /// dimension 1, except in an intermediate that is the same in all steps.
   class Steps {
    public:
     Steps(Showing& show, std::int64_t count, std::string_view constant);
     Within within(std::string_view child) { return Within(show_ ? &step_ : nullptr, child, {}); }
-    /// Keeps what step t has computed. Only the first one may throw std::bad_alloc.
+    /// Stores the results of step t. Only the first step may throw std::bad_alloc.
     void keep(std::int64_t t, runtime::Execution& run);
 
    private:
@@ -87,7 +87,7 @@ class Showing {
     std::vector<Tensor> all_;  ///< of each of step_'s
   };
 
-  /// The call has succeeded.
+  /// Marks the call as successful.
   void done() noexcept { succeeded_ = true; }
 
  private:

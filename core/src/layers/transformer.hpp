@@ -32,7 +32,7 @@
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
-/// What the layers of encoder and decoder have in common.
+/// The shared code of encoder and decoder layers.
 namespace attn {
 
 inline MultiHeadAttentionOptions self_attention_of(const TransformerLayerOptions& options) {
@@ -67,7 +67,7 @@ inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& 
   return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
-/// Refuses positions where no layer of a stack rotates anything.
+/// Rejects positions if no layer of a stack rotates anything.
 template <class Layer>
 void check_positions(const TensorView<const double>& positions, const std::vector<Layer>& layers) {
   if (positions.is_none()) return;
@@ -83,32 +83,32 @@ inline TensorView<const double> positions_of(const TensorView<const double>& pos
   return layer.positions.rotary ? positions : TensorView<const double>();
 }
 
-/// The layer that a variant holds, as what all of them are.
+/// The layer in a variant, as a Module.
 template <class... Layers>
 const Module& as_module(const std::variant<Layers...>& layer) {
   return std::visit([](const Module& module) -> const Module& { return module; }, layer);
 }
 
-/// What is the same for all sublayers of a pass.
+/// The values shared by all sublayers of a pass.
 struct SublayerPass {
   bool norm_first;
-  Tensor scratch;  ///< of x's shape: what a sublayer gives before it is added
+  Tensor scratch;  ///< in the shape of x: output of a sublayer before it is added
   Showing& show;
   runtime::Execution& run;
   Context& context;
 };
 
-/// One of a layer's places where something is added to the stream of residuals.
+/// One of the places in a layer where something is added to the residual stream.
 struct Sublayer {
   const detail::SublayerNorms& norms;
   const char* norm_name;         ///< "norm1"
   const char* output_norm_name;  ///< "output_norm1"
   const char* sum_name;          ///< "resid_mid"
 
-  /// What the sublayer is to be given: x, or x normalised in scratch memory.
+  /// The input of the sublayer: x, or x normalised in scratch memory.
   ConstTensor input(const ConstTensor& x, const SublayerPass& pass) const;
-  /// output = x and what the sublayer has written to scratch memory, with the norms and dropout
-  /// that there are; output may be x.
+  /// output = x plus the sublayer's output in scratch memory, with the layer's norms and dropout;
+  /// output may be x.
   void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
               const SublayerPass& pass) const;
   /// The same for the last one of a layer, which adds to `stream`: output may be of any type.
@@ -123,8 +123,8 @@ void run_feed_forward(const AnyFeedForward& feed_forward, const TransformerLayer
 void normalize(const detail::Norm& norm, const ConstTensor& x, const AnyTensor& output,
                Context& context, Intermediates* intermediates);
 
-/// The stream of residuals that a layer begins with: x, or where that is of another type than
-/// float32 x widened to `stream`, of its shape.
+/// The residual stream at the start of a layer: x, or if x is not float32, x widened to `stream`,
+/// which has the same shape.
 ConstTensor stream_of(const ConstAnyTensor& x, const Tensor& stream, runtime::Execution& run);
 
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
@@ -133,8 +133,8 @@ inline void check_tokens(const ConstAnyTensor& x, const AnyTensor& output, std::
   require_rows_like("output", output, x, x.size(-2), d_model);
 }
 
-/// Requires that a stack's options leave what single layers write to `weights`, of which there are
-/// none or one for each layer.
+/// Requires that a stack's options have no outputs of single layers, and that there are no
+/// `weights` or one for each layer.
 inline void check_stack_outputs(const char* name, const AttentionOptions& attention,
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
@@ -149,14 +149,14 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
   }
 }
 
-/// One of the places at which a layer drops out.
+/// One of the places where a layer applies dropout.
 inline Dropout dropout_at(const Dropout& dropout, std::uint64_t place) {
   Dropout result = dropout;
   result.random.stream += place;
   return result;
 }
 
-/// Requires a probability, and that attention's options have no dropout of their own.
+/// Requires a valid probability, and no dropout in attention's options.
 inline void check_dropout(const Dropout& dropout, const char* name,
                           const AttentionOptions& attention) {
   validation::require_probability("dropout", dropout.probability);
@@ -178,7 +178,7 @@ inline AttentionOptions with_dropout(const AttentionOptions& attention, const Dr
   return result;
 }
 
-/// Staged memory for the weights of each layer; null where none are asked for.
+/// Staged memory for the weights of each layer; null if they are not requested.
 inline float** staged_weights(std::span<const Tensor> weights, runtime::Execution& run) {
   float** memory = run.take<float*>(std::ssize(weights), "attention weights");
   for (std::size_t l = 0; l < weights.size(); ++l) {

@@ -3,7 +3,7 @@
 namespace attn {
 namespace {
 
-/// What BERT and its kin call their tensors.
+/// The tensor names of BERT and related models.
 struct BertNames {
   const char* family;
   const char* layer;

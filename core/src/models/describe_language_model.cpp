@@ -94,7 +94,8 @@ std::string family_of_names(const ModelTensors& tensors) {
   return {};
 }
 
-/// Rejects the weights of LoRA and the like, which are nothing without the model that they adapt.
+/// Rejects the weights of LoRA and similar adapters, which are useless without the model that they
+/// adapt.
 void refuse_adapter(const ModelTensors& tensors) {
   for (const std::string& name : tensors.names()) {
     if (name.find(".lora_A") == name.npos && name.find(".base_layer.") == name.npos) continue;
@@ -163,7 +164,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   std::string type = config.find_text("model_type").value_or("");
   refuse_unsupported(config);
   if (type == "gemma3") {
-    // A model of text and pictures, whose part for text is a model of its own.
+    // A model of text and images, whose text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
     config.look_within("text_config");
     type = config.find_text("model_type").value_or("gemma3_text");

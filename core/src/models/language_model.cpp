@@ -191,7 +191,7 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
   call.intermediates = &shown;
   call.hidden = call.pooled = {};
   run(ids, x, {}, call, context, /*check_overflow=*/false);
-  // Vectors that are not finite were given that way.
+  // The input vectors were already not finite.
   if (ids.rank() == 0 && !is_finite_tensor(shown[embedded])) return;
   for (const std::string& name : names) {
     if (is_finite_tensor(shown[name])) continue;
@@ -210,7 +210,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const std::int64_t length = from_ids ? ids.size(-1) : given.size(-2);
   const std::int64_t batch = !batched ? 1 : from_ids ? ids.size(0) : given.size(0);
   const std::int64_t width = d_model();
-  // What is asked for.
+  // The requested names.
   std::int64_t rows = 0;
   if (!logits.is_none()) {
     if (!output_) fail_missing("logits", "output layer");
@@ -258,7 +258,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const Tensor extra = take(token_types_ || transform_ ? length : 0);
   const Tensor shown = show.take("embedded", x.shape());
 
-  // A sequence without a batch as the layers are given it.
+  // A sequence without a batch, in the form that the layers expect.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
   if (from_ids) {
     embedding_->forward(ids, as_ids(x), context);
@@ -393,7 +393,7 @@ std::vector<std::int64_t> LanguageModel::generate(const IdView& ids,
   validation::require_at_least("ids", ids.size(0), 1);
   validation::require_at_least("max_new_tokens", options.max_new_tokens, 0);
   if (!output_) fail_missing("generate", "output layer");
-  // The last token is given, not read.
+  // The last token is returned but not processed.
   const std::int64_t places = options_.max_positions - options_.first_position;
   if (options_.max_positions > 0 && ids.size(0) + options.max_new_tokens - 1 > places) {
     validation::fail_value("max_new_tokens", options.max_new_tokens,

@@ -30,8 +30,8 @@ using validation::fail;
 
 constexpr std::int64_t kSlice = 1 << 20;
 
-/// Bytes that weights may take: what the machine has, or what is free in WebAssembly's memory,
-/// which never shrinks, and what it can still grow.
+/// Bytes available for weights: the machine's memory, or for WebAssembly, whose memory never
+/// shrinks, the free part of it plus the amount by which it can still grow.
 std::int64_t memory_of_machine() {
 #ifdef __EMSCRIPTEN__
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -
@@ -81,7 +81,7 @@ struct LanguageModelLoader::Impl {
              {"one that the model has"});
       }
       Source source = {.weight = weight, .parameter = *found};
-      // What the weights belong to, in the order in which the file has them.
+      // The destinations of the weights, in the order of the file.
       std::vector<std::int64_t> shape = weight.shape;
       if (weight.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
       const std::int64_t end = shape.empty() ? -1 : weight.first_row + shape[0];
@@ -109,7 +109,7 @@ struct LanguageModelLoader::Impl {
     bool whole() const { return written * numbers.bytes == weight.end - weight.begin; }
   };
 
-  /// Numbers that have been read to where they belong.
+  /// Writes numbers from a file to their destination.
   static void place(const Source& source, const float* values, std::int64_t count) {
     const Tensor& target = source.target;
     const WeightSource& weight = source.weight;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 16;
 
-/// A number of JSON, within a rounding or two: neither the locale nor strtod has a part in it.
+/// A JSON number, to within one or two roundings, computed without the locale or strtod.
 double to_double(std::string_view text) {
   const bool negative = text.front() == '-';
   double mantissa = 0;
@@ -31,7 +31,7 @@ double to_double(std::string_view text) {
     } else if (power) {
       given = std::min(given * 10 + (c - '0'), 9999);
     } else {
-      // Exact as far as a double's 53 bits go; a digit beyond them counts for its place alone.
+      // Exact up to the 53 bits of a double; further digits only count for their magnitude.
       const bool fits = mantissa < 0x1p49;
       if (fits) mantissa = mantissa * 10 + (c - '0');
       exponent += (fits ? 0 : 1) - (fraction ? 1 : 0);

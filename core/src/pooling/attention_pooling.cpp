@@ -75,7 +75,7 @@ Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTenso
   return p;
 }
 
-/// Pools with keys of `depth` columns; `args` says how scores are formed.
+/// Pools with keys of `depth` columns; `args` defines the scores.
 void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys, index depth,
           kernels::PoolingArgs args, Execution& run) {
   const index packed_size = kernels::packed_size(p.num_keys, depth);
@@ -155,7 +155,7 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 float checked_width(const ScoringFunction& scoring) {
   const float width = scoring.parameter().value_or(1.0F);
-  // A width whose square or reciprocal is no number would make every score NaN or 0.
+  // A width whose square or reciprocal is not finite would make every score NaN or 0.
   if (!(width >= 1e-18F && width <= 1e18F)) {
     validation::fail_value("width", width, {"a number between 1e-18 and 1e18"});
   }
@@ -264,7 +264,8 @@ void AdditiveAttention::forward_projected(const ConstTensor& query,
   query_->multiply(p.query, nullptr, projected, run, query_->take_scratch(run));
   show.copy("projected_queries", projected, run);
   show.copy("projected_keys", p.key, run);
-  // Pooling writes what is shown in place, or where the caller wants it as well, it is copied.
+  // Pooling writes intermediates in place; if the caller requests them as outputs too, they are
+  // copied.
   Tensor scores = show.take("scores", {p.batch, p.num_queries, p.num_keys});
   Tensor weights = show.take("weights", {p.batch, p.num_queries, p.num_keys});
   const Tensor shown = show.take("output", p.output.shape());

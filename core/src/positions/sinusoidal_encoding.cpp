@@ -17,7 +17,7 @@ void require_output(const Tensor& output, const char* name = "output") {
   validation::require_data(name, output);
 }
 
-/// A column's frequency in turns, exactly, and what float32 code divides positions by.
+/// A column's exact frequency in turns, and the divisor of positions in float32 code.
 struct Float32Column {
   double turns;
   float divisor;
@@ -81,7 +81,7 @@ void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
   for (std::int64_t c = 0; c < width; ++c) {
     const std::int64_t j = interleaved ? c / 2 : c % sines;
     const float exponent = static_cast<float>(2 * j) / static_cast<float>(width);
-    // In double precision: the float power of one system is not that of another.
+    // In double precision, because the float power differs between systems.
     const double power = std::pow(double{static_cast<float>(options.base)}, double{exponent});
     columns[c] = {exact.frequency[c], static_cast<float>(power), exact.offset[c] != 0};
   }

@@ -27,7 +27,7 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
   if (away < exact) return side + away;
   const double share = std::log(static_cast<double>(away) / static_cast<double>(exact)) /
                        std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
-  // A distance where a bucket begins, exactly, may not fall short of it by rounding.
+  // A distance exactly on a bucket boundary must not round down into the previous bucket.
   constexpr double kRoom = 1 + 1e-14;
   const auto wide =
       exact + static_cast<std::int64_t>(share * static_cast<double>(buckets - exact) * kRoom);

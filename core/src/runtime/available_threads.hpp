@@ -4,9 +4,9 @@
 
 namespace attn::runtime {
 
-/// Whether the program can have more than one thread. WebAssembly's variants share their objects,
-/// and some of them have no threads. Which is known when a module is linked: where there are none,
-/// the linker drops all that is for them.
+/// True if the program can have more than one thread. WebAssembly's variants share object files,
+/// and some have no threads. This is known when a module is linked; without threads, the linker
+/// drops all code for them.
 bool has_threads() noexcept;
 
 /// The number of threads that can run at the same time, at least 1: the processors that the calling
