@@ -1,7 +1,7 @@
 #pragma once
 
-// The micro-kernel under every dense product: a tile of C that stays in registers while the depth
-// runs by. Linear layers, scores (Q·Kᵀ) and the weighted sum of values (P·V) all end here.
+// The micro-kernel of every dense product: a tile of C stays in registers while it sums over the
+// depth. Linear layers, scores (Q·Kᵀ) and the weighted sum of values (P·V) all use it.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace attn::kernels {
 
-/// What becomes of a tile's sums.
+/// How a tile's sums are written to C.
 enum class TileFinish {
   kStore,     ///< C = sums
   kAdd,       ///< C = C + sums
@@ -24,15 +24,14 @@ enum class TileFinish {
 /// A tile's strides that are known only at run time.
 inline constexpr index kAnyStride = 0;
 
-/// Whether the vectors of a row of B lie side by side.
+/// True if the vectors of a row of B are contiguous.
 enum class TileColumns { kNeighbours, kApart };
-/// The columns of a packed matrix: a tile no wider than a panel lies in one.
+/// The columns of a packed matrix. A tile no wider than a panel is within one panel.
 template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
     Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
 
-/// Takes a vector of the sums of a tile's row to its place in C. Where rows have no factors, there
-/// is no `row_factor`.
+/// Writes a vector of the sums in a tile's row to C. `row_factor` is null if rows have no factors.
 template <class Isa, TileFinish Finish>
 ATTN_INLINE void finish_sums(Floats<Isa> sum, float* target, const float* row_factor,
                              int row) noexcept {
@@ -47,10 +46,10 @@ ATTN_INLINE void finish_sums(Floats<Isa> sum, float* target, const float* row_fa
 
 /// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
 ///
-/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth;
-/// row r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is
-/// formed over k in order, one multiply-add after the other, so its bits do not depend on Rows and
-/// Vectors. Where products are those of pairs, all of A, B and depth is counted in pairs.
+/// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
+/// r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is formed
+/// over k in order, one multiply-add after another, so its bits do not depend on Rows and Vectors.
+/// With products of pairs, A, B and depth are all counted in pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires(!kQuads<Isa>)
@@ -60,8 +59,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kSteps = Isa::kSteps;
-  // Pointers walk, by strides as wide as they are: Emscripten's compiler would leave products of
-  // 64-bit strides in the loop.
+  // Pointers are incremented by strides of their own width, because Emscripten's compiler would
+  // leave products of 64-bit strides in the loop.
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
@@ -95,10 +94,10 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// The same of quads. Rows of A whose depth lies side by side (ADepth = 1) are given as quads
-/// already, two by two: the quad of rows r and r + 1, for an even r, and of pairs k and k + 1, for
-/// an even k, is at a + r·a_row + 2k, a_row is even, and an odd depth is filled up with zeros.
-/// Else, and for B, two vectors of pairs make two quads.
+/// The same with quads. Rows of A with contiguous depth (ADepth = 1) are already stored as quads,
+/// two by two: the quad of rows r and r + 1, for an even r, and of pairs k and k + 1, for an even
+/// k, is at a + r·a_row + 2k; a_row is even, and an odd depth is padded with zeros. Otherwise, and
+/// for B, two vectors of pairs make two quads.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires kQuads<Isa>
@@ -116,7 +115,7 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
     unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
   });
-  // With half a step the second pairs count as zeros.
+  // In half a step, the second pairs count as zeros.
   const auto step = [&](auto whole) __attribute__((always_inline)) {
     const auto next = [&](const Bf16Pair* from, index stride) __attribute__((always_inline)) {
       if constexpr (whole) return load_elements<Isa>(from + stride);
@@ -161,8 +160,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
 }
 
 /// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, else tiles of a
-/// power of two, so that only a few shapes are compiled. Not inlined: each exists once, whoever
-/// uses it.
+/// power of two, so that only a few shapes are compiled. Not inlined, so that each exists only
+/// once.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns = TileColumns::kNeighbours>
 __attribute__((noinline)) void product_rows(index rows, index depth, const TileElement<Isa>* a,
@@ -188,7 +187,7 @@ __attribute__((noinline)) void product_rows(index rows, index depth, const TileE
   }
 }
 
-/// Where vector v of a tile starts that begins at column `col` of a packed matrix: vectors may
+/// The start of vector v in a tile that begins at column `col` of a packed matrix. Vectors may
 /// reach into the next panel.
 template <class Isa>
 ATTN_INLINE const TileElement<Isa>* packed_column(const TileElement<Isa>* packed, index depth,
@@ -196,7 +195,7 @@ ATTN_INLINE const TileElement<Isa>* packed_column(const TileElement<Isa>* packed
   return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
 }
 
-/// Calls body(col, vectors) for so many columns in tiles of kVectors vectors, and then of smaller
+/// Calls body(col, vectors) for this many columns, in tiles of kVectors vectors and then of smaller
 /// powers of two.
 template <class Isa, int kVectors, class Body>
 ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {

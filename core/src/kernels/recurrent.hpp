@@ -1,6 +1,6 @@
 #pragma once
 
-// What follows the matrix products in one step of a recurrent layer.
+// The part of a recurrent step after the matrix products.
 
 #include "kernels/tanh.hpp"
 

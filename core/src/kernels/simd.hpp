@@ -1,9 +1,9 @@
 #pragma once
 
-// The vocabulary of the kernels: what an instruction set is, and the few vector operations that
-// xsimd leaves open. Only the translation units in isa/ include this; each defines one `Isa` struct
-// in an anonymous namespace, and every kernel is a template over it, so that code compiled for one
-// instruction set can never be linked into another.
+// The vocabulary of the kernels: the description of an instruction set, and the few vector
+// operations that xsimd lacks. Only the translation units in isa/ include this; each defines one
+// `Isa` struct in an anonymous namespace, and every kernel is a template over it, so that code
+// compiled for one instruction set can never be linked into another.
 
 #include <bit>
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace attn::kernels {
 
-/// What an `Isa` derives from: the architecture as xsimd calls it, and its vectors.
+/// The base of an `Isa`: xsimd's architecture and its vectors.
 ///
-/// An `Isa` provides beside them the shapes in which its kernels work:
+/// In addition, an `Isa` provides the tile shapes of its kernels:
 ///   kInstructionSet    its name for the rest of the core
 ///   kRows, kVectors    rows and vectors of the micro-kernel's tile in a product: as many as the
 ///                      register file allows
@@ -32,7 +32,7 @@ namespace attn::kernels {
 ///   kSteps             steps of depth between the branches of a tile's loop: two spare
 ///                      instructions, but with four GCC keeps a sum in memory, and with two so do
 ///                      the engines that run WebAssembly, which load for both before they add
-/// and operations that xsimd lacks, or has in another way from one architecture to the next:
+/// and operations that xsimd lacks or that differ between its architectures:
 ///   madd(a, b, c)      a·b + c, for floats and doubles
 ///   msub(a, b, c)      a·b − c, for doubles
 ///   multiply_wide(a, b)  the 64-bit products of the low halves of 64-bit lanes
@@ -40,7 +40,7 @@ namespace attn::kernels {
 ///   at_least(x, low)   max(x, low) that keeps a NaN in x
 ///   load_words(from)   as many 16-bit numbers as a vector has lanes, with zeros above them
 ///   load_bytes(from)   as many bytes, with their signs
-/// and these where there are faster instructions than the general way:
+/// and these if there are faster instructions than the general code:
 ///   load_columns(rows, col, columns)  columns col … col + 3 of as many rows as a vector has lanes;
 ///                      has to be there where these are more than four
 ///   divide(a, b)       a / b, correctly rounded
@@ -65,8 +65,8 @@ using Floats = xsimd::batch<float, typename Isa::Arch>;
 template <class Isa>
 inline constexpr index kWidth = static_cast<index>(Floats<Isa>::size);
 
-/// Calls body(0) … body(N-1) with compile-time numbers: a loop that is unrolled for certain, so
-/// that arrays of vectors stay in registers.
+/// Calls body(0) … body(N-1) with compile-time numbers: a loop that is always unrolled, so that
+/// arrays of vectors stay in registers.
 template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
   [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
@@ -74,31 +74,31 @@ ATTN_INLINE void unroll(F&& body) noexcept {
   }(std::make_integer_sequence<int, N>{});
 }
 
-/// Whether an instruction set's products are those of pairs. Such an `Isa` provides, beyond what it
-/// inherits of `FloatIsa`, with pairs in the lanes of vectors of floats:
+/// True if an instruction set multiplies pairs. In addition to what it inherits from `FloatIsa`,
+/// such an `Isa` provides, with pairs in the lanes of vectors of floats:
 ///   dot(a, b, c)      c + a.first·b.first + a.second·b.second, as its instruction rounds
 ///   narrow(a, b)      the lanes of a, then those of b, rounded to bf16: a row of pairs
 ///   pair(a, b)        lane by lane (a, b) rounded to bf16
 template <class Isa>
 inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
 
-/// Whether larger products are made of tiles. Such an `Isa` provides beyond this a struct `Tiles`,
-/// the machine, with numbers of registers from 0 to 7 as template arguments:
+/// True if larger products use tiles. Such an `Isa` also provides a struct `Tiles`, the tile
+/// hardware, with register numbers from 0 to 7 as template arguments:
 ///   configure(rows), release()  tiles of 16 rows, or `rows` in registers 0 to 5; or none any more
 ///   zero<T>(), load<T>(from, row_bytes), store<T>(to, row_bytes)
 ///   dot<C, A, B>()              C += A · B, as bf16/tiles.hpp says
 template <class Isa>
 inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 
-/// Whether products are those of quads: two pairs, one after the other along the depth, of a row or
-/// a column, and then those of the next one. Such an `Isa` provides beyond this
+/// True if products use quads: two pairs of a row or a column, consecutive along the depth,
+/// followed by those of the next row or column. Such an `Isa` also provides
 ///   dot_quads(a, b, c)  c, a square of 2 × 2 sums, row by row, + rows a · columns b, as its
 ///                       instruction rounds
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 
-/// Elements of depth that an instruction takes at a time: sums are formed in steps of so many,
-/// which begin at the first one of what is summed.
+/// Elements of depth that an instruction processes at a time. Sums are formed in steps of this
+/// size, which begin at the first summed element.
 template <class Isa>
 inline constexpr index kDepthStep = kTiles<Isa>   ? kPanelWidth
                                     : kQuads<Isa> ? 2
@@ -120,15 +120,15 @@ struct IsaTraits<Isa> {
   using FloatIsa = typename Isa::FloatIsa;
 };
 
-/// What products are made of: floats or pairs.
+/// The elements of products: floats or pairs.
 template <class Isa>
 using TileElement = typename IsaTraits<Isa>::Element;
 /// The same instruction set with products of floats.
 template <class Isa>
 using FloatIsa = typename IsaTraits<Isa>::FloatIsa;
 
-/// The same bits as numbers of another type. xsimd's bitwise_cast finds its function for NEON in a
-/// table, and GCC 12 leaves calls of it in the innermost loops.
+/// Reinterprets the bits as numbers of another type. xsimd's bitwise_cast looks up its NEON
+/// function in a table, and GCC 12 leaves these calls in the innermost loops.
 template <class To, class From, class Arch>
 ATTN_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> x) noexcept {
   using Register = typename xsimd::batch<To, Arch>::register_type;
@@ -166,7 +166,7 @@ ATTN_INLINE Floats<Isa> broadcast_element(const TileElement<Isa>& element) noexc
   }
 }
 
-/// sum + a·b, of elements.
+/// sum + a·b, for elements.
 template <class Isa>
 ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
   if constexpr (kPairs<Isa>) {
@@ -176,11 +176,10 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
-/// Numbers that are brought side by side at a time where they do not lie so, or end within a
-/// vector.
+/// Numbers gathered at a time if they are not contiguous or end within a vector.
 inline constexpr index kGathered = 64;
 
-/// Writes `count` floats to another place, whole vectors at a time where they lie side by side.
+/// Copies `count` floats, in whole vectors if they are contiguous.
 template <class Isa>
 ATTN_INLINE void copy_row(index count, const float* from, index from_col, float* to,
                           index to_col) noexcept {
@@ -193,7 +192,8 @@ ATTN_INLINE void copy_row(index count, const float* from, index from_col, float*
   for (; j < count; ++j) to[j * to_col] = from[j * from_col];
 }
 
-/// a / b, correctly rounded. xsimd's is not for NEON: it multiplies by an estimated reciprocal.
+/// a / b, correctly rounded. xsimd's division is not on NEON, where it multiplies by an estimated
+/// reciprocal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
   if constexpr (requires { Isa::divide(a, b); }) {
@@ -203,7 +203,8 @@ ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
   }
 }
 
-/// Adding it rounds a float of magnitude below 2^22 to an integer, which is then in the low bits.
+/// Adding this constant rounds a float of magnitude below 2^22 to an integer, which is then in the
+/// low bits.
 inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
 /// The same, with the bias of a float's exponent added.
 inline constexpr float kExponentRounder = kRounder + 127.0F;
@@ -212,11 +213,11 @@ inline constexpr float kExponentRounder = kRounder + 127.0F;
 /// Takes rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP)
 /// down to 2^-126; smaller results are zero.
 ///
-/// The integer part of x goes through the exponent bits of a float. The rest, in [-1/2, 1/2], takes
-/// a polynomial of degree 6 (minimax in relative error, 4e-9).
+/// The integer part of x goes through the exponent bits of a float. The rest, in [-1/2, 1/2], is
+/// evaluated with a polynomial of degree 6 (minimax in relative error, 4e-9).
 ///
-/// N vectors step by step side by side: one alone is a long chain of operations, of which a
-/// processor sees too few ahead to keep busy.
+/// Processes N vectors in lockstep: a single vector is one long chain of operations, too few of
+/// which can overlap to keep a processor busy.
 template <class Isa, int N>
 ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[N],
                               const Floats<Isa> (&lowest)[N]) noexcept {
@@ -240,7 +241,7 @@ ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[
   each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
-/// 2^x for x ≤ 0, and for NaN. Error as above.
+/// 2^x for x ≤ 0 and for NaN, with the error above.
 template <class Isa>
 ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

@@ -22,12 +22,12 @@ void attend_part(const AttentionHead& head, index row, index key_begin, index ke
   begin_row<Isa>(head, kMinusInfinity, sums);
   add_keys<Isa>(head, row, key_begin, key_end, false, scratch, sums);
   if (is_finite<Isa>(sums.values, head.value_dim)) return;
-  // Perhaps a weight of zero has been multiplied with an infinity or NaN that is excluded.
+  // A weight of zero may have been multiplied by an excluded infinity or NaN.
   begin_row<Isa>(head, kMinusInfinity, sums);
   add_keys<Isa>(head, row, key_begin, key_end, true, scratch, sums);
 }
 
-/// Merges the parts of a query in order, writes its results, and the stages of its scores.
+/// Merges the parts of a query in order, then writes its results and the stages of its scores.
 template <class Isa>
 void merge_parts(const AttentionHead& head, index row, const float* parts, index num_parts,
                  const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

@@ -1,9 +1,9 @@
 #pragma once
 
 // Tables of sin(2π·(f_c·p + offset_c)) for columns c and positions p, with a frequency f_c in turns
-// per position and an offset of 0 for a sine or 1/4 for a cosine: so sines and cosines are alike,
-// wherever the layout puts them. All arithmetic is in double precision; a value is rounded once,
-// when it is stored.
+// per position and an offset of 0 for a sine or 1/4 for a cosine. Sines and cosines are thus
+// treated alike, wherever the layout puts them. All arithmetic is in double precision; a value is
+// rounded once, when it is stored.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ template <class Isa>
 using Doubles = xsimd::batch<double, typename Isa::Arch>;
 
 /// Vectors of floats in a tile of the rotated table: whole cache lines of the output, as many as
-/// the registers hold.
+/// fit in the registers.
 template <class Isa>
 inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 
@@ -56,9 +56,9 @@ ATTN_INLINE void store_columns(Floats<Isa> values, float* out, index out_col,
   for (index i = 0; i < std::min(count, kWidth<Isa>); ++i) out[i * out_col] = lanes[i];
 }
 
-/// What `count` columns of rotated_sinusoids start from: the values at the anchor, and those a step
-/// before it. A function by itself, and not unrolled: its code is long, and its time is that of few
-/// rows.
+/// The start values of `count` columns of rotated_sinusoids: those at the anchor and those one step
+/// before it. A separate function that is not unrolled, because its code is long and it runs for
+/// few rows only.
 template <class Isa>
 void first_sinusoids(const SinusoidColumns& columns, index col, index count, double anchor,
                      double* values, double* values_before) noexcept {
@@ -79,7 +79,7 @@ void first_sinusoids(const SinusoidColumns& columns, index col, index count, dou
 ///
 /// With θ the angle of a step, sin(a + θ) = 2·cos θ·sin a − sin(a − θ): one multiply-add per value,
 /// no matter whether it is a sine or a cosine. Errors grow with the square of the steps taken, 64²
-/// · 1.1e-16 at most, because both values it starts from lie on one circle.
+/// · 1.1e-16 at most, because both start values are on one circle.
 template <class Isa, int Vectors, bool Whole>
 ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index end, double anchor,
                               index skip, index rows, float* out, index out_row,
@@ -98,7 +98,7 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
     const D step_cos = D::load_unaligned(columns.step_cos + col + v * kHalf);
     factor[v] = step_cos + step_cos;
   });
-  // Overwrites the row before with the row after.
+  // Overwrites the previous row with the next row.
   const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
                            __attribute__((always_inline)) {
                              unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -141,8 +141,8 @@ void rotated_sinusoids(const SinusoidColumns& columns, double anchor, index skip
   constexpr int kVectors = kSinusoidVectors<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr index kLine = 64 / sizeof(float);
-  // Wide tiles write whole cache lines where they can: a line written in two passes, with other
-  // rows in between, may leave the cache and come back.
+  // Wide tiles write whole cache lines if possible: a line written in two passes, with other rows
+  // in between, may leave the cache and return.
   index head = 0;
   if (out_col == 1 && out_row % kLine == 0) {
     head = static_cast<index>(-reinterpret_cast<std::uintptr_t>(out) / sizeof(float) % kLine);

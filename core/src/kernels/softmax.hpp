@@ -42,13 +42,13 @@ ATTN_INLINE float exp_scalar(float x) noexcept {
   return exp2_nonpositive<Isa>(Floats<Isa>(x * kLog2E)).get(0);
 }
 
-/// What is subtracted before exp: the maximum, or 0 for a row that has met no key yet.
+/// The number subtracted before exp: the maximum, or 0 for a row without any key so far.
 template <class Isa>
 ATTN_INLINE float safe_shift(float row_max) noexcept {
   return row_max == kMinusInfinity ? 0 : row_max;
 }
 
-/// What a row's exponentials are multiplied by at the end; 0 for a row that has met no key.
+/// The final factor on a row's exponentials; 0 for a row without any key.
 template <class Isa>
 ATTN_INLINE float reciprocal_sum(float row_sum) noexcept {
   return row_sum == 0.0F ? 0.0F : 1.0F / row_sum;

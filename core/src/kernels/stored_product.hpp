@@ -1,8 +1,8 @@
 #pragma once
 
-// Products with matrices of 16-bit numbers, which are widened to floats: of one or a few rows as
-// they are loaded, and for many rows panel by panel beforehand. Sums are formed in the order of the
-// product of floats, so that bits are those of float32 weights of the same values.
+// Products with matrices of 16-bit numbers, which are widened to floats: as they are loaded for one
+// or a few rows, and panel by panel beforehand for many rows. Sums have the same order as in the
+// product of floats, so the bits equal those of float32 weights of the same values.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace attn::kernels {
 
-/// A finite float16 number, in the low half of each lane. Its exponent is corrected by a product,
-/// which is exact, and makes subnormal numbers normal.
+/// A finite float16 number, in the low half of each lane. An exact product corrects its exponent
+/// and makes subnormal numbers normal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> widen_finite_float16(
     xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
@@ -23,8 +23,8 @@ ATTN_INLINE Floats<Isa> widen_finite_float16(
          Floats<Isa>(0x1p112F);
 }
 
-/// A vector of row k of a panel: of float16 the rows lie one after the other, of bfloat16 two of
-/// them in pairs. `column` is where the vector is in row 0.
+/// A vector of row k of a panel. Rows of float16 are consecutive; rows of bfloat16 are interleaved
+/// in pairs. `column` is the address of the vector in row 0.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load_panel(const Float16* column, index k) noexcept {
   const Float16* const from = column + k * kPanelWidth;
@@ -43,7 +43,7 @@ ATTN_INLINE Floats<Isa> load_panel(const Bf16Pair* column, index k) noexcept {
   return xsimd::bitwise_cast<float>((words << (k % 2 == 0 ? 16 : 0)) & U(0xFFFF'0000U));
 }
 
-/// The panel that column `col` lies in, from there on.
+/// The panel that contains column `col`, starting there.
 ATTN_INLINE const Float16* panel_column(const Float16* packed, index depth, index col) noexcept {
   return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
 }
@@ -51,24 +51,24 @@ ATTN_INLINE const Bf16Pair* panel_column(const Bf16Pair* packed, index depth, in
   return packed + col / kPanelWidth * kPanelWidth * ((depth + 1) / 2) + col % kPanelWidth;
 }
 
-/// function(pointer) with the type of what panels consist of.
+/// Calls function(pointer) with the type of a panel's elements.
 template <class Function>
 ATTN_INLINE void with_panels(ElementType type, const void* panels, Function&& function) noexcept {
   if (type == ElementType::kFloat16) return function(static_cast<const Float16*>(panels));
   function(static_cast<const Bf16Pair*>(panels));
 }
 
-/// Rows of A that a vector of B is widened for. (Eight would take the same place in a first-level
-/// cache where rows lie kCacheAlias apart.) In WebAssembly it is one, for code is to be small
-/// there.
+/// Rows of A for which a vector of B is widened once. (Eight would map to the same set of a
+/// first-level cache if rows are kCacheAlias apart.) In WebAssembly it is one, to keep the code
+/// small.
 template <class Isa>
 inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
-/// Vectors of a tile: so many that others are added to while a sum is under way.
+/// Vectors of a tile: enough to hide the latency of an addition.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// Beyond so many rows it is faster to widen panels once, or as fast. (With AVX-512 on Zen 4, which
-/// begins one multiply-add of 512 bits in a cycle, it never is; with AVX2, two in a cycle there, it
-/// is as fast from 48 rows on.)
+/// With more rows than this it is faster, or as fast, to widen panels once. (With AVX-512 on Zen 4,
+/// which begins one multiply-add of 512 bits in a cycle, it never is; with AVX2, two in a cycle
+/// there, it is as fast from 48 rows on.)
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32
@@ -109,7 +109,7 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
     };
     index k = begin;
     if constexpr (Isa::kSteps > 1) {
-      // Both rows of a pair come of one load.
+      // One load gives both rows of a pair.
       if (k % 2 != 0) step(k++);
       for (; k + 2 <= end; k += 2) {
         const index even = k & ~index{1};
@@ -155,7 +155,7 @@ void stored_product(const StoredProductArgs& p) noexcept {
 
 template <class Isa>
 void widen_panels(ElementType type, index cols, index depth, const void* from, float* to) noexcept {
-  // Of float16, as of floats, all rows of panels lie one after the other.
+  // For float16, as for floats, all rows of panels are consecutive.
   if (type == ElementType::kFloat16) {
     return widen_vectors<Isa>(type, round_up(cols, kPanelWidth) * depth, from, 1.0F, to);
   }

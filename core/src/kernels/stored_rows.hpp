@@ -1,8 +1,9 @@
 #pragma once
 
-// Keys and values as they are stored, of any type, beside one query: rows are widened in registers
-// while they are multiplied, and nothing is copied. Where that would not give the bits of the same
-// numbers as floats, it is said, and the caller widens them first.
+// Products of a single query with keys and values as they are stored, of any type. Rows are widened
+// in registers while they are multiplied, and nothing is copied. If that would not give the same
+// bits as float32 tensors of the same numbers, the functions report it, and the caller widens the
+// rows first.
 
 #include <algorithm>
 #include <cmath>
@@ -15,16 +16,16 @@
 
 namespace attn::kernels {
 
-/// Whether numbers of a type are loaded as two vectors at once.
+/// True if numbers of a type are loaded as two vectors at once.
 template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
     requires(const T* from, typename Isa::Seen& seen) { Isa::load_pair(from, seen); };
-/// What those are to be multiplied with, by way of what they meet in products: exact.
+/// The factor that such numbers need; it is multiplied exactly into the other operand of a product.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
 template <class Isa, class T>
 inline constexpr bool kLoadsScaled = kLoadsPairs<Isa, T> && kPairScale<T> != 1.0F;
-/// Of numbers whose products with that stay far from infinity.
+/// For numbers whose products with that factor stay far from infinity.
 inline constexpr float kLargestScaled = 0x1p14F;
 
 template <class Isa, class T>
@@ -35,7 +36,7 @@ ATTN_INLINE auto nothing_seen() noexcept {
     return 0;
   }
 }
-/// Whether everything seen was what such loads are for.
+/// True if such loads suit all numbers seen so far.
 template <class Isa, class T, class Seen>
 ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   if constexpr (kLoadsScaled<Isa, T>) {
@@ -45,9 +46,9 @@ ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   }
 }
 
-/// Whether rows of stored numbers are read as they lie there, and not as floats that were made of
-/// them: first row and what they meet. Where they are loaded as pairs, and code is to be small,
-/// they have to be whole groups of so many vectors.
+/// True if rows of stored numbers are read in place, not from copies as floats. Takes the first row
+/// and the other operand. If numbers are loaded as pairs and code should be small, rows must
+/// consist of whole groups of this many vectors.
 template <class Isa, class T>
 ATTN_INLINE bool reads_stored(const T* row, index row_size, index group, const float* others,
                               index count) noexcept {
@@ -72,21 +73,20 @@ template <class Isa>
 inline constexpr bool kHasSumLanes =
     requires(const Floats<Isa> (&x)[kWidth<Isa>]) { Isa::sum_lanes(x); };
 
-/// scores_j = q · k_j. Keys are read in the order in which they lie in memory and fetched ahead:
-/// processors do so by themselves, but not beyond a page, which is 16 keys of 64 floats, and not
-/// where many rows are read by turns. `scaled` is room for the query. False where scores have to be
-/// computed from floats.
+/// scores_j = q · k_j. Keys are read in memory order and prefetched. Processors prefetch too, but
+/// not beyond a page, which is 16 keys of 64 floats, and not if many rows are read alternately.
+/// `scaled` is memory for the query. Returns false if scores must be computed from floats.
 template <class Isa, class T>
 __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T* key,
                                         index key_row, index keys, float* scores,
                                         float* scaled) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  /// A narrow vector of the query serves several keys; and floats are too slow to come for a sum
-  /// of long vectors to take time.
+  /// With narrow vectors, one vector of the query serves several keys. With long vectors, loading
+  /// floats is slower than summing them.
   constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
   constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
-  /// Where keys are contiguous: 8 KB of floats.
+  /// If keys are contiguous: 8 KB of floats.
   constexpr index kAhead = 2048;
   /// A cache line.
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));
@@ -110,7 +110,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
       for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
     });
     index d = 0;
-    // Of bfloat16, four at a time are faster here.
+    // For bfloat16, four at a time are faster here.
     if constexpr (kLoadsPairs<Isa, T> && !std::is_same_v<T, BFloat16>) {
       const float* const by = kPairScale<T> == 1.0F ? query : scaled;
       const auto multiply = [&](index at) __attribute__((always_inline)) {
@@ -153,7 +153,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   return in_range<Isa, T>(seen);
 }
 
-/// Some stored rows, of int8 without their scales, as floats with zeros up to padded_cols.
+/// Widens several stored rows to floats, int8 without its scales, with zeros up to padded_cols.
 template <class Isa>
 void widen_rows(const StoredRows& rows, index first, index count, index cols, index padded_cols,
                 float* to) noexcept {
@@ -166,7 +166,7 @@ void widen_rows(const StoredRows& rows, index first, index count, index cols, in
   widen<Isa>(p);
 }
 
-/// sums = sums · factor + Σ_j weight_j · v_j, of floats, by the micro-kernel of products.
+/// sums = sums · factor + Σ_j weight_j · v_j, for floats, with the micro-kernel of products.
 template <class Isa>
 void add_weighted_rows(index keys, const float* weights, const float* value, index value_row,
                        index cols, float factor, float* sums) noexcept {
@@ -216,8 +216,8 @@ ATTN_INLINE void add_weighted_columns(index keys, const float* weights, const T*
                       __attribute__((always_inline)) { sum[v].store_unaligned(partial + v * kW); });
 }
 
-/// The same of other types, widened in registers. `partial` is room for a row. NaN where the sums
-/// have to be formed anew, from floats.
+/// The same for other types, widened in registers. `partial` is memory for a row. The result is NaN
+/// if the sums must be computed again from floats.
 template <class Isa, class T>
 __attribute__((noinline)) void add_weighted_rows(index keys, const float* weights, const T* value,
                                                  index value_row, index cols, float factor,
@@ -225,8 +225,8 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 8;
-  /// Vectors of four pass over the columns several times: over few rows, so that those are read
-  /// from memory as they lie there.
+  /// Vectors of four floats pass over the columns several times, so they process few rows at a
+  /// time, which are then read from memory in order.
   constexpr index kGroup = kW == 4 ? 16 : kKeyTile;
   [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   std::fill_n(partial, cols, 0.0F);

@@ -6,7 +6,7 @@
 
 namespace attn::kernels {
 
-/// Four columns of a matrix with as many rows as a vector has lanes; row i begins at rows[i].
+/// Loads four columns of a matrix with as many rows as a vector has lanes; row i begins at rows[i].
 template <class Isa>
 ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col,
                               Floats<Isa> (&columns)[4]) noexcept {
@@ -22,8 +22,8 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
 
 /// to[c·to_row + r] = factor · from[r·from_row + c·from_col], for a (rows × cols) matrix.
 ///
-/// Columns are written in whole vectors: `to` is writable for one vector beyond its end, and what
-/// it holds between its rows is lost.
+/// Columns are written in whole vectors: `to` must be writable for one vector beyond its end, and
+/// gaps between its rows are overwritten.
 template <class Isa>
 void transpose(index rows, index cols, const float* from, index from_row, index from_col,
                float factor, float* to, index to_row) noexcept {
@@ -37,8 +37,8 @@ void transpose(index rows, index cols, const float* from, index from_row, index 
     return;
   }
   const F factors(factor);
-  // From the last rows to the first: what a block writes beyond the ends of its columns is the
-  // beginning of the columns after them, which the first rows then write over.
+  // Runs from the last rows to the first: a block writes beyond the ends of its columns into the
+  // beginning of the next columns, which the first rows then overwrite.
   for (index r = (rows - 1) / kW * kW; r >= 0; r -= kW) {
     const float* row[kW];
     for (index i = 0; i < kW; ++i) row[i] = from + std::min(r + i, rows - 1) * from_row;

@@ -12,7 +12,7 @@ void bf16_attend(const Bf16AttentionHead& head, index row_begin, index row_end,
   attend<Isa>(head, row_begin, row_end, nullptr, 0, scratch);
 }
 
-/// The table of an instruction set whose products are those of pairs.
+/// The table of an instruction set that multiplies pairs.
 template <class Isa>
 constexpr Bf16Table make_bf16_table() noexcept {
   static_assert(kPairs<Isa>);

@@ -1,7 +1,7 @@
 #pragma once
 
-// What attention does with pairs of bf16 numbers beyond its products: it brings queries, keys and
-// values into pairs, and turns scores into pairs of weights.
+// The parts of attention with pairs of bf16 numbers apart from products: arranging queries, keys
+// and values in pairs, and turning scores into pairs of weights.
 
 #include <algorithm>
 #include <bit>
@@ -24,21 +24,21 @@ constexpr index pair_depth(index head_dim) noexcept {
   return round_up((head_dim + 1) / 2, kDepthStep<Isa>);
 }
 
-/// Whether the keys of a tile of scores, which begins at key0, do not lie as products need them:
-/// then they are copied.
+/// True if the keys of the tile that begins at key0 must be copied because their layout does not
+/// suit the product.
 template <class Isa>
 ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
   if (kQuads<Isa> || head.head_dim % 2 != 0 || head.key_row % 2 != 0) return true;
   if constexpr (kTiles<Isa>) {
-    // Rows that take the same place in a first-level cache drive each other out of it.
+    // Rows that map to the same set of a first-level cache evict each other.
     return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
            (head.num_keys % kTileEdge != 0 && head.num_keys - key0 < Isa::kTileKeys);
   }
   return false;
 }
 
-/// Pairs of depth for each query: queries (pairs of depth × to_row), those of `lanes` lanes; beyond
-/// `count` they are never used. `negative` turns their signs.
+/// Pairs along the depth for each query: queries (pairs of depth × to_row) in `lanes` lanes; lanes
+/// beyond `count` are never used. `negative` flips their signs.
 template <class Isa>
 void pair_queries(index count, index lanes, index head_dim, const std::uint16_t* query, index row,
                   index col, bool negative, Bf16Pair* queries, index to_row) noexcept {
@@ -74,8 +74,8 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
   }
 }
 
-/// Pairs of keys for each column of the values from key0 on, zeros for keys that are not kept, for
-/// an odd last one, and beyond the columns.
+/// Pairs along the keys for each column of the values from key0 on, with zeros for keys that are
+/// not kept, for an odd last one, and beyond the columns.
 template <class Keep>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, index cols,
                              Keep&& keep, Bf16Pair* pairs) noexcept {
@@ -96,8 +96,8 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// The same for tiles: for each column of the values a row of pairs, those of 32 keys; then those
-/// of the next 32. `memory` holds kTileEdge × cols pairs.
+/// The same for tiles: for each column of the values a row of pairs of 32 keys, then those of the
+/// next 32. `memory` has space for kTileEdge × cols pairs.
 template <class Isa, class Keep>
 void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys, index cols,
                           Keep&& keep, Bf16Pair* memory, Bf16Pair* pairs) noexcept {
@@ -122,7 +122,8 @@ void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys,
   }
 }
 
-/// Keys from key0 on, in pairs of depth, or in quads; for tiles in whole ones, with zeros beyond.
+/// Keys from key0 on, in pairs along the depth or in quads; for tiles, padded with zeros to whole
+/// tiles.
 template <class Isa>
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                            Bf16Pair* pairs) noexcept {
@@ -142,10 +143,10 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
   }
 }
 
-/// exp2_shifted for scores that are still to be multiplied by `unit`, and lowest = (m − 127) /
-/// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the
-/// polynomial, of degree 5 (minimax in relative error, 9.2e-8), is as good as float32's rounding;
-/// weights keep eight bits of it.
+/// exp2_shifted for scores that must still be multiplied by `unit`, with lowest = (m − 127) / unit.
+/// Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial, of
+/// degree 5 (minimax in relative error, 9.2e-8), is accurate to the rounding of float32; weights
+/// keep eight bits.
 template <class Isa, int N>
 ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
                              const Floats<Isa> (&lowest)[N]) noexcept {
@@ -171,10 +172,10 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
 }
 
 /// Turns rows of scores s, times `unit`, into rows of pairs of e = 2^(unit · s − m), for m an
-/// integer. Returns the sums of e, and the sums of what it is rounded to: outputs are divided by
-/// these, so that weights sum to one, and a query that attends to one key gets its value as in
-/// float32: the error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp is
-/// that of the exact ones.
+/// integer. Returns the sums of e and the sums of the rounded e. Outputs are divided by the latter,
+/// so that weights sum to one, and a query that attends to one key gets its value as in float32:
+/// the error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp uses the exact
+/// sums.
 template <class Isa, int Vectors>
 ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
                                    const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],

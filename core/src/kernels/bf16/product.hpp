@@ -28,7 +28,7 @@ ATTN_INLINE void round_row(index count, const float* from, index from_col, Bf16P
   }
 }
 
-/// Brings a row of bf16 numbers into pairs.
+/// Arranges a row of bf16 numbers in pairs.
 ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col,
                           Bf16Pair* to) noexcept {
   for (index k = 0; k < count; k += 2, ++to) {
@@ -37,13 +37,13 @@ ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// Where row r of those that begin at `rows` has its half of their quads; rows of pairs are `row`
-/// apart, an even number.
+/// The address of the half of the quads that belongs to row r, for rows that begin at `rows`; the
+/// stride `row` of rows of pairs is even.
 ATTN_INLINE Bf16Pair* quads_of_row(Bf16Pair* rows, index r, index row) noexcept {
   return rows + r / 2 * 2 * row + r % 2 * 2;
 }
 
-/// Brings a row of bf16 numbers into its half of quads; an odd pair is followed by zeros.
+/// Writes a row of bf16 numbers to its half of the quads; zeros follow an odd pair.
 ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col,
                           Bf16Pair* to) noexcept {
   index k = 0;
@@ -59,7 +59,7 @@ ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// Rounds a row of at most 2 · kDepthBlock floats to bf16, and brings it into its half of quads.
+/// Rounds a row of at most 2 · kDepthBlock floats to bf16 and writes it to its half of the quads.
 template <class Isa>
 ATTN_INLINE void round_quad_row(index count, const float* from, index from_col,
                                 Bf16Pair* to) noexcept {

@@ -1,12 +1,11 @@
 #pragma once
 
-// Products of bf16 pairs by a machine of tiles: eight registers of 16 rows of 64 bytes, and an
+// Products of bf16 pairs on tile hardware: eight registers of 16 rows of 64 bytes, and an
 // instruction that multiplies two of them and adds to a third. C (16 × 16 floats) += A (16 rows of
 // 16 pairs) · B (16 pairs × 16 columns).
 //
-// A step of 16 pairs is summed by itself before it is added to C, so the order of sums depends on
-// where steps begin: always at the first pair of what is summed. The last step is filled with
-// zeros.
+// A step of 16 pairs is summed separately before it is added to C, so the order of sums depends on
+// where steps begin: always at the first summed pair. The last step is padded with zeros.
 
 #include <algorithm>
 #include <type_traits>
@@ -15,27 +14,27 @@
 
 namespace attn::kernels {
 
-/// Rows of a tile, and its columns in floats or pairs: what is packed in panels is made of tiles.
+/// Rows of a tile, and its columns in floats or pairs. Packed panels consist of tiles.
 inline constexpr index kTileEdge = kPanelWidth;
 inline constexpr index kTilePairs = kTileEdge * kTileEdge;
-/// Tiles of C that are summed at a time: the time that a product takes, 52 cycles, is that of some
-/// three which begin one after the other.
+/// Tiles of C that are summed at a time. A product has a latency of 52 cycles, during which about
+/// three can start.
 inline constexpr int kTileGroup = 4;
 
-/// Tiles that so many rows take.
+/// The number of tiles for this many rows.
 constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
 
-/// Rows of a tile of A in a product of so many: few rows take as many of a tile.
+/// Rows of a tile of A in a product of this many rows; if there are few, the tile has only those.
 constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
 
-/// The machine, if there is one, is set up for as long as this lives: a kernel's call. Its
-/// registers are then released: threads that wait have no state of 8 KB that the system would have
-/// to keep, and who else uses tiles on the thread, sets them up for himself, as calling conventions
-/// say. That takes some 200 cycles, of a call's 10,000 to 1,000,000.
+/// Sets up the tile hardware, if there is any, for the lifetime of this object, which is one kernel
+/// call. Then it releases the registers, so that the system need not save 8 KB of state for waiting
+/// threads. Other code that uses tiles on the thread sets them up itself, as calling conventions
+/// require. This takes about 200 cycles, of a call's 10,000 to 1,000,000.
 template <class Isa>
 class TileSession {
  public:
-  /// For tiles of A, and so of C, with so many rows.
+  /// For tiles of A, and therefore of C, with this many rows.
   explicit TileSession([[maybe_unused]] index rows) noexcept {
     if constexpr (kTiles<Isa>) Isa::Tiles::configure(static_cast<int>(rows));
   }
@@ -46,7 +45,7 @@ class TileSession {
   TileSession& operator=(const TileSession&) = delete;
 };
 
-/// Where the tiles of A or B lie: distances in pairs.
+/// The layout of the tiles of A or B; strides are in pairs.
 struct TileMatrix {
   const Bf16Pair* data;
   index row;   ///< between the rows of a tile
@@ -54,11 +53,11 @@ struct TileMatrix {
   index next;  ///< between neighbours: rows of A, columns of B
 };
 
-/// C = or, with Add, += A · B for M × N tiles of C, over `steps` tiles along the depth and, if that
-/// is not null, one more whose tiles of B lie in `last_b` one after the other.
+/// C = or, with Add, += A · B for M × N tiles of C, over `steps` tiles along the depth and, if
+/// `last_b` is not null, one more whose tiles of B are stored there consecutively.
 ///
-/// Registers 0 to 3 are C, 4 and 5 A, 6 and 7 B: with 2 × 2 tiles of C each is loaded once a step,
-/// four loads of 8 cycles for four products of 16.
+/// Registers 0 to 3 are C, 4 and 5 A, 6 and 7 B: with 2 × 2 tiles of C, each is loaded once per
+/// step: four loads of 8 cycles for four products of 16.
 template <class Tiles, int M, int N, bool Add>
 ATTN_INLINE void tile_product(index steps, TileMatrix a, TileMatrix b, const Bf16Pair* last_b,
                               float* c, index c_row) noexcept {

@@ -7,7 +7,7 @@
 namespace attn::kernels {
 namespace {
 
-/// AVX512-BF16 with products of several rows by a machine of tiles.
+/// AVX512-BF16 with tile hardware for products of several rows.
 template <class Machine>
 struct TileIsa : Bf16Isa {
   using FloatIsa = Isa;
@@ -17,12 +17,12 @@ struct TileIsa : Bf16Isa {
   static constexpr int kSoftmaxVectors = 2;
 };
 
-/// The machine: tdpbf16ps sums the products of the first numbers of a step's pairs, and those of
-/// the second ones, each by multiply-adds that round once, then adds both sums, and that to C; to
-/// nearest even, with zeros for subnormal numbers.
+/// The tile hardware: tdpbf16ps sums the products of the first numbers of a step's pairs, and those
+/// of the second ones, each by multiply-adds that round once, then adds both sums, and that to C;
+/// to nearest even, with zeros for subnormal numbers.
 ///
-/// Written as instructions, since GCC's intrinsics take digits alone for registers, and do not say
-/// that a load reads what was written before.
+/// Written in assembly, because GCC's intrinsics accept only digits for registers and do not
+/// declare that a load reads memory.
 struct AmxTiles {
   static ATTN_INLINE void configure(int rows) noexcept {
     struct alignas(64) {

@@ -7,9 +7,9 @@ namespace {
 
 /// Products by bfmmla, and by bfdot where one row has one column. Both add a·b of the first numbers
 /// of two pairs and of the second ones, and that sum to c; bfmmla does so for one pair of its
-/// quads, then for the other. Each of these sums is rounded to odd: where it is not exact, the one
-/// of its two neighbours is taken whose last bit is set. They take and give zeros for subnormal
-/// numbers. (FPCR.EBF would ask for something else; it is 0, unless a program sets it.)
+/// quads, then for the other. Each of these sums is rounded to odd: if it is not exact, the result
+/// is the neighbour whose last bit is set. Subnormal inputs and results are treated as zero.
+/// (FPCR.EBF would change this; it is 0 unless a program sets it.)
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kNeonBf16;
@@ -22,7 +22,7 @@ struct Bf16Isa : Isa {
   static constexpr int kSoftmaxVectors = 2;
   static constexpr int kValueRows = kRows;
 
-  // Written as an instruction: of numbers that are all 1, GCC 12 makes float16 ones.
+  // Written in assembly, because GCC 12 turns numbers that are all 1 into float16.
   static ATTN_INLINE F dot(F a, F b, F c) noexcept {
     float32x4_t sum = c;
     __asm__("bfdot %0.4s, %1.8h, %2.8h" : "+w"(sum) : "w"(float32x4_t(a)), "w"(float32x4_t(b)));
