@@ -16,7 +16,7 @@
 namespace attn {
 namespace {
 
-// The functions below use additions, multiplications, divisions and square roots alone, which IEEE
+// The functions below use only additions, multiplications, divisions and square roots, which IEEE
 // 754 rounds the same way everywhere; the system's logarithm and sine differ between systems.
 
 /// w as a double, by its bits: a conversion that compilers vectorise.

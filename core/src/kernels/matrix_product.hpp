@@ -12,8 +12,8 @@ namespace attn::kernels {
 inline constexpr index kDepthBlock = 256;
 /// Columns of B that stay in the second-level cache, with the depth block, for all rows of A.
 inline constexpr index kColumnBlock = 512;
-/// Rows of A that stay in the first-level cache for a block of B: one tile, or several where a tile
-/// is low, so that a panel of B is fetched once for all of them.
+/// Rows of A that stay in the first-level cache for a block of B: one tile, or several if a tile
+/// has few rows, so that a panel of B is fetched once for all of them.
 template <class Isa>
 inline constexpr index kCachedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
 /// Rows this many floats apart map to the same set of a first-level cache and evict each other.

@@ -25,7 +25,7 @@ struct RowPlaces {
 /// Throws kInvalidArgument for positions if nothing is rotated.
 [[noreturn]] void fail_positions(const char* name, const char* needs);
 
-/// Rotates heads (B, ·, N, D) in place, or back.
+/// Rotates heads (B, ·, N, D) in place, forwards or backwards.
 void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
                   bool inverse, Context& context);
 

@@ -31,8 +31,8 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// Zeros (out, in). Throws std::bad_alloc, and kInvalidArgument for a type that weights do not
-  /// have.
+  /// Makes an (out, in) matrix of zeros. Throws std::bad_alloc, and kInvalidArgument for a type
+  /// that weights cannot have.
   PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format = {});
 
   /// Stores the weights of a (rows, cols) matrix, or of its columns from `first_col` on.

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// What a matrix of a file is used for.
+/// The use of a matrix from a file.
 enum class Use {
   kTable,       ///< rows of it are looked up
   kEmbedding,   ///< the same; as products read it
@@ -19,7 +19,7 @@ enum class Use {
   kTransposed,  ///< the same, and the file has its columns as rows
 };
 
-/// Notes which tensors a model is made of.
+/// Records which tensors make up a model.
 class ModelPlan {
  public:
   ModelPlan(ModelTensors& tensors, LanguageModelDescription& description,
@@ -40,7 +40,7 @@ class ModelPlan {
   void vector(const std::string& parameter, const std::string& name, std::int64_t size) {
     take(parameter, name, {size}, size, false);
   }
-  /// A matrix and, where there is one, its bias.
+  /// A matrix and its bias, if there is one.
   void linear(const std::string& parameter, const std::string& name, std::int64_t rows,
               std::int64_t cols, bool bias = true) {
     matrix(parameter + ".weight", name + ".weight", rows, cols);
@@ -57,12 +57,12 @@ class ModelPlan {
   /// The output layer: a matrix of its own, or the embedding's where they are tied.
   void output(const LanguageModelOptions& options, const std::string& name);
 
-  /// Checks that nothing is missing, and that nothing of the layers, which lie at `layers`, is
-  /// left; and says how weights are kept.
+  /// Checks that no tensor is missing and that no tensor of the layers, which are at `layers`, is
+  /// unused; and decides how weights are stored.
   void finish(const std::string& layers);
 
  private:
-  /// The type that the files have all matrices in, if it is one of 16 bits.
+  /// The type of all matrices in the files, if it is the same 16-bit type.
   WeightFormat format_of_files() const;
   void keep_weights(WeightFormat format);
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,

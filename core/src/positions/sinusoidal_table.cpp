@@ -83,8 +83,8 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
 
   origin_ = options.start;
   double remainder = step_ == 0 ? 0 : std::fmod(options.start, step_);  // exact
-  // Values that are computed by themselves need no common origin, and a remainder that is much
-  // smaller than the step would lose its digits in it.
+  // Values that are computed separately need no common origin, and a remainder much smaller than
+  // the step would lose digits.
   if (step_ != 0 && (rotated_ || remainder == 0)) {
     if (remainder != 0 && (remainder < 0) != (step_ < 0)) remainder += step_;
     const double steps = std::nearbyint((options.start - remainder) / step_);

@@ -17,8 +17,8 @@ void require_position(const char* name, double position, const char* what = "");
 /// Throws kInvalidArgument unless all positions of a table have such values.
 void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);
 
-/// The columns of a sinusoidal encoding as the kernels take them, in scratch memory, without steps.
-/// Throws std::bad_alloc.
+/// The columns of a sinusoidal encoding in the form that kernels expect, in scratch memory, without
+/// steps. Throws std::bad_alloc.
 kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,
                                                SinusoidalLayout layout, runtime::Execution& run);
 
@@ -32,8 +32,8 @@ Rotation rotation_of_turns(double turns) noexcept;
 /// A sinusoidal encoding at evenly spaced positions, written block by block.
 ///
 /// Positions are counted in whole steps from start mod step, and blocks begin at multiples of 64
-/// steps, whatever the first row is. So in every table that contains a row it is reached from the
-/// same exact row in the same number of rotations.
+/// steps, whatever the first row is. Every table that contains a row therefore reaches it from the
+/// same exact row with the same number of rotations.
 class SinusoidalTable {
  public:
   /// Throws kInvalidArgument, std::bad_alloc.
@@ -42,11 +42,11 @@ class SinusoidalTable {
 
   std::int64_t num_blocks() const noexcept { return num_blocks_; }
 
-  /// The rows [begin, end) that block `block` holds: at most kSinusoidRows.
+  /// The rows [begin, end) of block `block`: at most kSinusoidRows.
   std::int64_t begin(std::int64_t block) const noexcept;
   std::int64_t end(std::int64_t block) const noexcept;
 
-  /// Writes the rows of a block; `out` is where the first of them belongs.
+  /// Writes the rows of a block; `out` is the address of the first one.
   void write(std::int64_t block, float* out, std::int64_t out_row,
              std::int64_t out_col) const noexcept;
 
@@ -59,7 +59,7 @@ class SinusoidalTable {
   bool rotated_;
   double origin_ = 0;             ///< start mod step
   std::int64_t first_index_ = 0;  ///< steps from the origin to row 0
-  std::int64_t first_skip_ = 0;   ///< rows of the first block that lie before row 0
+  std::int64_t first_skip_ = 0;   ///< rows of the first block that are before row 0
   std::int64_t num_blocks_ = 0;
   kernels::SinusoidColumns columns_;
 };

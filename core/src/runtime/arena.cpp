@@ -40,7 +40,7 @@ void Arena::give_back(Mark mark) noexcept {
     try {
       blocks_.push_back(make_block(total));
     } catch (const std::bad_alloc&) {
-      // Nothing is lost: the next call asks again, piece by piece.
+      // This failure is harmless: the next call allocates again, piece by piece.
     }
   }
 }

@@ -7,9 +7,9 @@
 
 namespace attn::runtime {
 
-/// Scratch memory in stack order: what is taken after a mark is given back to it. Blocks are kept,
-/// and merged into one when all is given back, so that a steady loop of equal calls stops asking
-/// the system for memory.
+/// Scratch memory in stack order: going back to a mark releases everything allocated after it.
+/// Blocks are kept, and merged into one when everything is released, so a steady loop of equal
+/// calls stops requesting memory from the system.
 class Arena {
  public:
   static constexpr std::size_t kAlignment = 64;

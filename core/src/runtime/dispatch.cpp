@@ -55,9 +55,9 @@ bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") &&
 
 #if defined(ATTN_HAS_AMX)
 #define ATTN_AMX_TABLE(function) &kernels::function
-/// Linux hands out the tiles' registers, 8 KB a thread, to who asks for them, once for a process
-/// and all of its threads. It refuses where a thread's alternative stack for signals is too small
-/// for them, and Linux before 5.16 does not know the question.
+/// Linux gives the tile registers, 8 KB per thread, only to a process that requests them, once for
+/// all of its threads. It refuses if a thread's alternative signal stack is too small for them, and
+/// Linux before 5.16 does not know the request.
 bool may_use_tiles() noexcept {
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
@@ -147,11 +147,11 @@ constexpr std::array kImplementations{
     Implementation{InstructionSet::kScalar, "scalar", ATTN_SCALAR_TABLE, &always},
 };
 
-/// What the machine has. Asked once for a process: in a virtual machine each CPUID instruction is
-/// a call of the hypervisor, and takes longer than many an operation.
+/// The features of the machine, queried once per process: in a virtual machine each CPUID
+/// instruction calls the hypervisor and takes longer than many operations.
 struct DetectedSets {
   std::array<bool, kImplementations.size()> runs{};
-  /// Those that run, best first.
+  /// The instruction sets that run here, best first.
   std::array<InstructionSet, kImplementations.size()> isa{};
   std::size_t count = 0;
 };

@@ -9,10 +9,11 @@ namespace attn::runtime {
 /// them. The machine is asked once for a process.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
-/// The kernels of the best instruction set, for what has the same bits on every one and no context.
+/// The kernels of the best instruction set, for functions without a context that give the same bits
+/// on all of them.
 const kernels::KernelTable& best_kernels() noexcept;
 
-/// The kernels of an instruction set for products of bf16 pairs; null where it has none.
+/// The kernels of an instruction set for products of bf16 pairs; null if it has none.
 const kernels::Bf16Table* find_bf16_kernels(InstructionSet isa) noexcept;
 
 }  // namespace attn::runtime

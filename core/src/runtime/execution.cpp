@@ -4,7 +4,7 @@
 
 namespace attn::runtime {
 
-// Every operation begins and ends by these two, whose code is not to be inlined into each.
+// Every operation begins and ends with these two, so they should not be inlined into each.
 
 __attribute__((noinline)) Execution::Execution(Context& context)
     : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {

@@ -46,14 +46,14 @@ struct Context::Impl {
 
 namespace attn::runtime {
 
-/// What the library's own sources see of a context.
+/// Gives the library's own sources access to a context.
 struct ContextAccess {
   using Impl = Context::Impl;
   static Impl& impl(Context& context) noexcept { return *context.impl_; }
 };
 
-/// One running call: holds the context for itself, hands out its kernels, scratch memory and
-/// threads, and gives the memory back at the end.
+/// One running call: locks the context, provides its kernels, scratch memory and threads, and
+/// releases the memory at the end.
 class Execution {
  public:
   explicit Execution(Context& context);
@@ -88,8 +88,8 @@ class Execution {
     impl_.pool.run(count, body);
   }
 
-  /// The same for a loop of so many multiply-adds: when they are fewer than waking another thread
-  /// is worth, this one does them alone.
+  /// The same for a loop of this many multiply-adds. If they are too few to be worth waking another
+  /// thread, the calling thread does them alone.
   void parallel_for(std::int64_t count, double multiply_adds, ThreadPool::Body body) noexcept;
 
  private:

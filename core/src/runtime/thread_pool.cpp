@@ -44,14 +44,14 @@ struct ThreadPool::Shared {
 
   std::vector<Thread> threads;
   std::unique_ptr<Seat[]> seats;  ///< one for each thread that may be started
-  /// The caller's threads, if it has brought some.
+  /// The caller's threads, if it provides them.
   ParallelFor parallel_for;
   int most_helpers = 0;
   bool must_start = false;
 
-  /// Indices that nobody has claimed; negative after as many attempts in vain.
+  /// The number of unclaimed indices; each failed attempt makes it more negative.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
-  /// Indices that workers other than the caller have done.
+  /// The number of indices that workers other than the caller have done.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};
   /// Counts the loops offered, for idle workers to look at.
   alignas(kCacheLine) std::atomic<std::uint32_t> loops{0};
@@ -143,8 +143,8 @@ void ThreadPool::start_threads() noexcept {
       shared->threads.emplace_back([shared, worker] { shared->worker_loop(worker); });
     }
   } catch (const std::exception&) {
-    // No memory, or no further thread. Those that did start are enough: results do not depend on
-    // their number.
+    // Out of memory or threads. The threads that did start are enough, because results do not
+    // depend on their number.
   }
 }
 

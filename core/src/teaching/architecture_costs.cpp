@@ -25,7 +25,7 @@ void check(std::int64_t n, std::int64_t d) {
   validation::require_at_least("d", d, 1);
 }
 
-/// Layers until the first and the last of n tokens meet, when each layer sees `reach` tokens more.
+/// Layers until the first and the last of n tokens meet, if each layer sees `reach` more tokens.
 std::optional<std::int64_t> layers_to_meet(std::int64_t n, std::int64_t reach) {
   if (n == 1) return 1;
   if (reach == 0) return std::nullopt;
@@ -72,7 +72,7 @@ ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::in
   validation::require_at_least("right", right, 0);
   const std::int64_t l = std::min(left, n - 1);
   const std::int64_t r = std::min(right, n - 1);
-  // Of a factor that is even one half is taken before it is multiplied.
+  // An even factor is halved before the multiplication.
   const auto triangle = [](std::int64_t side) {
     return side % 2 == 0 ? product({side / 2, side + 1}) : product({side, side / 2 + 1});
   };

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kBeginMark = 0x110000;
 constexpr std::uint32_t kEndMark = 0x110001;
 
-// What hashing starts from: a whole word is not the n-gram of the same letters.
+// The start value of hashing; it tells a whole word from the n-gram with the same letters.
 constexpr std::uint64_t kNgramHash = 0x6E6772616D000000;
 constexpr std::uint64_t kWordHash = 0x776F726400000000;
 
