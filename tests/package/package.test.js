@@ -64,7 +64,7 @@ test('it_holds_the_build_and_what_its_guide_links_to_and_nothing_else', () => {
     ...readdirSync(kExamples)
       .map((name) => `tests/package/examples/${name}`)
       .sort(),
-    ...['wasm/README.md', 'web/README.md'],
+    ...['wasm/README.md', 'web/README.md', 'web/screenshot.png'],
   ]);
   for (const variant of kVariants) {
     for (const flavour of kFlavours) {
