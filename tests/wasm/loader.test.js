@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { AttnError, load } from 'attn';
+import { load as loadStatic } from 'attn/static';
+import { load as loadStaticModels } from 'attn/static/models';
+import { load as loadStaticTraining } from 'attn/static/training';
 import { load as loadInWorker } from 'attn/worker';
 
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
@@ -331,6 +336,153 @@ describe('load of a .wasm that is given', () => {
   });
 });
 
+/**
+ * Replaces Node's workers, and gives the list of those that are started.
+ * @param {import('node:test').TestContext} t
+ * @param {(Original: any) => any} [classFrom]  makes another class of Node's
+ */
+function watchWorkers(t, classFrom = (Original) => Original) {
+  const threads = process.getBuiltinModule('node:worker_threads');
+  const Class = classFrom(threads.Worker);
+  /** @type {any[]} */
+  const started = [];
+  const original = process.getBuiltinModule;
+  t.mock.method(process, 'getBuiltinModule', (/** @type {string} */ name) => {
+    if (name !== 'node:worker_threads') return original.call(process, name);
+    return {
+      ...threads,
+      Worker: class extends Class {
+        /** @param {any[]} args */
+        constructor(...args) {
+          super(...args);
+          started.push(this);
+        }
+      },
+    };
+  });
+  return started;
+}
+
+/** Workers that never start. */
+class DeafWorker extends EventEmitter {
+  ended = false;
+  postMessage() {}
+  terminate() {
+    this.ended = true;
+  }
+}
+
+describe('threads', { skip: lacks('simd128-threads') }, () => {
+  test('that_do_not_start_in_30_seconds_leave_one_thread', async (t) => {
+    const warn = t.mock.method(console, 'warn', () => {});
+    const workers = watchWorkers(t, () => DeafWorker);
+    const { setTimeout } = globalThis;
+    // The limit passes at once, but for that of a call that the loader did not make.
+    t.mock.method(globalThis, 'setTimeout', (/** @type {any} */ body, /** @type {number} */ ms) =>
+      setTimeout(body, ms === 30_000 ? 0 : ms),
+    );
+    const attn = await load({ threads: 3 });
+    assert.equal(attn.numThreads, 1);
+    assert.match(attn.fallback ?? '', /: its threads did not start within 30 seconds$/);
+    assert.equal(warn.mock.callCount(), 1);
+    assert.deepEqual(
+      workers.map((worker) => worker.ended),
+      [true, true],
+    );
+  });
+
+  test('end_when_nothing_refers_to_their_module', async (t) => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc');
+    const workers = watchWorkers(t);
+    await (async () => {
+      const attn = await load({ threads: 2 });
+      attn.scaledDotProductAttention(x, x, x);
+    })();
+    assert.equal(workers.length, 1);
+    let ended = false;
+    workers[0].once('exit', () => (ended = true));
+    while (!ended) {
+      await setImmediate();
+      collect();
+    }
+  });
+});
+
+describe('a signal', () => {
+  test('that_is_aborted_already_loads_nothing', async (t) => {
+    const reads = t.mock.method(process.getBuiltinModule('node:fs/promises'), 'readFile');
+    const reason = new Error('changed my mind');
+    const aborted = { signal: AbortSignal.abort(reason) };
+    for (const start of [() => load(aborted), () => loadInWorker(aborted)]) {
+      await assert.rejects(start(), reason);
+    }
+    assert.equal(reads.mock.callCount(), 0);
+  });
+
+  test(
+    'ends_threads_that_are_starting',
+    { skip: lacks('simd128-threads'), timeout: 60_000 },
+    async (t) => {
+      const warn = t.mock.method(console, 'warn', () => {});
+      const workers = watchWorkers(t, () => DeafWorker);
+      const controller = new AbortController();
+      const loading = load({ threads: 3, signal: controller.signal });
+      const rejected = assert.rejects(loading, { name: 'AbortError' });
+      while (workers.length < 2) await setImmediate();
+      controller.abort();
+      await rejected;
+      while (!workers.every((worker) => worker.ended)) await setImmediate();
+      assert.equal(warn.mock.callCount(), 0);
+    },
+  );
+
+  test('ends_a_worker_that_is_loading', async (t) => {
+    const workers = watchWorkers(t);
+    const controller = new AbortController();
+    const loading = loadInWorker({ signal: controller.signal });
+    const ended = new Promise((resolve) => workers[0].once('exit', resolve));
+    controller.abort();
+    await assert.rejects(loading, { name: 'AbortError' });
+    await ended;
+  });
+
+  test('that_is_aborted_after_loading_changes_nothing', async () => {
+    const controller = new AbortController();
+    const attn = await load({ threads: 1, signal: controller.signal });
+    controller.abort();
+    assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
+  });
+
+  test('is_checked', async () => {
+    const signal = /** @type {any} */ (true);
+    const message = 'signal: got true, needs an AbortSignal';
+    await assertRejects(load({ signal }), 'invalid_argument', message);
+    await assertRejects(loadInWorker({ signal }), 'invalid_argument', message);
+  });
+});
+
+describe('attn/static', () => {
+  test('loads_every_flavour_on_one_thread', async () => {
+    for (const start of [loadStatic, loadStaticTraining, loadStaticModels]) {
+      const attn = await start();
+      assert.equal(attn.numThreads, 1);
+      assert.doesNotMatch(attn.variant, /threads/);
+      assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
+    }
+  });
+
+  test('has_no_threads', async () => {
+    await assertRejects(
+      loadStatic({ variant: 'simd128-threads' }),
+      'load_failed',
+      'variant simd128-threads: attn/static has no threads',
+    );
+    const threads = /** @type {any} */ ({ threads: 2 });
+    await assertRejects(loadStatic(threads), 'invalid_argument', /^options: got the unknown name/);
+  });
+});
+
 describe('values of another realm', () => {
   test('are_taken_as_tensors_masks_and_files', async () => {
     const bytes = readFileSync(new URL('attn-simd128.wasm', distFolder));
@@ -392,7 +544,7 @@ describe('load over HTTP', () => {
 
   test('a_file_that_vite_left_behind_hints_at_its_setting', async () => {
     const wasmUrl = `${address}/node_modules/.vite/deps/nowhere`;
-    const message = /could not be read: .*; Vite's .* set optimizeDeps: \{ exclude: \['attn'\] \}$/;
+    const message = /could not be read: .*; for Vite, set optimizeDeps: \{ exclude: \['attn'\] \}$/;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 

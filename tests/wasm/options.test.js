@@ -319,7 +319,7 @@ const calls = [
     (o) => load(o),
     {
       ...{ variant: 'simd128', threads: 1, training: false, models: false },
-      ...{ wasmUrl: undefined, wasm: undefined },
+      ...{ wasmUrl: undefined, wasm: undefined, signal: undefined },
     },
   ],
   [
@@ -332,6 +332,7 @@ const calls = [
       models: false,
       wasmUrl: undefined,
       wasm: undefined,
+      signal: undefined,
       worker: undefined,
       startTimeout: 9000,
     },

@@ -15,7 +15,7 @@ import {
 } from './shape.js';
 import { asTensor, checkRank, readMask, readTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
-import { isA, typedArrayLength } from './realm.js';
+import { isA, TextDecoder, TextEncoder, typedArrayLength } from './realm.js';
 
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, HalfTensor } from './elementType.js' */

@@ -1,12 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { checkSignal } from './abort.js';
 import { startAtCallerOf } from './callers.js';
 import { argumentError, AttnError, invalid } from './errors.js';
 import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { readOptions } from './options.js';
 import { printsBriefly } from './print.js';
-import { isA } from './realm.js';
+import { baseAddress, isA } from './realm.js';
 
 /** @import { AttnErrorDetails } from './errors.js' */
 /** @import { LoadOptions } from './loader.js' */
@@ -162,10 +163,11 @@ export class Connection {
   /**
    * Loads the module in the worker.
    * @param {unknown[]} args  of `load()` there
+   * @param {AbortSignal} [signal]
    * @returns {Promise<any>} what stands for the module
    */
-  async load(args) {
-    const attn = await this.request({ connection: this, id: 0 }, {}, 'load', 'load', args);
+  async load(args, signal) {
+    const attn = await this.request({ connection: this, id: 0 }, { signal }, 'load', 'load', args);
     this.#loaded = true;
     Object.defineProperties(Object.getPrototypeOf(attn), moduleMembers);
     return attn;
@@ -381,9 +383,7 @@ function caller(object, name) {
 function checkCallOptions(options) {
   options = readOptions(options, kCallOptions);
   const { signal, transfer, onProgress } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalid('signal', signal, 'an AbortSignal');
-  }
+  checkSignal(signal);
   const buffers = transfer ?? [];
   if (
     transfer === null ||
@@ -495,7 +495,9 @@ export function notStarted(reason) {
  * @returns {Promise<any>}
  */
 export async function connectTo(makeWorker, options) {
-  const { startTimeout = kStartTimeout, wasmUrl, wasm, ...others } = options;
+  const { startTimeout = kStartTimeout, wasmUrl, wasm, signal, ...others } = options;
+  checkSignal(signal);
+  signal?.throwIfAborted();
   if (typeof startTimeout !== 'number' || !(startTimeout >= 0)) {
     throw invalid('startTimeout', startTimeout, 'milliseconds, 0 or more');
   }
@@ -511,7 +513,7 @@ export async function connectTo(makeWorker, options) {
         wasm: isA(wasm, 'Response') ? await wasm.arrayBuffer() : wasm,
       }),
     };
-    return await connection.load([given]);
+    return await connection.load([given], signal);
   } catch (error) {
     void connection.end(error);
     throw error;
@@ -524,9 +526,9 @@ export async function connectTo(makeWorker, options) {
  */
 function resolve(wasmUrl) {
   // What is none is said there.
-  if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) return wasmUrl;
+  if (typeof wasmUrl !== 'string' && !isA(wasmUrl, 'URL')) return wasmUrl;
   try {
-    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url).href;
+    return new URL(wasmUrl, baseAddress() ?? import.meta.url).href;
   } catch {
     return wasmUrl;
   }

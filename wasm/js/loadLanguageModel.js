@@ -1,5 +1,6 @@
 // A model from its files: what they say of it is read first, then its weights, slice by slice.
 
+import { checkSignal } from './abort.js';
 import { kActivations } from './activation.js';
 import { argumentError, AttnError, invalid } from './errors.js';
 import { Kind } from './kind.js';
@@ -197,9 +198,7 @@ export async function loadModel(runtime, given, options) {
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw invalid('onProgress', onProgress, 'a function');
   }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalid('signal', signal, 'an AbortSignal');
-  }
+  checkSignal(signal);
   const { described, description, places, files } = await describe(runtime, given, hints);
   /** @type {Loader | undefined} */
   let loader;

@@ -9,4 +9,5 @@ export const kLoadOptions = {
   models: true,
   wasmUrl: true,
   wasm: true,
+  signal: true,
 };

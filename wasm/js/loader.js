@@ -1,3 +1,4 @@
+import { checkSignal } from './abort.js';
 import { Attn } from './attn.js';
 import { argumentError, AttnError, checkChoice, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
@@ -7,7 +8,7 @@ import { readOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
 import { startWorker } from './threads.js';
 import { builtVariants, flavours, hasThreads, kVariants } from './variants.js';
-import { isA } from './realm.js';
+import { baseAddress, isA } from './realm.js';
 
 /** @import { Features } from './features.js' */
 /** @import { Native } from './runtime.js' */
@@ -29,6 +30,8 @@ import { isA } from './realm.js';
  *   slash at its end, or the file of the `variant` that is named; by default beside this module
  * @property {WasmSource} [wasm]  the .wasm file itself, instead of its address: for engines that do
  *   not fetch files, or compile none, as at the edge of a network. `variant` need not be given then.
+ * @property {AbortSignal} [signal]  rejects the call with the signal's reason and ends whatever has started:
+ *   requests and the workers of threads
  */
 
 /**
@@ -41,6 +44,16 @@ const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
 /** Milliseconds for the workers of threads to start: some engines never report that they cannot. */
 const kStartTimeout = 30_000;
+
+/**
+ * The JavaScript of a flavour.
+ * @typedef {object} Parts
+ * @property {() => Constructor | Promise<Constructor>} classOf  gives what the caller gets
+ * @property {() => Glue | Promise<Glue>} glue  gives the glue without threads
+ * @property {boolean} threads  whether threads may be used
+ */
+
+/** @typedef {new (runtime: Runtime, variant: Variant, fallback?: string) => Attn} Constructor */
 
 /**
  * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
@@ -60,14 +73,7 @@ const kStartTimeout = 30_000;
  */
 export async function load(options = {}) {
   options = readOptions(options, kLoadOptions);
-  return /** @type {Promise<any>} */ (loadFlavour(options));
-}
-
-/**
- * @param {LoadOptions} options
- * @returns {Promise<Attn>}
- */
-async function loadFlavour({ variant, threads, wasmUrl, wasm, training, models }) {
+  const { training, models, ...others } = options;
   /** @type {Flavour} */
   const flavour = switchOf('training', training)
     ? 'training'
@@ -75,6 +81,38 @@ async function loadFlavour({ variant, threads, wasmUrl, wasm, training, models }
       ? 'models'
       : 'attn';
   if (training && models) throw invalid('models', true, 'false beside training');
+  const { glue } = flavours[flavour];
+  const parts = { classOf: () => classOf(flavour), glue, threads: true };
+  return /** @type {Promise<any>} */ (loadFlavour(flavour, others, parts));
+}
+
+/**
+ * Loads a flavour. Rejects as soon as `signal` is aborted, and disposes of a module that is ready only then.
+ * @param {Flavour} flavour
+ * @param {LoadOptions} options
+ * @param {Parts} parts
+ * @returns {Promise<Attn>}
+ */
+export function loadFlavour(flavour, options, parts) {
+  const { signal } = options;
+  return new Promise((resolve, reject) => {
+    checkSignal(signal);
+    signal?.throwIfAborted();
+    const abort = () => reject(signal?.reason);
+    signal?.addEventListener('abort', abort);
+    loadBest(flavour, options, parts)
+      .then((attn) => (signal?.aborted ? attn.dispose() : resolve(attn)), reject)
+      .finally(() => signal?.removeEventListener('abort', abort));
+  });
+}
+
+/**
+ * @param {Flavour} flavour
+ * @param {LoadOptions} options
+ * @param {Parts} parts
+ * @returns {Promise<Attn>}
+ */
+async function loadBest(flavour, { variant, threads, wasmUrl, wasm, signal }, parts) {
   if (variant !== undefined) checkChoice('variant', variant, kVariants);
   if (
     threads !== undefined &&
@@ -86,17 +124,20 @@ async function loadFlavour({ variant, threads, wasmUrl, wasm, training, models }
     throw invalid('wasmUrl', `${wasmUrl}`, 'to be left out where wasm is given');
   }
   const numThreads = threads ?? defaultThreads();
-  if (wasm !== undefined) return loadSource(flavour, wasm, variant, numThreads);
+  const features = detectFeatures();
+  features.threads &&= parts.threads;
+  /** @type {Build} */
+  const build = { flavour, parts, features, signal };
+  if (wasm !== undefined) return loadSource(build, wasm, variant, numThreads);
 
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
     throw invalid('wasmUrl', `${wasmUrl}`, 'the variant that this file holds: set variant, too');
   }
-  const features = detectFeatures();
   requireFeatures(variant ?? 'simd128', features);
   if (variant) {
     requireBuilt(variant);
-    return loadVariant(flavour, variant, url, numThreads);
+    return loadVariant(build, variant, url, numThreads);
   }
   const bestFirst = [...kVariants]
     .reverse()
@@ -104,10 +145,19 @@ async function loadFlavour({ variant, threads, wasmUrl, wasm, training, models }
   const single = bestFirst.find((name) => !hasThreads(name));
   const threaded = bestFirst.find(hasThreads);
   if (threaded && features.threads && numThreads > 1) {
-    return loadVariant(flavour, threaded, url, numThreads, single);
+    return loadVariant(build, threaded, url, numThreads, single);
   }
-  return loadVariant(flavour, single ?? requireBuilt('simd128'), url, 1);
+  return loadVariant(build, single ?? requireBuilt('simd128'), url, 1);
 }
+
+/**
+ * What does not depend on the variant.
+ * @typedef {object} Build
+ * @property {Flavour} flavour
+ * @property {Parts} parts
+ * @property {Features} features
+ * @property {AbortSignal | undefined} signal
+ */
 
 /**
  * @param {Variant} variant
@@ -166,7 +216,7 @@ const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 /**
  * What is given to the caller. What is for training or models alone comes late.
  * @param {Flavour} flavour
- * @returns {Promise<new (runtime: Runtime, variant: Variant, fallback?: string) => Attn>}
+ * @returns {Promise<Constructor>}
  */
 async function classOf(flavour) {
   if (flavour === 'training') return (await import('./training.js')).TrainingAttn;
@@ -175,7 +225,7 @@ async function classOf(flavour) {
 }
 
 /**
- * @param {Flavour} flavour
+ * @param {Build} build
  * @param {Variant} variant
  * @param {URL | undefined} url
  * @param {number} threads
@@ -183,34 +233,38 @@ async function classOf(flavour) {
  * @param {string} [reason]  why this variant is the fallback
  * @returns {Promise<Attn>}
  */
-async function loadVariant(flavour, variant, url, threads, fallback, reason) {
+async function loadVariant(build, variant, url, threads, fallback, reason) {
+  const { flavour, signal } = build;
   let file = url ?? flavours[flavour].wasm[variant]();
   if (isFolder(file)) file = new URL(`${flavour}-${variant}.wasm`, file);
-  const [Class, glue, module] = await Promise.all([
-    classOf(flavour),
-    glueOf(flavour, variant),
-    read(file).then(compile(file.href)),
+  const [code, module] = await Promise.allSettled([
+    codeOf(build, variant),
+    read(file, signal, url === undefined).then(compile(file.href)),
   ]);
+  if (module.status === 'rejected') throw module.reason;
   try {
-    return new Class(await start(flavour, glue, module, variant, threads), variant, reason);
+    if (code.status === 'rejected') throw code.reason;
+    const { Class, glue } = code.value;
+    return new Class(await start(build, glue, module.value, variant, threads), variant, reason);
   } catch (error) {
-    const failed = notStarted(variant, error);
+    signal?.throwIfAborted();
+    const failed = error instanceof AttnError ? error : notStarted(variant, error);
     if (!fallback) throw failed;
     // Nothing detects these in advance: phones refuse to reserve shared memory, and a content security
     // policy may forbid workers.
     console.warn(`attn runs on one thread: ${failed.message}`);
-    return loadVariant(flavour, fallback, url, 1, undefined, failed.message);
+    return loadVariant(build, fallback, url, 1, undefined, failed.message);
   }
 }
 
 /**
  * Loads the file that was given. Which variant it holds is asked of itself.
- * @param {Flavour} flavour
+ * @param {Build} build
  * @param {WasmSource} source
  * @param {Variant | undefined} wanted
  * @param {number} threads
  */
-async function loadSource(flavour, source, wanted, threads) {
+async function loadSource(build, source, wanted, threads) {
   const module = await compile('wasm')(source);
   // Threads share a memory that is made for them, and one that others see has to come from outside.
   const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
@@ -218,14 +272,14 @@ async function loadSource(flavour, source, wanted, threads) {
   const alike = shares ? 'simd128-threads' : 'simd128';
   if (wanted && hasThreads(wanted) !== shares) throw otherVariant(wanted, alike);
   if (shares) {
-    requireFeatures(alike, detectFeatures());
+    requireFeatures(alike, build.features);
     requireBuilt(alike);
   }
-  const [Class, glue] = await Promise.all([classOf(flavour), glueOf(flavour, alike)]);
+  const { Class, glue } = await codeOf(build, alike);
   /** @type {Runtime} */
   let runtime;
   try {
-    runtime = await start(flavour, glue, module, alike, threads);
+    runtime = await start(build, glue, module, alike, threads);
   } catch (error) {
     throw notStarted(wanted ?? alike, error);
   }
@@ -247,17 +301,27 @@ const otherVariant = (wanted, found) =>
   argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
 
 /**
- * @param {Flavour} flavour
+ * The class that the caller gets, and the glue.
+ * @param {Build} build
  * @param {Variant} variant
- * @returns {Promise<Glue>}
+ * @returns {Promise<{ Class: Constructor, glue: Glue }>}
  */
-async function glueOf(flavour, variant) {
-  const { glue, glueWithThreads } = flavours[flavour];
+async function codeOf({ flavour, parts }, variant) {
+  const { glueWithThreads } = flavours[flavour];
   try {
-    if (!hasThreads(variant)) return await glue();
-    return await import(/* @vite-ignore */ /* webpackIgnore: true */ glueWithThreads().href);
+    const [Class, glue] = await Promise.all([
+      parts.classOf(),
+      hasThreads(variant)
+        ? import(/* @vite-ignore */ /* webpackIgnore: true */ glueWithThreads().href)
+        : parts.glue(),
+    ]);
+    return { Class, glue };
   } catch (error) {
-    throw failure(`the glue of variant ${variant} could not be loaded`, error);
+    const hint =
+      'ServiceWorkerGlobalScope' in globalThis
+        ? "; in a service worker, use load() of 'attn/static'"
+        : hintOf(import.meta.url);
+    throw failure(`the JavaScript of variant ${variant} could not be loaded`, error, hint);
   }
 }
 
@@ -269,14 +333,15 @@ const notStarted = (variant, cause) =>
   failure(`the WebAssembly module (variant ${variant}) could not be started`, cause);
 
 /**
- * @param {Flavour} flavour
+ * @param {Build} build
  * @param {Glue} glue
  * @param {WebAssembly.Module} module
  * @param {Variant} variant
  * @param {number} threads
  * @returns {Promise<Runtime>}
  */
-async function start(flavour, glue, module, variant, threads) {
+async function start({ flavour, signal }, glue, module, variant, threads) {
+  signal?.throwIfAborted();
   const poolSize = hasThreads(variant) ? threads - 1 : 0;
   /** @type {ReturnType<typeof startWorker>[]} */
   const workers = [];
@@ -313,6 +378,8 @@ async function start(flavour, glue, module, variant, threads) {
       Worker: makeWorker,
     }),
   };
+  const abort = () => fail(signal?.reason);
+  signal?.addEventListener('abort', abort);
   const timer =
     poolSize > 0 &&
     setTimeout(
@@ -333,6 +400,7 @@ async function start(flavour, glue, module, variant, threads) {
     for (const worker of workers) worker.terminate();
     throw error;
   } finally {
+    signal?.removeEventListener('abort', abort);
     if (timer) clearTimeout(timer);
   }
 }
@@ -340,8 +408,8 @@ async function start(flavour, glue, module, variant, threads) {
 /** @param {string | URL} wasmUrl */
 function resolve(wasmUrl) {
   try {
-    if (typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) throw TypeError();
-    return new URL(wasmUrl, globalThis.location?.href ?? import.meta.url);
+    if (typeof wasmUrl !== 'string' && !isA(wasmUrl, 'URL')) throw TypeError();
+    return new URL(wasmUrl, baseAddress() ?? import.meta.url);
   } catch {
     throw invalid('wasmUrl', wasmUrl, 'the address of a .wasm file or of its folder');
   }
@@ -383,13 +451,15 @@ const compile = (name) => async (source) => {
 
 /**
  * @param {URL} url
+ * @param {AbortSignal | undefined} signal
+ * @param {boolean} isDefault  whether the caller gave no address
  * @returns {Promise<Response | Uint8Array<ArrayBuffer>>}
  */
-async function read(url) {
+async function read(url, signal, isDefault) {
   const files = url.protocol === 'file:' && ofNode('fs/promises');
   try {
-    if (files) return await files.readFile(url);
-    const response = await fetch(url);
+    if (files) return await files.readFile(url, { signal });
+    const response = await fetch(url, { signal });
     if (!response.ok) {
       throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
     }
@@ -399,15 +469,29 @@ async function read(url) {
     }
     return response;
   } catch (error) {
+    const ofTool = hintOf(url.href);
     // All that browsers say is that fetching failed.
-    const hint = url.pathname.includes('/.vite/deps')
-      ? "; Vite's dependency optimizer moved attn away from its files: set optimizeDeps: { exclude: ['attn'] }"
-      : error instanceof TypeError && url.protocol !== 'file:'
+    const hint =
+      !ofTool && error instanceof TypeError && url.protocol !== 'file:'
         ? '; is it there, does its server allow other origins (CORS), and does the content ' +
           'security policy (connect-src) allow it?'
-        : '';
+        : ofTool ||
+          (isDefault
+            ? '; with a bundler, copy *.wasm and *-threads.glue.js of attn/wasm/dist next to the bundle'
+            : '');
     throw failure(`${url.href} could not be read`, error, hint);
   }
+}
+
+/**
+ * What to do about a file that a known tool moved or left behind.
+ * @param {string} address
+ */
+function hintOf(address) {
+  if (address.includes('/.vite/deps')) return "; for Vite, set optimizeDeps: { exclude: ['attn'] }";
+  return /^(file:\/\/)?\/_next\//.test(address)
+    ? "; for Next, set serverExternalPackages: ['attn']"
+    : '';
 }
 
 /**

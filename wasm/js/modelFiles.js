@@ -2,7 +2,7 @@
 
 import { argumentError, invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { bytesOf, isA } from './realm.js';
+import { bytesOf, isA, TextDecoder } from './realm.js';
 
 /** @import { Runtime } from './runtime.js' */
 /** @import { Named } from './safetensors.js' */
@@ -27,6 +27,12 @@ import { bytesOf, isA } from './realm.js';
  */
 
 /**
+ * @param {unknown} value
+ * @returns {value is Blob}
+ */
+const isBlob = (value) => isA(value, 'Blob') || isA(value, 'File');
+
+/**
  * @param {string} path
  * @param {unknown} file
  * @returns {Source}
@@ -34,7 +40,7 @@ import { bytesOf, isA } from './realm.js';
 function sourceOf(path, file) {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const folder = path.slice(0, path.length - name.length);
-  if (typeof Blob === 'function' && file instanceof Blob) {
+  if (isBlob(file)) {
     const read = async (/** @type {number} */ begin, /** @type {number} */ end) => {
       try {
         return new Uint8Array(await file.slice(begin, end).arrayBuffer());
@@ -63,8 +69,7 @@ export function sourcesOf(files) {
   if (files === null || typeof files !== 'object') {
     throw invalid('files', files, 'files, files by name, or one of them');
   }
-  const isBlob = typeof Blob === 'function' && files instanceof Blob;
-  if (isBlob || isA(files, 'ArrayBuffer') || isA(files, 'Uint8Array')) {
+  if (isBlob(files) || isA(files, 'ArrayBuffer') || isA(files, 'Uint8Array')) {
     return [sourceOf('model.safetensors', files)];
   }
   const isIterable = Symbol.iterator in files;

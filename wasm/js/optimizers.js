@@ -227,7 +227,9 @@ function layersOfModel(model, name = '', seen = new Set(), isOwn = false) {
     typeof model === 'object' &&
     !(model instanceof NativeObject || ArrayBuffer.isView(model));
   const prototype = isObject && Object.getPrototypeOf(model);
-  const isPlain = Array.isArray(model) || prototype === null || prototype === Object.prototype;
+  // Object's own prototype, of whichever realm, has none.
+  const isPlain =
+    Array.isArray(model) || prototype === null || Object.getPrototypeOf(prototype) === null;
   const layers = Object.entries(isObject ? model : {}).flatMap(([part, inner]) =>
     layersOfModel(inner, name ? `${name}.${part}` : part, seen, isOwn || !isPlain),
   );

@@ -8,6 +8,10 @@
  * @property {Uint16Array<any>} Uint16Array
  * @property {Map<any, any>} Map
  * @property {Response} Response
+ * @property {URL} URL
+ * @property {AbortSignal} AbortSignal
+ * @property {Blob} Blob
+ * @property {File} File
  */
 
 /** @param {object} prototype @param {PropertyKey} name @returns {(this: unknown) => any} */
@@ -44,6 +48,9 @@ export function bytesOf(value) {
  */
 export const typedArrayLength = (array) => lengthOfTypedArray.call(array);
 
+/** Classes that their tag alone tells. */
+const kTagged = ['Response', 'URL', 'AbortSignal', 'Blob', 'File'];
+
 /** @type {Partial<Record<keyof Classes, (this: unknown) => unknown>>} */
 const kGetters = {
   ArrayBuffer: getterOf(ArrayBuffer.prototype, 'byteLength'),
@@ -62,8 +69,16 @@ export function isA(value, name) {
   if (Object.prototype.toString.call(value) !== `[object ${name}]`) return false;
   try {
     kGetters[name]?.call(value);
-    return name in kGetters || name === 'Response';
+    return name in kGetters || kTagged.includes(name);
   } catch {
     return false;
   }
 }
+
+/** What relative addresses start from. A frame made from a string has no address of its own. */
+export const baseAddress = () => globalThis.document?.baseURI ?? globalThis.location?.href;
+
+/** Those of this realm, or Node's: jsdom has neither. */
+export const { TextDecoder, TextEncoder } = /** @type {typeof globalThis} */ (
+  'TextEncoder' in globalThis ? globalThis : globalThis.process.getBuiltinModule('node:util')
+);

@@ -79,6 +79,15 @@ import { Memory } from './memory.js';
  *   'generate'} ModelOperation
  */
 
+/**
+ * Ends the threads of modules that were dropped without dispose(): workers live until they are ended, and keep the
+ * module's memory.
+ * @type {FinalizationRegistry<readonly Pick<Worker, 'terminate'>[]>}
+ */
+const dropped = new FinalizationRegistry((workers) => {
+  for (const worker of workers) worker.terminate();
+});
+
 /** One loaded module: what all concepts call the core through. */
 export class Runtime {
   /**
@@ -96,6 +105,8 @@ export class Runtime {
   constructor(native, workers, other, as = 'array') {
     this.as = as;
     this.memory = other?.memory ?? new Memory(native, workers);
+    // Everything that uses the module holds on to its memory.
+    if (!other && workers.length > 0) dropped.register(this.memory, workers);
     this.#calls = other ? other.#calls : [];
     /**
      * Deletes the native objects that were dropped without dispose().

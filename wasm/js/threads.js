@@ -18,6 +18,36 @@ import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({
 `;
 
 /**
+ * Starts a browser's worker. Browsers refuse a script of another origin, such as a CDN, but a blob of the page's
+ * own origin may import it.
+ * @param {string} url  of a module
+ * @param {WorkerOptions} options
+ * @returns {Worker}
+ */
+export function webWorker(url, options) {
+  if (!isForeign(url)) return new Worker(url, options);
+  const script = `import ${JSON.stringify(url)};`;
+  const type = 'text/javascript';
+  // A sandboxed frame has no origin, and Chromium loads none of its blobs in a worker.
+  if (globalThis.origin === 'null') {
+    return new Worker(`data:${type},${encodeURIComponent(script)}`, options);
+  }
+  const address = URL.createObjectURL(new Blob([script], { type }));
+  const worker = new Worker(address, options);
+  worker.addEventListener('message', () => URL.revokeObjectURL(address), { once: true });
+  return worker;
+}
+
+/**
+ * True if a script is of another origin than the page or worker that runs this.
+ * @param {string} url
+ */
+export const isForeign = (url) =>
+  /^https?:/.test(url) &&
+  globalThis.origin !== undefined &&
+  new URL(url).origin !== globalThis.origin;
+
+/**
  * Starts a worker as a browser's constructor does, in Node, too.
  * @param {string} url  of a module
  * @param {WorkerOptions} options
@@ -27,7 +57,7 @@ import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({
 export function startWorker(url, options, fail) {
   // Workers of Deno and Bun have no importScripts(), by which the glue recognises a browser's worker.
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
-    const worker = new Worker(url, options);
+    const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {
       // The glue would throw it again.
       event.stopImmediatePropagation();
@@ -35,7 +65,7 @@ export function startWorker(url, options, fail) {
     });
     return worker;
   }
-  const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
+  const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
   /** @type {any} */
   const worker = new NodeWorker(kNodeScript, {
     eval: true,

@@ -5,6 +5,7 @@
 import { connectTo, kConnectOptions, notStarted } from './connection.js';
 import { AttnError } from './errors.js';
 import { readOptions } from './options.js';
+import { isForeign, webWorker } from './threads.js';
 
 /** @import { Attn } from './attn.js' */
 /** @import { CallOptions, ConnectOptions } from './connection.js' */
@@ -136,14 +137,15 @@ export async function load(options = {}) {
 
 /** @returns {Worker} */
 function startWorker() {
+  // Not written out, because for bundlers it is not.
+  const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
   try {
     if (typeof Worker === 'function') {
+      if (isForeign(import.meta.url)) return webWorker(script.href, { type: 'module' });
       // Written out, because bundlers find the script by this very expression.
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
-    const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
-    // Not written out, because for bundlers it is not.
-    const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
+    const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
     // Some options of the process are none for a worker, and would keep it from starting.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));

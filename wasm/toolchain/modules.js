@@ -20,7 +20,10 @@ export const builtModule = (flavour, variant, type) =>
 export const kModulesFolder = join(kBuildFolder, 'modules');
 
 /** What others import, and what runs in a worker. */
-const kEntries = ['index', 'worker', 'connect', 'serve', 'workerScript'];
+const kEntries = [
+  ...['index', 'worker', 'connect', 'serve', 'workerScript'],
+  ...['static', 'staticTraining', 'staticModels'],
+];
 
 /**
  * @param {readonly string[]} flavours  those that are built

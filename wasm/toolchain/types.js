@@ -43,7 +43,10 @@ export async function buildTypes() {
       rootDir: kSources,
       outDir: kTypesFolder,
     },
-    files: ['index.js', 'worker.js', 'connect.js', 'serve.js'].map((name) => join(kSources, name)),
+    files: [
+      ...['index.js', 'worker.js', 'connect.js', 'serve.js'],
+      ...['static.js', 'staticTraining.js', 'staticModels.js'],
+    ].map((name) => join(kSources, name)),
   };
   const config = join(kTypesFolder, 'tsconfig.json');
   writeFileSync(config, JSON.stringify(options));
