@@ -20,10 +20,11 @@ const npm = (/** @type {string[]} */ args, /** @type {string} */ cwd) =>
 
 /**
  * Makes a project that has the package and nothing else. Needs no registry.
+ * @param {string} [parent]  the folder to make it in; packages that are installed there are found, too
  * @returns {Project}
  */
-export function installPackage() {
-  const folder = mkdtempSync(join(tmpdir(), 'attn-test-'));
+export function installPackage(parent = tmpdir()) {
+  const folder = mkdtempSync(join(parent, 'attn-test-'));
   const [{ filename, files }] = JSON.parse(
     npm(['pack', '--json', '--pack-destination', folder], kRoot),
   );
