@@ -59,6 +59,22 @@ class ATTN_API Tape {
   /// Forgets all variables and gradients, and begins anew.
   void clear() noexcept;
 
+  /// Forgets all variables, as clear() does, and keeps the gradients of parameters: the next
+  /// backward() adds to them (gradient accumulation). The sum of the losses of several small
+  /// batches has the gradients of one large batch:
+  ///
+  ///   for (const Batch& part : parts) {
+  ///     tape.clear_keeping_gradients();
+  ///     tape.backward(attn::cross_entropy(model.forward(tape, part.ids), part.targets, sum));
+  ///   }
+  ///   optimizer.step(tape);
+  ///   tape.clear();
+  ///
+  /// Gradients are added in the order of the calls of backward(). A parameter whose gradient is
+  /// kept must not change before the next clear(). Throws kInvalidArgument after a backward() that
+  /// failed halfway, which leaves no gradients to keep; std::bad_alloc. Nothing has then changed.
+  void clear_keeping_gradients();
+
   /// An input, whose gradient can be looked at: a copy, row-major. Throws kInvalidArgument for null
   /// data or after backward(), std::bad_alloc.
   Variable variable(const ConstTensor& values);
@@ -83,7 +99,7 @@ class ATTN_API Tape {
   Variable intermediate(const Module& layer, std::string_view name) const;
 
   /// Computes the gradients of `loss`, a variable with one element, with respect to all that it was
-  /// computed from. Once, until clear().
+  /// computed from. Once, until clear() or clear_keeping_gradients().
   ///
   /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
   /// one element, for a second call, for a loss that is no finite number (saying in which call of
