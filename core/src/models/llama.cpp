@@ -129,6 +129,8 @@ class RotaryRuleReader {
           .max_position_embeddings = config_.integer("max_position_embeddings")};
     } else if (rule == "yarn") {
       rotary.scaling = yarn();
+    } else if (rule == "longrope") {
+      rotary.scaling = long_rope();
     } else if (rule == "llama3") {
       rotary.scaling =
           Llama3RotaryScaling{.factor = config_.number(at("factor")),
@@ -136,7 +138,7 @@ class RotaryRuleReader {
                               .high_freq_factor = config_.number(at("high_freq_factor")),
                               .original_max_position_embeddings = trained_length()};
     } else if (rule != "default" && rule != "proportional") {
-      config_.refuse(field, "default, linear, dynamic, yarn, llama3 or proportional");
+      config_.refuse(field, "default, linear, dynamic, yarn, longrope, llama3 or proportional");
     }
     RotaryEmbedding checked(rotary);
     return rotary;
@@ -169,14 +171,33 @@ class RotaryRuleReader {
     return own ? *own : config_.integer("max_position_embeddings");
   }
 
+  /// The rule's factor, or that of the model's longest sequence and those of its training.
+  double growth(std::int64_t trained) const {
+    if (const auto factor = number("factor")) return *factor;
+    return static_cast<double>(config_.integer("max_position_embeddings")) /
+           static_cast<double>(trained);
+  }
+
+  LongRotaryScaling long_rope() const {
+    const auto numbers = [&](const char* name) {
+      const std::string field = at(name);
+      std::vector<double> result;
+      for (std::int64_t i = 0; i < config_.count(field); ++i) {
+        result.push_back(config_.number(field + "." + std::to_string(i)));
+      }
+      return result;
+    };
+    const std::int64_t trained = trained_length();
+    return {.short_factor = numbers("short_factor"),
+            .long_factor = numbers("long_factor"),
+            .original_max_position_embeddings = trained,
+            .factor = growth(trained),
+            .attention_factor = number("attention_factor")};
+  }
+
   YarnRotaryScaling yarn() const {
     const std::int64_t trained = trained_length();
-    std::optional<double> factor = number("factor");
-    if (!factor) {
-      factor = static_cast<double>(config_.integer("max_position_embeddings")) /
-               static_cast<double>(trained);
-    }
-    return {.factor = *factor,
+    return {.factor = growth(trained),
             .original_max_position_embeddings = trained,
             .attention_factor = number("attention_factor"),
             .beta_fast = number_but_zero("beta_fast").value_or(32),

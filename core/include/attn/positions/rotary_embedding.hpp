@@ -89,11 +89,25 @@ struct ProportionalRotaryScaling {
   double factor = 1;
 };
 
+/// LongRoPE (Ding et al. 2024, arXiv:2402.13753), rope_type "longrope": ω'_j = ω_j / λ_j, where λ
+/// is long_factor for sequences of length L > original_max_position_embeddings, and short_factor up
+/// to there. L is RotaryPositions::sequence_length. All cosines and sines are multiplied by the
+/// attention factor, for sequences of any length.
+struct LongRotaryScaling {
+  std::vector<double> short_factor = {};  ///< λ_0 … λ_(d/2−1)
+  std::vector<double> long_factor = {};
+  std::int64_t original_max_position_embeddings = 4096;
+  /// How many times longer the model's sequences may become; only for the attention factor.
+  double factor = 1;
+  /// By default √(1 + ln factor / ln original_max_position_embeddings) for factor > 1, else 1.
+  std::optional<double> attention_factor = {};
+};
+
 /// How frequencies are changed to reach beyond the length of training, or to leave some columns
 /// as they are: by nothing, or one rule.
 using RotaryScaling =
     std::variant<std::monostate, LinearRotaryScaling, DynamicNtkRotaryScaling, YarnRotaryScaling,
-                 Llama3RotaryScaling, ProportionalRotaryScaling>;
+                 Llama3RotaryScaling, ProportionalRotaryScaling, LongRotaryScaling>;
 
 /// Which pairs turn with the position along which axis, for positions along several.
 enum class RotaryAxes : int {
@@ -114,8 +128,8 @@ struct RotaryEmbeddingOptions {
   RotaryPairing pairing = RotaryPairing::kHalfSplit;
   double base = 10000;
   RotaryScaling scaling = {};
-  /// When not empty, ω_0 … ω_(d/2−1) in radians per position, instead of base and scaling: LongRoPE
-  /// and whatever else comes; MLX calls their reciprocals `freqs`.
+  /// When not empty, ω_0 … ω_(d/2−1) in radians per position, instead of base and scaling.
+  /// MLX calls their reciprocals `freqs`.
   std::vector<double> frequencies = {};
   /// When not empty, positions have as many axes, such as time, height and width: the number of
   /// pairs for each, d/2 together. "mrope_section" in Transformers.
@@ -133,7 +147,7 @@ struct RotaryPositions {
   /// Transformers' position_ids; (N), (B, N) and `start` are then positions along all of them, such
   /// as those of text.
   TensorView<const double> positions = {};
-  /// L of dynamic NTK scaling, in [0, 2^53]; by default the largest position + 1.
+  /// L of dynamic NTK scaling and LongRoPE, in [0, 2^53]; by default the largest position + 1.
   std::optional<double> sequence_length = {};
   /// Rotates back: the inverse of the rotation, for attention factor 1.
   bool inverse = false;
