@@ -44,12 +44,15 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /**
  * A layer whose `forward` takes variables, too: a variable in gives a variable out.
  * @template {unknown[]} A
- * @typedef {{ forward(...args: A): Variable }} Records
+ * @typedef {object} Records
+ * @property {(...args: A) => Variable} forward  computes the same of variables, and records it on their tape
  */
 
 /**
  * A layer whose `forward` is recorded on a tape that is given.
- * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
+ * @typedef {object} RecordsTokens
+ * @property {(ids: Integers, options: TapeOption) => Variable} forward  looks up the vectors of tokens, and records
+ *   it on the tape
  */
 
 /**
@@ -68,14 +71,19 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  * @property {Variable} hN  (numLayers, B, H)
  */
 
-/** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
+/**
+ * @typedef {object} RecordsRecurrence
+ * @property {(x: Variable, options?: { h0?: Variable }) => RecurrentVariables} forward  runs the layers over
+ *   sequences of variables, and records it on their tape
+ */
 
 /**
  * Bahdanau's decoder over variables: a state of variables, and teacher forcing from it.
  * @typedef {object} RecordsBahdanau
  * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
  *   => BahdanauVariables} initState
- * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward
+ * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward  decodes tokens from a
+ *   state of variables, and records it on their tape
  */
 
 /**
@@ -94,7 +102,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /**
  * @typedef {object} VariableEncoderCall
  * @property {VariableLayerAttentionOptions} [attention]
- * @property {Dropout} [dropout]  as that of the call of tensors
+ * @property {Dropout | number} [dropout]  as that of the call of tensors
  */
 
 /** @typedef {VariableEncoderCall & PositionsOption} VariableEncoderOptions */
@@ -103,7 +111,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  * @typedef {object} VariableDecoderCall
  * @property {VariableLayerAttentionOptions} [selfAttention]
  * @property {VariableLayerAttentionOptions} [crossAttention]
- * @property {Dropout} [dropout]  as that of the call of tensors
+ * @property {Dropout | number} [dropout]  as that of the call of tensors
  */
 
 /** @typedef {VariableDecoderCall & PositionsOption} VariableDecoderOptions */
