@@ -62,9 +62,9 @@ struct LanguageModelCall {
   AttentionOptions attention = {};
   /// Positions of the tokens, (N) or (B, N), such as those of a batch that is padded on the left:
   /// for the layers' rotary positions, see TransformerEncoderCall, and for a learned table, where
-  /// position p takes row first_position + p. Positions for a table are integers from 0 on. A
-  /// sinusoidal encoding takes none. By default tokens count from 0, or from the past length, and
-  /// RoBERTa's from the first one that is not padding.
+  /// position p takes row first_position + p. Positions for a table are integers from 0 on, those
+  /// for a sinusoidal encoding any numbers. By default tokens count from 0, or from the past
+  /// length, and RoBERTa's from the first one that is not padding.
   TensorView<const double> positions = {};
   /// None, or those of make_caches(): the tokens are then the next ones of a sequence.
   std::span<KeyValueCache> caches = {};
@@ -156,6 +156,9 @@ class ATTN_API LanguageModel : public Module {
   /// One of ids and x is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
+  /// Adds the sinusoidal encoding to x (B, N, E).
+  ATTN_LOCAL void add_sinusoids(const Tensor& x, const TensorView<const double>& given,
+                                std::int64_t past, Context& context) const;
   /// Adds the table of positions to x (B, N, E), the embeddings of the ids if there are any.
   ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
                                 std::int64_t past, Context& context) const;
