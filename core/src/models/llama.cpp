@@ -368,19 +368,22 @@ void describe_llama(ModelDescription& d) {
   layer.head_dim = config.integer("head_dim", e / layer.num_heads);
   layer.dim_feedforward = d.size("intermediate_size", layers + "0.mlp.gate_proj.weight", 0);
   layer.gated_feed_forward = true;
-  if (family.zero_centred) {
-    // Gemma 2 and 3 ignore hidden_act. In Gemma 1 "gelu" means the approximation, with which it
-    // was trained; versions of Transformers differ.
-    layer.activation = d.activation("hidden_activation", Activation::kGeluTanh);
-    if (family.name == "gemma" && !config.has("hidden_activation")) {
-      layer.activation = d.activation("hidden_act", Activation::kGeluTanh);
-      if (layer.activation == Activation::kGelu) {
-        layer.activation = Activation::kGeluTanh;
-        d.result.warnings.emplace_back(
-            "config.json: hidden_act is \"gelu\", which attn computes by tanh, as Gemma was "
-            "trained; set hidden_activation to choose another activation");
-      }
+  if (family.name == "gemma") {
+    // Transformers 4.39 to 4.47 used hidden_activation, all others use hidden_act.
+    layer.activation = d.activation("hidden_act", Activation::kGeluTanh);
+    const Activation other = d.activation("hidden_activation", layer.activation);
+    if (other != layer.activation) {
+      d.result.warnings.emplace_back(
+          "config.json: hidden_activation differs from hidden_act; attn uses hidden_act, as "
+          "Transformers 5 does");
+    } else if (layer.activation == Activation::kGelu) {
+      d.result.warnings.emplace_back(
+          "config.json: hidden_act is \"gelu\", which attn computes exactly, as Transformers 5 "
+          "does; "
+          "Gemma was trained with \"gelu_pytorch_tanh\"");
     }
+  } else if (family.zero_centred) {
+    layer.activation = d.activation("hidden_activation", Activation::kGeluTanh);
     config.has("hidden_act");
   } else {
     layer.activation = d.activation("hidden_act", Activation::kSilu);
