@@ -86,7 +86,12 @@ export function matmul(runtime, a, b) {
   });
 }
 
-/** @typedef {readonly (number | NestedNumbers | ArrayLike<number>)[]} NestedNumbers */
+/** @typedef {readonly ArrayLike<number>[]} Rows */
+
+/**
+ * Arrays in arrays. Not recursive: the compiler would not come to an end in `Remote`.
+ * @typedef {Rows | readonly Rows[] | readonly (readonly Rows[])[]} NestedNumbers
+ */
 
 /**
  * A tensor as it is, or arrays in arrays as a tensor.
