@@ -44,15 +44,12 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /**
  * A layer whose `forward` takes variables, too: a variable in gives a variable out.
  * @template {unknown[]} A
- * @typedef {object} Records
- * @property {(...args: A) => Variable} forward  computes the same of variables, and records it on their tape
+ * @typedef {{ forward(...args: A): Variable }} Records
  */
 
 /**
  * A layer whose `forward` is recorded on a tape that is given.
- * @typedef {object} RecordsTokens
- * @property {(ids: Integers, options: TapeOption) => Variable} forward  looks up the vectors of tokens, and records
- *   it on the tape
+ * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
  */
 
 /**
@@ -71,11 +68,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  * @property {Variable} hN  (numLayers, B, H)
  */
 
-/**
- * @typedef {object} RecordsRecurrence
- * @property {(x: Variable, options?: { h0?: Variable }) => RecurrentVariables} forward  runs the layers over
- *   sequences of variables, and records it on their tape
- */
+/** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
 
 /**
  * Bahdanau's decoder over variables: a state of variables, and teacher forcing from it.
