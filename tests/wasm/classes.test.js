@@ -110,7 +110,7 @@ test('layers_of_a_stack_are_of_its_classes', () => {
 test('all_that_lives_in_memory_prints_as_something_short', () => {
   const { handles } = attn;
   const inside = attn.tensor(x.data, x.shape);
-  assert.equal(inspect(inside), 'TensorHandle { shape: [ 3, 4 ] }');
+  assert.match(inspect(inside), /^TensorHandle \(3, 4\)\n\[\[0\.5000, /);
   assert.equal(JSON.stringify({ inside }), '{"inside":{"type":"TensorHandle","shape":[3,4]}}');
   assert.equal(inspect(attn), "Attn { variant: 'simd128' }");
   assert.equal(JSON.stringify(handles), '{"type":"Attn","variant":"simd128"}');

@@ -189,6 +189,31 @@ await everyVariant('RotaryEmbedding', (attn) => {
     assertClose(reversed, x.shape, rotate(x, plain(6), position, true), 6e-7);
   });
 
+  test('long_rope_divides_frequencies_by_the_factors_of_the_length', () => {
+    const [shortFactor, longFactor] = [
+      [1, 1.5, 2, 3],
+      [1, 4, 9, 16],
+    ];
+    const rotary = new attn.RotaryEmbedding({
+      rotaryDim: 8,
+      scaling: {
+        ...{ type: 'longrope', shortFactor, longFactor, factor: 32 },
+        originalMaxPositionEmbeddings: 4096,
+      },
+    });
+    const of = (/** @type {number[]} */ factors) =>
+      factors.map((factor, j) => 10000 ** (-j / 4) / factor);
+    for (const [length, factors] of /** @type {[number, number[]][]} */ ([
+      [4096, shortFactor],
+      [4097, longFactor],
+    ])) {
+      const got = rotary.frequencies(length);
+      of(factors).forEach((want, j) => assert.ok(Math.abs(got[j] - want) < 1e-15, `${j}`));
+    }
+    assert.ok(Math.abs(rotary.attentionFactor - Math.sqrt(1 + 5 / 12)) < 1e-7);
+    rotary.dispose();
+  });
+
   test('errors_name_the_argument', () => {
     const rotary = new attn.RotaryEmbedding({ rotaryDim: 6 });
     /** @type {[() => unknown, string, string | RegExp][]} */
@@ -216,9 +241,18 @@ await everyVariant('RotaryEmbedding', (attn) => {
       ],
       [
         // @ts-expect-error: that is the test
-        () => new attn.RotaryEmbedding({ rotaryDim: 6, scaling: { type: 'longrope' } }),
+        () => new attn.RotaryEmbedding({ rotaryDim: 6, scaling: { type: 'su' } }),
         'invalid_argument',
-        "scaling.type: got 'longrope', needs 'linear' or 'dynamic' or 'yarn' or 'llama3' or 'proportional'",
+        "scaling.type: got 'su', needs 'linear' or 'dynamic' or 'yarn' or 'llama3' or 'proportional' or 'longrope'",
+      ],
+      [
+        () =>
+          new attn.RotaryEmbedding({
+            rotaryDim: 6,
+            scaling: { type: 'longrope', shortFactor: [1, 2], longFactor: [1, 2, 3] },
+          }),
+        'shape_mismatch',
+        'scaling.shortFactor: got length 2, needs 3, one for each pair',
       ],
       [() => rotary.forward(random.tensor(3, 4)), 'shape_mismatch', /^x: /],
       [() => rotary.forward(x, { positions: [1] }), 'shape_mismatch', /^positions: /],

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
 import { AttnError, load } from 'attn';
@@ -762,4 +763,93 @@ test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => 
     error('unsupported', /^result: got a Variable, needs its value\(\).*a task trains$/),
   );
   await remote.dispose();
+});
+
+test('groups_have_their_own_learning_rate_and_weight_decay', () => {
+  // One step of AdamW from the paper's equations: with zero gradients only the decay is left.
+  const model = { block: new attn.TransformerEncoderLayer(block) };
+  const optimizer = new attn.AdamW(model, {
+    lr: 0.01,
+    weightDecay: 0.1,
+    groups: [
+      { params: (name, shape) => shape.length < 2, weightDecay: 0 },
+      { params: (name) => name.startsWith('block.linear1.'), lr: 0.5 },
+    ],
+  });
+  const before = model.block.stateDict();
+  const tape = new attn.Tape();
+  tape.backward(model.block.forward(tape.constant(x)), attn.zeros(x.shape));
+  optimizer.step(tape);
+  for (const [name, { data, shape }] of Object.entries(model.block.stateDict())) {
+    const rate = name === 'linear1.weight' ? 0.5 : 0.01;
+    const decay = shape.length < 2 ? 0 : 0.1;
+    data.forEach((value, i) => {
+      const expected = before[name].data[i] * (1 - rate * decay);
+      assert.ok(Math.abs(value - expected) <= 1e-6 * Math.abs(expected), name);
+    });
+  }
+  assert.equal(optimizer.groupLr(0), 0.01);
+  assert.equal(optimizer.groupLr(1), 0.5);
+  optimizer.lr = 0.02;
+  optimizer.setGroupLr(1, 0.25);
+  assert.deepEqual([optimizer.lr, optimizer.groupLr(0), optimizer.groupLr(1)], [0.02, 0.02, 0.25]);
+  assert.throws(() => optimizer.groupLr(2), error('invalid_argument', /^group: got 2/));
+
+  const made = (/** @type {any} */ groups) => () => new attn.AdamW(model, { groups });
+  const params = () => true;
+  assert.throws(made(1), error('invalid_argument', /^groups: got 1, needs an array/));
+  assert.throws(
+    made([{ params: ['a'] }]),
+    error('invalid_argument', /^groups\[0\]\.params: got an array/),
+  );
+  assert.throws(
+    made([{ params, rate: 1 }]),
+    error('invalid_argument', /^groups\[0\]: got the unknown name/),
+  );
+  assert.throws(made([{ params, lr: -1 }]), error('invalid_argument', /^groups\[0\]\.lr: got -1/));
+  assert.throws(
+    made([{ params: () => false }]),
+    error('invalid_argument', /^groups: got group 0 without/),
+  );
+});
+
+test('kept_gradients_add_up_to_those_of_all_tokens', () => {
+  const tape = new attn.Tape();
+  const all = random([112, kWidth], 31);
+  const targets = Array.from({ length: 112 }, (_, i) => i % 6);
+  const backward = (/** @type {number} */ begin, /** @type {number} */ end) => {
+    const logits = linear.forward(tape.constant(attn.slice(all, 0, begin, end)));
+    tape.backward(attn.crossEntropy(logits, targets.slice(begin, end), { reduction: 'sum' }));
+  };
+  backward(0, 112);
+  const expected = tape.gradient(linear, 'weight') ?? assert.fail();
+  tape.clear();
+  backward(0, 11);
+  tape.clear({ keepGradients: true });
+  backward(11, 112);
+  const got = tape.gradient(linear, 'weight') ?? assert.fail();
+  got.data.forEach((value, i) => assert.ok(Math.abs(value - expected.data[i]) < 1e-4, `${i}`));
+  tape.clear({ keepGradients: true });
+  assert.deepEqual(tape.gradient(linear, 'weight'), got);
+  tape.clear();
+  assert.throws(
+    () => tape.gradient(linear, 'weight'),
+    error('invalid_argument', /before backward/),
+  );
+  const wrong = /** @type {any} */ ({ keepGradient: true });
+  assert.throws(() => tape.clear(wrong), error('invalid_argument', /needs 'keepGradients'/));
+  tape.dispose();
+});
+
+test('names_of_other_libraries_say_what_to_use', () => {
+  const tape = new attn.Tape();
+  const loss = /** @type {any} */ (tape.variable(attn.ones([1, 2])));
+  const optimizer = /** @type {any} */ (new attn.SGD(linear));
+  assert.throws(() => loss.backward(), error('unsupported', /use tape\.backward\(variable\)$/));
+  assert.throws(() => loss.numpy(), error('unsupported', /use value\(\)\.data$/));
+  assert.throws(() => optimizer.zero_grad(), error('unsupported', /use tape\.clear\(\)$/));
+  assert.equal(inspect(loss), 'Variable (1, 2)\n[[1., 1.]]');
+  tape.clear();
+  assert.equal(inspect(loss), 'Variable { shape: [ 1, 2 ] }');
+  tape.dispose();
 });

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
+import ts from 'typescript';
+
 const root = join(import.meta.dirname, '../..');
 
 /** What a user writes; the lines marked must not compile. */
@@ -383,4 +385,139 @@ for (const [which, lib] of Object.entries(kLibraries)) {
       rmSync(folder, { recursive: true });
     }
   });
+}
+
+/** The classes with a `forward`, and options of the right type. */
+const Classes = {
+  AddNorm: '{ width: 8 }',
+  AdditiveAttention: '{ queryDim: 8, keyDim: 8, numHiddens: 8 }',
+  BahdanauDecoder: '{ vocabSize: 8, embedSize: 8, numHiddens: 8, numLayers: 1 }',
+  Conv1d: '{ inChannels: 8, outChannels: 8, kernelSize: 3 }',
+  Embedding: '{ numEmbeddings: 8, embeddingDim: 8 }',
+  FeedForward: '{ dModel: 8, dimFeedforward: 8 }',
+  GRU: '{ inputSize: 8, hiddenSize: 8 }',
+  GatedFeedForward: '{ dModel: 8, dimFeedforward: 8 }',
+  LayerNorm: '{ width: 8 }',
+  LearnedPositionalEncoding: '{ maxLength: 8, dModel: 8 }',
+  Linear: '{ inFeatures: 8, outFeatures: 8 }',
+  MultiHeadAttention: '{ dModel: 8 }',
+  RMSNorm: '{ width: 8 }',
+  RNN: '{ inputSize: 8, hiddenSize: 8 }',
+  RotaryEmbedding: '{ rotaryDim: 8 }',
+  TransformerDecoder: '{ dModel: 8, dimFeedforward: 8, numLayers: 1 }',
+  TransformerDecoderLayer: '{ dModel: 8, dimFeedforward: 8 }',
+  TransformerEncoder: '{ dModel: 8, dimFeedforward: 8, numLayers: 1 }',
+  TransformerEncoderLayer: '{ dModel: 8, dimFeedforward: 8 }',
+};
+
+/** Every layer, made with and without training; a hover and a completion at each place that is marked. */
+const hovered = `
+import { load } from 'attn';
+const attn = await load();
+const training = await load({ training: true });
+const tape = new training.Tape();
+const variable = tape.variable(attn.zeros([1]));
+const optimizer = new training.AdamW(new training.Linear({ inFeatures: 1, outFeatures: 1 }));
+const linear = new attn.Linear({ inFeatures: 1, outFeatures: 1 });
+const handle = attn.tensor([1]);
+tape.clear(); variable.item(); optimizer.lr; linear.dispose(); handle.dispose(); attn.dispose();
+`;
+
+test('completions_are_documented_and_forward_is_described_everywhere', () => {
+  const path = join(root, 'build/hovered.mts');
+  const layers = Object.entries(Classes).flatMap(([name, options]) =>
+    ['attn', 'training'].map((module) => `new ${module}.${name}(${options}).forward;`),
+  );
+  const source = hovered + layers.join('\n');
+  const service = languageService(path, source);
+  const problems = service.getSemanticDiagnostics(path);
+  assert.deepEqual(
+    problems.map(({ messageText }) => messageText),
+    [],
+  );
+  for (const { index } of source.matchAll(/forward;/g)) {
+    const { documentation = [] } = service.getQuickInfoAtPosition(path, index) ?? {};
+    const text = ts.displayPartsToString(documentation);
+    assert.match(text, /^[A-Z].{20,}/, source.slice(source.lastIndexOf('\n', index), index));
+  }
+  /** @type {Record<string, string[]>} */
+  const expected = {
+    tape: [
+      'backward',
+      'clear',
+      'constant',
+      'gradient',
+      'intermediate',
+      'parameter',
+      'variable',
+      'watch',
+    ],
+    variable: [
+      'add',
+      'gradient',
+      'item',
+      'mul',
+      'reshape',
+      'select',
+      'shape',
+      'slice',
+      'tape',
+      'value',
+    ],
+    optimizer: ['groupLr', 'loadStateDict', 'lr', 'setGroupLr', 'stateDict', 'step'],
+    linear: [
+      'forward',
+      'intermediateNames',
+      'loadStateDict',
+      'parameter',
+      'parameterNames',
+      'setParameter',
+      'stateDict',
+    ],
+    handle: [
+      'contiguous',
+      'data',
+      'reshape',
+      'select',
+      'shape',
+      'slice',
+      'splitHeads',
+      'toTensor',
+      'view',
+    ],
+  };
+  const common = new Set(['dispose', 'disposed', 'toJSON', 'toString']);
+  for (const [name, members] of Object.entries(expected)) {
+    const at = source.lastIndexOf(`${name}.`) + name.length + 1;
+    const { entries = [] } = service.getCompletionsAtPosition(path, at, {}) ?? {};
+    const names = entries.map((entry) => entry.name).filter((member) => !common.has(member));
+    assert.deepEqual(names.sort(), members, name);
+  }
+});
+
+/** @param {string} path @param {string} source */
+function languageService(path, source) {
+  const read = (/** @type {string} */ name) => (name === path ? source : ts.sys.readFile(name));
+  /** @type {import('typescript').LanguageServiceHost} */
+  const host = {
+    getScriptFileNames: () => [path],
+    getScriptVersion: () => '1',
+    getScriptSnapshot: (name) => {
+      const text = read(name);
+      return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
+    },
+    getCurrentDirectory: () => root,
+    getCompilationSettings: () => ({
+      strict: true,
+      module: ts.ModuleKind.NodeNext,
+      target: ts.ScriptTarget.ES2022,
+      lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
+      types: [],
+    }),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: (name) => name === path || ts.sys.fileExists(name),
+    readFile: read,
+    directoryExists: ts.sys.directoryExists,
+  };
+  return ts.createLanguageService(host);
 }

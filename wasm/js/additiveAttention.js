@@ -46,6 +46,8 @@ export class AdditiveAttention extends Layer {
   }
 
   /**
+   * Attends: scores w_v · tanh(W_q q_i + W_k k_j), their softmax, and the weighted sum of the values.
+   *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]

@@ -100,7 +100,7 @@ const kWindow = { left: true, right: true };
 
 /**
  * @typedef {object} DropoutOption
- * @property {Dropout} [dropout]  of weights; for training
+ * @property {Dropout | number} [dropout]  of weights; for training
  */
 
 /**

@@ -6,6 +6,8 @@ import { architectureCosts } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
 import { pointAtCallers, startAtCallerOf } from './callers.js';
 import { argumentError } from './errors.js';
+import { addHints, kFunctionsElsewhere } from './hints.js';
+import { arange, asNumbers, formatTensor, full, matmul, slice } from './creation.js';
 import { applyDropout } from './dropout.js';
 import { Linear } from './linear.js';
 import { Embedding } from './embedding.js';
@@ -42,6 +44,7 @@ import { tensor } from './tensor.js';
 /** @import { CostsOfArchitectures } from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { Call } from './call.js' */
+/** @import { NestedNumbers } from './creation.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, ResultOfType } from './elementType.js' */
 /** @import { LinearOptions } from './linear.js' */
@@ -70,8 +73,9 @@ import { tensor } from './tensor.js';
 /** @import { ShiftMatrixOptions, ShiftOptions } from './shiftMatrix.js' */
 /** @import * as sinusoidal from './sinusoidalEncoding.js' */
 /** @import { T5BiasMatrixOptions, T5BucketOptions } from './t5Bias.js' */
-/** @import { TensorLike } from './tensor.js' */
+/** @import { NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultOptions, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { Variable } from './tape.js' */
 /** @import { Variant } from './variants.js' */
 
 /** What a module has only if it was loaded for it. */
@@ -275,6 +279,7 @@ export class Attn {
       };
       Object.defineProperty(this.prototype, name, { value, configurable: true, writable: true });
     }
+    addHints(this.prototype, kFunctionsElsewhere);
   }
 
   /** Whether `dispose()` was called. */
@@ -342,15 +347,101 @@ export class Attn {
    * ```js
    * using weights = attn.tensor(data, [512, 512]);
    * const { output } = attn.scaledDotProductAttention(query, weights, weights);
+   * using identity = attn.tensor([[1, 0], [0, 1]]);
    * ```
    *
-   * @param {ArrayLike<number>} data  the elements, row-major
-   * @param {readonly number[]} shape
+   * @param {ArrayLike<number> | NumbersLike | NestedNumbers} data  the elements, row-major; or without `shape` a
+   *   tensor { data, shape }, or arrays in arrays
+   * @param {readonly number[]} [shape]
    * @returns {TensorHandle}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   tensor(data, shape) {
-    return tensor(this.#runtime.memory, data, shape);
+    const given = shape === undefined ? asNumbers(data) : { data, shape };
+    return tensor(this.#runtime.memory, /** @type {any} */ (given.data), given.shape);
+  }
+
+  /**
+   * A tensor of zeros.
+   *
+   * @param {readonly number[]} shape
+   * @returns {ResultTensor<As>}
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, as the next three
+   */
+  zeros(shape) {
+    return full(this.#runtime, shape, 0);
+  }
+
+  /**
+   * A tensor of ones.
+   *
+   * @param {readonly number[]} shape
+   * @returns {ResultTensor<As>}
+   */
+  ones(shape) {
+    return full(this.#runtime, shape, 1);
+  }
+
+  /**
+   * A tensor whose elements all have one value.
+   *
+   * @param {readonly number[]} shape
+   * @param {number} value
+   * @returns {ResultTensor<As>}
+   */
+  full(shape, value) {
+    return full(this.#runtime, shape, value);
+  }
+
+  /**
+   * The numbers start, start + step, … below `end`, or above it with a negative step. `arange(end)` begins
+   * at 0.
+   *
+   * @param {number} start
+   * @param {number} [end]
+   * @param {number} [step]  1 by default
+   * @returns {ResultTensor<As>} (N,), N = ⌈(end − start) / step⌉
+   */
+  arange(start, end, step) {
+    return arange(this.#runtime, start, end, step);
+  }
+
+  /**
+   * The product of matrices: output[…, i, j] = Σ_k a[…, i, k] · b[…, k, j].
+   *
+   * @param {TensorLike} a  (M, K), (B, M, K) or (B, H, M, K)
+   * @param {TensorLike} b  (…, K, N) with the same leading sizes, or (K, N) for all matrices of `a`
+   * @returns {ResultTensor<As>} (…, M, N)
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  matmul(a, b) {
+    return matmul(this.#runtime, a, b);
+  }
+
+  /**
+   * A copy of the part [begin, end) of a dimension. Handles and variables have a `slice` of their own, which
+   * copies nothing.
+   *
+   * @param {NumbersLike} x  any shape
+   * @param {number} dimension  a negative one counts from the last
+   * @param {number} begin
+   * @param {number} [end]  to the end by default
+   * @returns {ResultTensor<As>}
+   * @throws {AttnError} `invalid_argument`, `shape_mismatch`, `out_of_memory`
+   */
+  slice(x, dimension, begin, end) {
+    return slice(this.#runtime, x, dimension, begin, end);
+  }
+
+  /**
+   * A tensor as text, by rows: what PyTorch prints. Handles and variables print so by themselves.
+   *
+   * @param {TensorLike | Variable} x
+   * @returns {string}
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`
+   */
+  formatTensor(x) {
+    return formatTensor(x);
   }
 
   /**
@@ -698,7 +789,7 @@ export class Attn {
    * x / (1 − p) otherwise; the same ones on every machine.
    *
    * @param {TensorLike} x  any shape
-   * @param {Dropout} options
+   * @param {Dropout | number} options
    * @returns {ResultTensor<As>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */

@@ -311,11 +311,17 @@ export class Call {
     return value;
   }
 
-  /** @param {Dropout} [dropout] */
-  dropout(dropout) {
-    this.has(dropout !== undefined);
-    if (dropout === undefined) return;
-    const { probability, seed = 0, stream = 0 } = readOptions(dropout, kDropout, 'dropout');
+  /** @param {Dropout | number} [given] */
+  dropout(given) {
+    this.has(given !== undefined);
+    if (given === undefined) return;
+    const {
+      probability,
+      seed = 0,
+      stream = 0,
+    } = typeof given === 'number'
+      ? { probability: given }
+      : readOptions(given, kDropout, 'dropout');
     this.real('dropout.probability', probability);
     this.integer('dropout.seed', seed, 0);
     this.integer('dropout.stream', stream, 0);

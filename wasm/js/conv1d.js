@@ -79,6 +79,8 @@ export class Conv1d extends Layer {
   }
 
   /**
+   * Computes the convolution of each sequence with the kernels.
+   *
    * @param {TensorLike} x  (B, N, inChannels) or (N, inChannels)
    * @returns {ResultTensor<As>} (B, outputLength(N), outChannels), or without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,

@@ -4,7 +4,8 @@ import { readOptions, kDropout } from './options.js';
 /** @import { TensorLike } from './tensor.js' */
 
 /**
- * What is dropped in training. Leave it out for everything else: then nothing is dropped or scaled.
+ * What is dropped in training. Leave it out for everything else: then nothing is dropped or scaled. A number
+ * in its place is the probability, with the default seed and stream: every call drops the same elements.
  * @typedef {object} Dropout
  * @property {number} probability  with which a value becomes 0, from 0 to 1; the others are divided
  *   by 1 − probability
@@ -22,10 +23,10 @@ import { readOptions, kDropout } from './options.js';
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} x
- * @param {Dropout} options
+ * @param {Dropout | number} options
  */
 export function applyDropout(runtime, x, options) {
-  options = readOptions(options, kDropout);
+  if (typeof options !== 'number') options = readOptions(options, kDropout);
   return runtime.map(
     'applyDropout',
     (call) => call.floats('x', x),

@@ -61,6 +61,8 @@ export class Embedding extends Layer {
   }
 
   /**
+   * Looks up the vector of each token.
+   *
    * @template {ElementType} [Output='float32']
    * @param {Integers} ids  (N,) or (B, N)
    * @param {OutputTypeOption<Output>} [options]

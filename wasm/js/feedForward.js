@@ -56,10 +56,12 @@ export class FeedForward extends Layer {
   }
 
   /**
+   * Computes linear2(activation(linear1(x))) for each row, with dropout after the activation.
+   *
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (N, dModel) or (B, N, dModel), of any element type
-   * @param {{ dropout?: Dropout } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @param {{ dropout?: Dropout | number } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
    * @returns {OutputOrShown<As, N, Output>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
    *   that is `output`, and they stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,

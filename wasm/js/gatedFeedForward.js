@@ -57,10 +57,12 @@ export class GatedFeedForward extends Layer {
   }
 
   /**
+   * Computes down_proj(activation(gate_proj(x)) ∘ up_proj(x)) for each row.
+   *
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (N, dModel) or (B, N, dModel), of any element type
-   * @param {{ dropout?: Dropout } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
+   * @param {{ dropout?: Dropout | number } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
    * @returns {OutputOrShown<As, N, Output>} the shape of `x`; with `intermediates` that is `output`, and they stand
    *   beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,

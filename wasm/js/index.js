@@ -106,7 +106,10 @@ export { load } from './loader.js';
  * @typedef {import('./safetensors.js').IncompatibleKeys} IncompatibleKeys
  * @typedef {import('./tape.js').Tape} Tape
  * @typedef {import('./tape.js').Variable} Variable
+ * @typedef {import('./creation.js').NestedNumbers} NestedNumbers
  * @typedef {import('./optimizers.js').Optimizer} Optimizer
+ * @typedef {import('./optimizers.js').ParameterGroup} ParameterGroup
+ * @typedef {import('./tape.js').ClearOptions} ClearOptions
  * @typedef {import('./optimizers.js').SGD} SGD
  * @typedef {import('./optimizers.js').SgdOptions} SgdOptions
  * @typedef {import('./optimizers.js').Adam} Adam

@@ -200,6 +200,8 @@ export class LanguageModel extends Layer {
   }
 
   /**
+   * Runs the model on tokens: embeddings, all layers and the output layer.
+   *
    * @template {boolean} [Logits=true]
    * @template {boolean} [Hidden=false]
    * @template {boolean} [Pooled=false]

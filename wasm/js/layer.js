@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { addHints, kLayerElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
 import { readOptions, writeOptions } from './options.js';
@@ -189,7 +190,7 @@ export class Layer extends NativeObject {
    * @template {ElementType} [Output='float32']
    * @param {Operation} operation
    * @param {(call: Call) => Result} write  the inputs, and gives the result
-   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} options
+   * @param {{ dropout?: Dropout | number } & IntermediatesOption<N>} options
    * @returns {OutputOrShown<any, N, Output>}
    */
   show(operation, write, { dropout, intermediates }) {
@@ -245,6 +246,8 @@ export class Layer extends NativeObject {
     return loadState(this, 'loadStateDict', source, options);
   }
 }
+
+addHints(Layer.prototype, kLayerElsewhere);
 
 /**
  * @param {Call} call

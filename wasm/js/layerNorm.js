@@ -63,6 +63,8 @@ export class LayerNorm extends Layer {
   }
 
   /**
+   * Normalises each row to mean 0 and variance 1, then applies weight and bias.
+   *
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
    * @param {OutputTypeOption<Output>} [options]
@@ -109,10 +111,12 @@ export class AddNorm extends Layer {
   }
 
   /**
+   * Computes LayerNorm(x + dropout(y)): a residual connection with normalisation.
+   *
    * @param {TensorLike} x  (…, width)
    * @param {TensorLike} y  of the same shape
    * @template {Asked} [N=undefined]
-   * @param {{ dropout?: Dropout } & IntermediatesOption<N>} [options]
+   * @param {{ dropout?: Dropout | number } & IntermediatesOption<N>} [options]
    * @returns {OutputOrShown<As, N>} the shape of `x`; with `intermediates` that is `output`, and they
    *   stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`

@@ -50,6 +50,8 @@ export class LearnedPositionalEncoding extends Layer {
   }
 
   /**
+   * Adds the vector of its position to each row, then applies dropout.
+   *
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {StartAndDropout} [options]
    * @returns {ResultTensor<As>} the shape of `x`

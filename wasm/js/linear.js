@@ -78,6 +78,8 @@ export class Linear extends Layer {
   }
 
   /**
+   * Computes x · weightᵀ + bias for each row.
+   *
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (N, inFeatures) or (B, N, inFeatures), of any element type
    * @param {OutputTypeOption<Output>} [options]

@@ -180,6 +180,9 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
+   * Projects queries, keys and values, attends in every head, and projects the joined heads. With `query`
+   * alone this is self-attention; a missing `value` is the key.
+   *
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]

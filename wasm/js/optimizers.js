@@ -1,13 +1,14 @@
 import { invalid } from './errors.js';
+import { addHints, kOptimizerElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { isObjectOf, NativeObject } from './nativeObject.js';
-import { flag, real, writeOptions } from './options.js';
+import { flag, readOptions, real, writeValues } from './options.js';
 import { loadState, makeStateDict } from './stateDict.js';
 import { requireTape } from './tape.js';
 
 /** @import { Call } from './call.js' */
-/** @import { OptionTable, Rule } from './options.js' */
+/** @import { Names, OptionTable, Rule } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
@@ -22,12 +23,23 @@ import { requireTape } from './tape.js';
  */
 
 /**
+ * Parameters with a learning rate or weight decay of their own, as in the param_groups of torch.optim.
+ * @typedef {object} ParameterGroup
+ * @property {(name: string, shape: readonly number[]) => boolean} params  true for the parameters of the group,
+ *   by their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
+ *   and norms, for example, are `(name, shape) => shape.length < 2`
+ * @property {number} [lr]  that of the optimiser by default, also after that is set
+ * @property {number} [weightDecay]  that of the optimiser by default
+ */
+
+/**
  * @typedef {object} SgdOptions
  * @property {number} [lr]  the learning rate; 1e-3 by default, as PyTorch
  * @property {number} [momentum]  0 by default
  * @property {number} [dampening]  0 by default
  * @property {number} [weightDecay]  0 by default
  * @property {boolean} [nesterov]  `false` by default
+ * @property {readonly ParameterGroup[]} [groups]  of parameters with settings of their own
  */
 
 /**
@@ -37,13 +49,23 @@ import { requireTape } from './tape.js';
  * @property {number} [beta2]  0.999 by default
  * @property {number} [eps]  1e-8 by default
  * @property {number} [weightDecay]  0 by default; of AdamW 0.01
+ * @property {readonly ParameterGroup[]} [groups]  of parameters with settings of their own
  */
 
-/** @param {Call} call @param {string} name @param {number} value */
-const writeRate = (call, name, value) => {
+/** @param {string} name @param {number} value */
+const checkRate = (name, value) => {
   if (!(typeof value === 'number' && value >= 0))
     throw invalid(name, value, 'a finite number of at least 0');
+};
+/** @param {Call} call @param {string} name @param {number} value */
+const writeRate = (call, name, value) => {
+  checkRate(name, value);
   return call.real(name, value);
+};
+/** @param {Call} call @param {string} name @param {number} [value] */
+const writeOptionalRate = (call, name, value) => {
+  if (value !== undefined) checkRate(name, value);
+  call.optionalReal(name, value);
 };
 /** @type {Rule} */
 const kRate = (call, name, value = 1e-3) => writeRate(call, name, value);
@@ -82,13 +104,22 @@ export class Optimizer extends NativeObject {
    */
   constructor(runtime, operation, model, options, table) {
     const layers = layersOfModel(model);
+    const read = readOptions(options, { ...table, groups: true });
+    const groups = selectGroups(layers, /** @type {any} */ (read).groups);
     const address = runtime.ask(operation, (call) => {
       call.put(Kind.integer, layers.length);
       for (const [name, layer] of layers) {
         call.text('model', name);
         call.object(name || 'model', layer);
       }
-      writeOptions(call, options, table);
+      writeValues(call, read, table);
+      call.put(Kind.integer, groups.length);
+      for (const [i, { names, lr, weightDecay }] of groups.entries()) {
+        call.put(Kind.integer, names.length);
+        for (const name of names) call.text('params', name);
+        writeOptionalRate(call, `groups[${i}].lr`, lr);
+        writeOptionalRate(call, `groups[${i}].weightDecay`, weightDecay);
+      }
     });
     super(runtime, 'deleteOptimizer', address);
   }
@@ -103,13 +134,42 @@ export class Optimizer extends NativeObject {
     this.ask('stepOptimizer', (call) => call.object('tape', tape));
   }
 
-  /** The learning rate; one that is set is for the next steps. */
+  /**
+   * The learning rate; one that is set is for the next steps, of all parameters but those of groups that have
+   * their own.
+   */
   get lr() {
-    return this.ask('learningRate');
+    return this.ask('learningRate', (call) => call.optionalInteger('group', undefined, 0));
   }
 
   set lr(value) {
-    this.ask('setLearningRate', (call) => writeRate(call, 'lr', value));
+    this.ask('setLearningRate', (call) => {
+      writeRate(call, 'lr', value);
+      call.optionalInteger('group', undefined, 0);
+    });
+  }
+
+  /**
+   * The learning rate of a group: its own, or that of the optimiser.
+   * @param {number} group  its place in the option `groups`
+   * @returns {number}
+   * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
+   */
+  groupLr(group) {
+    return this.ask('learningRate', (call) => call.optionalInteger('group', group, 0));
+  }
+
+  /**
+   * Gives a group a learning rate of its own, for the next steps.
+   * @param {number} group  its place in the option `groups`
+   * @param {number} lr
+   * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
+   */
+  setGroupLr(group, lr) {
+    this.ask('setLearningRate', (call) => {
+      writeRate(call, 'lr', lr);
+      call.optionalInteger('group', group, 0);
+    });
   }
 
   /**
@@ -148,6 +208,8 @@ export class Optimizer extends NativeObject {
     return loadState(this, 'loadOptimizerState', source, options);
   }
 }
+
+addHints(Optimizer.prototype, kOptimizerElsewhere);
 
 /**
  * Stochastic gradient descent, as torch.optim.SGD: for the gradient g of a parameter p, after
@@ -209,6 +271,36 @@ export class AdamW extends Optimizer {
   constructor(runtime, model, options = {}) {
     super(runtime, 'makeAdamW', model, options, kAdamW);
   }
+}
+
+/** @type {Names<ParameterGroup>} */
+const kGroup = { params: true, lr: true, weightDecay: true };
+
+/**
+ * The groups, with the names of those parameters that `params` selects.
+ * @param {[string, Layer][]} layers
+ * @param {readonly ParameterGroup[]} [groups]
+ */
+function selectGroups(layers, groups = []) {
+  if (!Array.isArray(groups))
+    throw invalid('groups', groups, 'an array of { params, lr, weightDecay }');
+  const read = groups.map((given, i) => {
+    const group = readOptions(given, kGroup, `groups[${i}]`);
+    if (typeof group.params === 'function') return group;
+    throw invalid(`groups[${i}].params`, group.params, 'a function (name, shape) => boolean');
+  });
+  if (read.length === 0) return [];
+  const parameters = layers.flatMap(([path, layer]) =>
+    layer.parameterNames().map((name) => ({
+      name: path ? `${path}.${name}` : name,
+      shape: layer.parameter(name).shape,
+    })),
+  );
+  return read.map(({ params, lr, weightDecay }) => ({
+    names: parameters.filter(({ name, shape }) => params(name, shape)).map(({ name }) => name),
+    lr,
+    weightDecay,
+  }));
 }
 
 /**

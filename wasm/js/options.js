@@ -1,4 +1,5 @@
 import { argumentError, invalid } from './errors.js';
+import { kOtherNames } from './hints.js';
 
 // How options are read. Those of what is made once have tables of rules, in the order in which C++ takes
 // them. What is called often reads its own, which is faster; there a table has their names alone.
@@ -86,7 +87,9 @@ export function readArray(array, check) {
  * @param {string[]} known
  */
 function unknownName(path, name, known) {
-  const needs = nearestName(name, known, 'one of ');
+  const other = (kOtherNames[plain(name)] ?? []).filter((meant) => known.includes(meant));
+  const meant = other.map((each) => `'${each}'`).join(' or ');
+  const needs = meant || nearestName(name, known, 'one of ');
   return argumentError('invalid_argument', path, `the unknown name '${name}'`, needs);
 }
 

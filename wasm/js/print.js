@@ -1,7 +1,7 @@
 // How objects print: by what they are and a few facts, not by all that they hold.
 
 /** What Node's console asks objects for. */
-const kInspect = Symbol.for('nodejs.util.inspect.custom');
+export const kInspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
  * Makes the objects of a class print as their toJSON() says: `MultiHeadAttention { dModel: 100 }`.
@@ -17,7 +17,7 @@ export function printsBriefly(prototype) {
  * @param {object} options
  * @param {(value: unknown, options: object) => string} inspect
  */
-function inspected(depth, options, inspect) {
+export function inspected(depth, options, inspect) {
   const { type, ...facts } = this.toJSON();
   const text = inspect(facts, options);
   return text === '{}' ? type : `${type} ${text}`;

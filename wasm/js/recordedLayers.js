@@ -75,7 +75,8 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  * @typedef {object} RecordsBahdanau
  * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
  *   => BahdanauVariables} initState
- * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward
+ * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward  decodes tokens from a
+ *   state of variables, and records it on their tape
  */
 
 /**
@@ -94,7 +95,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /**
  * @typedef {object} VariableEncoderCall
  * @property {VariableLayerAttentionOptions} [attention]
- * @property {Dropout} [dropout]  as that of the call of tensors
+ * @property {Dropout | number} [dropout]  as that of the call of tensors
  */
 
 /** @typedef {VariableEncoderCall & PositionsOption} VariableEncoderOptions */
@@ -103,7 +104,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  * @typedef {object} VariableDecoderCall
  * @property {VariableLayerAttentionOptions} [selfAttention]
  * @property {VariableLayerAttentionOptions} [crossAttention]
- * @property {Dropout} [dropout]  as that of the call of tensors
+ * @property {Dropout | number} [dropout]  as that of the call of tensors
  */
 
 /** @typedef {VariableDecoderCall & PositionsOption} VariableDecoderOptions */

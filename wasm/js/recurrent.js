@@ -53,6 +53,8 @@ class Recurrent extends Layer {
   }
 
   /**
+   * Runs the layers over each sequence, from the first token to the last.
+   *
    * @template {Asked} [N=undefined]
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {{ h0?: TensorLike } & IntermediatesOption<N>} [options]  `h0` is the state before the first step, (numLayers, B, H),

@@ -300,7 +300,7 @@
  *     Output extends ElementType = 'float32',
  *   >(
  *     x: Sent<ElementsLike | TensorHandle>,
- *     options?: { dropout?: Dropout } & OutputTypeOption<Output> & IntermediatesOption<N>,
+ *     options?: { dropout?: Dropout | number } & OutputTypeOption<Output> & IntermediatesOption<N>,
  *   ): Promise<Sent<OutputOrShown<As, N, Output>>>,
  * }} FeedForwardCalls
  */
@@ -368,7 +368,7 @@
  *   >(
  *     x: Sent<TensorLike>,
  *     y: Sent<TensorLike>,
- *     options?: { dropout?: Dropout } & IntermediatesOption<N>,
+ *     options?: { dropout?: Dropout | number } & IntermediatesOption<N>,
  *   ): Promise<Sent<OutputOrShown<As, N>>>,
  * }} AddNormCalls
  */

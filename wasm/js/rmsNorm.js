@@ -55,6 +55,8 @@ export class RMSNorm extends Layer {
   }
 
   /**
+   * Divides each row by the root of its mean square, then applies the weight.
+   *
    * @template {ElementType} [Output='float32']
    * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
    * @param {OutputTypeOption<Output>} [options]

@@ -73,10 +73,24 @@ const kPairings = ['interleaved', 'halfSplit'];
  */
 
 /**
+ * LongRoPE (arXiv:2402.13753): ω'_j = ω_j / λ_j, where λ is longFactor for sequences of length
+ * L > originalMaxPositionEmbeddings, and shortFactor up to there. All cosines and sines are multiplied by the
+ * attention factor.
+ * @typedef {object} LongRotaryScaling
+ * @property {'longrope'} type
+ * @property {ArrayLike<number>} shortFactor  λ_0 … λ_(d/2−1)
+ * @property {ArrayLike<number>} longFactor  of the same length
+ * @property {number} [originalMaxPositionEmbeddings]  4096 by default
+ * @property {number} [factor]  how many times longer sequences may become; 1 by default
+ * @property {number} [attentionFactor]  by default √(1 + ln factor / ln originalMaxPositionEmbeddings) for
+ *   a factor above 1, else 1
+ */
+
+/**
  * How frequencies are changed to reach beyond the length of training, or to leave some columns as they
  * are, with the names that `rope_scaling` has in Hugging Face's Transformers.
  * @typedef {LinearRotaryScaling | DynamicNtkRotaryScaling | YarnRotaryScaling |
- *   Llama3RotaryScaling | ProportionalRotaryScaling} RotaryScaling
+ *   Llama3RotaryScaling | ProportionalRotaryScaling | LongRotaryScaling} RotaryScaling
  */
 
 /**
@@ -115,7 +129,8 @@ const kAxes = ['sections', 'interleaved', 'axial'];
  * @property {ArrayLike<number> | NumbersLike} [positions]  instead: (N,), or (B, N); fractional and
  *   negative ones too. With several axes (A, B, N), or (A, 1, N) for those that the batch shares;
  *   others are then positions along all of them, such as those of text
- * @property {number} [sequenceLength]  L of dynamic NTK scaling; the largest position + 1 by default
+ * @property {number} [sequenceLength]  L of dynamic NTK scaling and LongRoPE; the largest position
+ *   + 1 by default
  * @property {boolean} [inverse]  rotate back; not by default
  */
 
@@ -245,7 +260,7 @@ export class RotaryEmbedding extends NativeObject {
 
   /**
    * ω_0 … ω_(d/2−1), in radians per position.
-   * @param {number} [sequenceLength]  L; only dynamic NTK scaling depends on it
+   * @param {number} [sequenceLength]  L; dynamic NTK scaling and LongRoPE depend on it
    * @returns {Float64Array}
    */
   frequencies(sequenceLength = 0) {
@@ -379,6 +394,13 @@ export const kScalings = {
     originalMaxPositionEmbeddings: size(8192),
   },
   proportional: { partialRotaryFactor: real(1), factor: real(1) },
+  longrope: {
+    shortFactor: (call, name, value) => call.numbers('doubles', name, value ?? []),
+    longFactor: (call, name, value) => call.numbers('doubles', name, value ?? []),
+    originalMaxPositionEmbeddings: size(4096),
+    factor: real(1),
+    attentionFactor: optionalReal,
+  },
 };
 
 /** Those of all kinds. */

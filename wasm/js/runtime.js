@@ -28,7 +28,7 @@ import { Memory } from './memory.js';
  *   'forwardLearnedPositionalEncoding' | 'makeRotaryEmbedding' | 'deleteRotaryEmbedding' |
  *   'rotaryFrequencies' | 'rotaryTables' | 'forwardRotaryEmbedding' | 'applyRotaryEmbedding' |
  *   'ngramEmbedding' | 'fillUniform' | 'fillNormal' | 'xavierUniform' | 'applyActivation' |
- *   'applyDropout' | 'convolutionCosts' | 'dilatedConvolutionCosts' | 'recurrentCosts' |
+ *   'applyDropout' | 'matmul' | 'convolutionCosts' | 'dilatedConvolutionCosts' | 'recurrentCosts' |
  *   'selfAttentionCosts' | 'windowAttentionCosts' | 'makeLinear' | 'forwardLinear' |
  *   'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' |
  *   'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' |

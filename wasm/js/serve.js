@@ -224,7 +224,7 @@ function membersOf(object) {
   /** @type {Members} */
   const members = { type: object.constructor.name, functions: [], values: [], groups: {} };
   // Those who stand for the object print by themselves.
-  const seen = new Set(['constructor', 'toJSON']);
+  const seen = new Set(['constructor', 'toJSON', 'toString']);
   for (let at = object; at !== Object.prototype && at; at = Object.getPrototypeOf(at)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
       // A class may have its own version of what it inherits.

@@ -130,6 +130,35 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
 }
 
 /**
+ * The place of a dimension, which may be counted from the last.
+ * @param {string} method
+ * @param {number} dimension
+ * @param {readonly number[]} shape
+ */
+export function checkDimension(method, dimension, shape) {
+  if (Number.isInteger(dimension)) {
+    const d = dimension < 0 ? dimension + shape.length : dimension;
+    if (0 <= d && d < shape.length) return d;
+  }
+  const needs = `one of the ${shape.length} of shape ${formatShape(shape)}`;
+  throw invalid(`${method}: dimension`, dimension, needs);
+}
+
+/**
+ * Checks the part [begin, end) of a dimension.
+ * @param {number} begin
+ * @param {number} end
+ * @param {number} size
+ */
+export function checkRange(begin, end, size) {
+  for (const place of [begin, end]) {
+    if (!Number.isInteger(place)) throw invalid('slice', place, 'whole numbers');
+  }
+  if (0 <= begin && begin <= end && end <= size) return;
+  throw invalid('slice', `[${begin}, ${end})`, `0 ≤ begin ≤ end ≤ ${size}`);
+}
+
+/**
  * @param {string} name
  * @param {string} what
  * @param {number} got

@@ -1,16 +1,25 @@
 import { pointAtCallers } from './callers.js';
 import { argumentError, checkInteger, invalid, notItself } from './errors.js';
+import { addHints, kVariableElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { addressOf, isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
-import { readArray } from './options.js';
-import { printsBriefly } from './print.js';
+import { readArray, readOptions, wanted } from './options.js';
+import { printsByRows, printTensor } from './printTensor.js';
 import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Call } from './call.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { Ranks, Tensor, TensorLike } from './tensor.js' */
+
+/**
+/**
+ * @typedef {object} ClearOptions
+ * @property {boolean} [keepGradients]  keep the gradients of parameters; `false` by default
+ */
+
+const kClear = { keepGradients: true };
 
 /**
  * A variable that is no Proxy of one, whose properties may be anything.
@@ -167,6 +176,12 @@ export class Variable {
     });
   }
 
+  /** The numbers as text, by rows. */
+  toString() {
+    const isLive = !this.#tape.disposed && this.#tape.era === this.#era && !this.#layer?.disposed;
+    return isLive ? printTensor(this.value().data, this.#shape) : Variable.name;
+  }
+
   /**
    * What prints in place of the variable.
    * @returns {{ type: string }}
@@ -176,8 +191,9 @@ export class Variable {
   }
 
   static {
-    printsBriefly(this.prototype);
+    printsByRows(this.prototype);
     pointAtCallers(this);
+    addHints(this.prototype, kVariableElsewhere);
     itself = (variable) => {
       if (#place in variable) return variable;
       throw notItself(Variable.name);
@@ -273,12 +289,28 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Forgets all variables and gradients, and begins anew.
-   * @throws {AttnError} `disposed`
+   * Forgets all variables and gradients. With `keepGradients` it keeps the gradients of parameters: the next
+   * `backward()` adds to them, so that several small batches have the gradients of a large one.
+   *
+   * ```js
+   * for (const { x, targets } of parts) {
+   *   tape.clear({ keepGradients: true });
+   *   tape.backward(attn.crossEntropy(model.forward(tape.constant(x)), targets, { reduction: 'sum' }));
+   * }
+   * optimizer.step(tape);
+   * tape.clear();
+   * ```
+   *
+   * @param {ClearOptions} [options]
+   * @throws {AttnError} `disposed`; with `keepGradients` also `invalid_argument` after a `backward()` that ran out
+   *   of memory, and `out_of_memory`
    */
-  clear() {
-    this.ask('clearTape');
+  clear(options = {}) {
+    const keepGradients = wanted('keepGradients', readOptions(options, kClear).keepGradients);
+    this.ask('clearTape', (call) => call.has(keepGradients));
     ++this.#era;
+    // A kept gradient needs its layer.
+    if (keepGradients) return;
     this.#layers.clear();
     this.#owners.clear();
   }

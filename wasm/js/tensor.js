@@ -107,7 +107,8 @@ export function readMask(name, mask) {
     return { data, shape };
   }
   if (!Array.isArray(data)) {
-    throw invalid(`${name}.data`, data, 'a Uint8Array or an array of booleans');
+    const added = name === 'mask' ? '; numbers that are added are the option bias' : '';
+    throw invalid(`${name}.data`, data, `a Uint8Array or an array of booleans${added}`);
   }
   const { length } = data;
   checkLength(name, length, shape);

@@ -2,8 +2,17 @@
 
 import { pointAtCallers } from './callers.js';
 import { AttnError, checkInteger, invalid, notItself } from './errors.js';
-import { printsBriefly } from './print.js';
-import { formatShape, mismatch, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
+import { printsByRows, printTensor } from './printTensor.js';
+import {
+  checkDimension,
+  checkRange,
+  formatShape,
+  mismatch,
+  readShape,
+  rowMajor,
+  sizeOf,
+  wrongShape,
+} from './shape.js';
 
 /** @import { Memory } from './memory.js' */
 /** @import { Tensor } from './tensor.js' */
@@ -132,6 +141,12 @@ export class TensorHandle {
     return { data: this.data(), shape: [...this.#shape] };
   }
 
+  /** The numbers as text, by rows. */
+  toString() {
+    if (this.disposed) return TensorHandle.name;
+    return printTensor(this.contiguous ? this.view() : this.data(), this.#shape);
+  }
+
   /**
    * The numbers themselves, not copied: what is written to the view is in the tensor. A growth of
    * the memory, which any other call may cause, ends the life of a view, and `dispose()` does, too:
@@ -174,14 +189,8 @@ export class TensorHandle {
   slice(dimension, begin, end) {
     live(this);
     const d = this.#dimension('slice', dimension);
-    const size = this.#shape[d];
-    const stop = end ?? size;
-    for (const place of [begin, stop]) {
-      if (!Number.isInteger(place)) throw invalid('slice', place, 'whole numbers');
-    }
-    if (!(0 <= begin && begin <= stop && stop <= size)) {
-      throw invalid('slice', `[${begin}, ${stop})`, `0 ≤ begin ≤ end ≤ ${size}`);
-    }
+    const stop = end ?? this.#shape[d];
+    checkRange(begin, stop, this.#shape[d]);
     return this.#part(this.#shape.with(d, stop - begin), this.#strides, begin * this.#strides[d]);
   }
 
@@ -245,7 +254,7 @@ export class TensorHandle {
   }
 
   static {
-    printsBriefly(this.prototype);
+    printsByRows(this.prototype);
     pointAtCallers(this);
     blockOf = (handle, name) => {
       if (#block in handle) return handle.#block;
@@ -291,15 +300,6 @@ export class TensorHandle {
    * @param {number} dimension
    */
   #dimension(method, dimension) {
-    const rank = this.#shape.length;
-    if (Number.isInteger(dimension)) {
-      const d = dimension < 0 ? dimension + rank : dimension;
-      if (0 <= d && d < rank) return d;
-    }
-    throw invalid(
-      `${method}: dimension`,
-      dimension,
-      `one of the ${rank} of shape ${formatShape(this.#shape)}`,
-    );
+    return checkDimension(method, dimension, this.#shape);
   }
 }

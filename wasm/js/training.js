@@ -181,19 +181,19 @@ export class TrainingAttn extends Attn {
   /**
    * @readonly
    * @type {new (options: AddNormOptions) => AddNorm<As>
-   *   & Records<[x: Variable, y: Variable, options?: { dropout?: Dropout }]>}
+   *   & Records<[x: Variable, y: Variable, options?: { dropout?: Dropout | number }]>}
    */
   AddNorm = made(this, RecordedAddNorm);
   /**
    * @readonly
    * @type {new (options: FeedForwardOptions) => FeedForward<As>
-   *   & Records<[x: Variable, options?: { dropout?: Dropout }]>}
+   *   & Records<[x: Variable, options?: { dropout?: Dropout | number }]>}
    */
   FeedForward = made(this, RecordedFeedForward);
   /**
    * @readonly
    * @type {new (options: GatedFeedForwardOptions) => GatedFeedForward<As>
-   *   & Records<[x: Variable, options?: { dropout?: Dropout }]>}
+   *   & Records<[x: Variable, options?: { dropout?: Dropout | number }]>}
    */
   GatedFeedForward = made(this, RecordedGatedFeedForward);
   /**
@@ -383,23 +383,23 @@ export class TrainingAttn extends Attn {
   /**
    * @overload
    * @param {Variable} x
-   * @param {Dropout} dropout
+   * @param {Dropout | number} dropout
    * @returns {Variable}
    */
   /**
    * @overload
    * @param {TensorLike} x
-   * @param {Dropout} dropout
+   * @param {Dropout | number} dropout
    * @returns {ResultTensor<As>}
    */
   /**
    * @param {any} x
-   * @param {Dropout} dropout
+   * @param {Dropout | number} dropout
    * @returns {any}
    */
   applyDropout(x, dropout) {
     if (!isVariable(x)) return super.applyDropout(x, dropout);
-    dropout = readOptions(dropout, kDropout);
+    if (typeof dropout !== 'number') dropout = readOptions(dropout, kDropout);
     return recordOn('recordDropout', { x }, (call) => call.dropout(dropout));
   }
 

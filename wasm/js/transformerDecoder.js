@@ -36,7 +36,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  *   `{ causal: true }`
  * @property {LayerAttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
  *   } [crossAttention]  its stages included
- * @property {Dropout} [dropout]  acts in six places, with streams stream … + 5; for training
+ * @property {Dropout | number} [dropout]  acts in six places, with streams stream … + 5; for training
  */
 
 /**
@@ -44,7 +44,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {object} DecoderCall
  * @property {ScoreOptions & ExclusionOptions} [selfAttention]  of every layer, as of one
  * @property {ScoreOptions & ExclusionOptions} [crossAttention]  of every layer
- * @property {Dropout} [dropout]  layer l uses streams stream + 6·l … + 5; for training
+ * @property {Dropout | number} [dropout]  layer l uses streams stream + 6·l … + 5; for training
  * @property {Weights} [needWeights]  whether to return the attention weights of every layer
  */
 
@@ -223,6 +223,9 @@ export class TransformerDecoderLayer extends Decoder {
   }
 
   /**
+   * Runs one layer: self-attention, attention to the memory, and the feed-forward network, each with its
+   * residual connection and norm.
+   *
    * @template {boolean} [SelfScaled=false]
    * @template {boolean} [SelfCapped=false]
    * @template {boolean} [SelfBiased=false]
@@ -295,6 +298,8 @@ export class TransformerDecoder extends Decoder {
   }
 
   /**
+   * Runs all layers of the decoder, one after the other.
+   *
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']

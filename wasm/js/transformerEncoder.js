@@ -27,7 +27,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @typedef {object} EncoderLayerCall
  * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  of
  *   self-attention, its stages included
- * @property {Dropout} [dropout]  acts in four places, with streams stream … + 3; for training
+ * @property {Dropout | number} [dropout]  acts in four places, with streams stream … + 3; for training
  * @property {KeyValueCache<any>} [cache]  of `makeCache()`: `x` are then the next tokens of a
  *   sequence, which attend to all before them, too, and are appended
  */
@@ -36,7 +36,7 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * @template {boolean} [Weights=boolean]
  * @typedef {object} EncoderCall
  * @property {ScoreOptions & ExclusionOptions} [attention]  of self-attention in every layer
- * @property {Dropout} [dropout]  layer l uses streams stream + 4·l … + 3; for training
+ * @property {Dropout | number} [dropout]  layer l uses streams stream + 4·l … + 3; for training
  * @property {Weights} [needWeights]  whether to return the attention weights of every layer
  * @property {LayerCaches} [caches]  of `makeCaches()`, as `cache` of a layer
  */
@@ -105,6 +105,8 @@ export class TransformerEncoderLayer extends Layer {
   }
 
   /**
+   * Runs one layer: self-attention and the feed-forward network, each with its residual connection and norm.
+   *
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]
@@ -182,6 +184,8 @@ export class TransformerEncoder extends Layer {
   }
 
   /**
+   * Runs all layers of the encoder, one after the other.
+   *
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']

@@ -12,6 +12,7 @@
 #include "attn/layers/activation.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/initialization.hpp"
+#include "attn/matmul.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "attn/positions/positional_encoding.hpp"
 #include "attn/positions/rotary_embedding.hpp"
@@ -59,6 +60,16 @@ RotaryScaling rotary_scaling(Arguments& a) {
       ProportionalRotaryScaling scaling;
       scaling.partial_rotary_factor = a.number();
       scaling.factor = a.number();
+      return scaling;
+    }
+    case 6: {
+      LongRotaryScaling scaling;
+      const auto short_factor = a.span<double>(), long_factor = a.span<double>();
+      scaling.short_factor.assign(short_factor.begin(), short_factor.end());
+      scaling.long_factor.assign(long_factor.begin(), long_factor.end());
+      scaling.original_max_position_embeddings = a.integer();
+      scaling.factor = a.number();
+      scaling.attention_factor = a.optional_number();
       return scaling;
     }
     default:
@@ -262,6 +273,11 @@ void run_apply_activation(Arguments& a) {
   apply_activation(x, output, a.choice<Activation>(), context());
 }
 
+void run_matmul(Arguments& a) {
+  const ConstTensor left = a.floats(), right = a.floats();
+  matmul(left, right, a.result(), context());
+}
+
 void run_apply_dropout(Arguments& a) {
   const ConstTensor x = a.floats();
   const Tensor output = a.result();
@@ -323,6 +339,7 @@ EMSCRIPTEN_BINDINGS(encodings) {
   operation("fillNormal", &run_fill_normal);
   operation("xavierUniform", &run_xavier_uniform);
   operation("applyActivation", &run_apply_activation);
+  operation("matmul", &run_matmul);
   operation("applyDropout", &run_apply_dropout);
   operation("convolutionCosts", &run_convolution_costs);
   operation("dilatedConvolutionCosts", &run_dilated_convolution_costs);

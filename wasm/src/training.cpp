@@ -1,7 +1,10 @@
 // Learning: tapes with their variables, and optimisers.
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -111,7 +114,11 @@ void delete_tape(Arguments& a) { delete &a.object<RecordedTape>(); }
 
 void clear_tape(Arguments& a) {
   auto& recorded = a.object<RecordedTape>();
-  recorded.tape.clear();
+  if (a.flag()) {
+    recorded.tape.clear_keeping_gradients();
+  } else {
+    recorded.tape.clear();
+  }
   recorded.variables.clear();
 }
 
@@ -462,6 +469,21 @@ struct Parts {
   std::vector<NamedModule> modules = {};
 };
 
+/// Groups, whose parameters JavaScript has selected by name.
+std::vector<ParameterGroup> groups(Arguments& a) {
+  std::vector<ParameterGroup> result(static_cast<std::size_t>(a.integer()));
+  for (ParameterGroup& group : result) {
+    std::vector<std::string_view> names(static_cast<std::size_t>(a.integer()));
+    for (std::string_view& name : names) name = a.text();
+    group.params = [names = std::move(names)](std::string_view name, auto) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    group.learning_rate = a.optional_number();
+    group.weight_decay = a.optional_number();
+  }
+  return result;
+}
+
 void give_optimizer(Arguments& a, const Optimizer* optimizer) {
   a.give(static_cast<const void*>(optimizer));
 }
@@ -474,6 +496,7 @@ void make_sgd(Arguments& a) {
   options.dampening = a.number();
   options.weight_decay = a.number();
   options.nesterov = a.flag();
+  options.groups = groups(a);
   give_optimizer(a, new Sgd(parts.modules, options));
 }
 
@@ -486,6 +509,7 @@ void make_adam(Arguments& a) {
   options.beta2 = a.number();
   options.eps = a.number();
   options.weight_decay = a.number();
+  options.groups = groups(a);
   give_optimizer(a, new O(parts.modules, options));
 }
 
@@ -496,11 +520,23 @@ void step(Arguments& a) {
   optimizer.step(a.object<RecordedTape>().tape);
 }
 
-void learning_rate(Arguments& a) { a.give(a.object<Optimizer>().learning_rate()); }
+/// Of a group, or of all parameters in none.
+void learning_rate(Arguments& a) {
+  const auto& optimizer = a.object<Optimizer>();
+  const auto group = a.optional_integer();
+  a.give(group ? optimizer.learning_rate(static_cast<std::size_t>(*group))
+               : optimizer.learning_rate());
+}
 
 void set_learning_rate(Arguments& a) {
   auto& optimizer = a.object<Optimizer>();
-  optimizer.set_learning_rate(a.number());
+  const double rate = a.number();
+  const auto group = a.optional_integer();
+  if (group) {
+    optimizer.set_learning_rate(rate, static_cast<std::size_t>(*group));
+  } else {
+    optimizer.set_learning_rate(rate);
+  }
 }
 
 void state_names(Arguments& a) {

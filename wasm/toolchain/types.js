@@ -6,6 +6,7 @@ import { join } from 'node:path';
 
 import { kBuildFolder, kRoot } from './checkout.js';
 import { command } from './system.js';
+import ts from 'typescript';
 
 const kSources = join(kRoot, 'wasm/js');
 const kTypesFolder = join(kBuildFolder, 'types');
@@ -32,7 +33,6 @@ export async function buildTypes() {
       checkJs: true,
       declaration: true,
       emitDeclarationOnly: true,
-      stripInternal: true,
       target: 'esnext',
       module: 'esnext',
       moduleResolution: 'bundler',
@@ -54,6 +54,28 @@ export async function buildTypes() {
     cwd: kRoot,
   });
   rmSync(config);
+  for (const name of readdirSync(kTypesFolder)) stripInternal(join(kTypesFolder, name));
   writeFileSync(stamp, wanted);
   return kTypesFolder;
+}
+
+/**
+ * Removes the members of classes that are marked `@internal`, which the compiler's own option leaves in
+ * definitions made of JavaScript. Constructors stay: without one a class seems to have a public one.
+ * @param {string} path
+ */
+function stripInternal(path) {
+  const source = readFileSync(path, 'utf8');
+  const file = ts.createSourceFile(path, source, ts.ScriptTarget.ESNext, true);
+  const members = file.statements
+    .filter(ts.isClassDeclaration)
+    .flatMap(({ members }) => [...members]);
+  const isInternal = (/** @type {ts.ClassElement} */ member) =>
+    !ts.isConstructorDeclaration(member) &&
+    ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal');
+  let text = source;
+  for (const { pos, end } of members.filter(isInternal).reverse()) {
+    text = text.slice(0, pos) + text.slice(end);
+  }
+  if (text !== source) writeFileSync(path, text);
 }

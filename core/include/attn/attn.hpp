@@ -9,6 +9,7 @@
 #include "attn/id_view.hpp"
 #include "attn/instruction_set.hpp"
 #include "attn/lengths_view.hpp"
+#include "attn/matmul.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "elementwise.hpp"
 #include "heap_sort.hpp"
@@ -77,6 +78,16 @@ void scale(const Tensor& values, float factor, runtime::Execution& run) noexcept
   });
 }
 
+void require_positions(const TensorView<const double>& positions, std::int64_t batch,
+                       std::int64_t length) {
+  if (positions.rank() == 2) {
+    validation::require_shape("positions", positions, {batch, length});
+  } else {
+    validation::require_shape("positions", positions, {length});
+  }
+  validation::require_data("positions", positions);
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(const LanguageModelOptions& options, Context& context)
@@ -145,14 +156,7 @@ void LanguageModel::add_positions(const IdView& ids, const Tensor& x, const Lang
     return positions_->forward(x, x, options_.first_position + past, {}, context);
   }
   const std::int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
-  if (!given.is_none()) {
-    if (given.rank() == 2) {
-      validation::require_shape("positions", given, {batch, length});
-    } else {
-      validation::require_shape("positions", given, {length});
-    }
-    validation::require_data("positions", given);
-  }
+  if (!given.is_none()) require_positions(given, batch, length);
   const ConstTensor table = positions_->parameter("weight");
   const std::int64_t places = options_.max_positions - options_.first_position;
   for (std::int64_t b = 0; b < batch; ++b) {
@@ -176,6 +180,29 @@ void LanguageModel::add_positions(const IdView& ids, const Tensor& x, const Lang
       float* values = &x(b, i, 0);
       for (std::int64_t c = 0; c < width; ++c) values[c] += row[c];
     }
+  }
+}
+
+void LanguageModel::add_sinusoids(const Tensor& x, const TensorView<const double>& given,
+                                  std::int64_t past, Context& context) const {
+  if (given.is_none()) return sinusoidal_->forward(x, x, static_cast<double>(past), {}, context);
+  const std::int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
+  require_positions(given, batch, length);
+  runtime::Execution run(context);
+  const auto count = static_cast<std::size_t>(length);
+  const std::span positions(run.take<double>(length, "positions"), count);
+  const Tensor encoding(run.floats(validation::product("x", {length, width}), "positions"),
+                        {length, width});
+  const PositionalEncodingOptions& options = sinusoidal_->options();
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto row = static_cast<std::int64_t>(i);
+      positions[i] = given.rank() == 2 ? given(b, row) : given(row);
+    }
+    sinusoidal_encoding_at(positions, encoding, {.base = options.base, .layout = options.layout},
+                           context);
+    const Tensor rows = x.select(0, b);
+    add(rows, encoding, rows, run);
   }
 }
 
@@ -267,7 +294,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   }
   const std::int64_t past = call.caches.empty() ? 0 : call.caches[0].length();
   if (positions_) add_positions(ids, x, call, past, context);
-  if (sinusoidal_) sinusoidal_->forward(x, x, static_cast<double>(past), {}, context);
+  if (sinusoidal_) add_sinusoids(x, call.positions, past, context);
   if (token_types_) {
     const std::int64_t zero = 0;
     const std::int64_t none[] = {0, 0};
@@ -290,7 +317,8 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   stack_.forward(
       x, x,
       {.attention = attention,
-       .positions = positions_ && !is_rotary ? TensorView<const double>() : call.positions,
+       .positions =
+           (positions_ || sinusoidal_) && !is_rotary ? TensorView<const double>() : call.positions,
        .caches = call.caches,
        .intermediates = show.within("encoder")},
       context);

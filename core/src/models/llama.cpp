@@ -129,6 +129,8 @@ class RotaryRuleReader {
           .max_position_embeddings = config_.integer("max_position_embeddings")};
     } else if (rule == "yarn") {
       rotary.scaling = yarn();
+    } else if (rule == "longrope") {
+      rotary.scaling = long_rope();
     } else if (rule == "llama3") {
       rotary.scaling =
           Llama3RotaryScaling{.factor = config_.number(at("factor")),
@@ -136,7 +138,7 @@ class RotaryRuleReader {
                               .high_freq_factor = config_.number(at("high_freq_factor")),
                               .original_max_position_embeddings = trained_length()};
     } else if (rule != "default" && rule != "proportional") {
-      config_.refuse(field, "default, linear, dynamic, yarn, llama3 or proportional");
+      config_.refuse(field, "default, linear, dynamic, yarn, longrope, llama3 or proportional");
     }
     RotaryEmbedding checked(rotary);
     return rotary;
@@ -169,14 +171,33 @@ class RotaryRuleReader {
     return own ? *own : config_.integer("max_position_embeddings");
   }
 
+  /// The rule's factor, or that of the model's longest sequence and those of its training.
+  double growth(std::int64_t trained) const {
+    if (const auto factor = number("factor")) return *factor;
+    return static_cast<double>(config_.integer("max_position_embeddings")) /
+           static_cast<double>(trained);
+  }
+
+  LongRotaryScaling long_rope() const {
+    const auto numbers = [&](const char* name) {
+      const std::string field = at(name);
+      std::vector<double> result;
+      for (std::int64_t i = 0; i < config_.count(field); ++i) {
+        result.push_back(config_.number(field + "." + std::to_string(i)));
+      }
+      return result;
+    };
+    const std::int64_t trained = trained_length();
+    return {.short_factor = numbers("short_factor"),
+            .long_factor = numbers("long_factor"),
+            .original_max_position_embeddings = trained,
+            .factor = growth(trained),
+            .attention_factor = number("attention_factor")};
+  }
+
   YarnRotaryScaling yarn() const {
     const std::int64_t trained = trained_length();
-    std::optional<double> factor = number("factor");
-    if (!factor) {
-      factor = static_cast<double>(config_.integer("max_position_embeddings")) /
-               static_cast<double>(trained);
-    }
-    return {.factor = *factor,
+    return {.factor = growth(trained),
             .original_max_position_embeddings = trained,
             .attention_factor = number("attention_factor"),
             .beta_fast = number_but_zero("beta_fast").value_or(32),
@@ -347,19 +368,22 @@ void describe_llama(ModelDescription& d) {
   layer.head_dim = config.integer("head_dim", e / layer.num_heads);
   layer.dim_feedforward = d.size("intermediate_size", layers + "0.mlp.gate_proj.weight", 0);
   layer.gated_feed_forward = true;
-  if (family.zero_centred) {
-    // Gemma 2 and 3 ignore hidden_act. In Gemma 1 "gelu" means the approximation, with which it
-    // was trained; versions of Transformers differ.
-    layer.activation = d.activation("hidden_activation", Activation::kGeluTanh);
-    if (family.name == "gemma" && !config.has("hidden_activation")) {
-      layer.activation = d.activation("hidden_act", Activation::kGeluTanh);
-      if (layer.activation == Activation::kGelu) {
-        layer.activation = Activation::kGeluTanh;
-        d.result.warnings.emplace_back(
-            "config.json: hidden_act is \"gelu\", which attn computes by tanh, as Gemma was "
-            "trained; set hidden_activation to choose another activation");
-      }
+  if (family.name == "gemma") {
+    // Transformers 4.39 to 4.47 used hidden_activation, all others use hidden_act.
+    layer.activation = d.activation("hidden_act", Activation::kGeluTanh);
+    const Activation other = d.activation("hidden_activation", layer.activation);
+    if (other != layer.activation) {
+      d.result.warnings.emplace_back(
+          "config.json: hidden_activation differs from hidden_act; attn uses hidden_act, as "
+          "Transformers 5 does");
+    } else if (layer.activation == Activation::kGelu) {
+      d.result.warnings.emplace_back(
+          "config.json: hidden_act is \"gelu\", which attn computes exactly, as Transformers 5 "
+          "does; "
+          "Gemma was trained with \"gelu_pytorch_tanh\"");
     }
+  } else if (family.zero_centred) {
+    layer.activation = d.activation("hidden_activation", Activation::kGeluTanh);
     config.has("hidden_act");
   } else {
     layer.activation = d.activation("hidden_act", Activation::kSilu);

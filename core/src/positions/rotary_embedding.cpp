@@ -276,11 +276,8 @@ void write_table_row(const kernels::SinusoidColumns& columns, std::span<const st
 const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
                         const std::vector<std::int64_t>& pair, double sequence_length,
                         runtime::Execution& run) {
-  const auto* rule = std::get_if<DynamicNtkRotaryScaling>(&options.scaling);
-  if (!rule || !options.frequencies.empty() ||
-      sequence_length <= static_cast<double>(rule->max_position_embeddings)) {
-    return turns.data();
-  }
+  const auto longest = longest_sequence_of_first_frequencies(options);
+  if (!longest || sequence_length <= static_cast<double>(*longest)) return turns.data();
   const auto half = static_cast<std::size_t>(options.rotary_dim / 2);
   const std::span radians(run.take<double>(std::ssize(turns), "rotary frequencies"), half);
   write_rotary_frequencies(options, sequence_length, radians);

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
+#include <optional>
 #include <variant>
+#include <vector>
 
 #include "validation.hpp"
 
@@ -22,9 +24,11 @@ void require_finite(const char* name, double value) {
   if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
-/// What a scaling rule does to the frequencies of a width d.
+/// What a scaling rule does to the frequencies of a width d, whose first pair has this place among
+/// all pairs.
 struct Scaled {
   std::int64_t width;
+  std::int64_t first;
   double base;
   double sequence_length;
 
@@ -74,6 +78,12 @@ struct Scaled {
     const double turning = std::floor(rule.partial_rotary_factor * static_cast<double>(width) / 2);
     return static_cast<double>(j) < turning ? frequency(base, j) / rule.factor : 0;
   }
+  double pair(const LongRotaryScaling& rule, std::int64_t j) const {
+    const bool is_long =
+        sequence_length > static_cast<double>(rule.original_max_position_embeddings);
+    const std::vector<double>& factors = is_long ? rule.long_factor : rule.short_factor;
+    return frequency(base, j) / factors[static_cast<std::size_t>(first + j)];
+  }
 };
 
 void check_sections(const RotaryEmbeddingOptions& options) {
@@ -102,6 +112,7 @@ void check_sections(const RotaryEmbeddingOptions& options) {
 /// Checks a rule's parameters.
 struct CheckRule {
   double base;
+  std::int64_t pairs;
 
   void operator()(const std::monostate&) const {}
   void operator()(const LinearRotaryScaling& rule) const {
@@ -145,9 +156,30 @@ struct CheckRule {
     require_positive("scaling.factor", rule.factor);
     validation::require_probability("scaling.partial_rotary_factor", rule.partial_rotary_factor);
   }
+  void operator()(const LongRotaryScaling& rule) const {
+    require_factors("scaling.short_factor", rule.short_factor);
+    require_factors("scaling.long_factor", rule.long_factor);
+    validation::require_at_least("scaling.original_max_position_embeddings",
+                                 rule.original_max_position_embeddings, 1);
+    require_positive("scaling.factor", rule.factor);
+    if (rule.attention_factor) {
+      require_positive("scaling.attention_factor", *rule.attention_factor);
+    }
+  }
+  void require_factors(const char* name, const std::vector<double>& factors) const {
+    for (const double factor : factors) require_positive(name, factor);
+    if (std::ssize(factors) == pairs) return;
+    validation::fail(ErrorCode::kShapeMismatch, name, {"length ", factors.size()},
+                     {pairs, ", one for each pair"});
+  }
 };
 
 double attention_factor_of(const RotaryScaling& scaling) {
+  if (const auto* rule = std::get_if<LongRotaryScaling>(&scaling)) {
+    if (rule->attention_factor) return *rule->attention_factor;
+    const auto trained = static_cast<double>(rule->original_max_position_embeddings);
+    return rule->factor > 1 ? std::sqrt(1 + std::log(rule->factor) / std::log(trained)) : 1;
+  }
   const auto* yarn = std::get_if<YarnRotaryScaling>(&scaling);
   if (!yarn) return 1;
   if (yarn->attention_factor) return *yarn->attention_factor;
@@ -165,7 +197,7 @@ double attention_factor_of(const RotaryScaling& scaling) {
 double check_rotary_frequencies(const RotaryEmbeddingOptions& options) {
   check_sections(options);
   if (options.frequencies.empty()) {
-    std::visit(CheckRule{options.base}, options.scaling);
+    std::visit(CheckRule{options.base, options.rotary_dim / 2}, options.scaling);
     const double factor = attention_factor_of(options.scaling);
     require_positive("attention_factor", factor);
     return factor;
@@ -178,10 +210,23 @@ double check_rotary_frequencies(const RotaryEmbeddingOptions& options) {
   return 1;
 }
 
+std::optional<std::int64_t> longest_sequence_of_first_frequencies(
+    const RotaryEmbeddingOptions& options) noexcept {
+  if (!options.frequencies.empty()) return std::nullopt;
+  if (const auto* rule = std::get_if<DynamicNtkRotaryScaling>(&options.scaling)) {
+    return rule->max_position_embeddings;
+  }
+  if (const auto* rule = std::get_if<LongRotaryScaling>(&options.scaling)) {
+    return rule->original_max_position_embeddings;
+  }
+  return std::nullopt;
+}
+
 void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequence_length,
                               std::span<double> to) {
+  std::int64_t first = 0;
   const auto write = [&](std::span<double> pairs) {
-    const Scaled scaled{2 * std::ssize(pairs), options.base, sequence_length};
+    const Scaled scaled{2 * std::ssize(pairs), first, options.base, sequence_length};
     for (std::size_t j = 0; j < pairs.size(); ++j) {
       pairs[j] = std::visit(
           [&](const auto& rule) { return scaled.pair(rule, static_cast<std::int64_t>(j)); },
@@ -191,6 +236,7 @@ void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequ
   if (options.axes != RotaryAxes::kAxial || options.sections.empty()) return write(to);
   for (const std::int64_t section : options.sections) {
     write(to.first(static_cast<std::size_t>(section)));
+    first += section;
     to = to.subspan(static_cast<std::size_t>(section));
   }
 }

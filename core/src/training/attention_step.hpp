@@ -47,10 +47,10 @@ struct AttentionNodes {
 /// Puts terms that are variables in place of the options of their names. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
-/// A row-major copy on the tape; none of none.
+/// A row-major copy on the tape. Null data stays null: of none, and of a tensor that checks reject.
 template <class T>
 TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
-  if (from.is_none()) return from;
+  if (from.data() == nullptr) return from;
   const std::int64_t count = validation::product("options", from.shape());
   const TensorView<T> to(record.take<T>(count), from.shape());
   for (std::int64_t i = 0; i < count; ++i) {

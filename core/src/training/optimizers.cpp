@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -52,6 +53,7 @@ struct OptimizerData {
     ModuleAccess::FoundParameter parameter;
     index count = 0;
     std::size_t state = 0;  ///< where its arrays begin
+    std::size_t group = 0;  ///< its place among `groups`
     float steps = 0;
     // Of the step that goes on.
     const float* gradient = nullptr;
@@ -61,13 +63,40 @@ struct OptimizerData {
   /// What an array of the state is called.
   using Names = std::span<const char* const>;
 
-  OptimizerData(std::span<const NamedModule> models, double rate, Names names);
+  /// What may differ from group to group. The last one is that of all other parameters.
+  struct Group {
+    std::optional<double> learning_rate;
+    double weight_decay = 0;
+  };
+
+  template <class Options>
+  OptimizerData(std::span<const NamedModule> models, const Options& options, Names names)
+      : state_names(names) {
+    const Group rest{options.learning_rate, options.weight_decay};
+    for (const ParameterGroup& group : options.groups) {
+      groups.push_back({group.learning_rate, group.weight_decay.value_or(rest.weight_decay)});
+    }
+    groups.push_back(rest);
+    for (const Group& group : groups) {
+      if (group.learning_rate) check_rate(*group.learning_rate);
+      validation::require_finite_at_least_zero("weight_decay", group.weight_decay);
+    }
+    add_parameters(models, options.groups);
+  }
   virtual ~OptimizerData() = default;
   OptimizerData(const OptimizerData&) = delete;
   OptimizerData& operator=(const OptimizerData&) = delete;
 
   float* array(const Entry& entry, std::size_t number) noexcept {
     return state.data() + entry.state + number * static_cast<std::size_t>(entry.count);
+  }
+  static void check_rate(double rate) {
+    validation::require_finite_at_least_zero("learning_rate", rate);
+  }
+  /// Throws kInvalidArgument for a group that was not an option.
+  Group& group(std::size_t number);
+  double learning_rate(const Group& group) const noexcept {
+    return group.learning_rate.value_or(*groups.back().learning_rate);
   }
   void step(const TapeData& tape);
   /// Names and shapes of all state, in the order in which it lies in memory.
@@ -78,16 +107,32 @@ struct OptimizerData {
   virtual void update(const TrainingTable& kernels, const Entry& entry, index begin,
                       index count) noexcept = 0;
 
-  double learning_rate;
   Names state_names;
   NamedParts parts;
+  std::vector<Group> groups;
   std::vector<Entry> entries;
   std::vector<float> state;
+
+ private:
+  void add_parameters(std::span<const NamedModule> models,
+                      std::span<const ParameterGroup> selections);
 };
 
-OptimizerData::OptimizerData(std::span<const NamedModule> models, double rate, Names names)
-    : learning_rate(rate), state_names(names) {
-  validation::require_finite_at_least_zero("learning_rate", rate);
+OptimizerData::Group& OptimizerData::group(std::size_t number) {
+  const std::size_t count = groups.size() - 1;
+  if (number < count) return groups[number];
+  validation::fail(ErrorCode::kInvalidArgument, "group", {number},
+                   {"the place of one of the ", count, " groups"});
+}
+
+void OptimizerData::add_parameters(std::span<const NamedModule> models,
+                                   std::span<const ParameterGroup> selections) {
+  std::vector<bool> selected(selections.size());
+  for (std::size_t i = 0; i < selections.size(); ++i) {
+    if (selections[i].params) continue;
+    validation::fail(ErrorCode::kInvalidArgument, "groups", {"group ", i, " without params"},
+                     {"a function that selects its parameters"});
+  }
   std::size_t size = 0;
   for (const NamedModule& model : models) {
     if (!model.name.empty()) parts.add(model);
@@ -105,9 +150,20 @@ OptimizerData::OptimizerData(std::span<const NamedModule> models, double rate, N
       }
       const index count = validation::product(found.name, found.values.shape());
       if (known || count == 0) continue;
-      entries.push_back({.parameter = std::move(found), .count = count, .state = size});
-      size += names.size() * static_cast<std::size_t>(count);
+      std::size_t group = 0;
+      while (group < selections.size() && !selections[group].params(found.name, found.shape)) {
+        ++group;
+      }
+      if (group < selections.size()) selected[group] = true;
+      entries.push_back(
+          {.parameter = std::move(found), .count = count, .state = size, .group = group});
+      size += state_names.size() * static_cast<std::size_t>(count);
     }
+  }
+  for (std::size_t i = 0; i < selected.size(); ++i) {
+    if (selected[i]) continue;
+    validation::fail(ErrorCode::kInvalidArgument, "groups", {"group ", i, " without parameters"},
+                     {"at least one parameter that no group before it selects"});
   }
   state.resize(size);
 }
@@ -193,12 +249,10 @@ constexpr const char* kAdamState[] = {"exp_avg", "exp_avg_sq"};
 class SgdData final : public OptimizerData {
  public:
   SgdData(std::span<const NamedModule> models, const SgdOptions& options)
-      : OptimizerData(models, options.learning_rate,
-                      options.momentum > 0 ? Names(kSgdState) : Names()),
+      : OptimizerData(models, options, options.momentum > 0 ? Names(kSgdState) : Names()),
         options_(options) {
     validation::require_finite_at_least_zero("momentum", options.momentum);
     validation::require_finite_at_least_zero("dampening", options.dampening);
-    validation::require_finite_at_least_zero("weight_decay", options.weight_decay);
     if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
       validation::fail_value("nesterov", "true", {"a momentum above 0 and no dampening"});
     }
@@ -207,13 +261,14 @@ class SgdData final : public OptimizerData {
   void update(const TrainingTable& kernels, const Entry& entry, index begin,
               index count) noexcept override {
     const bool first = entry.steps == 1;
+    const Group& group = groups[entry.group];
     kernels::SgdArgs args;
     args.count = count;
     args.values = entry.parameter.values.data() + begin;
     args.gradient = entry.gradient + begin;
     if (!state_names.empty()) args.momentum_buffer = array(entry, 0) + begin;
-    args.learning_rate = static_cast<float>(learning_rate);
-    args.weight_decay = static_cast<float>(options_.weight_decay);
+    args.learning_rate = static_cast<float>(learning_rate(group));
+    args.weight_decay = static_cast<float>(group.weight_decay);
     args.momentum = static_cast<float>(options_.momentum);
     args.kept = first ? 0 : args.momentum;
     args.added = first ? 1 : static_cast<float>(1 - options_.dampening);
@@ -229,18 +284,17 @@ class SgdData final : public OptimizerData {
 class AdamData final : public OptimizerData {
  public:
   AdamData(std::span<const NamedModule> models, const AdamOptions& options, bool decoupled)
-      : OptimizerData(models, options.learning_rate, kAdamState),
-        options_(options),
-        decoupled_(decoupled) {
+      : OptimizerData(models, options, kAdamState), options_(options), decoupled_(decoupled) {
     check_beta("beta1", options.beta1);
     check_beta("beta2", options.beta2);
     validation::require_finite_at_least_zero("eps", options.eps);
-    validation::require_finite_at_least_zero("weight_decay", options.weight_decay);
   }
 
   void update(const TrainingTable& kernels, const Entry& entry, index begin,
               index count) noexcept override {
     const auto steps = static_cast<std::int64_t>(entry.steps);
+    const Group& group = groups[entry.group];
+    const double rate = learning_rate(group);
     kernels::AdamArgs args;
     args.count = count;
     args.values = entry.parameter.values.data() + begin;
@@ -249,13 +303,13 @@ class AdamData final : public OptimizerData {
     args.square_average = array(entry, 1) + begin;
     args.average_rate = static_cast<float>(1 - options_.beta1);
     args.square_rate = static_cast<float>(1 - options_.beta2);
-    args.step_size = static_cast<float>(learning_rate / (1 - power(options_.beta1, steps)));
+    args.step_size = static_cast<float>(rate / (1 - power(options_.beta1, steps)));
     args.root_factor = static_cast<float>(1 / std::sqrt(1 - power(options_.beta2, steps)));
     args.epsilon = static_cast<float>(options_.eps);
     if (decoupled_) {
-      args.value_decay = static_cast<float>(learning_rate * options_.weight_decay);
+      args.value_decay = static_cast<float>(rate * group.weight_decay);
     } else {
-      args.gradient_decay = static_cast<float>(options_.weight_decay);
+      args.gradient_decay = static_cast<float>(group.weight_decay);
     }
     kernels.adam(args);
   }
@@ -271,12 +325,13 @@ class AdamData final : public OptimizerData {
   bool decoupled_;
 };
 
-AdamOptions as_adam(const AdamWOptions& o) noexcept {
+AdamOptions as_adam(const AdamWOptions& o) {
   return {.learning_rate = o.learning_rate,
           .beta1 = o.beta1,
           .beta2 = o.beta2,
           .eps = o.eps,
-          .weight_decay = o.weight_decay};
+          .weight_decay = o.weight_decay,
+          .groups = o.groups};
 }
 
 }  // namespace
@@ -296,11 +351,20 @@ Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 
 void Optimizer::step(const Tape& tape) { data_->step(TapeAccess::data(tape)); }
 
-double Optimizer::learning_rate() const noexcept { return data_->learning_rate; }
+double Optimizer::learning_rate() const noexcept { return *data_->groups.back().learning_rate; }
 
 void Optimizer::set_learning_rate(double learning_rate) {
-  validation::require_finite_at_least_zero("learning_rate", learning_rate);
-  data_->learning_rate = learning_rate;
+  training::OptimizerData::check_rate(learning_rate);
+  data_->groups.back().learning_rate = learning_rate;
+}
+
+double Optimizer::learning_rate(std::size_t group) const {
+  return data_->learning_rate(data_->group(group));
+}
+
+void Optimizer::set_learning_rate(double learning_rate, std::size_t group) {
+  training::OptimizerData::check_rate(learning_rate);
+  data_->group(group).learning_rate = learning_rate;
 }
 
 Sgd::Sgd(std::span<const NamedModule> models, const SgdOptions& options)

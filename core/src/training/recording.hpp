@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -252,6 +254,12 @@ struct TapeData {
     Node* node;  ///< as the layer's last call has computed it
   };
 
+  /// A parameter with a gradient that outlives clear_keeping_gradients().
+  struct KeptGradient {
+    Parameter parameter;
+    std::vector<float> values;
+  };
+
   enum class State { kRecording, kDone, kFailed };
 
   Context& context;
@@ -263,6 +271,8 @@ struct TapeData {
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
   std::vector<std::shared_ptr<const void>> kept;  ///< layers that took part
+  std::deque<KeptGradient> kept_gradients;        ///< which never move
+  std::size_t num_kept_gradients = 0;             ///< the others are memory for later
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);
@@ -275,6 +285,8 @@ struct TapeData {
   void check_backward(const char* name, const Variable& output) const;
   void run_backward(const Variable& output, const ConstTensor& output_gradient);
   Node* parameter(const Module& layer, const ConstTensor& values);
+  /// Copies all gradients of parameters to `kept_gradients`, and returns how many they are.
+  std::size_t keep_gradients();
 };
 
 }  // namespace training

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "attn/layers/module.hpp"
 #include "elementwise.hpp"
@@ -81,11 +84,30 @@ void Tape::clear() noexcept {
   TapeData& tape = *data_;
   tape.last_step = nullptr;
   tape.last_parameter = nullptr;
+  tape.num_kept_gradients = 0;
   tape.kept.clear();
   tape.state = TapeData::State::kRecording;
   ++tape.era;
   for (TapeData::Watch& watch : tape.watches) watch.node = nullptr;
   tape.arena.give_back({});
+}
+
+void Tape::clear_keeping_gradients() {
+  TapeData& tape = *data_;
+  if (tape.state == TapeData::State::kFailed) tape.require_gradients();
+  const std::size_t count = tape.keep_gradients();
+  std::vector<std::shared_ptr<const void>> layers;
+  layers.swap(tape.kept);
+  clear();
+  layers.swap(tape.kept);
+  tape.num_kept_gradients = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    TapeData::KeptGradient& kept = tape.kept_gradients[i];
+    training::Node& node = kept.parameter.node;
+    node.gradient = Tensor(kept.values.data(), node.value.shape());
+    kept.parameter.previous = tape.last_parameter;
+    tape.last_parameter = &kept.parameter;
+  }
 }
 
 namespace {
@@ -197,8 +219,27 @@ TapeData::Watch* TapeData::find_watch(const void* layer, std::string_view name) 
   return nullptr;
 }
 
+std::size_t TapeData::keep_gradients() {
+  std::size_t count = num_kept_gradients;
+  for (const Parameter* p = last_parameter; p; p = p->previous) {
+    const Tensor& gradient = p->node.gradient;
+    const auto last = kept_gradients.begin() + static_cast<std::ptrdiff_t>(num_kept_gradients);
+    const bool is_kept = std::any_of(kept_gradients.begin(), last, [&](const KeptGradient& kept) {
+      return &kept.parameter == p;
+    });
+    if (is_kept || gradient.is_none()) continue;
+    if (count == kept_gradients.size()) kept_gradients.emplace_back();
+    KeptGradient& kept = kept_gradients[count++];
+    const std::int64_t size = validation::product("gradient", gradient.shape());
+    kept.values.assign(gradient.data(), gradient.data() + size);
+    kept.parameter = *p;
+  }
+  return count;
+}
+
 void TapeData::require_gradients() const {
   if (state == State::kDone) return;
+  if (state == State::kRecording && num_kept_gradients > 0 && !last_step) return;
   if (state == State::kFailed) {
     validation::fail_value("gradient", "a call after backward() that failed",
                            {"clear() and a new forward pass first"});

@@ -361,8 +361,8 @@ TEST(LoadLanguageModel, fields_that_change_the_result_and_are_not_supported_are_
               HasSubstr("got true, needs false"));
   EXPECT_THAT(loading_error(with_config("bert", "\"absolute\"", "\"relative_key\"")),
               HasSubstr("\"position_embedding_type\": got \"relative_key\", needs \"absolute\""));
-  EXPECT_THAT(loading_error(with_config("llama", "\"llama3\"", "\"longrope\"")),
-              HasSubstr("\"rope_scaling.rope_type\": got \"longrope\", needs default, linear"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"llama3\"", "\"su\"")),
+              HasSubstr("\"rope_scaling.rope_type\": got \"su\", needs default, linear"));
   EXPECT_THAT(loading_error(with_config("llama", "\"silu\"", "\"quick_gelu\"")),
               HasSubstr("\"hidden_act\": got \"quick_gelu\", needs gelu"));
   EXPECT_THAT(

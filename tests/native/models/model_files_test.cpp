@@ -390,16 +390,34 @@ TEST(ModelConfigurations, other_names_of_fields_are_read) {
                   1e-12F);
 }
 
-TEST(ModelConfigurations, gelu_of_gemma_1_is_its_approximation_with_a_warning) {
-  EXPECT_THAT(describe(recorded_files("gemma")).warnings,
-              ElementsAre(HasSubstr("hidden_act is \"gelu\", which attn computes by tanh")));
-  const auto exact = describe(
-      with_config("gemma", "\"hidden_activation\": null", "\"hidden_activation\": \"gelu\""));
-  EXPECT_EQ(exact.options.stack.layers[0].activation, attn::Activation::kGelu);
-  EXPECT_THAT(exact.warnings, IsEmpty());
-  const auto silu =
-      describe(with_config("gemma", "\"hidden_act\": \"gelu\"", "\"hidden_act\": \"silu\""));
-  EXPECT_EQ(silu.options.stack.layers[0].activation, attn::Activation::kSilu);
+TEST(ModelConfigurations, gemma_1_uses_hidden_act) {
+  using attn::Activation;
+  const struct {
+    const char *hidden_act, *hidden_activation;
+    Activation activation;
+    const char* warning;
+  } cases[] = {
+      {"\"gelu_pytorch_tanh\"", "null", Activation::kGeluTanh, nullptr},
+      {"\"gelu_pytorch_tanh\"", "\"gelu_pytorch_tanh\"", Activation::kGeluTanh, nullptr},
+      {"\"silu\"", "null", Activation::kSilu, nullptr},
+      {"null", "null", Activation::kGeluTanh, nullptr},
+      {"\"gelu\"", "null", Activation::kGelu,
+       "hidden_act is \"gelu\", which attn computes exactly"},
+      {"\"gelu\"", "\"gelu_pytorch_tanh\"", Activation::kGelu, "hidden_activation differs"},
+  };
+  for (const auto& c : cases) {
+    const std::string act = "\"hidden_act\": ", activation = "\"hidden_activation\": ";
+    SCOPED_TRACE(act + c.hidden_act + ", " + activation + c.hidden_activation);
+    const auto model = describe(
+        with_config_of(with_config("gemma", act + "\"gelu_pytorch_tanh\"", act + c.hidden_act),
+                       activation + "null", activation + c.hidden_activation));
+    EXPECT_EQ(model.options.stack.layers[0].activation, c.activation);
+    if (c.warning) {
+      EXPECT_THAT(model.warnings, ElementsAre(HasSubstr(c.warning)));
+    } else {
+      EXPECT_THAT(model.warnings, IsEmpty());
+    }
+  }
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ attn::TensorView<const double> view(const std::vector<double>& positions) {
 }
 
 TEST(ModelPositions, a_batch_padded_on_the_left_gives_what_its_texts_give) {
-  for (const char* name : {"gpt2", "llama", "qwen3", "gemma3"}) {
+  for (const char* name : {"gpt2", "llama", "qwen3", "gemma3", "attn_sinusoidal"}) {
     SCOPED_TRACE(name);
     const LanguageModel model = load_recorded(name);
     const std::int64_t v = model.options().vocab_size;
@@ -76,6 +76,35 @@ TEST(ModelPositions, positions_in_order_are_those_by_default) {
     call.positions = view(positions);
     EXPECT_EQ(logits_for(model, ids, call), logits_for(model, ids));
   }
+}
+
+TEST(ModelPositions, a_sinusoidal_encoding_takes_any_positions) {
+  const LanguageModel model = attn_test::load_from_memory(recorded_files("attn_sinusoidal"),
+                                                          {.weights = attn::ElementType::kFloat32});
+  const std::vector<double> positions{2.5, -1, 1000};
+  attn::Intermediates shown({"embedded"});
+  LanguageModelCall call;
+  call.positions = view(positions);
+  call.intermediates = &shown;
+  const std::vector<std::int64_t> ids{4, 9, 5};
+  logits_for(model, ids, call);
+  const attn::ConstTensor words = model.parameter("embedding.weight");
+  const std::int64_t width = model.d_model();
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      const double angle = positions[static_cast<std::size_t>(i)] /
+                           std::pow(model.options().sinusoidal->base,
+                                    static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+      const double encoding = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+      const double word = words(ids[static_cast<std::size_t>(i)], c);
+      const double scale = model.options().scale_embedding ? std::sqrt(width) : 1;
+      EXPECT_NEAR(shown["embedded"](i, c), scale * word + encoding, 1e-6) << i << ", " << c;
+    }
+  }
+  const std::vector<double> two{1, 2};
+  call.positions = view(two);
+  EXPECT_THAT(error_of([&] { logits_for(model, ids, call); }),
+              HasSubstr("shape_mismatch: positions: got shape (2), needs"));
 }
 
 TEST(ModelPositions, a_cache_goes_on_from_positions_that_are_given) {

@@ -153,6 +153,62 @@ Frequencies llama3_rule(double base, double factor, double low, double high, dou
   return result;
 }
 
+/// Factors of LongRoPE, one for each pair, and the frequencies that they make.
+struct LongRope {
+  explicit LongRope(double step) {
+    for (int j = 0; j < kHeadDim / 2; ++j) factors.push_back(1 + step * j);
+  }
+  std::string text() const {
+    std::string result;
+    for (const double factor : factors) {
+      result += (result.empty() ? "[" : ", ") + std::to_string(factor);
+    }
+    return result + "]";
+  }
+  Frequencies rule(double base) const {
+    Frequencies result = default_rule(base);
+    for (std::size_t j = 0; j < result.size(); ++j) result[j] /= factors[j];
+    return result;
+  }
+  std::vector<double> factors;
+};
+
+TEST(RotaryRules, long_rope_has_factors_for_short_and_long_sequences) {
+  const LongRope near(0.25), far(4);
+  const std::string lists = R"("short_factor": )" + near.text() + R"(, "long_factor": )" +
+                            far.text() + R"(, "rope_type": "longrope")";
+  const auto expect = [&](const std::string& fields, double base, double trained, double growth) {
+    SCOPED_TRACE(fields);
+    const double factor = growth > 1 ? std::sqrt(1 + std::log(growth) / std::log(trained)) : 1;
+    for (const auto& layer : layers_of("llama", fields)) {
+      for (const double length : {0.0, trained}) {
+        expect_rule(layer, near.rule(base), factor, length);
+      }
+      expect_rule(layer, far.rule(base), factor, trained + 1);
+    }
+  };
+  expect(R"("rope_parameters": {)" + lists + R"(, "rope_theta": 500, "factor": 4,
+             "original_max_position_embeddings": 64}, "max_position_embeddings": 1024)",
+         500, 64, 4);
+  // As Phi 3 and its like are published.
+  expect(R"("rope_scaling": {)" + lists + R"(}, "max_position_embeddings": 131072,
+             "original_max_position_embeddings": 4096)",
+         1e4, 4096, 32);
+  expect(R"("rope_scaling": {)" + lists + R"(, "factor": 0.5}, "max_position_embeddings": 128)",
+         1e4, 128, 0.5);
+  const std::string own = R"("rope_scaling": {)" + lists + R"(, "attention_factor": 1.5},
+                             "original_max_position_embeddings": 4096)";
+  expect_rule(layers_of("qwen2", own + R"(, "max_position_embeddings": 8192)")[0], near.rule(1e4),
+              1.5);
+  EXPECT_THAT(error_about("llama", R"("rope_scaling": {"rope_type": "longrope", "factor": 4,
+                                       "short_factor": [1], "long_factor": [2]})"),
+              HasSubstr("scaling.short_factor: got length 1, needs 16, one for each pair"));
+  EXPECT_THAT(error_about("llama", R"("rope_scaling": {"rope_type": "longrope", "factor": 4,
+                                       "short_factor": )" +
+                                       near.text() + "}"),
+              HasSubstr("scaling.long_factor: got length 0, needs 16"));
+}
+
 TEST(RotaryRules, a_base_is_in_the_rule_or_beside_it_or_the_familys_own) {
   expect_llama("", default_rule(1e4));
   expect_llama(R"("rope_theta": 500)", default_rule(500));
@@ -302,9 +358,8 @@ TEST(RotaryRules, several_axes_make_no_difference_to_a_text) {
 TEST(RotaryRules, rules_that_are_not_computed_are_rejected) {
   EXPECT_THAT(error_about("qwen2", R"("rope_scaling": {"type": "mrope", "mrope_section": [4, 6]})"),
               HasSubstr("\"rope_scaling.type\": got \"mrope\", needs default, linear"));
-  EXPECT_THAT(error_about("llama", R"("rope_scaling": {"rope_type": "longrope", "factor": 4,
-                                       "short_factor": [1], "long_factor": [2]})"),
-              HasSubstr("\"rope_scaling.rope_type\": got \"longrope\", needs default, linear"));
+  EXPECT_THAT(error_about("llama", R"("rope_scaling": {"rope_type": "su", "factor": 4})"),
+              HasSubstr("\"rope_scaling.rope_type\": got \"su\", needs default, linear"));
   EXPECT_THAT(error_about("llama", R"("rope_scaling": "yarn")"),
               HasSubstr("\"rope_scaling\": got \"yarn\", needs an object"));
   EXPECT_THAT(error_about("llama", R"("rope_parameters": [1])"),

@@ -45,6 +45,21 @@ TEST(RotaryEmbeddingErrorTest, options_are_checked) {
               StartsWith("invalid_argument: scaling.factor: got inf"));
   EXPECT_EQ(scaled(attn::DynamicNtkRotaryScaling{.max_position_embeddings = 0}),
             "invalid_argument: scaling.max_position_embeddings: got 0, needs 1 or more");
+  const auto long_rope = [&](attn::LongRotaryScaling rule) {
+    if (rule.short_factor.empty()) rule.short_factor = {1, 1, 1, 1};
+    if (rule.long_factor.empty()) rule.long_factor = {1, 1, 1, 1};
+    return scaled(rule);
+  };
+  EXPECT_EQ(long_rope({}), "nothing");
+  EXPECT_EQ(long_rope({.short_factor = {1, 2, 3}}),
+            "shape_mismatch: scaling.short_factor: got length 3, needs 4, one for each pair");
+  EXPECT_EQ(long_rope({.long_factor = {1, 2, 0, 1}}),
+            "invalid_argument: scaling.long_factor: got 0, needs a finite number above 0");
+  EXPECT_THAT(long_rope({.original_max_position_embeddings = 0}),
+              HasSubstr("scaling.original_max_position_embeddings: got 0"));
+  EXPECT_THAT(long_rope({.original_max_position_embeddings = 1, .factor = 2}),
+              HasSubstr("attention_factor: got inf"));
+  EXPECT_THAT(long_rope({.attention_factor = -1}), HasSubstr("scaling.attention_factor: got -1"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.factor = -1}), HasSubstr("scaling.factor: got -1"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.original_max_position_embeddings = 0}),
               HasSubstr("scaling.original_max_position_embeddings: got 0"));

@@ -309,6 +309,57 @@ TEST_P(RotaryEmbeddingTest, dynamic_ntk_takes_the_length_of_the_call_by_default)
       same_bits(listed, with({.positions = {positions.data(), {40}}, .sequence_length = 40})));
 }
 
+TEST_P(RotaryEmbeddingTest, long_rope_takes_the_factors_of_the_calls_length) {
+  Random random;
+  const std::vector<double> near{1, 1.5, 2, 3}, far{1, 4, 9, 16};
+  const auto made = [&](const RotaryEmbeddingOptions& axes) {
+    RotaryEmbeddingOptions options = axes;
+    options.rotary_dim = 8;
+    options.scaling = attn::LongRotaryScaling{.short_factor = near,
+                                              .long_factor = far,
+                                              .original_max_position_embeddings = 32,
+                                              .attention_factor = 1};
+    return RotaryEmbedding(options);
+  };
+  const auto given = [](const std::vector<double>& factors) {
+    std::vector<double> frequencies;
+    for (std::size_t j = 0; j < 4; ++j) {
+      frequencies.push_back(std::pow(10000, -static_cast<double>(j) / 4) / factors[j]);
+    }
+    return RotaryEmbedding({.rotary_dim = 8, .frequencies = frequencies});
+  };
+  const RotaryEmbedding rotary = made({}), short_one = given(near), long_one = given(far);
+  const std::vector<float> x = random.normals(33 * 8);
+  const std::vector<float> first(x.begin(), x.end() - 8);
+  EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}), rotate(short_one, first, {32, 8})));
+  EXPECT_TRUE(same_bits(rotate(rotary, x, {33, 8}), rotate(long_one, x, {33, 8})));
+  // With a cache, the length counts the past.
+  EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}, {.start = 1}),
+                        rotate(long_one, first, {32, 8}, {.start = 1})));
+  EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}, {.sequence_length = 100}),
+                        rotate(long_one, first, {32, 8})));
+  // Frequencies that begin anew in each section keep the factors of their pairs.
+  const std::vector<double> axial =
+      made({.sections = {2, 2}, .axes = attn::RotaryAxes::kAxial}).frequencies(33);
+  const std::vector<double> want{1, 0.01 / 4, 1.0 / 9, 0.01 / 16};
+  for (std::size_t j = 0; j < 4; ++j) EXPECT_NEAR(axial[j], want[j], 1e-15);
+}
+
+TEST(LongRotaryScalingTest, the_attention_factor_is_that_of_the_paper) {
+  const auto factor = [](double growth, std::optional<double> own = {}) {
+    return RotaryEmbedding({.rotary_dim = 2,
+                            .scaling = attn::LongRotaryScaling{.short_factor = {1},
+                                                               .long_factor = {2},
+                                                               .factor = growth,
+                                                               .attention_factor = own}})
+        .attention_factor();
+  };
+  EXPECT_NEAR(factor(32), 1.190238, 1e-6);  // √(1 + 5/12), of 2^5 and 2^12
+  EXPECT_EQ(factor(1), 1);
+  EXPECT_EQ(factor(0.5), 1);
+  EXPECT_EQ(factor(32, 1.25), 1.25);
+}
+
 TEST_P(RotaryEmbeddingTest, given_frequencies_replace_base_and_scaling) {
   Random random;
   const RotaryEmbedding given({.rotary_dim = 8,

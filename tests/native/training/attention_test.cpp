@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 #include "attention/attention_problem.hpp"
+#include "attn/layers/multi_head_attention.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/training/attention_backward.hpp"
 #include "compare.hpp"
@@ -19,6 +21,7 @@ namespace {
 
 using attn::OwnedTensor;
 using attn::Variable;
+using attn_test::error_of;
 using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::uniform_tensor;
@@ -106,6 +109,28 @@ TEST_P(TapedAttentionTest, EveryTermAtOnceAndAllThatIsShown) {
     const std::vector<float> all = values(scores.gradient());
     EXPECT_NEAR(values(terms.bias.gradient())[i], all[i] + all[15 + i], 1e-6);
   }
+}
+
+TEST_P(TapedAttentionTest, missing_memory_is_an_error_as_without_a_tape) {
+  attn::Tape tape(context());
+  const Variable x = tape.variable(OwnedTensor({1, 2, 3, 4}));
+  attn::MultiHeadAttention layer({.d_model = 4, .num_heads = 2});
+  const Variable rows = tape.variable(OwnedTensor({1, 3, 4}));
+  const auto check = [&](const char* name, const attn::AttentionOptions& options) {
+    const std::string needs = std::string("invalid_argument: ") + name;
+    const std::string want = needs + ": got a null pointer, needs data";
+    EXPECT_EQ(error_of([&] { scaled_dot_product_attention(x, x, x, options); }), want);
+    EXPECT_EQ(error_of([&] { layer.forward(rows, rows, rows, {.attention = options}); }), want);
+  };
+  check("bias", {.bias = {nullptr, {3, 3}}});
+  check("mask", {.mask = {nullptr, {3, 3}}});
+  check("sinks", {.sinks = {nullptr, {2}}});
+  check("alibi_slopes", {.alibi_slopes = {nullptr, {2}}});
+  check("valid_lens", {.valid_lens = {nullptr, {1}}});
+  EXPECT_EQ(error_of([&] {
+              scaled_dot_product_attention(x, x, x, {.relative_keys = {nullptr, {5, 4}}});
+            }),
+            "invalid_argument: relative_keys: got a null pointer, needs data");
 }
 
 TEST_P(TapedAttentionTest, AVariableThatIsQueryKeyAndValueGetsTheSum) {

@@ -14,10 +14,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "allocation.hpp"
 #include "attn/layers/linear.hpp"
+#include "attn/layers/transformer_encoder.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/training/losses.hpp"
 #include "compare.hpp"
@@ -194,6 +197,158 @@ TEST_P(OptimizersTest, thirty_steps_are_those_of_double_precision) {
     }
     EXPECT_TRUE(is_within(parameters(model), all[""], 5e-6)) << c.name;
   }
+}
+
+/// Biases without weight decay, and the other parameters of the second layer with a learning rate
+/// of their own.
+std::vector<attn::ParameterGroup> two_groups() {
+  return {
+      {.params = [](std::string_view, auto shape) { return shape.size() < 2; }, .weight_decay = 0},
+      {.params = [](std::string_view name, auto) { return name.starts_with("second."); },
+       .learning_rate = 0.02}};
+}
+
+/// Parameters of OptimizedModel by name, from all of them in their order.
+reference::Parameters by_name(const std::vector<double>& all) {
+  reference::Parameters result;
+  auto from = all.begin();
+  const std::pair<const char*, std::vector<std::int64_t>> shapes[] = {{"first.weight", {13, 7}},
+                                                                      {"first.bias", {13}},
+                                                                      {"second.weight", {3, 13}},
+                                                                      {"second.bias", {3}}};
+  for (const auto& [name, shape] : shapes) {
+    const std::int64_t count = shape[0] * (shape.size() > 1 ? shape[1] : 1);
+    result[name] = reference::Array(shape, std::vector<double>(from, from + count));
+    from += count;
+  }
+  return result;
+}
+
+/// `other` with what differs in the groups of two_groups().
+template <class Reference>
+Update in_groups(const Reference& other) {
+  Reference biases = other, second = other;
+  biases.weight_decay = 0;
+  second.lr = 0.02;
+  return [optimizers = std::map<std::string, Reference>{{"first.weight", other},
+                                                        {"first.bias", biases},
+                                                        {"second.weight", second},
+                                                        {"second.bias", biases}}](
+             reference::Parameters& parameters, const reference::Parameters& gradients) mutable {
+    for (auto& [name, values] : parameters) {
+      reference::Parameters one{{name, values}};
+      optimizers.at(name).step(one, {{name, gradients.at(name)}});
+      values = one.at(name);
+    }
+  };
+}
+
+TEST_P(OptimizersTest, groups_have_their_own_learning_rate_and_weight_decay) {
+  const attn::SgdOptions sgd{
+      .learning_rate = 0.05, .momentum = 0.5, .weight_decay = 0.1, .groups = two_groups()};
+  const attn::AdamOptions adam{.learning_rate = 0.01, .weight_decay = 0.1, .groups = two_groups()};
+  const attn::AdamWOptions adam_w{
+      .learning_rate = 0.01, .weight_decay = 0.1, .groups = two_groups()};
+  const Data data;
+  for (OptimizerCase c : {make_case<attn::Sgd>("SGD", sgd), make_case<attn::Adam>("Adam", adam),
+                          make_case<attn::AdamW>("AdamW", adam_w)}) {
+    if (c.name == std::string("SGD")) c.update = in_groups(reference::Sgd{0.05, 0.5, 0, 0.1});
+    if (c.name == std::string("Adam")) {
+      c.update = in_groups(reference::Adam{0.01, 0.9, 0.999, 1e-8, 0.1});
+    }
+    if (c.name == std::string("AdamW")) {
+      c.update = in_groups(reference::Adam{0.01, 0.9, 0.999, 1e-8, 0.1, true});
+    }
+    OptimizedModel model;
+    const auto optimizer = c.make(model);
+    const std::vector<float> start = parameters(model);
+    reference::Parameters all = by_name({start.begin(), start.end()});
+    const auto flat = [&] {
+      std::vector<double> result;
+      for (const char* name : {"first.weight", "first.bias", "second.weight", "second.bias"}) {
+        const std::vector<double>& more = all.at(name).values;
+        result.insert(result.end(), more.begin(), more.end());
+      }
+      return result;
+    };
+    attn::Tape tape(context());
+    for (int step = 0; step < 20; ++step) {
+      train(tape, model, data);
+      double loss = 0;
+      c.update(all, by_name(exact_gradient(flat(), data, loss)));
+      optimizer->step(tape);
+    }
+    const std::vector<double> want = flat();
+    const reference::Array array({static_cast<std::int64_t>(want.size())}, want);
+    EXPECT_TRUE(is_within(parameters(model), array, 5e-6)) << c.name;
+  }
+}
+
+TEST_P(OptimizersTest, without_gradients_weight_decay_shrinks_matrices_and_leaves_norms) {
+  attn::TransformerEncoderLayer layer({.d_model = 8, .num_heads = 2, .dim_feedforward = 12});
+  layer.initialize_xavier(3);
+  attn::AdamW optimizer(
+      layer, {.learning_rate = 0.01,
+              .weight_decay = 0.1,
+              .groups = {{.params = [](std::string_view, auto shape) { return shape.size() < 2; },
+                          .weight_decay = 0}}});
+  std::map<std::string, std::vector<float>> before;
+  for (const std::string& name : layer.parameter_names()) {
+    before[name] = values(layer.parameter(name));
+  }
+  Random random;
+  attn::Tape tape(context());
+  tape.backward(layer.forward(tape.constant(OwnedTensor({1, 3, 8}, random.normals(24)))),
+                OwnedTensor({1, 3, 8}));
+  optimizer.step(tape);
+  for (const std::string& name : layer.parameter_names()) {
+    const std::vector<float> after = values(layer.parameter(name));
+    if (layer.parameter(name).rank() < 2) {
+      EXPECT_TRUE(same_bits(after, before[name])) << name;
+      continue;
+    }
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      ASSERT_NEAR(after[i], before[name][i] * (1 - 0.01 * 0.1), 1e-7) << name;
+    }
+  }
+}
+
+TEST(OptimizerOptionsTest, a_group_follows_the_learning_rate_unless_it_has_its_own) {
+  OptimizedModel model;
+  attn::AdamW optimizer(model, {.learning_rate = 0.1, .groups = two_groups()});
+  EXPECT_EQ(optimizer.learning_rate(0), 0.1);
+  EXPECT_EQ(optimizer.learning_rate(1), 0.02);
+  optimizer.set_learning_rate(0.05);
+  EXPECT_EQ(optimizer.learning_rate(0), 0.05);
+  EXPECT_EQ(optimizer.learning_rate(1), 0.02);
+  optimizer.set_learning_rate(0.5, 0);
+  EXPECT_EQ(optimizer.learning_rate(), 0.05);
+  EXPECT_EQ(optimizer.learning_rate(0), 0.5);
+  const std::string unknown =
+      "invalid_argument: group: got 2, needs the place of one of the 2 groups";
+  EXPECT_EQ(error_of([&] { optimizer.learning_rate(2); }), unknown);
+  EXPECT_EQ(error_of([&] { optimizer.set_learning_rate(1, 2); }), unknown);
+  EXPECT_THAT(error_of([&] { optimizer.set_learning_rate(-1, 0); }),
+              HasSubstr("learning_rate: got -1"));
+}
+
+TEST(OptimizerOptionsTest, groups_are_checked) {
+  OptimizedModel model;
+  const auto error = [&](attn::ParameterGroup second) {
+    return error_of([&] {
+      attn::ParameterGroup first{
+          .params = [](std::string_view name, auto) { return name == "first.weight"; }};
+      attn::AdamW(model, {.groups = {first, std::move(second)}});
+    });
+  };
+  const auto all = [](std::string_view, auto) { return true; };
+  EXPECT_EQ(error({.params = all}), "nothing");
+  EXPECT_EQ(error({.params = [](std::string_view name, auto) { return name == "first.weight"; }}),
+            "invalid_argument: groups: got group 1 without parameters, needs at least one "
+            "parameter that no group before it selects");
+  EXPECT_THAT(error({}), HasSubstr("groups: got group 1 without params"));
+  EXPECT_THAT(error({.params = all, .learning_rate = -1}), HasSubstr("learning_rate: got -1"));
+  EXPECT_THAT(error({.params = all, .weight_decay = -1}), HasSubstr("weight_decay: got -1"));
 }
 
 TEST_P(OptimizersTest, a_parameter_of_many_blocks_is_updated_as_a_whole) {

@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "allocation.hpp"
 #include "attn/layers/conv1d.hpp"
 #include "attn/layers/gru.hpp"
 #include "attn/layers/layer_norm.hpp"
@@ -20,13 +24,17 @@
 #include "attn/owned_tensor.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "attn/training/attention.hpp"
+#include "attn/training/losses.hpp"
+#include "attn/training/optimizers.hpp"
 #include "compare.hpp"
+#include "random.hpp"
 #include "training/values.hpp"
 
 namespace {
 
 using attn::OwnedTensor;
 using attn::Variable;
+using attn_test::error_of;
 using attn_test::values;
 using testing::ElementsAre;
 
@@ -51,6 +59,135 @@ TEST(TapeTest, LinearHasTheGradientsOfInputWeightAndBias) {
   EXPECT_THAT(values(x.gradient()), ElementsAre(11, 14, 4, 6));
   EXPECT_THAT(values(tape.gradient(linear, "weight")), ElementsAre(1, -1, 6, 1.5F, 0, -2.5F));
   EXPECT_THAT(values(tape.gradient(linear, "bias")), ElementsAre(1, 3, 1));
+}
+
+/// Tokens of two sizes of batch, and a layer that classifies them.
+class AccumulationTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t kWidth = 5, kClasses = 7, kTokens = 112;
+
+  AccumulationTest() {
+    for (std::int64_t i = 0; i < kTokens; ++i) targets_.push_back(i * 5 % kClasses);
+    layer_.initialize_xavier(7);
+  }
+
+  /// The sum of the losses of tokens [begin, end).
+  Variable loss(attn::Tape& tape, std::int64_t begin, std::int64_t end) {
+    const Variable logits = layer_.forward(tape.constant(x_.view().slice(0, begin, end)));
+    return attn::cross_entropy(logits,
+                               std::span(targets_).subspan(static_cast<std::size_t>(begin),
+                                                           static_cast<std::size_t>(end - begin)),
+                               {.reduction = attn::LossReduction::kSum});
+  }
+
+  /// The gradient of the weights for all tokens, in double precision.
+  std::vector<double> exact_gradient() const {
+    std::vector<double> gradient(kClasses * kWidth);
+    const attn::ConstTensor weight = layer_.parameter("weight"), bias = layer_.parameter("bias");
+    for (std::int64_t t = 0; t < kTokens; ++t) {
+      double probabilities[kClasses], sum = 0;
+      for (std::int64_t c = 0; c < kClasses; ++c) {
+        double logit = bias(c);
+        for (std::int64_t i = 0; i < kWidth; ++i) logit += 1.0 * weight(c, i) * x_(t, i);
+        sum += probabilities[c] = std::exp(logit);
+      }
+      for (std::int64_t c = 0; c < kClasses; ++c) {
+        const double d = probabilities[c] / sum - (targets_[static_cast<std::size_t>(t)] == c);
+        for (std::int64_t i = 0; i < kWidth; ++i) {
+          gradient[static_cast<std::size_t>(c * kWidth + i)] += d * x_(t, i);
+        }
+      }
+    }
+    return gradient;
+  }
+
+  void expect_exact(const attn::ConstTensor& gradient) const {
+    const std::vector<double> want = exact_gradient();
+    const std::vector<float> got = values(gradient);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-5) << i;
+  }
+
+  OwnedTensor x_{{kTokens, kWidth}, attn_test::Random().normals(kTokens* kWidth)};
+  std::vector<std::int64_t> targets_;
+  attn::Linear layer_{kWidth, kClasses};
+};
+
+TEST_F(AccumulationTest, small_batches_have_the_gradient_of_all_tokens_at_once) {
+  attn::Tape tape;
+  tape.backward(loss(tape, 0, kTokens));
+  expect_exact(tape.gradient(layer_, "weight"));
+
+  tape.clear();
+  tape.backward(loss(tape, 0, 11));
+  tape.clear_keeping_gradients();
+  tape.backward(loss(tape, 11, kTokens));
+  expect_exact(tape.gradient(layer_, "weight"));
+  // Gradients may also be used after the last of the calls.
+  tape.clear_keeping_gradients();
+  expect_exact(tape.gradient(layer_, "weight"));
+  const float norm = attn::clip_grad_norm(tape, 1);
+  EXPECT_GT(norm, 1);
+  EXPECT_NEAR(attn::clip_grad_norm(tape, 1), 1, 1e-5);
+
+  // Nothing is left after clear().
+  tape.clear();
+  tape.backward(loss(tape, 0, kTokens));
+  expect_exact(tape.gradient(layer_, "weight"));
+}
+
+TEST_F(AccumulationTest, a_parameter_of_one_batch_keeps_its_gradient) {
+  attn::Linear other(2, 1, false);
+  other.set_parameter("weight", OwnedTensor({1, 2}, {1, 2}));
+  attn::Tape tape;
+  tape.backward(other.forward(tape.constant(OwnedTensor({1, 2}, {3, 4}))));
+  tape.clear_keeping_gradients();
+  tape.backward(loss(tape, 0, kTokens));
+  EXPECT_THAT(values(tape.gradient(other, "weight")), ElementsAre(3, 4));
+  expect_exact(tape.gradient(layer_, "weight"));
+  attn::Sgd optimizer({{"other", other}, {"layer", layer_}}, {.learning_rate = 0.5});
+  optimizer.step(tape);
+  EXPECT_THAT(values(other.parameter("weight")), ElementsAre(-0.5F, 0));
+}
+
+TEST_F(AccumulationTest, gradients_are_not_used_between_a_forward_pass_and_backward) {
+  attn::Tape tape;
+  const std::string too_early =
+      "invalid_argument: gradient: got a call before backward(), needs backward() first";
+  tape.clear_keeping_gradients();
+  EXPECT_EQ(error_of([&] { tape.gradient(layer_, "weight"); }), too_early);
+  tape.backward(loss(tape, 0, 11));
+  tape.clear_keeping_gradients();
+  const Variable next = loss(tape, 11, 22);
+  EXPECT_EQ(error_of([&] { tape.gradient(layer_, "weight"); }), too_early);
+  // A change would mix gradients of different parameters.
+  layer_.set_parameter("bias", OwnedTensor({kClasses}));
+  EXPECT_THAT(error_of([&] { tape.backward(next); }),
+              testing::HasSubstr("bias: got a change between the forward pass and backward()"));
+}
+
+TEST_F(AccumulationTest, a_steady_loop_allocates_nothing) {
+  attn::Tape tape;
+  attn::AdamW optimizer(layer_);
+  const auto step = [&] {
+    tape.clear();
+    for (std::int64_t begin = 0; begin < kTokens; begin += 16) {
+      tape.clear_keeping_gradients();
+      tape.backward(loss(tape, begin, begin + 16));
+    }
+    optimizer.step(tape);
+  };
+  for (int i = 0; i < 3; ++i) step();
+  attn_test::AllocationProbe probe;
+  step();
+  EXPECT_EQ(probe.count(), 0);
+}
+
+TEST_F(AccumulationTest, a_refused_allocation_leaves_gradients_as_they_were) {
+  attn::Tape tape;
+  tape.backward(loss(tape, 0, kTokens));
+  EXPECT_GT(attn_test::out_of_memory_failures([&] { tape.clear_keeping_gradients(); }), 0);
+  expect_exact(tape.gradient(layer_, "weight"));
 }
 
 /// The gradients of x where a layer lives until backward(), and where it is gone before.

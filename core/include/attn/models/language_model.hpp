@@ -66,10 +66,10 @@ struct LanguageModelCall {
   /// the model's is true.
   AttentionOptions attention = {};
   /// Positions of the tokens, (N) or (B, N), e.g. for a batch that is padded on the left. They
-  /// apply to the layers' rotary positions (see TransformerEncoderCall) and to a learned table,
-  /// where position p uses row first_position + p. Positions for a table are non-negative integers.
-  /// They are an error with a sinusoidal encoding. By default tokens count from 0 or from the past
-  /// length, in RoBERTa from the first token that is not padding.
+  /// apply to the layers' rotary positions (see TransformerEncoderCall), to a sinusoidal encoding,
+  /// which takes any numbers, and to a learned table, where position p uses row first_position + p.
+  /// Positions for a table are non-negative integers. By default tokens count from 0 or from the
+  /// past length, in RoBERTa from the first token that is not padding.
   TensorView<const double> positions = {};
   /// None, or the caches from make_caches(); the tokens are then the next ones of a sequence.
   std::span<KeyValueCache> caches = {};
@@ -164,6 +164,9 @@ class ATTN_API LanguageModel : public Module {
   /// Exactly one of ids and x is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
+  /// Adds the sinusoidal encoding to x (B, N, E).
+  ATTN_LOCAL void add_sinusoids(const Tensor& x, const TensorView<const double>& given,
+                                std::int64_t past, Context& context) const;
   /// Adds the table of positions to x (B, N, E), which are the embeddings of the ids if there are
   /// ids.
   ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,

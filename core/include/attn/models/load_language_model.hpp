@@ -93,7 +93,8 @@ struct LanguageModelDescription {
 /// - `tie_word_embeddings`: an output layer in the files is always used; without one, an untied
 ///   model has no logits. Files that contradict the flag cause a warning.
 /// - `rope_theta`, `rope_scaling`, `rope_parameters` and both maxima of positions are used, with
-///   the rules default, linear, dynamic, yarn, llama3 and proportional; other rules are rejected.
+///   the rules default, linear, dynamic, yarn, longrope, llama3 and proportional; other rules are
+///   rejected.
 ///   `rope_scaling` replaces `rope_parameters`. Rules for each kind of layer and
 ///   `rope_local_base_freq` are accepted for Gemma 3 only. `mrope_section` has no effect on text.
 ///   `partial_rotary_factor` is used by proportional; other rules require 1.
@@ -102,8 +103,8 @@ struct LanguageModelDescription {
 ///   `layer_types` are used in families with windows, `no_rope_layers` in SmolLM 3. Types other
 ///   than full and sliding attention are rejected.
 /// - `query_pre_attn_scalar` and `final_logit_softcapping` are used in Gemma 2 and 3, and
-///   `attn_logit_softcapping` in Gemma 2. In Gemma 1 the `hidden_act` "gelu" means its
-///   approximation by tanh, with a warning.
+///   `attn_logit_softcapping` in Gemma 2. Gemma 1 uses `hidden_act`, with a warning for "gelu"
+///   and for a `hidden_activation` that differs.
 /// - `pad_token_id` is used in RoBERTa, which does not count padding.
 /// - Rejected in all families: experts, `quantization_config`, `pruned_heads`, `per_layer_config`,
 ///   cross attention, `use_bidirectional_attention`, a `position_embedding_type` other than

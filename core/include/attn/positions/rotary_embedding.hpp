@@ -90,11 +90,26 @@ struct ProportionalRotaryScaling {
   double factor = 1;
 };
 
+/// LongRoPE (Ding et al. 2024, arXiv:2402.13753), rope_type "longrope": ω'_j = ω_j / λ_j, where λ
+/// is long_factor for sequences of length L > original_max_position_embeddings, and short_factor
+/// for shorter ones. L is RotaryPositions::sequence_length. All cosines and sines are multiplied by
+/// the attention factor, for sequences of any length.
+struct LongRotaryScaling {
+  std::vector<double> short_factor = {};  ///< λ_0 … λ_(d/2−1)
+  std::vector<double> long_factor = {};
+  std::int64_t original_max_position_embeddings = 4096;
+  /// How many times longer than in training sequences may become. Used for the attention factor
+  /// only.
+  double factor = 1;
+  /// By default √(1 + ln factor / ln original_max_position_embeddings) for factor > 1, else 1.
+  std::optional<double> attention_factor = {};
+};
+
 /// How frequencies are changed to reach beyond the training length or to leave some columns
 /// unrotated: not at all, or by one rule.
 using RotaryScaling =
     std::variant<std::monostate, LinearRotaryScaling, DynamicNtkRotaryScaling, YarnRotaryScaling,
-                 Llama3RotaryScaling, ProportionalRotaryScaling>;
+                 Llama3RotaryScaling, ProportionalRotaryScaling, LongRotaryScaling>;
 
 /// Which axis rotates which pairs, for positions with several axes.
 enum class RotaryAxes : int {
@@ -116,8 +131,8 @@ struct RotaryEmbeddingOptions {
   RotaryPairing pairing = RotaryPairing::kHalfSplit;
   double base = 10000;
   RotaryScaling scaling = {};
-  /// When not empty, ω_0 … ω_(d/2−1) in radians per position, instead of base and scaling: LongRoPE
-  /// and whatever else comes; MLX calls their reciprocals `freqs`.
+  /// When not empty, ω_0 … ω_(d/2−1) in radians per position, instead of base and scaling.
+  /// MLX calls their reciprocals `freqs`.
   std::vector<double> frequencies = {};
   /// If not empty, the number of pairs for each axis of the positions, such as time, height and
   /// width; the sum is d/2. Transformers call it "mrope_section".
@@ -135,7 +150,7 @@ struct RotaryPositions {
   /// Transformers' position_ids; (N), (B, N) and `start` then give the same position along all
   /// axes, as for text.
   TensorView<const double> positions = {};
-  /// L of dynamic NTK scaling, in [0, 2^53]; by default the largest position + 1.
+  /// L of dynamic NTK scaling and LongRoPE, in [0, 2^53]; by default the largest position + 1.
   std::optional<double> sequence_length = {};
   /// Rotates backwards, which inverts the rotation if the attention factor is 1.
   bool inverse = false;

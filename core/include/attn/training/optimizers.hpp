@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -27,6 +30,23 @@ struct NamedModule {
   Module& module;
 };
 
+/// Parameters with their own settings, like the param_groups of torch.optim. This one turns off
+/// weight decay for biases and norms:
+///
+///   attn::AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{
+///       .params = [](std::string_view, auto shape) { return shape.size() < 2; },
+///       .weight_decay = 0}}});
+struct ParameterGroup {
+  /// Returns true for the parameters of the group, given their names in the model (as in the
+  /// optimiser's state, "layers.0.linear1.bias") and shapes. A parameter that several groups select
+  /// belongs to the first of them. Called only while the optimiser is constructed.
+  std::function<bool(std::string_view name, std::span<const std::int64_t> shape)> params = {};
+  /// By default that of the optimiser, which set_learning_rate() changes.
+  std::optional<double> learning_rate = {};
+  /// By default that of the optimiser.
+  std::optional<double> weight_decay = {};
+};
+
 /// Updates the parameters of a model with their gradients. The equations and defaults are those of
 /// PyTorch's torch.optim, computed in float32 with bias corrections in double precision.
 ///
@@ -49,8 +69,15 @@ class ATTN_API Optimizer {
   void step(const Tape& tape);
 
   double learning_rate() const noexcept;
-  /// For the next steps. Throws kInvalidArgument for NaN, infinity and what is negative.
+  /// For the next steps, of all parameters but those of groups that have a learning rate of their
+  /// own. Throws kInvalidArgument for NaN, infinity and what is negative.
   void set_learning_rate(double learning_rate);
+
+  /// The learning rate of a group, by its place in the option `groups`: its own, or that of the
+  /// optimiser. Throws kInvalidArgument for a group that does not exist.
+  double learning_rate(std::size_t group) const;
+  /// Gives a group a learning rate of its own. Throws as the functions above.
+  void set_learning_rate(double learning_rate, std::size_t group);
 
  protected:
   explicit Optimizer(std::unique_ptr<training::OptimizerData> data) noexcept;
@@ -66,6 +93,7 @@ struct SgdOptions {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+  std::vector<ParameterGroup> groups = {};
 };
 
 /// Stochastic gradient descent, like torch.optim.SGD. For the gradient g of a parameter p, after g
@@ -79,7 +107,8 @@ struct SgdOptions {
 class ATTN_API Sgd final : public Optimizer {
  public:
   /// Throws kInvalidArgument for options that are negative or no finite numbers, for nesterov
-  /// without momentum or with dampening, and for names given twice; std::bad_alloc.
+  /// without momentum or with dampening, for groups without parameters, and for names given twice;
+  /// std::bad_alloc.
   explicit Sgd(Module& model, const SgdOptions& options = {});
   explicit Sgd(std::span<const NamedModule> models, const SgdOptions& options = {});
   explicit Sgd(std::initializer_list<NamedModule> models, const SgdOptions& options = {})
@@ -92,6 +121,7 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
+  std::vector<ParameterGroup> groups = {};
 };
 
 /// Adam (Kingma and Ba 2015, arXiv:1412.6980), like torch.optim.Adam. For the gradient g of a
@@ -106,7 +136,7 @@ struct AdamOptions {
 class ATTN_API Adam final : public Optimizer {
  public:
   /// Throws kInvalidArgument for options that are negative or no finite numbers, for betas of 1 or
-  /// more, and for names given twice; std::bad_alloc.
+  /// more, for groups without parameters, and for names given twice; std::bad_alloc.
   explicit Adam(Module& model, const AdamOptions& options = {});
   explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});
   explicit Adam(std::initializer_list<NamedModule> models, const AdamOptions& options = {})
@@ -119,6 +149,7 @@ struct AdamWOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 1e-2;
+  std::vector<ParameterGroup> groups = {};
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019, arXiv:1711.05101), like

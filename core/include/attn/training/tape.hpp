@@ -58,6 +58,23 @@ class ATTN_API Tape {
   /// Removes all variables and gradients, so that you can start again.
   void clear() noexcept;
 
+  /// Removes all variables, as clear() does, but keeps the gradients of parameters. The next
+  /// backward() adds to them (gradient accumulation), so that several small batches give the
+  /// gradients of one large batch:
+  ///
+  ///   for (const Batch& part : parts) {
+  ///     tape.clear_keeping_gradients();
+  ///     tape.backward(attn::cross_entropy(model.forward(tape, part.ids), part.targets, sum));
+  ///   }
+  ///   optimizer.step(tape);
+  ///   tape.clear();
+  ///
+  /// Gradients are added in the order of the calls of backward(). A parameter whose gradient is
+  /// kept must not change before the next clear(). Throws kInvalidArgument after a backward() that
+  /// failed halfway, which leaves no gradients to keep; std::bad_alloc. A call that throws changes
+  /// nothing.
+  void clear_keeping_gradients();
+
   /// Copies `values` (row-major) onto the tape as an input. Read its gradient after backward().
   /// Throws kInvalidArgument for null data or after backward(), std::bad_alloc.
   Variable variable(const ConstTensor& values);
@@ -82,7 +99,7 @@ class ATTN_API Tape {
   Variable intermediate(const Module& layer, std::string_view name) const;
 
   /// Computes the gradients of `loss`, a variable with one element, with respect to all that it was
-  /// computed from. Once, until clear().
+  /// computed from. Once, until clear() or clear_keeping_gradients().
   ///
   /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
   /// one element, for a second call, for a loss that is not finite (the message says in which call

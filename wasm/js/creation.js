@@ -1,0 +1,132 @@
+// Tensors of given values, and what is made of plain ones.
+
+import { invalid } from './errors.js';
+import { printTensor } from './printTensor.js';
+import { checkDimension, checkRange, checkSize, mismatch, readShape, sizeOf } from './shape.js';
+import { asTensor, tensor } from './tensor.js';
+
+/** @import { Runtime } from './runtime.js' */
+/** @import { NumbersLike, Ranks, TensorLike } from './tensor.js' */
+
+/** @type {Ranks} */
+const kMatrixRanks = { 2: '(M, K)', 3: '(B, M, K)', 4: '(B, H, M, K)' };
+
+/**
+ * A tensor as the module gives its results.
+ * @param {Runtime} runtime
+ * @param {Float32Array} data
+ * @param {number[]} shape
+ * @returns {any}
+ */
+const give = (runtime, data, shape) =>
+  runtime.as === 'handle' ? tensor(runtime.memory, data, shape) : { data, shape };
+
+/**
+ * @param {Runtime} runtime
+ * @param {readonly number[]} shape
+ * @param {number} value
+ */
+export function full(runtime, shape, value) {
+  const own = readShape('shape', shape);
+  if (typeof value !== 'number') throw invalid('value', value, 'a number');
+  return give(runtime, new Float32Array(sizeOf(own)).fill(value), own);
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {number} start
+ * @param {number} [end]
+ * @param {number} [step]
+ */
+export function arange(runtime, start, end, step = 1) {
+  const [first, last] = end === undefined ? [0, start] : [start, end];
+  for (const [name, value] of Object.entries({ start: first, end: last, step })) {
+    if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
+  }
+  if (step === 0) throw invalid('step', step, 'a number other than 0');
+  const length = Math.max(0, Math.ceil((last - first) / step));
+  checkSize('arange', [length]);
+  const data = Float32Array.from({ length }, (_, i) => first + i * step);
+  return give(runtime, data, [length]);
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {NumbersLike} x
+ * @param {number} dimension
+ * @param {number} begin
+ * @param {number} [end]
+ */
+export function slice(runtime, x, dimension, begin, end) {
+  const { data, shape } = asTensor('x', x);
+  const d = checkDimension('slice', dimension, shape);
+  const size = shape[d];
+  const stop = end ?? size;
+  checkRange(begin, stop, size);
+  const inner = sizeOf(shape.slice(d + 1));
+  const part = (stop - begin) * inner;
+  const result = new Float32Array(sizeOf(shape.slice(0, d)) * part);
+  for (let i = 0; i < result.length; ++i) {
+    const row = Math.floor(i / part);
+    result[i] = data[(row * size + begin) * inner + (i - row * part)];
+  }
+  return give(runtime, result, shape.with(d, stop - begin));
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {TensorLike} a
+ * @param {TensorLike} b
+ */
+export function matmul(runtime, a, b) {
+  return runtime.map('matmul', (call) => {
+    const left = call.floats('a', a, kMatrixRanks);
+    const right = call.floats('b', b, kMatrixRanks);
+    return [...left.slice(0, -1), right[right.length - 1]];
+  });
+}
+
+/** @typedef {readonly ArrayLike<number>[]} Rows */
+
+/**
+ * Arrays in arrays. Not recursive: the compiler would not come to an end in `Remote`.
+ * @typedef {Rows | readonly Rows[] | readonly (readonly Rows[])[]} NestedNumbers
+ */
+
+/**
+ * A tensor as it is, or arrays in arrays as a tensor.
+ * @param {any} given
+ * @returns {NumbersLike}
+ */
+export function asNumbers(given) {
+  /** @type {(value: any) => boolean} */
+  const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
+  if (!isList(given)) return asTensor('data', given);
+  /** @type {number[]} */
+  const shape = [];
+  for (let at = given; isList(at); at = at[0]) shape.push(at.length);
+  /** @type {number[]} */
+  const data = [];
+  const visit = (/** @type {any} */ value, /** @type {number} */ dimension) => {
+    if (dimension === shape.length) return data.push(value);
+    const length = isList(value) ? value.length : 0;
+    if (length !== shape[dimension]) {
+      const needs = `${shape[dimension]}, the length of the first`;
+      throw mismatch('data', `a row of length ${length} in dimension ${dimension}`, needs);
+    }
+    for (const part of value) visit(part, dimension + 1);
+  };
+  visit(given, 0);
+  return { data, shape };
+}
+
+/**
+ * @param {any} x
+ * @returns {string}
+ */
+export function formatTensor(x) {
+  const isOwn = 'toJSON' in Object(x) && typeof x.shape === 'object';
+  if (isOwn) return x.toString();
+  const { data, shape } = asTensor('x', x);
+  return printTensor(data, shape);
+}
