@@ -111,6 +111,16 @@ test('the caption of an exported picture describes the model in sight', async ()
   }
 });
 
+test('a figure that has not been drawn yet is exported when it has been', async () => {
+  const page = await site.visit(weights);
+  const figure = page.locator('figure:has(> .away)').last();
+  for (const name of [/^Export/, /^SVG$/]) {
+    const button = figure.getByRole('button', { name });
+    await button.evaluate((/** @type {HTMLButtonElement} */ element) => element.click());
+  }
+  await Promise.all([page.waitForEvent('download'), figure.scrollIntoViewIfNeeded()]);
+});
+
 test('a sentence with control characters is exported as well-formed SVG', async () => {
   const page = await site.visit('#at=self-attention.weights&text=man+bi%02tes+do%0Cg');
   const { bytes } = await exported(page, 'SVG');

@@ -244,10 +244,12 @@ async function shows(page, fragment) {
 export async function arrival(page, at) {
   const [chapter, figure = chapter] = at.split('.');
   await page.locator(`[data-chapter][data-loaded][id="${chapter}"]`).waitFor();
-  await page.waitForFunction(
-    (id) => document.getElementById(id) || !document.documentElement.dataset.going,
-    figure,
-  );
+  await page.waitForFunction((id) => {
+    const element = document.getElementById(id);
+    return element
+      ? !element.querySelector(':scope > .away')
+      : !document.documentElement.dataset.going;
+  }, figure);
   await settled(page);
   // The page holds this place for a while, unless the reader scrolls.
   await page.evaluate(() => dispatchEvent(new Event('wheel')));
