@@ -108,6 +108,13 @@ export function callsOf(attn) {
     selfAttention: (pass) => attn.architectureCosts.selfAttention(pass({ n: 10, d: 2 })),
     windowAttention: (pass) =>
       attn.architectureCosts.windowAttention(pass({ n: 10, d: 2, left: 1, right: 1 })),
+    zeros: (pass) => attn.zeros(pass([2, 3])),
+    ones: (pass) => attn.ones(pass([2, 3])),
+    full: (pass) => attn.full(pass([2, 3]), pass(4)),
+    arange: (pass) => attn.arange(pass(1), pass(9), pass(2)),
+    matmul: (pass) => attn.matmul(pass(x), pass(square)),
+    slice: (pass) => attn.slice(pass(x), pass(-1), pass(1), pass(5)),
+    formatTensor: (pass) => attn.formatTensor(pass(x)),
     tensor: (pass) => using(attn.tensor(pass([1, 2, 3]), pass([3])), (handle) => handle.toTensor()),
     handles: (pass) =>
       using(attn.tensor(x.data, x.shape), (handle) =>
@@ -407,8 +414,10 @@ export function trainingCallsOf(attn) {
       onTape((tape) =>
         using(new attn.Linear({ inFeatures: 8, outFeatures: 8 }), (layer) => {
           const given = [];
+          const params = (/** @type {string} */ name) => name.endsWith('bias');
+          const groups = [{ params, weightDecay: 0 }];
           for (const name of ['SGD', 'Adam', 'AdamW']) {
-            tape.clear();
+            tape.clear(pass({ keepGradients: false }));
             tape.backward(
               attn.crossEntropy(
                 layer.forward(pass(tape.constant(square))),
@@ -421,12 +430,19 @@ export function trainingCallsOf(attn) {
               tape.gradient(pass(layer), pass('weight')),
             );
             given.push(
-              using(new attn[name](pass({ layers: [layer] }), pass({ lr: 0.1 })), (optimizer) => {
-                optimizer.step(pass(tape));
-                optimizer.lr = pass(0.5);
-                const saved = optimizer.stateDict(pass({ prefix: 'o.' }));
-                return optimizer.loadStateDict(pass(saved), pass({ prefix: 'o.', strict: false }));
-              }),
+              using(
+                new attn[name](pass({ layers: [layer] }), pass({ lr: 0.1, groups })),
+                (optimizer) => {
+                  optimizer.step(pass(tape));
+                  optimizer.lr = pass(0.5);
+                  optimizer.setGroupLr(pass(0), pass(optimizer.groupLr(pass(0)) / 2));
+                  const saved = optimizer.stateDict(pass({ prefix: 'o.' }));
+                  return optimizer.loadStateDict(
+                    pass(saved),
+                    pass({ prefix: 'o.', strict: false }),
+                  );
+                },
+              ),
             );
           }
           return given;

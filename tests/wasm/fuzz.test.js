@@ -14,6 +14,7 @@ import { AttnError, load } from 'attn';
 import fc from 'fast-check';
 
 import { kRoot } from '../../wasm/toolchain/checkout.js';
+import * as hints from '../../wasm/js/hints.js';
 import { callsOf, modelCallsOf, trainingCallsOf } from './calls.js';
 
 /** @import { Attn, ModelsAttn, TrainingAttn } from 'attn' */
@@ -330,6 +331,8 @@ test('every_method_is_called', async () => {
     'fallback',
     'numThreads',
   ];
+  // Names of other libraries, whose calls only throw.
+  others.push(...Object.values(hints).flatMap((names) => Object.keys(names)));
   others.push('version', 'memory', 'instructionSet', 'loadModel', 'describeModel', 'chooseToken');
   /** @param {any} prototype */
   const checkMembers = (prototype) => {

@@ -83,7 +83,7 @@ export async function load(options = {}) {
   if (training && models) throw invalid('models', true, 'false beside training');
   const { glue } = flavours[flavour];
   const parts = { classOf: () => classOf(flavour), glue, threads: true };
-  return /** @type {Promise<any>} */ (loadFlavour(flavour, others, parts));
+  return await /** @type {Promise<any>} */ (loadFlavour(flavour, others, parts));
 }
 
 /**
@@ -93,16 +93,19 @@ export async function load(options = {}) {
  * @param {Parts} parts
  * @returns {Promise<Attn>}
  */
-export function loadFlavour(flavour, options, parts) {
+export async function loadFlavour(flavour, options, parts) {
   const { signal } = options;
-  return new Promise((resolve, reject) => {
-    checkSignal(signal);
-    signal?.throwIfAborted();
-    const abort = () => reject(signal?.reason);
-    signal?.addEventListener('abort', abort);
-    loadBest(flavour, options, parts)
-      .then((attn) => (signal?.aborted ? attn.dispose() : resolve(attn)), reject)
-      .finally(() => signal?.removeEventListener('abort', abort));
+  checkSignal(signal);
+  signal?.throwIfAborted();
+  const loading = loadBest(flavour, options, parts);
+  // Through `await`, unlike through a promise that is made here, errors show the line of the caller.
+  if (!signal) return await loading;
+  return await new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort);
+    loading
+      .then((attn) => (signal.aborted ? attn.dispose() : resolve(attn)), reject)
+      .finally(() => signal.removeEventListener('abort', abort));
   });
 }
 
