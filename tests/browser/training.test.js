@@ -549,11 +549,14 @@ test('a hundred discarded runs leave the memory of the page unchanged', async (c
       }
     }, times);
   await run(10);
-  const before = await used();
-  await run(100);
-  const after = await used();
-  context.diagnostic(`${before.toFixed(1)} MB before, ${after.toFixed(1)} MB after`);
+  const sizes = [await used()];
+  for (let half = 0; half < 2; half++) {
+    await run(50);
+    sizes.push(await used());
+  }
+  context.diagnostic(`${sizes.map((size) => size.toFixed(1)).join(', ')} MB`);
   assert.equal(page.workers().length, 2);
-  assert.ok(after < before + 1, `${before} MB, ${after} MB`);
+  // Meanwhile the page loads the scripts of all chapters, once.
+  assert.ok(Math.min(sizes[1] - sizes[0], sizes[2] - sizes[1]) < 0.5, `${sizes} MB`);
   await page.context().close();
 });
