@@ -9,7 +9,7 @@ export const kMaxWasmBytes = {
 
 /** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 32_500, gzip: 36_500 },
+  bundled: { brotli: 35_000, gzip: 39_000 },
   unbundled: { brotli: 50_000 },
 };
 

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 
 import { kBuildFolder, kRoot } from './checkout.js';
 import { command } from './system.js';
-import ts from 'typescript';
 
 const kSources = join(kRoot, 'wasm/js');
 const kTypesFolder = join(kBuildFolder, 'types');
@@ -54,7 +53,9 @@ export async function buildTypes() {
     cwd: kRoot,
   });
   rmSync(config);
-  for (const name of readdirSync(kTypesFolder)) stripInternal(join(kTypesFolder, name));
+  // Not at the top: set-up imports this module before npm's packages are there.
+  const { default: ts } = await import('typescript');
+  for (const name of readdirSync(kTypesFolder)) stripInternal(ts, join(kTypesFolder, name));
   writeFileSync(stamp, wanted);
   return kTypesFolder;
 }
@@ -62,15 +63,16 @@ export async function buildTypes() {
 /**
  * Removes the members of classes that are marked `@internal`, which the compiler's own option leaves in
  * definitions made of JavaScript. Constructors stay: without one a class seems to have a public one.
+ * @param {import('typescript')} ts
  * @param {string} path
  */
-function stripInternal(path) {
+function stripInternal(ts, path) {
   const source = readFileSync(path, 'utf8');
   const file = ts.createSourceFile(path, source, ts.ScriptTarget.ESNext, true);
   const members = file.statements
     .filter(ts.isClassDeclaration)
     .flatMap(({ members }) => [...members]);
-  const isInternal = (/** @type {ts.ClassElement} */ member) =>
+  const isInternal = (/** @type {import('typescript').ClassElement} */ member) =>
     !ts.isConstructorDeclaration(member) &&
     ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal');
   let text = source;
