@@ -217,10 +217,19 @@ test('until there is something to read, heatmaps take neither pointer nor keys',
   const page = await (await site.browser.newContext()).newPage();
   page.setDefaultTimeout(60_000);
   await page.addInitScript(() => {
+    /** What waits to be sent, until all is sent at once. @type {(() => void)[] | undefined} */
+    let held = [];
+    const letGo = () => {
+      const sends = held;
+      held = undefined;
+      sends?.forEach((send) => send());
+    };
     globalThis.Worker = class extends Worker {
       /** @param {any} message @param {any} transfer */
       postMessage(message, transfer) {
-        Object.assign(globalThis, { letGo: () => super.postMessage(message, transfer) });
+        Object.assign(globalThis, { letGo });
+        if (held) held.push(() => super.postMessage(message, transfer));
+        else super.postMessage(message, transfer);
       }
     };
   });
