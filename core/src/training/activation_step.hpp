@@ -5,7 +5,7 @@
 
 namespace attn::training {
 
-/// f(x) ∘ factor, or f(x) without one, recorded under a name.
+/// Computes and records f(x) ∘ factor, or f(x) if there is no factor, under the given name.
 Variable activate(const char* name, const Variable& x, const Variable& factor,
                   Activation activation);
 

@@ -33,7 +33,7 @@ void store_rows(const float* from, index row, index rows, const Tensor& to) noex
   }
 }
 
-/// What a thread computes with.
+/// The working memory of one thread.
 struct Worker {
   KeyChunk chunk;
   int thread = 0;
@@ -75,15 +75,16 @@ class Backward {
     const index batches = tasks(p_.batch, 0);
     const index heads = tasks(p_.key_heads, 1);
     const index chunks = tasks(chunks_, 3);
-    // As many heads as threads go side by side, chunk by chunk: threads with heads of their own do
-    // not wait for each other.
+    // As many heads as threads are processed at a time, chunk by chunk, so that threads with heads
+    // of their own do not wait for each other.
     const index abreast = std::min<index>(run_.num_threads(), batches * heads);
     std::atomic<index> next{0};
     run_.parallel_for(batches * heads * chunks, [&](index, int thread) noexcept {
       Worker worker;
       worker.thread = thread;
       lay_out(worker_memory_ + thread * worker_size_, worker);
-      // In order, whatever order the loop has: a task may wait for those before it.
+      // Tasks are taken in order, whatever order the loop has, because a task may wait for those
+      // before it.
       const index task = next.fetch_add(1, std::memory_order_relaxed);
       const index first = task / (abreast * chunks) * abreast;
       const index of_group = task - first * chunks;
@@ -103,8 +104,8 @@ class Backward {
   }
 
  private:
-  /// Tasks that share a gradient's elements are one: a bias that broadcasts over heads or the
-  /// batch, and one that broadcasts over the keys.
+  /// True if the bias is broadcast over this dimension. Batch entries, heads or chunks then share
+  /// elements of its gradient and form one task.
   bool is_shared(int dimension) const noexcept {
     const Tensor& bias = p_.gradients.bias;
     return !bias.is_none() && bias.stride(dimension) == 0;
@@ -113,7 +114,8 @@ class Backward {
     return is_shared(dimension) ? std::min<index>(count, 1) : count;
   }
 
-  /// Lays a thread's part of the scratch memory out; without memory, tells its size.
+  /// Lays out a thread's part of the scratch memory. If there is no memory yet, returns the size it
+  /// needs.
   index lay_out(float* memory, Worker& worker) const noexcept {
     index size = 0;
     const auto take = [&](float*& part, index count) {
@@ -133,7 +135,7 @@ class Backward {
     return (b * p_.query_heads + h) * p_.num_queries;
   }
 
-  /// What all chunks read, and zeros for what they add to.
+  /// Computes what all chunks read, and clears what they add to.
   void prepare() noexcept {
     run_.parallel_for(p_.batch * p_.query_heads, [&](index task, int) noexcept {
       const index b = task / p_.query_heads, h = task % p_.query_heads;
@@ -210,7 +212,7 @@ class Backward {
     return head;
   }
 
-  /// All queries that read a key head meet a chunk of its keys.
+  /// Processes one chunk of keys of a key head with all queries that read this head.
   void meet_chunk(index b, index key_head, index c, Worker& worker) noexcept {
     const index group = p_.query_heads / p_.key_heads;
     KeyChunk& chunk = worker.chunk;
@@ -252,7 +254,7 @@ class Backward {
     if (worker.distances) sums_.add_distances(b, h, c, worker.distances);
   }
 
-  /// Whether a query attends to any key.
+  /// True if a query attends to any key.
   bool attends(index b, index h, index i) const noexcept {
     const ConstMask& mask = p_.options.mask;
     const ConstTensor& bias = p_.options.bias;
@@ -271,7 +273,7 @@ class Backward {
       double sum = 0;
       for (index b = 0; b < p_.batch; ++b) {
         for (index i = row_of(b, h); i < row_of(b, h) + p_.num_queries; ++i) {
-          // A row that has nothing but a sink of −∞ has no weights.
+          // A row with nothing but a sink of −∞ has no weights.
           if (!std::isfinite(log_sum_exp_[i])) continue;
           if (!std::isfinite(delta_[i]) && !attends(b, h, i - row_of(b, h))) continue;
           sum -= std::exp(static_cast<double>(p_.options.sinks(h)) - log_sum_exp_[i]) * delta_[i];
@@ -289,7 +291,7 @@ class Backward {
   QueryGradients query_gradients_;
   SharedSums sums_;
   float* delta_;                    ///< (B, Hq, Nq): D
-  float* log_sum_exp_;              ///< the same, side by side
+  float* log_sum_exp_;              ///< (B, Hq, Nq), contiguous
   float* relative_keys_ = nullptr;  ///< (Hq, 2k+1, head_dim in whole vectors)
   bool relative_keys_are_finite_ = true;
   index worker_size_;

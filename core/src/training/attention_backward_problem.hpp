@@ -11,15 +11,16 @@ using kernels::index;
 /// A checked call.
 struct BackwardProblem : AttentionProblem {
   ConstTensor forward_output;        ///< (B, Hq, Nq, Dv)
-  ConstTensor output_gradient;       ///< the same
+  ConstTensor output_gradient;       ///< (B, Hq, Nq, Dv)
   ConstTensor log_sum_exp;           ///< (B, Hq, Nq)
-  ConstTensor log_sum_exp_gradient;  ///< the same, or none
-  /// Those of query, key and value of rank 4; that of the bias broadcast to (B, Hq, Nq, its own
-  /// last size), those of relative keys and values to (Hq, 2k+1, D). What is summed has stride 0.
+  ConstTensor log_sum_exp_gradient;  ///< (B, Hq, Nq), or none
+  /// The gradients of query, key and value have rank 4, the gradient of the bias is broadcast to
+  /// (B, Hq, Nq, its own last size), and the gradients of relative keys and values to (Hq, 2k+1,
+  /// D). Dimensions that are summed over have stride 0.
   AttentionGradients gradients;
 };
 
-/// The checks of scaled_dot_product_attention_backward(); throws.
+/// Checks the arguments of scaled_dot_product_attention_backward(). Throws if they do not fit.
 BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
                                const ConstTensor& value, const ConstTensor& output,
                                const ConstTensor& log_sum_exp, const ConstTensor& output_gradient,

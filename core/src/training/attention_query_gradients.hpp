@@ -18,16 +18,17 @@ struct QueryGradientPart {
   QueryGradientPart* next;
   std::int32_t turn;
   bool is_zero;
-  std::int32_t is_waiting;  ///< whether it is still to be added
+  std::int32_t is_waiting;  ///< true until it has been added
 };
 
-/// Adds to the gradients of queries what the chunks of keys give that a block of them may attend
-/// to, in their order. That is what makes the sum's bits independent of the number of threads.
-/// Whose turn has not come does not wait for it: the part is left, and who adds the one before it
-/// adds it, too.
+/// Sums the gradients of queries. For each block of queries, the parts of all chunks of keys that
+/// it may attend to are added in order, which makes the bits independent of the number of threads.
+/// A thread whose part is not next does not wait: it leaves the part behind, and the thread that
+/// adds the part before it adds this one as well.
 class QueryGradients {
  public:
-  /// Each thread has as much memory as lets it be some parts ahead, where threads share heads.
+  /// Where threads share heads, each thread gets memory for several parts, so that it can run
+  /// ahead.
   QueryGradients(const AttentionPlan& plan, index block_queries, index chunk_keys, index row,
                  bool shares_heads, runtime::Execution& run)
       : problem_(plan.problem()),
@@ -56,7 +57,7 @@ class QueryGradients {
             begin < end ? static_cast<std::int32_t>(kernels::pieces(end, chunk_keys)) : 0;
       }
     }
-    // In causal order each chunk begins so many blocks later than the one before it.
+    // In causal order each chunk begins this many blocks later than the previous one.
     constexpr index kMostParts = 64;
     const index threads = run.num_threads();
     const index ahead =
@@ -71,14 +72,14 @@ class QueryGradients {
 
   index blocks() const noexcept { return blocks_; }
 
-  /// Whether a block of queries may attend to keys of a chunk.
+  /// True if a block of queries may attend to keys of a chunk.
   bool takes_part(index b, index block, index chunk) const noexcept {
     const index at = problem_.table_of(b) * blocks_ + block;
     return first_[at] <= chunk && chunk < end_[at];
   }
 
-  /// A part of this thread's that is free. If none is, it waits for chunks before this one: they
-  /// have begun before it did, so they will end.
+  /// Returns a free part of this thread. If none is free, waits for earlier chunks: they started
+  /// before this one, so they will finish.
   QueryGradientPart& open(int thread) noexcept {
     QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
     while (true) {
@@ -89,8 +90,8 @@ class QueryGradients {
     }
   }
 
-  /// Adds a part to `gradient` (B, Hq, Nq, D), when its turn has come; is_zero says whether there
-  /// is nothing to add.
+  /// Adds a part to `gradient` (B, Hq, Nq, D) once it is next. With `is_zero`, there is nothing to
+  /// add.
   void close(QueryGradientPart& part, index b, index h, index block, index chunk,
              const Tensor& gradient) noexcept {
     Sum& sum = sums_[(b * problem_.query_heads + h) * blocks_ + block];
@@ -116,10 +117,10 @@ class QueryGradients {
   }
 
  private:
-  /// Of a block of queries of a head.
+  /// The sum for one block of queries of a head.
   struct Sum {
     QueryGradientPart* waiting;
-    std::int32_t turn;  ///< how many chunks have been added
+    std::int32_t turn;  ///< number of chunks added so far
     std::int32_t is_held;
   };
 
@@ -142,7 +143,7 @@ class QueryGradients {
   index block_queries_, row_, blocks_;
   index parts_per_thread_;
   std::int32_t* first_;       ///< (tables, blocks): the first chunk
-  std::int32_t* end_;         ///< and the one after the last
+  std::int32_t* end_;         ///< the chunk after the last
   Sum* sums_;                 ///< (B, Hq, blocks)
   QueryGradientPart* parts_;  ///< (threads, parts_per_thread)
 };

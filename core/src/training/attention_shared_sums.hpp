@@ -11,7 +11,7 @@
 
 namespace attn::training {
 
-/// Sets every element to zero, those that are repeated more than once.
+/// Sets every element to zero, broadcast elements several times.
 inline void clear(const Tensor& t) noexcept {
   if (t.is_none()) return;
   if (t.rank() == 1) {
@@ -27,8 +27,8 @@ inline void clear(const Tensor& t) noexcept {
   }
 }
 
-/// Gradients of what all queries share: a sum for each head and chunk of keys, which are then added
-/// in order.
+/// Gradients of everything that all queries share. Each head and chunk of keys has its own sum, and
+/// these sums are then added in order.
 struct SharedSums {
   SharedSums(const BackwardProblem& p, const kernels::TrainingTable& kernels, index chunk_keys,
              runtime::Execution& run)
@@ -57,7 +57,7 @@ struct SharedSums {
     return (b * p_.query_heads + h) * chunks_ + chunk;
   }
 
-  /// Adds what was summed per distance j − i, from −(Nq − 1) on, of keys [begin, end).
+  /// Adds sums per distance j − i, from −(Nq − 1) on, for keys [begin, end).
   void add_distances(index b, index h, index chunk, const float* distances) noexcept {
     const index begin = chunk * chunk_keys_ - (p_.num_queries - 1);
     const index end = std::min((chunk + 1) * chunk_keys_, p_.num_keys);

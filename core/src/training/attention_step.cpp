@@ -11,12 +11,12 @@ namespace attn {
 namespace training {
 namespace {
 
-/// Gradients that one call writes to, several of which may belong to one node.
+/// The gradients that one call writes to. Several of them may belong to the same node.
 class Gradients {
  public:
   Gradients(BackwardPass& pass, runtime::Execution& scratch) : pass_(pass), scratch_(scratch) {}
 
-  /// Memory for an addition to the gradient of a node; none where it is not wanted.
+  /// Memory for an addition to the gradient of a node, or none if the gradient is not wanted.
   Tensor open(Node* node) {
     if (!BackwardPass::wants(node)) return {};
     Addition& addition = additions_[count_++];
@@ -24,7 +24,8 @@ class Gradients {
     return addition.memory;
   }
 
-  /// Memory for heads; those of another operand's node lie beside them.
+  /// Memory for the gradient of some heads. If the other operand has the same node, both are
+  /// columns of the same memory.
   Tensor open(const HeadsOperand& operand, const HeadsOperand& other, const Tensor& others) {
     const bool beside = operand.heads > 0 && operand.node == other.node;
     const Tensor memory = beside ? others : open(operand.node);
@@ -39,7 +40,7 @@ class Gradients {
   using Addition = BackwardPass::Addition;
   BackwardPass& pass_;
   runtime::Execution& scratch_;
-  std::array<Addition, 11> additions_;  // of all that AttentionNodes has but copies that are shown
+  std::array<Addition, 11> additions_;  // for AttentionNodes, except copies for display
   int count_ = 0;
 };
 
@@ -65,7 +66,7 @@ void use_terms(const AttentionVariables& terms, AttentionOptions& options, Atten
 namespace {
 
 LengthsView kept(const LengthsView& from, Recording& record) {
-  // Other ranks and null data are errors, which checks name.
+  // Other ranks and null data are errors that the checks report.
   if (from.data() == nullptr || from.rank() < 1 || from.rank() > 2) return from;
   const std::int64_t count = validation::product("options", from.shape());
   auto* const to = record.take<std::int64_t>(count);

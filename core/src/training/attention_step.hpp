@@ -10,15 +10,15 @@
 
 namespace attn::training {
 
-/// Queries, keys or values: a variable as it is, or heads in some columns of one of shape (B, N,
-/// width).
+/// Queries, keys or values: either a whole variable, or heads in some columns of a variable of
+/// shape (B, N, width).
 struct HeadsOperand {
   Node* node = nullptr;
-  std::int64_t heads = 0;  ///< 0: the variable as it is
+  std::int64_t heads = 0;  ///< 0: the whole variable
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
 
-  /// Of the node's value or gradient.
+  /// The operand's part of the node's value or gradient.
   template <class T>
   TensorView<T> view(const TensorView<T>& whole) const {
     if (heads == 0) return whole;
@@ -26,7 +26,7 @@ struct HeadsOperand {
   }
 };
 
-/// Nodes of the terms of the score; null for those that have no gradient.
+/// Nodes of the terms of the score; null if they have no gradient.
 struct AttentionNodes {
   HeadsOperand query, key, value;
   Node* bias = nullptr;
@@ -35,7 +35,7 @@ struct AttentionNodes {
   Node* relative_keys = nullptr;
   Node* relative_values = nullptr;
   Node* sinks = nullptr;
-  // What is shown; (B, H, N, D) the last four.
+  // Intermediates to show; the last four are (B, H, N, D).
   Node* scores = nullptr;
   Node* weights = nullptr;
   Node* shown_query = nullptr;
@@ -44,10 +44,11 @@ struct AttentionNodes {
   Node* shown_output = nullptr;
 };
 
-/// Puts terms that are variables in place of the options of their names. Throws kInvalidArgument.
+/// Stores the terms that are variables in the options of the same names. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
-/// A row-major copy on the tape. Null data stays null: of none, and of a tensor that checks reject.
+/// Returns a row-major copy on the tape. Null data stays null, both for no tensor and for one that
+/// checks will reject.
 template <class T>
 TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
   if (from.data() == nullptr) return from;
@@ -59,14 +60,14 @@ TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
   return to;
 }
 
-/// Copies what the options point to into the tape's memory, further outputs left out.
+/// Copies what the options point to into the tape's memory, without the optional outputs.
 AttentionOptions keep(const AttentionOptions& options, Recording& record);
 
-/// Its second output is the log-sum-exp, where that is a variable.
+/// Records attention. Its second output is the log-sum-exp, if that is a variable.
 class AttentionStep final : public Step {
  public:
-  /// `output` is a view of the output's node, which has `output_heads` heads side by side, or 0: is
-  /// as it is.
+  /// `output` is a view of the output's node, in which `output_heads` heads are adjacent columns,
+  /// or which is used whole if that is 0.
   AttentionStep(const AttentionNodes& nodes, const AttentionOptions& options,
                 const ConstTensor& log_sum_exp, std::int64_t output_heads)
       : nodes_(nodes), options_(options), log_sum_exp_(log_sum_exp), output_heads_(output_heads) {}

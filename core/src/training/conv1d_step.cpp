@@ -17,8 +17,8 @@ using training::as_rows;
 using training::BackwardPass;
 using training::Node;
 
-/// One place κ of the windows after the other, whose tokens are every stride-th: memory is that of
-/// one token for each output, never that of the windows.
+/// Processes one position κ of the kernel at a time. Its input tokens are every stride-th token, so
+/// memory is needed for one token per output, not for whole windows.
 class Conv1dStep final : public training::Step {
  public:
   struct Parts {
@@ -63,7 +63,7 @@ class Conv1dStep final : public training::Step {
   }
 
  private:
-  /// The outputs [begin, end) that see a token at a place, and not padding.
+  /// The outputs [begin, end) that see a token rather than padding at one position of the kernel.
   struct Place {
     index first, stride, begin, end;
 
@@ -74,7 +74,7 @@ class Conv1dStep final : public training::Step {
       end = std::max(begin, end);
     }
 
-    /// Those tokens of a row-major (B, N, channels).
+    /// These tokens in a row-major (B, N, channels).
     template <class T>
     TensorView<T> seen(const TensorView<T>& x) const {
       const std::array shape{x.size(0), end - begin, x.size(2)};

@@ -13,7 +13,7 @@ using training::BackwardPass;
 using training::Node;
 using training::Recording;
 
-/// Tokens by their id, those of one id in their order (a counting sort).
+/// Token positions grouped by id, in original order within each id (a counting sort).
 struct Grouped {
   index* begin;   ///< (ids + 1): where each id's tokens begin in `tokens`
   index* tokens;  ///< positions
@@ -21,7 +21,7 @@ struct Grouped {
   Grouped(const index* ids, index count, index num_ids, runtime::Execution& run)
       : begin(run.take<index>(validation::product("ids", {num_ids + 2}), "embedding")),
         tokens(run.take<index>(count, "embedding")) {
-    // begin[id + 2] counts, begin[id + 1] is then where the next token of an id goes.
+    // First, begin[id + 2] holds counts; then begin[id + 1] is where the next token of an id goes.
     std::fill_n(begin, num_ids + 2, index{0});
     for (index t = 0; t < count; ++t) {
       if (ids[t] >= 0) ++begin[ids[t] + 2];

@@ -1,5 +1,5 @@
-// Feed-forward networks, and what stands between them, on a tape: made of the layers inside, which
-// know their own gradients.
+// Feed-forward networks and the norms around them on a tape. They consist of layers that know their
+// own gradients.
 
 #include "attn/layers/feed_forward.hpp"
 

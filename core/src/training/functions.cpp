@@ -20,7 +20,7 @@ using training::Recording;
 using training::Step;
 using training::training_kernels;
 
-/// A row-major tensor as one row.
+/// Views a row-major tensor as one row.
 template <class T>
 TensorView<T> flat(const TensorView<T>& x) {
   return TensorView<T>(x.data(), {validation::product("x", x.shape())});
@@ -141,7 +141,7 @@ class SliceStep final : public Step {
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     pass.add_in_place(x_, [&](const Tensor& dx, bool fresh) {
       const Tensor part = dx.slice(dim_, begin_, end_);
-      // As a slice, where select() has taken the dimension away.
+      // Viewed as a slice, even if select() has removed the dimension.
       const ConstTensor gradient(output_gradient.data(), part.shape());
       if (fresh) {
         std::fill_n(dx.data(), validation::product("x", dx.shape()), 0.0F);
@@ -177,7 +177,7 @@ class ConcatenateStep final : public Step {
   int dim_;
 };
 
-/// The dimension, from the first one.
+/// Checks `dim` and returns it counted from the front.
 int checked_dimension(const ConstTensor& x, int dim) {
   if (dim < -x.rank() || dim >= x.rank()) {
     validation::fail_value("dim", dim,

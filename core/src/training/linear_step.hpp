@@ -4,8 +4,8 @@
 
 namespace attn::training {
 
-/// y = x · Wᵀ + b for all rows of x, in a batch or without. y is some columns of the output, W some
-/// rows of a parameter, and so is b.
+/// y = x · Wᵀ + b for all rows of x, with or without a batch. y is some columns of the output, W
+/// and b are some rows of a parameter.
 struct LinearParts {
   Node* x = nullptr;
   Node* weights = nullptr;

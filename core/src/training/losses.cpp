@@ -31,10 +31,10 @@ void check_options(const CrossEntropyOptions& options) {
   validation::require_probability("label_smoothing", options.label_smoothing);
 }
 
-/// Targets as the kernel wants them.
+/// Targets in the form that the kernel expects.
 struct Targets {
   index* rows = nullptr;
-  index count = 0;  ///< of those that count
+  index count = 0;  ///< number of targets that are not ignored
 };
 
 Targets read_targets(const ConstTensor& logits, const IdView& ids,
@@ -74,7 +74,7 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
   return targets;
 }
 
-/// The loss of checked logits; their gradient, row-major, goes to `gradient` unless that is null.
+/// The loss of checked logits. Writes their gradient, row-major, to `gradient` unless that is null.
 double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
                          const CrossEntropyOptions& options, float* gradient,
                          runtime::Execution& run) {
@@ -114,7 +114,7 @@ double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
 
 class CrossEntropyStep final : public Step {
  public:
-  /// `gradient`: of the logits, for a loss whose own gradient is 1.
+  /// `gradient` is the gradient of the logits for a loss with gradient 1.
   CrossEntropyStep(Node* logits, const Tensor& gradient) : logits_(logits), gradient_(gradient) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
@@ -173,7 +173,7 @@ float cross_entropy_with_gradient(const ConstTensor& logits, const IdView& targe
 
 namespace {
 
-/// What a sum over all elements is divided by.
+/// The number by which the sum over all elements is divided.
 double squared_error_divisor(const ConstTensor& prediction, LossReduction reduction) {
   if (reduction == LossReduction::kSum) return 1;
   const index size = validation::product("prediction", prediction.shape());
@@ -239,7 +239,7 @@ class SquaredErrorStep final : public Step {
   double divisor_;
 };
 
-/// Both are row-major and stay on the tape.
+/// Both tensors are row-major and stay on the tape.
 Variable record_squared_error(Recording& record, Node* prediction, Node* target,
                               const ConstTensor& a, const ConstTensor& b, LossReduction reduction) {
   const double divisor = squared_error_divisor(a, reduction);
@@ -272,7 +272,7 @@ Variable mse_loss(const Variable& prediction, const ConstTensor& target, LossRed
 
 namespace {
 
-/// The loss, and the gradient of the prediction, row-major, unless `gradient` is none.
+/// Returns the loss. Writes the gradient of the prediction, row-major, unless `gradient` is none.
 float squared_error(const ConstTensor& prediction, const ConstTensor& target,
                     const Tensor& gradient, LossReduction reduction, runtime::Execution& run) {
   const index size = validation::product("prediction", prediction.shape());

@@ -9,7 +9,7 @@ namespace attn {
 namespace training {
 namespace {
 
-/// What takes part in no row has a weight of 0, and so the weights say all.
+/// Elements that take no part have weight 0, so the weights are all that backward() needs.
 class MaskedSoftmaxStep final : public Step {
  public:
   explicit MaskedSoftmaxStep(Node* x) : x_(x) {}

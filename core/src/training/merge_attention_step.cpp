@@ -10,7 +10,7 @@ namespace attn {
 namespace training {
 namespace {
 
-/// With w_a and w_b what the parts were multiplied by, and e = dO·(output_a − output_b):
+/// With the weights w_a and w_b of the two parts, and e = dO·(output_a − output_b):
 ///
 ///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
 ///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
@@ -31,7 +31,7 @@ class MergeStep final : public Step {
     std::size_t count = 0;
     const auto open = [&](Node* node) -> float* {
       if (!BackwardPass::wants(node)) return nullptr;
-      // Both parts may be one variable: each adds for itself.
+      // Both parts may be the same variable, so each makes its own addition.
       additions[count] = pass.begin(*node, scratch);
       return additions[count++].memory.data();
     };
@@ -69,7 +69,8 @@ class MergeStep final : public Step {
             const float further = sums_gradient ? sums_gradient[first + r] : 0.0F;
             for (std::size_t i = 0; i < 2; ++i) {
               const float weight = weights[2 * row + i], other = weights[2 * row + 1 - i];
-              // By selection: nothing of a part that was not read reaches a gradient.
+              // Selected rather than multiplied, so that nothing from a part that was not read
+              // reaches a gradient.
               if (to[i]) {
                 float* dx = to[i] + (first + r) * cols;
                 if (weight == 0.0F) {

@@ -1,7 +1,7 @@
-// Multi-head attention on a tape. What is projected from one variable lies side by side in one
-// tensor: (B, N, (H + 2·Hkv)·D) where query, key and value are the same. So the gradient of that
-// variable takes one product, and attention writes all three gradients into one. Queries and keys
-// that are normalised have tensors of their own, rows of heads without gaps.
+// Multi-head attention on a tape. All projections of one variable are adjacent columns of one
+// tensor: (B, N, (H + 2·Hkv)·D) if query, key and value are the same. One product then gives the
+// gradient of that variable, and attention writes all three gradients into one tensor. Normalised
+// queries and keys have their own tensors, with rows of heads without gaps.
 
 #include <algorithm>
 #include <array>
@@ -23,19 +23,19 @@ using training::HeadsOperand;
 using training::Node;
 using training::Recording;
 
-/// Heads that are rotated: some columns of (B, N, width).
+/// Heads to rotate: some columns of (B, N, width).
 struct RotatedHeads {
   const RotaryEmbedding* rotary = nullptr;
   HeadsOperand heads = {};
   RowPlaces where = {};
 
-  /// In place.
+  /// Rotates in place.
   void rotate(const Tensor& whole, bool inverse, Context& context) const {
     rotate_heads(*rotary, heads.view(whole), where, inverse, context);
   }
 };
 
-/// Queries or keys, or both, of a projected tensor are rotated; its other columns stay.
+/// Rotates queries, keys or both in a projected tensor; its other columns stay unchanged.
 class RotationStep final : public training::Step {
  public:
   RotationStep(Node* projected, const std::array<RotatedHeads, 2>& rotated)
@@ -74,7 +74,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
                     &terms.relative_keys, &terms.relative_values, &terms.sinks});
   training::require_none("cache", call.cache);
   training::require_none("intermediates", call.intermediates);
-  record.keep(impl_);  // rotations on the way back are the layer's
+  record.keep(impl_);  // the backward pass uses the layer's rotation
   for (const auto further : kFurtherOutputs) {
     if (!(attention.*further).is_none()) {
       validation::fail_value("attention", "a further output", {"none: see Tape::watch()"});
@@ -102,7 +102,6 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   const std::array positions{training::kept(call.positions, record),
                              training::kept(key_positions, record)};
 
-  // The projections.
   struct Projection {
     training::Node* x;
     const PackedMatrix* packed;
@@ -120,7 +119,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
         {.heads = impl.kv_heads}}}};
   training::Node* const biases = record.parameter(*this, impl.input_biases);
   for (std::size_t begin = 0; begin < projections.size();) {
-    // Those of one variable.
+    // Joins all projections of one variable.
     std::size_t end = begin;
     std::int64_t columns = 0;
     for (; end < projections.size() && projections[end].x == projections[begin].x; ++end) {
@@ -142,7 +141,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
       p.packed->multiply(x, bias, y.slice(-1, first, first + p.heads.columns), run,
                          p.packed->take_scratch(scratch));
       if (impl.joined() && num_parts > 0) {
-        // The next rows of one parameter.
+        // These are the next rows of the same parameter.
         ConstTensor& weight = parts[0].weight;
         weight = ConstTensor(weight.data(), {weight.size(0) + p.heads.columns, weight.size(1)});
         continue;
@@ -199,7 +198,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
     begin = end;
   }
 
-  // Attention, with the layer's own terms where the call gives none.
+  // The layer's own terms apply if the call has none.
   nodes.query = projections[0].heads;
   nodes.key = projections[1].heads;
   nodes.value = projections[2].heads;

@@ -10,7 +10,7 @@ namespace attn {
 namespace training {
 namespace {
 
-/// Rows of a task, whose gradients of weight and bias are summed in one piece.
+/// Number of rows in a task; each task sums its gradients of weight and bias separately.
 std::int64_t rows_per_task(std::int64_t width) {
   return std::clamp<std::int64_t>(32768 / width, 8, 64);
 }
@@ -90,7 +90,8 @@ Variable norm(const char* name, const Module& layer, kernels::NormArgs how,
   how.statistics = record.take<kernels::RowStatistics>(
       values.rank() == 0 ? 1 : validation::product("x", values.shape().first(values.rank() - 1)));
   normalize(layer, how, values, nullptr, y, record.context(), nullptr);
-  // One after the other: their order on the tape is that of sums over all parameters.
+  // In separate statements, because their order on the tape decides the order of sums over all
+  // parameters.
   Node* const weights = record.parameter(layer, weight);
   Node* const biases = record.parameter(layer, bias);
   return record.finish(y, NormStep(how, record.node(x), weights, biases));

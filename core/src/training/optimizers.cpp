@@ -20,14 +20,16 @@ using kernels::TrainingTable;
 
 namespace training {
 
-/// Elements that one task updates or sums: fixed, so that sums are.
+/// Elements that one task updates or sums. This is fixed, so that sums have the same bits
+/// everywhere.
 constexpr index kBlock = 8192;
 constexpr index blocks_of(index count) { return kernels::pieces(count, kBlock); }
 
-/// The largest count of steps: float32 holds no larger ones beside each other.
+/// The largest number of steps: beyond it, float32 cannot represent every integer.
 constexpr float kMostSteps = 1 << 24;
 
-/// base^exponent for exponent ≥ 0, by products alone: the C library's differ in their last bits.
+/// base^exponent for exponent ≥ 0, computed with products only, because results of the C library's
+/// pow() differ in their last bits.
 double power(double base, std::int64_t exponent) noexcept {
   double result = 1;
   for (; exponent > 0; exponent /= 2, base *= base) {
@@ -36,8 +38,8 @@ double power(double base, std::int64_t exponent) noexcept {
   return result;
 }
 
-/// Parts of a model, which have the names of an optimiser's as long as it lives: so errors of a
-/// tape tell them apart. What is part of a larger module has a name already.
+/// Parts of a model. They keep the optimiser's names for as long as it exists, so that errors of a
+/// tape can tell them apart. A part of a larger module already has a name.
 class NamedParts final : public Module {
  public:
   void add(const NamedModule& part) {
@@ -46,24 +48,24 @@ class NamedParts final : public Module {
   }
 };
 
-/// The parameters of an optimiser and what it keeps for each: some arrays of the parameter's shape,
-/// and the number of steps.
+/// The parameters of an optimiser and the state of each: some arrays of the parameter's shape, and
+/// the number of steps.
 struct OptimizerData {
   struct Entry {
     ModuleAccess::FoundParameter parameter;
     index count = 0;
     std::size_t state = 0;  ///< where its arrays begin
-    std::size_t group = 0;  ///< its place among `groups`
+    std::size_t group = 0;  ///< index in `groups`
     float steps = 0;
-    // Of the step that goes on.
+    // For the current step.
     const float* gradient = nullptr;
     index first_task = 0;
   };
 
-  /// What an array of the state is called.
+  /// The names of the state's arrays.
   using Names = std::span<const char* const>;
 
-  /// What may differ from group to group. The last one is that of all other parameters.
+  /// Settings that may differ between groups. The last group has all other parameters.
   struct Group {
     std::optional<double> learning_rate;
     double weight_decay = 0;
@@ -99,11 +101,11 @@ struct OptimizerData {
     return group.learning_rate.value_or(*groups.back().learning_rate);
   }
   void step(const TapeData& tape);
-  /// Names and shapes of all state, in the order in which it lies in memory.
+  /// Names and shapes of all state, in memory order.
   std::vector<NamedTensor> named_state(std::string_view prefix, float* values);
   IncompatibleKeys load(const Safetensors& file, std::string_view prefix, bool strict);
 
-  /// Updates [begin, begin + count) of a parameter, whose step is the `steps`-th.
+  /// Updates [begin, begin + count) of a parameter in its step number `steps`.
   virtual void update(const TrainingTable& kernels, const Entry& entry, index begin,
                       index count) noexcept = 0;
 
@@ -183,8 +185,8 @@ void OptimizerData::step(const TapeData& tape) {
   constexpr double kWorkOfElement = 4;
   run.parallel_for(
       tasks, kWorkOfElement * static_cast<double>(tasks * kBlock), [&](index task, int) noexcept {
-        // The last entry that begins here or before; those without a task end where
-        // they begin.
+        // Finds the last entry that begins here or earlier. Entries without a task end where they
+        // begin.
         const Entry& entry =
             *std::prev(std::ranges::upper_bound(entries, task, {}, &Entry::first_task));
         const index begin = (task - entry.first_task) * kBlock;
@@ -280,7 +282,7 @@ class SgdData final : public OptimizerData {
   SgdOptions options_;
 };
 
-/// Adam, and AdamW, where weight decay is decoupled.
+/// Adam, or AdamW if weight decay is decoupled.
 class AdamData final : public OptimizerData {
  public:
   AdamData(std::span<const NamedModule> models, const AdamOptions& options, bool decoupled)

@@ -22,22 +22,22 @@ using kernels::PairTerm;
 using kernels::PairWeight;
 
 struct PoolingNodes {
-  Node* query = nullptr;  ///< or, of additive attention, projections
+  Node* query = nullptr;  ///< or the projections, for additive attention
   Node* key = nullptr;
   Node* value = nullptr;
   Node* width = nullptr;           ///< or null
-  Node* column_weights = nullptr;  ///< of additive attention, or null
-  // What is shown, or null.
+  Node* column_weights = nullptr;  ///< for additive attention, or null
+  // Intermediates to show, or null.
   Node* scores = nullptr;
   Node* weights = nullptr;
 };
 
-/// Rows of a sum over pairs that one task computes: the factors of so many lie in a cache line.
+/// Rows of a sum over pairs that one task computes: this many factors fill a cache line.
 constexpr index kRowsPerTask = 16;
 
 class PoolingStep final : public Step {
  public:
-  /// `pair` is none where queries and keys have no gradient. `weights` (B, Nq, Nk).
+  /// `pair` is none if queries and keys have no gradient. `weights` is (B, Nq, Nk).
   PoolingStep(const PoolingNodes& nodes, std::optional<PairWeight> pair, float width,
               const ConstTensor& weights)
       : nodes_(nodes), pair_(pair), width_(width), weights_(weights) {}
@@ -103,7 +103,7 @@ class PoolingStep final : public Step {
       }
       *to.data() = static_cast<float>(sum / static_cast<double>(width_));
     });
-    // One pass gives the gradients of the queries and of the weights of columns.
+    // One pass gives the gradients of both the queries and the weights of columns.
     if (!wants(nodes_.column_weights)) {
       pass.add_to(nodes_.query, [&](const Tensor& dq) {
         sum_pairs(term, gradient, false, key, query, with_batch(dq), nullptr, pass);
@@ -199,7 +199,7 @@ void require_no_outputs(const AttentionPoolingOptions& options) {
   }
 }
 
-/// Where the result and the weights of a call go.
+/// Memory for the results and weights of a call.
 struct PoolingMemory {
   Tensor output, weights;
 
@@ -235,7 +235,7 @@ ScoringFunction with_width(const ScoringFunction& scoring, const Variable& width
   validation::fail_value("width", "a variable", {"none: this kernel has no width"});
 }
 
-/// Scaled dot-product attention has a step of its own, whose memory is linear.
+/// Scaled dot-product attention has its own step, whose memory is linear.
 Variable pool_scaled_dot(const Variable& query, const Variable& key, const Variable& value,
                          const ScoringFunction& scoring, const AttentionPoolingOptions& options) {
   require_rows("query", query.value(), "D", -1);
@@ -254,7 +254,7 @@ Variable pool_scaled_dot(const Variable& query, const Variable& key, const Varia
   return scaled_dot_product_attention(query, key, value, attention);
 }
 
-/// x · weightᵀ, by a layer's own weight.
+/// x · weightᵀ with a layer's own weight.
 Variable project(const char* argument, const char* width_name, const Module& layer,
                  const PackedMatrix& packed, const ConstTensor& weight, const Variable& x) {
   Recording record("AdditiveAttention", &layer, {&x});

@@ -15,7 +15,7 @@ using training::Node;
 using training::Recording;
 using training::Step;
 
-/// y = x + a table, whose rows from `start` on every batch entry adds.
+/// y = x + table rows from `start` on, for every batch entry.
 class AddPositionsStep final : public Step {
  public:
   AddPositionsStep(Node* x, Node* table, std::int64_t start)
@@ -37,7 +37,7 @@ class AddPositionsStep final : public Step {
   std::int64_t start_;
 };
 
-/// (N, heads·D) or (B, N, heads·D) seen as (B, heads, N, D).
+/// Views (N, heads·D) or (B, N, heads·D) as (B, heads, N, D).
 template <class T>
 TensorView<T> split(const TensorView<T>& x, std::int64_t num_heads) {
   return num_heads == 1 ? x : with_batch(x).split_heads(num_heads);
@@ -101,7 +101,7 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
     forward(split(values, num_heads), split(y, num_heads), positions, record.context());
     return record.finish(y, CachedRotationStep(nullptr, {}, {}, {}, 1));
   }
-  // The tables are kept for the way back; the rotation has the same bits with them.
+  // Keeps the tables for the backward pass. The rotation has the same bits with them.
   const auto& given = positions.positions;
   const std::int64_t batch = given.rank() > 1 ? given.size(-2) : 1;
   const bool per_batch = given.rank() == 2 || (given.rank() == 3 && batch != 1);

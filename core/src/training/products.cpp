@@ -29,8 +29,8 @@ void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Conte
 
 namespace {
 
-/// The depth is that of a batch, and summed in chunks: packed, each chunk of b fits a second-level
-/// cache.
+/// The depth is the rows of a whole batch, summed in chunks: packed, each chunk of b fits a
+/// second-level cache.
 void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                              Context& context) {
   constexpr index kChunk = 256;
@@ -48,7 +48,8 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
     kernels.pack(cols, depth_of(chunk), b.pointer(chunk * kChunk), b.stride(1), b.stride(0),
                  packed + chunk * packed_chunk);
   });
-  // Rows so many floats apart drive each other out of caches: those of a are then copied apart.
+  // Rows this many floats apart evict each other from caches, so rows of a are then copied with
+  // another stride.
   constexpr index kCacheAlias = 1024;
   ConstTensor from = a;
   if (a.stride(0) % kCacheAlias == 0) {
@@ -58,7 +59,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
     copy(a, apart, run);
     from = apart;
   }
-  // Blocks of whole tiles, enough of them to keep all threads busy.
+  // Blocks are whole tiles, and there are enough of them to keep all threads busy.
   const index tile = kernels.product_tile_rows;
   const index wanted = 4 * run.num_threads();
   const index column_blocks = run.num_threads() > 1 ? kernels::pieces(cols, kColumns) : 1;
@@ -90,7 +91,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   });
 }
 
-/// By the bits of exponents, which a compiler puts into vectors.
+/// Tests the bits of exponents, which compilers vectorise.
 bool is_finite(const ConstTensor& row) {
   constexpr std::uint32_t kExponent = 0x7f800000U;
   std::uint32_t found = 0;
@@ -112,7 +113,8 @@ bool is_zero(const ConstTensor& row) {
 void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                          Context& context) {
   multiply_all_transposed(a, b, c, context);
-  // Products with 0 are only right if b is finite. The result, which is smaller, tells.
+  // Products with 0 are only correct if b is finite. The result shows this, and it is smaller than
+  // b.
   index row = 0;
   while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
   if (row == c.size(0)) return;

@@ -6,10 +6,10 @@
 /// Matrix products of backward passes. They throw std::bad_alloc.
 namespace attn::training {
 
-/// (rows, cols) seen as (cols, rows).
+/// Views (rows, cols) as (cols, rows).
 ConstTensor transposed(const ConstTensor& x);
 
-/// (B, N, width), row-major, seen as (B·N, width).
+/// Views (B, N, width), row-major, as (B·N, width).
 template <class T>
 TensorView<T> as_rows(const TensorView<T>& x) {
   if (x.rank() == 2) return x;
@@ -20,7 +20,7 @@ TensorView<T> as_rows(const TensorView<T>& x) {
 void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Context& context);
 
 /// c = aᵀ · b: a (depth, rows), b (depth, cols), c (rows, cols). A row of a that is all 0 takes no
-/// part, whatever b holds there: it is the gradient of a token that nothing attends to.
+/// part, whatever values b has there: it is the gradient of a token that nothing attends to.
 void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                          Context& context);
 

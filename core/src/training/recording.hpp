@@ -47,27 +47,27 @@ inline const kernels::TrainingTable& training_kernels(const runtime::Execution& 
 /// A tensor on a tape.
 struct Node {
   ConstTensor value;     ///< row-major
-  Tensor gradient = {};  ///< row-major; none until something is added to it
+  Tensor gradient = {};  ///< row-major; none before the first addition
   bool needs_gradient = false;
-  bool only_shown = false;  ///< has a gradient, which nothing that is computed from it adds to
+  bool only_shown = false;  ///< has a gradient, but later operations add nothing to it
 };
 
 class Step;
 
-/// The backward pass while it goes on.
+/// State of a running backward pass.
 class BackwardPass {
  public:
   BackwardPass(TapeData& tape, runtime::Execution& execution) : run(execution), tape_(tape) {}
 
-  /// Whether anybody wants the gradient of this node; none is no node.
+  /// True if the gradient of this node is needed. `node` may be null.
   static bool wants(const Node* node) noexcept { return node && node->needs_gradient; }
 
   Context& context() const noexcept;
   const kernels::TrainingTable& kernels() const;
 
-  /// Adds what `write` writes to a row-major tensor of the node's shape, every element of it, to
-  /// the gradient of the node. Does nothing where the gradient is not wanted. The first time it is
-  /// written in place. Throws std::bad_alloc, and what `write` does.
+  /// Adds to the gradient of a node: `write` fills every element of a row-major tensor of the
+  /// node's shape. The first addition writes in place. Does nothing if the gradient is not wanted.
+  /// Throws std::bad_alloc, and what `write` throws.
   template <class F>
   void add_to(Node* node, F&& write) {
     if (!wants(node)) return;
@@ -77,7 +77,8 @@ class BackwardPass {
     end(addition, scratch);
   }
 
-  /// The same for several nodes that one call writes to: all are begun, written and then ended.
+  /// For one call that writes to several nodes: begin() an addition for each, write, then end()
+  /// all.
   struct Addition {
     Node* node = nullptr;
     Tensor memory = {};
@@ -85,7 +86,8 @@ class BackwardPass {
   Addition begin(Node& node, runtime::Execution& scratch);
   static void end(const Addition& addition, runtime::Execution& scratch) noexcept;
 
-  /// The same for some rows of a node (in dimension 0): the others stay as they are, zero at first.
+  /// Like add_to(), but only for some rows of a node (in dimension 0). Other rows stay unchanged,
+  /// initially zero.
   template <class F>
   void add_to_rows(Node* node, std::int64_t begin, std::int64_t end, F&& write) {
     if (!wants(node)) return;
@@ -98,8 +100,8 @@ class BackwardPass {
     attn::add(rows, more, rows, scratch);
   }
 
-  /// For what touches few rows of a large table: add(gradient, fresh) adds to the gradient in
-  /// place, or writes every element of one that is fresh.
+  /// For updates of a few rows of a large table: add(gradient, fresh) adds to the gradient in
+  /// place, or writes every element if `fresh` is true.
   template <class F>
   void add_in_place(Node* node, F&& add) {
     if (!wants(node)) return;
@@ -109,14 +111,14 @@ class BackwardPass {
     node->gradient = gradient;
   }
 
-  /// The gradient of a step's output, zeros where only its second one has any; none where neither
-  /// has.
+  /// The gradient of a step's output: zeros if only the second output has a gradient, none if
+  /// neither has.
   ConstTensor output_gradient(const Step& step);
 
-  /// Adds a gradient that is there already.
+  /// Adds a gradient that is already computed.
   void add_to(Node* node, const ConstTensor& gradient);
-  /// The same for one in memory of the tape that nobody else needs: where the node has none yet, it
-  /// becomes its own.
+  /// Adds a gradient in memory of the tape that nothing else uses. The node takes it over if it has
+  /// no gradient yet.
   void give_to(Node* node, const Tensor& gradient);
 
   runtime::Execution& run;
@@ -129,16 +131,16 @@ class BackwardPass {
   TapeData& tape_;
 };
 
-/// One entry of a tape. Lies in the tape's memory, and is never destroyed.
+/// One entry of a tape. It is in the tape's memory and is never destroyed.
 class Step {
  public:
-  /// `output_gradient`: of the output, row-major. May throw std::bad_alloc.
+  /// `output_gradient` is the row-major gradient of the output. May throw std::bad_alloc.
   virtual void backward(BackwardPass& pass, const ConstTensor& output_gradient) = 0;
 
   Step* previous = nullptr;
   Node* output = nullptr;
-  Node* second_output = nullptr;  ///< whose gradient may be none; or null
-  // What computed it, for errors: the name of a class or function, and the layer if it is one.
+  Node* second_output = nullptr;  ///< or null; its gradient may be none
+  // The function or class that computed it, and the layer if there is one, for error messages.
   const char* name = nullptr;
   const void* layer = nullptr;
 
@@ -146,20 +148,20 @@ class Step {
   ~Step() = default;
 };
 
-/// A call that is recorded: the inputs have been checked to be on one tape that still records.
+/// Records one call. Checks that all inputs are on the same tape, which still records.
 class Recording {
  public:
-  /// `name` is a literal; `layer` may be null. Inputs that are none are passed over, but one must
-  /// not be. Throws kInvalidArgument.
+  /// `name` is a literal; `layer` may be null. Inputs that are none are skipped, but at least one
+  /// must be given. Throws kInvalidArgument.
   Recording(const char* name, const Module* layer, std::initializer_list<const Variable*> inputs);
   Recording(const char* name, const Module* layer, std::span<const Variable> inputs);
-  /// The same for what may have no variable as an input, on this tape.
+  /// The same for calls that may have no variable as an input, on this tape.
   Recording(const char* name, const Module* layer, Tape& tape,
             std::initializer_list<const Variable*> inputs = {});
 
   Context& context() const noexcept;
 
-  /// Memory that stays until the tape is cleared. Throws kSizeOverflow, std::bad_alloc.
+  /// Memory that stays valid until the tape is cleared. Throws kSizeOverflow, std::bad_alloc.
   Tensor memory(std::span<const std::int64_t> shape);
   Tensor memory(std::initializer_list<std::int64_t> shape) {
     return memory(std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -172,18 +174,17 @@ class Recording {
 
   /// The node of a variable; null for none.
   static Node* node(const Variable& variable) noexcept;
-  /// What steps point to stays until the tape is cleared, though its layer may go before.
+  /// Keeps what steps point to until the tape is cleared, even if its layer is destroyed earlier.
   void keep(std::shared_ptr<const void> owner);
 
   /// The node of a layer's own parameter; null for none.
   Node* parameter(const Module& layer, const ConstTensor& values);
 
-  /// Whether any input, or a parameter asked for, needs a gradient: if not, finish() records
-  /// nothing.
+  /// True if any input or requested parameter needs a gradient. Otherwise finish() records nothing.
   bool needs_gradient() const noexcept { return needs_gradient_; }
 
-  /// Makes a variable of what was computed, and records the step that goes back. The layer's last
-  /// one is its intermediate "output".
+  /// Turns the result into a variable and records its backward step. The last variable of a layer
+  /// is its intermediate "output".
   template <class S>
   Variable finish(const ConstTensor& output, S step) {
     static_assert(std::is_trivially_destructible_v<S>);
@@ -192,18 +193,17 @@ class Recording {
     show_output(node);
     return variable(node);
   }
-  /// Makes a variable that nothing computes.
+  /// Makes a variable that is an input, not a result.
   Variable input(const Tensor& values, bool needs_gradient) {
     return variable(new_node(values, needs_gradient));
   }
-  /// Makes a variable of what lies between the steps of a function, to be looked at, with a
-  /// gradient or without.
+  /// Makes a variable of an intermediate result for display, with or without a gradient.
   Variable shown(const Tensor& values, bool has_gradient = true);
 
-  /// Whether an intermediate of the layer was asked for.
+  /// True if this intermediate of the layer was requested.
   bool watched(const char* intermediate) const noexcept;
 
-  /// Records one more step back from an output.
+  /// Records one more backward step from an output.
   template <class S>
   void append_step(Node* output, S step) {
     append(new (take<S>(1)) S(std::move(step)), output);
@@ -211,7 +211,7 @@ class Recording {
 
  private:
   void add_input(const Variable& input);
-  /// To be called once all inputs are known.
+  /// Call once all inputs are known.
   void begin(const Module* layer);
   void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);
@@ -225,10 +225,10 @@ class Recording {
   bool needs_gradient_ = false;
 };
 
-/// Shows an intermediate of a layer, if it was asked for.
+/// Shows an intermediate of a layer if it was requested.
 void show(const Module& layer, const char* name, const Variable& variable) noexcept;
 
-/// Requires that a call asks for nothing but values.
+/// Throws if a call requests anything but values.
 inline void require_none(const char* argument, bool given) {
   if (given) {
     validation::fail_value(argument, "something", {"none where variables are recorded"});
@@ -242,16 +242,16 @@ struct TapeData {
   struct Parameter {
     Parameter* previous;
     Node node;
-    const void* layer;             ///< for errors, see ModuleAccess::path
-    const std::uint64_t* changes;  ///< the layer's count of them
+    const void* layer;             ///< for error messages, see ModuleAccess::path
+    const std::uint64_t* changes;  ///< the layer's count of changes
     std::uint64_t changes_seen;
   };
 
-  /// An intermediate that was asked for.
+  /// An intermediate that was requested.
   struct Watch {
     const void* layer;
     std::string name;
-    Node* node;  ///< as the layer's last call has computed it
+    Node* node;  ///< as computed by the layer's last call
   };
 
   /// A parameter with a gradient that outlives clear_keeping_gradients().
@@ -270,36 +270,36 @@ struct TapeData {
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
-  std::vector<std::shared_ptr<const void>> kept;  ///< layers that took part
-  std::deque<KeptGradient> kept_gradients;        ///< which never move
-  std::size_t num_kept_gradients = 0;             ///< the others are memory for later
+  std::vector<std::shared_ptr<const void>> kept;  ///< layers that were used
+  std::deque<KeptGradient> kept_gradients;        ///< a deque, so that they never move
+  std::size_t num_kept_gradients = 0;             ///< the others are spare memory
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);
   void require_recording() const;
-  /// Null unless it was asked for.
+  /// Null if it was not requested.
   Watch* find_watch(const void* layer, std::string_view name) noexcept;
-  /// Throws kInvalidArgument, unless backward() has given gradients.
+  /// Throws kInvalidArgument unless backward() has computed gradients.
   void require_gradients() const;
   void require_finite(const Node& loss) const;
   void check_backward(const char* name, const Variable& output) const;
   void run_backward(const Variable& output, const ConstTensor& output_gradient);
   Node* parameter(const Module& layer, const ConstTensor& values);
-  /// Copies all gradients of parameters to `kept_gradients`, and returns how many they are.
+  /// Copies all gradients of parameters to `kept_gradients` and returns their number.
   std::size_t keep_gradients();
 };
 
 }  // namespace training
 
-/// What the library's own sources see of tapes and variables.
+/// Access to tapes and variables for the library's own sources.
 struct TapeAccess {
   using TapeData = training::TapeData;
   static TapeData& data(const Tape& tape) noexcept { return *tape.data_; }
   static TapeData* tape(const Variable& v) noexcept { return v.tape_; }
   static training::Node* node(const Variable& v) noexcept { return v.node_; }
-  /// Throws kInvalidArgument for none and for what was forgotten.
+  /// Throws kInvalidArgument for an empty variable and for one whose tape was cleared.
   static const training::Node& checked(const Variable& v);
-  /// Of a parameter by its address; none where the loss does not depend on it.
+  /// The gradient of a parameter, found by its address; none if the loss does not depend on it.
   static ConstTensor gradient(const TapeData& tape, const float* parameter) noexcept;
   static Variable variable(TapeData& tape, training::Node* node) noexcept {
     Variable v;

@@ -19,7 +19,7 @@ using training::Node;
 using training::Recording;
 using training::Step;
 
-/// One layer, all of its steps in time. Gates are computed anew from the states, which are there.
+/// One layer over all time steps. Gates are recomputed from the states, which are kept.
 class RecurrentStep final : public Step {
  public:
   using CellGradient = void (*)(const kernels::RecurrentCellGradientArgs&) noexcept;
@@ -125,8 +125,8 @@ class RecurrentStep final : public Step {
 
 namespace {
 
-/// The states after the last step, which are the last rows of the layers' outputs; after no step
-/// those before it.
+/// The states after the last step, which are the last rows of the layers' outputs. Without any
+/// step, they are the initial states.
 class LastStateStep final : public Step {
  public:
   LastStateStep(const Variable* outputs, index layers, Node* h_0)

@@ -4,8 +4,8 @@
 
 namespace attn::training {
 
-/// sums = Σ_i x_i of the rows of a matrix, which lie side by side in each row. Their bits depend on
-/// the instruction set alone.
+/// sums = Σ_i x_i over the rows of a matrix, whose columns are contiguous. The bits depend only on
+/// the instruction set.
 void sum_rows(const ConstTensor& x, const Tensor& sums, BackwardPass& pass);
 
 }  // namespace attn::training

@@ -29,8 +29,8 @@ bool holds(const ConstTensor& row_major, F&& wanted) noexcept {
   return std::any_of(row_major.data(), row_major.data() + count, wanted);
 }
 
-/// What is first to hold a number of some kind: parameters, then the outputs of layers and
-/// functions, in the order in which they were recorded.
+/// The first tensor that contains a number of some kind. Parameters are searched first, then
+/// outputs of layers and functions, in the order in which they were recorded.
 struct Holder {
   const TapeData::Parameter* parameter = nullptr;
   const Step* step = nullptr;
@@ -49,7 +49,7 @@ struct Holder {
   }
 };
 
-/// Both are kept last first.
+/// Both lists are stored in reverse order.
 template <class F>
 Holder first_to_hold(const TapeData& tape, F wanted) noexcept {
   Holder found;
@@ -248,7 +248,7 @@ void TapeData::require_gradients() const {
 }
 
 void TapeData::keep(std::shared_ptr<const void> owner) {
-  // A layer's steps follow one another.
+  // Steps of one layer are adjacent.
   if (kept.empty() || kept.back() != owner) kept.push_back(std::move(owner));
 }
 

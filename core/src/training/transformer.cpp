@@ -1,4 +1,4 @@
-// Layers of a Transformer on a tape: made of the layers inside, which know their own gradients.
+// Layers of a Transformer on a tape. They consist of layers that know their own gradients.
 
 #include "layers/transformer.hpp"
 
@@ -18,7 +18,7 @@ Variable normalize(const detail::Norm& norm, const Variable& x) {
   return std::visit([&](const auto& n) { return n.forward(x); }, norm);
 }
 
-/// x and what f makes of it, with the norms that there are: see Sublayer::add_to.
+/// Adds f's result to x, with the norms that the options ask for: see Sublayer::add_to.
 template <class F>
 Variable add_sublayer(const Module& layer, const TransformerLayerOptions& options,
                       const detail::SublayerNorms& norms, const Dropout& dropout,
