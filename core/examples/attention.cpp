@@ -13,7 +13,7 @@ int main() {
   attn::OwnedTensor output(q.shape());
   attn::scaled_dot_product_attention(q, k, v, output, {.causal = true});
 
-  // The first query sees the first key alone, so its output is the first value.
+  // The first query attends only to the first key, so its output is the first value.
   const float value = v(0, 0, 0, 0), first = output(0, 0, 0, 0);
   std::printf("value %.6f, output %.6f\n", static_cast<double>(value), static_cast<double>(first));
   return first == value ? 0 : 1;

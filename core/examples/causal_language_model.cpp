@@ -1,5 +1,5 @@
-// Whole language models by options alone: GPT-2, Llama and Gemma 3 in small. Each predicts the next
-// token, learns a sentence by heart on a tape, and then says it token by token from a cache.
+// Builds small versions of GPT-2, Llama and Gemma 3 from options alone. Each learns a sentence by
+// heart on a tape, then generates it token by token with a cache.
 
 #include <algorithm>
 #include <attn/attn.hpp>
@@ -13,9 +13,9 @@ namespace {
 
 struct ModelOptions {
   std::int64_t vocab_size = 0;
-  std::int64_t max_positions = 0;  ///< of a learned table of positions, or none
-  bool scale_embedding = false;    ///< by √E, as Gemma
-  bool tied = true;                ///< the output layer's weight is the embedding's
+  std::int64_t max_positions = 0;  ///< of a learned table of positions; 0: none
+  bool scale_embedding = false;    ///< by √E, as in Gemma
+  bool tied = true;                ///< the embedding's weight is also the output layer's
   attn::TransformerEncoderOptions stack = {};
 };
 
@@ -46,8 +46,8 @@ class CausalLanguageModel : public attn::Module {
     if (positions_) positions_->initialize_normal(seed + 1);
   }
 
-  /// The next tokens ids (1, N) of a sequence whose keys and values are in the caches; logits
-  /// (1, N, V).
+  /// Processes the next tokens ids (1, N) of a sequence whose keys and values are in the caches.
+  /// Writes logits (1, N, V).
   void forward(const attn::IdView& ids, const attn::Tensor& logits,
                std::span<attn::KeyValueCache> caches) const {
     attn::OwnedTensor x({ids.size(0), ids.size(1), output_.in_features()});
@@ -60,7 +60,7 @@ class CausalLanguageModel : public attn::Module {
     output_.forward(x, logits);
   }
 
-  /// The same of a whole sequence, recorded.
+  /// Computes and records logits of a whole sequence.
   attn::Variable forward(attn::Tape& tape, const attn::IdView& ids) const {
     attn::Variable x = embedding_.forward(tape, ids);
     if (positions_) x = positions_->forward(x);
@@ -127,7 +127,8 @@ ModelOptions gemma3() {
   return options;
 }
 
-/// Learns the text, each byte a token, and gives what it says after the first one.
+/// Trains on the text, with one token per byte, and returns what the model generates from the first
+/// byte.
 std::string learn(const ModelOptions& options, std::string_view text) {
   CausalLanguageModel model(options);
   model.initialize(/*seed=*/1);

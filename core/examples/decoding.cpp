@@ -1,5 +1,5 @@
-// Token-by-token decoding with a cache: a stack of causal layers, as in GPT, is given one token at
-// a time, and each token attends to the projected keys and values of those before it.
+// Token-by-token decoding with a cache. A stack of causal layers, as in GPT, gets one token at a
+// time, and each token attends to the cached keys and values of the tokens before it.
 
 #include <algorithm>
 #include <attn/attn.hpp>

@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A byte of a colour that is less by a fraction of itself.
+/// A colour channel reduced by `fraction`.
 char fade(float fraction) {
   return static_cast<char>(static_cast<unsigned char>(255 - 255 * fraction));
 }

@@ -1,6 +1,7 @@
-// Two layers of attention alone learn to go on with what they have seen before: a run of random
-// tokens, a gap of random length, and the run again, whose tokens are to be predicted. The heads
-// that come to do so are known as induction heads (Olsson et al. 2022, arXiv:2209.11895).
+// Trains two attention-only layers to continue a pattern that they have seen before. A sequence is
+// a run of random tokens, a gap of random length and the same run again, whose tokens the model
+// predicts. Attention heads that learn to do this are called induction heads (Olsson et al. 2022,
+// arXiv:2209.11895).
 
 #include <attn/attn.hpp>
 #include <cstdio>
@@ -25,7 +26,7 @@ int main() {
   for (const attn::NamedModule& part : model) part.module.initialize_xavier(++seed);
   attn::AdamW optimizer(model);
 
-  attn::Context context({.num_threads = 1});  // sizes are small
+  attn::Context context({.num_threads = 1});  // the sizes are small
   attn::Tape tape(context);
   attn::OwnedTensor drawn({kBatch, kLength + 1});
   std::vector<std::int64_t> ids(kBatch * kLength), targets(ids.size());
@@ -37,7 +38,7 @@ int main() {
         const std::int64_t at = b * kLength + i;
         const bool again = i >= period && i < period + kRun;
         ids[at] = again ? ids[at - period] : static_cast<std::int64_t>(drawn(b, i) * kTokens);
-        targets[at] = -100;  // counts for nothing
+        targets[at] = -100;  // ignored
         if (again && i > period) targets[at - 1] = ids[at];
       }
     }
@@ -51,6 +52,6 @@ int main() {
     optimizer.set_learning_rate(attn::cosine_learning_rate(step, 1e-2, 50, kSteps));
     optimizer.step(tape);
     if (step % 40 == 0) std::printf("step %3d: loss %.3f\n", step, double{loss.item()});
-    if (step == kSteps) return loss.item() < 0.5F ? 0 : 1;  // chance has ln 64 = 4.16
+    if (step == kSteps) return loss.item() < 0.5F ? 0 : 1;  // chance is ln 64 = 4.16
   }
 }

@@ -1,5 +1,5 @@
-// Loads a torch.nn.TransformerEncoder from a .safetensors file and runs it. All sizes but the
-// number of heads, which no weight shows, are read from the file.
+// Loads a torch.nn.TransformerEncoder from a .safetensors file and runs it. All sizes are read from
+// the file except the number of heads, which the weights do not show.
 
 #include <attn/attn.hpp>
 #include <cstdio>

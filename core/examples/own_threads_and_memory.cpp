@@ -1,6 +1,6 @@
-// Attention inside a program that has its own threads and its own memory layout: a context works on
-// the program's threads, and views address queries, keys and values where they lie, interleaved in
-// one buffer, as a fused projection leaves them.
+// Attention in a program with its own threads and memory layout. The context uses the program's
+// threads. Views address queries, keys and values in place, interleaved in one buffer as a fused
+// projection writes them.
 
 #include <attn/attn.hpp>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Stands for the program's own pool: makes threads for each call.
+/// Stands in for the program's thread pool by creating threads for each call.
 void parallel_for(int count, const std::function<void(int)>& function) {
   std::vector<std::thread> threads;
   for (int i = 1; i < count; ++i) threads.emplace_back([&function, i] { function(i); });
@@ -33,7 +33,7 @@ void attend(const attn::ConstTensor& projections, const attn::Tensor& output, st
 int main() {
   const std::int64_t batch = 4, length = 100, heads = 4, dim = 32, width = heads * dim;
 
-  // (B, N, 3·E): for each token its query, key and value one after the other.
+  // (B, N, 3·E): for each token, its query, key and value are adjacent.
   std::vector<float> memory(batch * length * 3 * width);
   const attn::Tensor projections(memory, {batch, length, 3 * width});
   attn::fill_normal(projections, {.seed = 2});
@@ -42,12 +42,12 @@ int main() {
   attn::OwnedTensor output({batch, length, width});
   attend(projections, output, heads, own);
 
-  // The same bits as on one thread, and as each sequence on a thread and a context of its own.
+  // The bits are the same on one thread, and with a thread and a context for each sequence.
   attn::Context one_thread({.num_threads = 1});
   attn::OwnedTensor expected(output.shape()), by_sequence(output.shape());
   attend(projections, expected, heads, one_thread);
   parallel_for(batch, [&](int b) {
-    attn::Context context({.num_threads = 1});  // a real program keeps it as long as the thread
+    attn::Context context({.num_threads = 1});  // a real program keeps one per thread
     attend(projections.slice(0, b, b + 1), by_sequence.view().slice(0, b, b + 1), heads, context);
   });
   const bool same = output == expected && by_sequence == expected;

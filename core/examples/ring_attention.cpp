@@ -1,12 +1,13 @@
-// Causal attention over a sequence that no one machine holds, in processes joined by MPI (Liu et
-// al. 2023, arXiv:2310.01889). Keys and values travel around a ring; each process attends from its
-// own queries to what has come, merges that with what it has, and meanwhile sends it on.
+// Causal attention over a sequence that is too long for one machine, divided among MPI processes
+// (Liu et al. 2023, arXiv:2310.01889). Keys and values travel around a ring. Each process attends
+// from its own queries to the keys that have arrived, merges the result with its previous one, and
+// meanwhile sends the keys on.
 //
 //   mpirun -n 4 ring_attention [tokens of a stripe]
 //
-// A query attends to what stands before it, so the first queries have the least to do. Of 2·P
-// stripes of the sequence process p therefore has two, p and 2·P − 1 − p, which make the same work
-// together (Brandon et al. 2023, arXiv:2311.09431).
+// A query attends only to earlier tokens, so the first queries have the least work. The sequence is
+// therefore cut into 2·P stripes, and process p gets stripes p and 2·P − 1 − p, so that all
+// processes have the same amount of work (Brandon et al. 2023, arXiv:2311.09431).
 
 #include <mpi.h>
 
@@ -26,28 +27,28 @@ namespace {
 constexpr std::int64_t kHeads = 2, kDim = 64;
 enum Input : std::uint64_t { kQuery, kKey, kValue };
 
-/// Stripes of a process, from the first to the last.
+/// The two stripes of a process, in order.
 std::array<int, 2> stripes_of(int process, int processes) {
   return {process, 2 * processes - 1 - process};
 }
 
-/// (1, H, length, D) of a stripe. Here they are drawn; a model would have computed them.
+/// Fills (1, H, length, D) of a stripe with random numbers; a model would have computed them.
 void fill(Input input, int stripe, const attn::Tensor& x) {
   attn::fill_normal(x, {.seed = input, .stream = static_cast<std::uint64_t>(stripe)});
 }
 
 int count_of(const attn::OwnedTensor& x) { return static_cast<int>(x.values().size()); }
 
-/// Queries of a stripe, and their attention to all keys so far.
+/// The queries of a stripe and their attention to all keys so far.
 struct Queries {
   int stripe;
   attn::OwnedTensor query, output, log_sum_exp;
 };
 
-/// Attends from a stripe's queries to a stripe of keys, and merges.
+/// Attends from a stripe's queries to a stripe of keys and merges the result.
 void attend(Queries& q, int key_stripe, const attn::ConstTensor& key,
             const attn::ConstTensor& value, std::int64_t& pairs) {
-  if (key_stripe > q.stripe) return;  // all of it comes later
+  if (key_stripe > q.stripe) return;  // all of these keys come later
   const std::int64_t length = key.size(2);
   attn::OwnedTensor output(q.output.shape()), log_sum_exp(q.log_sum_exp.shape());
   attn::AttentionOptions options{.causal = true};
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
                                       attn::OwnedTensor(stripe_shape),
                                       attn::OwnedTensor({1, kHeads, length}));
     fill(kQuery, stripe, q.query);
-    // Nothing yet: a part that merge_attention() does not read.
+    // Starts with an empty part, which merge_attention() does not read.
     std::ranges::fill(q.log_sum_exp.values(), -std::numeric_limits<float>::infinity());
   }
 
@@ -112,7 +113,7 @@ int main(int argc, char** argv) {
     std::swap(here, next);
   }
 
-  // Only to show that it is right: the whole in one process.
+  // Checks the result against the whole sequence in one process.
   int failed = 0;
   const int stripe_count = count_of(queries[0].output);
   std::vector<float> outputs(process == 0 ? static_cast<std::size_t>(2 * processes * stripe_count)

@@ -1,6 +1,6 @@
-// Runs a language model from its files: GPT-2, Llama, Qwen, Gemma and what is like them, from a
-// folder with config.json and model.safetensors as their owners publish them. Tokens go in and out
-// as numbers: a tokenizer is not part of attn.
+// Runs a language model from its published files: a folder with config.json and model.safetensors
+// of GPT-2, Llama, Qwen, Gemma or a similar model. Tokens go in and out as numbers, because attn
+// has no tokenizer.
 
 #include <attn/attn.hpp>
 #include <cstdio>
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   std::vector<std::int64_t> ids;
   for (int i = 2; i < argc; ++i) ids.push_back(std::atoll(argv[i]));
   try {
-    // Names and sizes alone: what the files are, and what they would take.
+    // Reads only names and sizes, to find out what the files are and how much memory they need.
     const auto description = attn::describe_language_model(argv[1]);
     std::printf("%s, %.1f million weights, %.1f MB of memory\n", description.family.c_str(),
                 static_cast<double>(description.num_parameters) / 1e6,
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
 
     const attn::LanguageModel model = attn::load_language_model(argv[1]);
 
-    // What its first head attends to with the last token.
+    // Which tokens does the first head attend to from the last token?
     const char* weights = "encoder.layers.0.self_attn.weights";
     attn::Intermediates shown({weights});
     model.forward(ids, {}, {.intermediates = &shown});

@@ -1,5 +1,6 @@
-// Writes a Transformer encoder to a file, as `safetensors.torch.save_file(model.state_dict(),
-// path)` does in PyTorch for torch.nn.TransformerEncoder: the same names and layouts.
+// Writes a Transformer encoder to a file with the same names and layouts as
+// `safetensors.torch.save_file(model.state_dict(), path)` writes for a torch.nn.TransformerEncoder
+// in PyTorch.
 
 #include <attn/attn.hpp>
 #include <cstdio>

@@ -18,37 +18,41 @@ namespace attn::kernels {
 
 /// The base of an `Isa`: xsimd's architecture and its vectors.
 ///
-/// In addition, an `Isa` provides the tile shapes of its kernels:
-///   kInstructionSet    its name for the rest of the core
-///   kRows, kVectors    rows and vectors of the micro-kernel's tile in a product: as many as the
-///                      register file allows
-///   kScoreRows, kScoreVectors  the same for q·k: keys, and vectors of queries; a block of queries
-///                      is made of whole tiles
-///   kValueRows         the same for weights·v: queries, with kVectors vectors of values
-///   kSoftmaxVectors    vectors of queries whose exponentials are taken side by side
-///   kTileKeys          keys of a tile of scores. The order of sums depends on it, so it is not
-///                      fitted to the first-level cache of the machine: 128 where machines with the
-///                      instruction set have 48 KB as a rule and gain by it, else 64
-///   kSteps             steps of depth between the branches of a tile's loop: two spare
-///                      instructions, but with four GCC keeps a sum in memory, and with two so do
-///                      the engines that run WebAssembly, which load for both before they add
-/// and operations that xsimd lacks or that differ between its architectures:
-///   madd(a, b, c)      a·b + c, for floats and doubles
-///   msub(a, b, c)      a·b − c, for doubles
-///   multiply_wide(a, b)  the 64-bit products of the low halves of 64-bit lanes
-///   narrow(a, b)       two vectors of doubles rounded to one of floats
-///   at_least(x, low)   max(x, low) that keeps a NaN in x
-///   load_words(from)   as many 16-bit numbers as a vector has lanes, with zeros above them
-///   load_bytes(from)   as many bytes, with their signs
-/// and these if there are faster instructions than the general code:
-///   load_columns(rows, col, columns)  columns col … col + 3 of as many rows as a vector has lanes;
-///                      has to be there where these are more than four
-///   divide(a, b)       a / b, correctly rounded
-///   sum_lanes(x)       of as many vectors as they have lanes: the bits of xsimd's reduce_add of
-///                      each
-///   load_float16(from), store_float16(x, to)  a vector of floats from float16 numbers, and back
-///   store_words(words, to), store_bytes(words, to)  the low halves of lanes, or their low bytes
-///   load_pair(from, seen)  two vectors at once, see isa/wasm_pair_loads.hpp
+/// Each `Isa` also defines the tile shapes of its kernels:
+/// - kInstructionSet: the name that the rest of the core uses.
+/// - kRows, kVectors: rows and vectors of the micro-kernel's tile in a product, as many as fit in
+///   the registers.
+/// - kScoreRows, kScoreVectors: keys, and vectors of queries, of the tile for q·k. A block of
+///   queries consists of whole tiles.
+/// - kValueRows: queries in the tile for weights·v, with kVectors vectors of values.
+/// - kSoftmaxVectors: vectors of queries whose exponentials are computed together.
+/// - kTileKeys: keys in a tile of scores. The order of sums depends on it, so it is not adapted to
+///   the machine's first-level cache. It is 128 for instruction sets whose machines usually have
+///   48 KB and benefit from it, else 64.
+/// - kSteps: steps of depth between branches in a tile's loop. Two steps save instructions. With
+///   four, GCC keeps a sum in memory. With two, so do WebAssembly engines, which load for both
+///   steps before they add.
+///
+/// Each `Isa` also defines operations that xsimd lacks or that differ between its architectures:
+/// - madd(a, b, c): a·b + c, for floats and doubles.
+/// - msub(a, b, c): a·b − c, for doubles.
+/// - multiply_wide(a, b): the 64-bit products of the low halves of 64-bit lanes.
+/// - narrow(a, b): rounds two vectors of doubles to one of floats.
+/// - at_least(x, low): max(x, low), but keeps a NaN in x.
+/// - load_words(from): loads one 16-bit number per lane, with zeros above it.
+/// - load_bytes(from): loads one byte per lane, sign-extended.
+///
+/// These are optional, for instructions that are faster than the general code:
+/// - load_columns(rows, col, columns): loads columns col … col + 3 of as many rows as a vector has
+///   lanes. Required if vectors have more than four lanes.
+/// - divide(a, b): a / b, correctly rounded.
+/// - sum_lanes(x): the sums over the lanes of as many vectors as they have lanes, with the bits of
+///   xsimd's reduce_add of each.
+/// - load_float16(from), store_float16(x, to): converts float16 numbers to a vector of floats and
+///   back.
+/// - store_words(words, to), store_bytes(words, to): stores the low halves of lanes, or their low
+///   bytes.
+/// - load_pair(from, seen): loads two vectors at once, see isa/wasm_pair_loads.hpp.
 template <class A>
 struct IsaVectors {
   using Arch = A;
@@ -75,25 +79,26 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 }
 
 /// True if an instruction set multiplies pairs. In addition to what it inherits from `FloatIsa`,
-/// such an `Isa` provides, with pairs in the lanes of vectors of floats:
-///   dot(a, b, c)      c + a.first·b.first + a.second·b.second, as its instruction rounds
-///   narrow(a, b)      the lanes of a, then those of b, rounded to bf16: a row of pairs
-///   pair(a, b)        lane by lane (a, b) rounded to bf16
+/// such an `Isa` defines these functions, with pairs in the lanes of vectors of floats:
+/// - dot(a, b, c): c + a.first·b.first + a.second·b.second, rounded as its instruction rounds.
+/// - narrow(a, b): the lanes of a, then the lanes of b, rounded to bf16: a row of pairs.
+/// - pair(a, b): (a, b) rounded to bf16, lane by lane.
 template <class Isa>
 inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
 
-/// True if larger products use tiles. Such an `Isa` also provides a struct `Tiles`, the tile
+/// True if larger products use tiles. Such an `Isa` also defines a struct `Tiles` for the tile
 /// hardware, with register numbers from 0 to 7 as template arguments:
-///   configure(rows), release()  tiles of 16 rows, or `rows` in registers 0 to 5; or none any more
-///   zero<T>(), load<T>(from, row_bytes), store<T>(to, row_bytes)
-///   dot<C, A, B>()              C += A · B, as bf16/tiles.hpp says
+/// - configure(rows), release(): sets up tiles of 16 rows, or of `rows` rows in registers 0 to 5;
+///   release() frees them.
+/// - zero<T>(), load<T>(from, row_bytes), store<T>(to, row_bytes).
+/// - dot<C, A, B>(): C += A · B, as described in bf16/tiles.hpp.
 template <class Isa>
 inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 
 /// True if products use quads: two pairs of a row or a column, consecutive along the depth,
-/// followed by those of the next row or column. Such an `Isa` also provides
-///   dot_quads(a, b, c)  c, a square of 2 × 2 sums, row by row, + rows a · columns b, as its
-///                       instruction rounds
+/// followed by two pairs of the next row or column. Such an `Isa` also defines
+/// - dot_quads(a, b, c): c + rows a · columns b, where c is a 2 × 2 square of sums, row by row.
+///   Rounds as its instruction does.
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 

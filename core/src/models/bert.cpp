@@ -68,7 +68,7 @@ void describe_bert(ModelDescription& d) {
   auto prefix = d.tensors.prefix_of_model("embeddings.word_embeddings.weight");
   if (!prefix) prefix = d.tensors.prefix_of_model("embeddings.position_embeddings.weight");
   const std::string outer = prefix.value_or(""), embeddings = outer + "embeddings.";
-  // The head is in a module around the body.
+  // The head's tensors are in a module around the body.
   const std::string transform = names.transform + std::string(".weight");
   std::string head = d.tensors.name_around(outer, transform);
   head.resize(head.size() - transform.size());
@@ -78,13 +78,13 @@ void describe_bert(ModelDescription& d) {
   const std::string positions = embeddings + "position_embeddings.weight";
   const std::string types = embeddings + "token_type_embeddings.weight";
   const std::string layers = outer + names.layer;
-  // Names that DistilBertConfig maps to its own ones.
+  // Names that DistilBertConfig maps to its own names.
   const auto either = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };
   LanguageModelOptions& options = d.result.options;
   const std::int64_t e = d.size(either(names.width, "hidden_size"), words, 1);
-  // DistilBERT's is not configurable; files of RoBERTa without config.json have 1e-5.
+  // DistilBERT's epsilon is not configurable; RoBERTa files without config.json use 1e-5.
   const float eps =
       distilled ? 1e-12F : d.eps("layer_norm_eps", is_bert || d.has_config ? 1e-12 : 1e-5);
   options.vocab_size = d.size("vocab_size", words, 0);
@@ -136,7 +136,7 @@ void describe_bert(ModelDescription& d) {
     plan.linear("transform", head + names.transform, e, e);
     plan.layer_norm("transform_norm", head + names.transform_norm, e);
     plan.output(options, decoder);
-    // The bias has two names, of which Transformers reads the decoder's if both are in the files.
+    // The bias has two names. If the files have both, Transformers reads the decoder's.
     const std::string bias = head + names.decoder + ".bias";
     plan.vector("output.bias", plan.has(bias) ? bias : head + names.bias, options.vocab_size);
   }

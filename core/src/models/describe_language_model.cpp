@@ -47,7 +47,7 @@ void refuse_unsupported(const ModelConfig& config) {
   }
 }
 
-/// A tensor that tells a family from others.
+/// A tensor that distinguishes a family from others.
 struct Mark {
   const char* family;
   const char* tensor;
@@ -60,7 +60,7 @@ constexpr Mark kMarks[] = {
     {"torch.nn.TransformerEncoder", "layers.0.self_attn.in_proj_weight"},
 };
 
-/// What "model_type" of config.json calls them.
+/// The names that "model_type" in config.json gives each family.
 struct Family {
   std::string_view name;
   void (*describe)(ModelDescription&);
@@ -164,7 +164,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   std::string type = config.find_text("model_type").value_or("");
   refuse_unsupported(config);
   if (type == "gemma3") {
-    // A model of text and images, whose text part is a complete model.
+    // This is a model of text and images; its text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
     config.look_within("text_config");
     type = config.find_text("model_type").value_or("gemma3_text");

@@ -4,7 +4,7 @@
 namespace attn {
 namespace {
 
-/// The layers of a torch.nn.TransformerEncoder, and attn's.
+/// The layers of a torch.nn.TransformerEncoder or of a model trained with attn.
 void plan_encoder(ModelPlan& plan, const TransformerEncoderOptions& stack,
                   const std::string& prefix) {
   const std::int64_t e = stack.layer.d_model, f = stack.layer.dim_feedforward;
@@ -44,7 +44,7 @@ void describe_pytorch_encoder(ModelDescription& d) {
   plan_encoder(d.plan, options.stack, prefix);
 }
 
-/// A model that was trained with attn, as the page's.
+/// A model trained with attn, such as those of the page.
 void describe_own(ModelDescription& d) {
   const ModelConfig& config = d.config;
   LanguageModelOptions& options = d.result.options;

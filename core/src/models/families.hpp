@@ -22,11 +22,11 @@ struct ModelDescription {
   ModelTensors& tensors;
   LanguageModelDescription& result;
   ModelPlan plan;
-  /// Whether the embedding and the output layer are tied, if a configuration around the text
-  /// model's own one says so.
+  /// True if embedding and output layer are tied, as stated by a configuration that contains the
+  /// text model's own.
   std::optional<bool> tied = {};
 
-  /// A size from the configuration or, without one, from a tensor.
+  /// A size from the configuration or, if it is not there, from a tensor.
   std::int64_t size(const char* field, const std::string& tensor, std::size_t dimension) const;
 
   std::int64_t heads(const char* field, std::int64_t width) const;
@@ -37,24 +37,22 @@ struct ModelDescription {
 
   float eps(const char* field, double otherwise) const;
 
-  /// The tensor that embeds tokens: `embedding`, or if a model with tied weights was saved without
-  /// it, `head`.
+  /// The name of the tensor that embeds tokens: `embedding`, or `head` if a model with tied weights
+  /// was saved without `embedding`.
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
 
-  /// Decides which matrix gives logits, as Transformers does: an output layer in the files counts
-  /// whatever the flag says, and without one the embedding counts if they are tied.
+  /// Decides which matrix gives logits, as Transformers does. An output layer in the files is used
+  /// whatever the flag says. Without one, the embedding is used if the weights are tied.
   void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
 
-/// GPT-2.
 void describe_gpt2(ModelDescription& d);
 /// BERT, DistilBERT, and RoBERTa under each of its names.
 void describe_bert(ModelDescription& d);
 /// Llama and the families that descend from it: `d.result.family`.
 void describe_llama(ModelDescription& d);
-/// torch.nn.TransformerEncoder.
 void describe_pytorch_encoder(ModelDescription& d);
-/// A model that was trained with attn, as the page's.
+/// A model trained with attn, such as those of the page.
 void describe_own(ModelDescription& d);
 
 }  // namespace attn

@@ -218,7 +218,7 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
   call.intermediates = &shown;
   call.hidden = call.pooled = {};
   run(ids, x, {}, call, context, /*check_overflow=*/false);
-  // The input vectors were already not finite.
+  // The input vectors themselves were not finite.
   if (ids.rank() == 0 && !is_finite_tensor(shown[embedded])) return;
   for (const std::string& name : names) {
     if (is_finite_tensor(shown[name])) continue;
@@ -237,7 +237,6 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const std::int64_t length = from_ids ? ids.size(-1) : given.size(-2);
   const std::int64_t batch = !batched ? 1 : from_ids ? ids.size(0) : given.size(0);
   const std::int64_t width = d_model();
-  // The requested names.
   std::int64_t rows = 0;
   if (!logits.is_none()) {
     if (!output_) fail_missing("logits", "output layer");
@@ -285,7 +284,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const Tensor extra = take(token_types_ || transform_ ? length : 0);
   const Tensor shown = show.take("embedded", x.shape());
 
-  // A sequence without a batch, in the form that the layers expect.
+  // If there is no batch, the layers expect a sequence without that dimension.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
   if (from_ids) {
     embedding_->forward(ids, as_ids(x), context);

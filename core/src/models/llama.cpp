@@ -13,11 +13,10 @@ namespace {
 
 using validation::fail;
 
-/// How a family that descends from Llama differs from it.
+/// The differences between Llama and a family derived from it.
 struct DecoderFamily {
   std::string_view name;
-  /// Defaults of the family's configuration class in Transformers, for fields that shapes do not
-  /// show.
+  /// The family's defaults in Transformers, for fields that tensor shapes do not show.
   std::string_view defaults = "{}";
   bool zero_centred = false;  ///< norms multiply by 1 + weight, embeddings by √E
   bool norm_outputs = false;
@@ -25,7 +24,7 @@ struct DecoderFamily {
   bool qk_norm = false, qk_norm_all_heads = false;
   bool sinks = false;
   bool query_bias = false;
-  /// Which layers have windows if "layer_types" does not say.
+  /// Selects the layers that have windows if "layer_types" does not say.
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
   bool attention_bias = true, mlp_bias = false;  ///< whether the class has the field
   bool query_scalar = false;                     ///< query_pre_attn_scalar
@@ -95,7 +94,7 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Reads the fields of a rotary rule, each from the first of several objects that has it.
+/// Reads the fields of a rotary rule. Each comes from the first of several objects that has it.
 class RotaryRuleReader {
  public:
   RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
@@ -103,14 +102,14 @@ class RotaryRuleReader {
     for (const std::string& path : paths_) config_.require_object(path);
   }
 
-  /// Rotary positions of heads of so many columns.
+  /// Reads the rotary positions for heads with `head_dim` columns.
   RotaryEmbeddingOptions read(double base, std::int64_t head_dim) const {
     RotaryEmbeddingOptions rotary;
     rotary.base = number("rope_theta").value_or(base);
     rotary.rotary_dim = head_dim;
     const std::string field = at(config_.has(at("rope_type")) ? "rope_type" : "type");
     const std::string rule = config_.find_text(field).value_or("default");
-    // A text has the same positions along all axes, so that sections make no difference.
+    // Text has the same positions along all axes, so sections make no difference.
     config_.has_any(at("mrope_section"));
     const double part = partial_rotary_factor();
     if (rule == "proportional") {
@@ -152,7 +151,7 @@ class RotaryRuleReader {
     return paths_.front() + "." + name;
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or none if it is 0, which stands for none as well.
+  /// The number, or none if it is 0, which also means none.
   std::optional<double> number_but_zero(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;
@@ -163,7 +162,7 @@ class RotaryRuleReader {
     return number("partial_rotary_factor").value_or(all);
   }
 
-  /// The length of training; a field outside the rule takes precedence.
+  /// The length used in training; a field outside the rule takes precedence.
   std::int64_t trained_length() const {
     const char* name = "original_max_position_embeddings";
     const auto outside = config_.find_integer(name), own = config_.find_integer(at(name));
@@ -171,7 +170,8 @@ class RotaryRuleReader {
     return own ? *own : config_.integer("max_position_embeddings");
   }
 
-  /// The rule's factor, or that of the model's longest sequence and those of its training.
+  /// The rule's factor or, if it has none, the model's longest sequence divided by the length used
+  /// in training.
   double growth(std::int64_t trained) const {
     if (const auto factor = number("factor")) return *factor;
     return static_cast<double>(config_.integer("max_position_embeddings")) /
@@ -211,7 +211,7 @@ class RotaryRuleReader {
   std::vector<std::string> paths_;
 };
 
-/// Windows and rotary positions, layer by layer.
+/// Window and rotary positions of each layer.
 class DecoderLayerKinds {
  public:
   DecoderLayerKinds(const ModelConfig& config, const DecoderFamily& family, std::int64_t head_dim,
@@ -262,7 +262,7 @@ class DecoderLayerKinds {
     const std::string full = newer + ".full_attention", sliding = newer + ".sliding_attention";
     const double base = config_.number("rope_theta", 1e4);
     if (family_.windows == DecoderFamily::kPattern) {
-      // Gemma 3 has a rule for each kind of layer, and an older rule is about the full ones.
+      // Gemma 3 has a rule for each kind of layer; an older rule applies to the full ones.
       for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
         if (config_.has(newer + "." + field)) {
           config_.refuse(newer + "." + field, "rules within full_attention and sliding_attention");
@@ -284,7 +284,7 @@ class DecoderLayerKinds {
       global_.scaling = YarnRotaryScaling{
           .factor = 32, .original_max_position_embeddings = 4096, .truncate = false};
     } else {
-      // An older rule replaces a newer one with all its fields, the base too.
+      // An older rule replaces all fields of a newer one, including the base.
       global_ = RotaryRuleReader(config_, {has_older ? older : newer}).read(base, head_dim);
     }
     local_ = global_;
@@ -318,7 +318,7 @@ class DecoderLayerKinds {
     return false;
   }
 
-  /// SmolLM 3 leaves positions out in some layers; its list says which have them.
+  /// SmolLM 3 leaves out positions in some layers; its list says which layers have them.
   bool has_positions(std::int64_t l) const {
     if (family_.name != "smollm3") return true;
     if (const auto has = config_.find_integer(entry_of(kPositions, l))) {

@@ -30,8 +30,8 @@ using validation::fail;
 
 constexpr std::int64_t kSlice = 1 << 20;
 
-/// Bytes available for weights: the machine's memory, or for WebAssembly, whose memory never
-/// shrinks, the free part of it plus the amount by which it can still grow.
+/// Bytes available for weights: the machine's memory. In WebAssembly, whose memory never shrinks,
+/// the free part of it plus the amount by which it can still grow.
 std::int64_t memory_of_machine() {
 #ifdef __EMSCRIPTEN__
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -
@@ -55,7 +55,7 @@ const LanguageModelDescription& fitting(const LanguageModelDescription& descript
   return description;
 }
 
-/// "(3, 5)", the place of an element in row-major order.
+/// The indices of an element in row-major order, such as "(3, 5)".
 std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> place(shape.size());
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -81,7 +81,7 @@ struct LanguageModelLoader::Impl {
              {"one that the model has"});
       }
       Source source = {.weight = weight, .parameter = *found};
-      // The destinations of the weights, in the order of the file.
+      // Finds the destinations of the weights, in file order.
       std::vector<std::int64_t> shape = weight.shape;
       if (weight.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
       const std::int64_t end = shape.empty() ? -1 : weight.first_row + shape[0];
@@ -103,9 +103,9 @@ struct LanguageModelLoader::Impl {
   struct Source {
     WeightSource weight;
     ModuleAccess::FoundParameter parameter;
-    Tensor target = {};  ///< none where the layer keeps the parameter
+    Tensor target = {};  ///< none if the layer stores the parameter
     StoredNumbers numbers = {};
-    std::int64_t written = 0;  ///< numbers
+    std::int64_t written = 0;  ///< count of numbers
     bool whole() const { return written * numbers.bytes == weight.end - weight.begin; }
   };
 
@@ -117,7 +117,7 @@ struct LanguageModelLoader::Impl {
       std::copy_n(values, count, target.data() + source.written);
       return;
     }
-    // A matrix: the rest of a row of the file, whole rows, and a part of one.
+    // A matrix: first the rest of a row of the file, then whole rows, then part of a row.
     const std::int64_t width = weight.shape[1];
     for (std::int64_t at = source.written; count > 0;) {
       const std::int64_t row = at / width, col = at % width;
@@ -201,7 +201,7 @@ LanguageModel LanguageModelLoader::finish() {
   return std::move(impl_->model);
 }
 
-// Files on a disk.
+// Files on disk.
 
 namespace {
 
@@ -212,7 +212,7 @@ namespace fs = std::filesystem;
        {"a file that can be read"});
 }
 
-/// A file that is read from front to end.
+/// A file that is read sequentially.
 class InputFile {
  public:
   explicit InputFile(const std::string& path) : path_(path) {
@@ -226,7 +226,7 @@ class InputFile {
 
   std::int64_t size() const { return size_; }
 
-  /// The next bytes.
+  /// Reads the next `count` bytes.
   std::span<const std::byte> read(std::int64_t count, std::vector<std::byte>& buffer) {
     buffer.resize(static_cast<std::size_t>(count));
     if (std::fread(buffer.data(), 1, buffer.size(), file_.get()) != buffer.size()) {
@@ -272,14 +272,14 @@ SafetensorsHeader read_header_of_file(const fs::path& path) {
     return read_safetensors_header(bytes, file.size());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidFormat) throw;
-    // Which of several files it is about.
+    // Names the file, since there may be several.
     std::string argument = in_quotes(path.filename().string());
     argument.append(", ").append(error.argument());
     throw Error(error.code(), argument, error.got(), error.needs());
   }
 }
 
-/// A model's files on a disk.
+/// A model's files on disk.
 struct ModelFiles {
   std::vector<std::string> paths;
   std::string config, index;
@@ -295,7 +295,7 @@ std::vector<std::string> names_in(const fs::path& folder, bool folders) {
   return names;
 }
 
-/// The folder itself, or if it is one of the Hugging Face cache, that of its main snapshot.
+/// The folder itself or, if it is in the Hugging Face cache, the folder of its main snapshot.
 fs::path folder_of_model(const fs::path& folder) {
   const fs::path snapshots = folder / "snapshots";
   std::error_code error;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 16;
 
-/// A JSON number, to within one or two roundings, computed without the locale or strtod.
+/// Converts a JSON number without the locale or strtod, to within one or two roundings.
 double to_double(std::string_view text) {
   const bool negative = text.front() == '-';
   double mantissa = 0;
@@ -31,7 +31,7 @@ double to_double(std::string_view text) {
     } else if (power) {
       given = std::min(given * 10 + (c - '0'), 9999);
     } else {
-      // Exact up to the 53 bits of a double; further digits only count for their magnitude.
+      // Exact up to the 53 bits of a double; further digits count only towards the magnitude.
       const bool fits = mantissa < 0x1p49;
       if (fits) mantissa = mantissa * 10 + (c - '0');
       exponent += (fits ? 0 : 1) - (fraction ? 1 : 0);
@@ -44,7 +44,7 @@ double to_double(std::string_view text) {
   return negative ? -magnitude : magnitude;
 }
 
-/// Where the reader is: an object or array that it has entered.
+/// An object or array that the reader has entered.
 struct EnteredValue {
   std::size_t field;
   bool is_object;
@@ -133,7 +133,8 @@ void ModelConfig::set_defaults(std::string_view json) {
   defaults_ = std::make_unique<ModelConfig>("defaults", json);
 }
 
-/// Whether each field is a value or has one in it. Fields follow the one that they are in.
+/// For each field, true if it is a value or contains one. Fields come after the field that contains
+/// them.
 std::vector<bool> ModelConfig::with_content() const {
   std::vector<bool> result(fields_.size());
   for (std::size_t i = fields_.size(); i-- > 0;) {

@@ -11,23 +11,23 @@
 namespace attn {
 
 /// A configuration in JSON, as Python writes it. Fields are found by their path:
-/// "rope_scaling.factor", "layer_types.0". A null is the same as no field, except that a default
-/// does not replace it. Fields that are asked for are remembered. Errors name the file and the
-/// field: `config.json, "num_hidden_layers": got "two", …`. Memory is linear in the text.
+/// "rope_scaling.factor", "layer_types.0". A null counts as a missing field, except that a default
+/// does not replace it. The object remembers which fields were requested. Errors name the file and
+/// the field: `config.json, "num_hidden_layers": got "two", …`. Memory is linear in the text.
 class ModelConfig {
  public:
   /// Throws kInvalidFormat for text that is not a JSON object, for a field that appears twice, and
   /// for nesting deeper than 16 levels.
   ModelConfig(std::string file, std::string_view json);
 
-  /// From now on, fields are those of the object at this path, such as "text_config".
+  /// From now on, looks up fields in the object at this path, such as "text_config".
   void look_within(std::string_view path);
 
-  /// Sets the values, as JSON, of fields that do not appear.
+  /// Sets defaults for missing fields. `json` is an object with their values.
   void set_defaults(std::string_view json);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// True if `name` is a value, or an object or array with a value in it.
+  /// True if `name` is a value, or an object or array that contains a value.
   bool has_any(std::string_view name) const;
   /// Number of elements of an array or members of an object; 0 if there is none.
   std::int64_t count(std::string_view name) const;
@@ -39,7 +39,7 @@ class ModelConfig {
   std::optional<std::string> find_text(std::string_view name) const;
   std::optional<bool> find_flag(std::string_view name) const;
 
-  /// As find_integer() and find_number(), and throws kInvalidFormat if the field is missing.
+  /// Like find_integer() and find_number(), but throws kInvalidFormat if the field is missing.
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
 
@@ -56,19 +56,19 @@ class ModelConfig {
   /// Throws kInvalidFormat if `name` is a field but not an object.
   void require_object(std::string_view name) const;
 
-  /// The fields that nothing has asked for, in the order of the file. An object or array without
-  /// any used field is listed as one.
+  /// The fields that were never requested, in file order. An object or array without any used field
+  /// is listed as one field.
   std::vector<std::string> unused() const;
 
   /// Throws `config.json, <name>: got <the field>, needs <needs>`.
   [[noreturn]] void refuse(std::string_view name, std::string_view needs) const;
 
  private:
-  /// A value, with its place in the object or array around it.
+  /// A value and its position in the object or array that contains it.
   struct Field {
     std::size_t parent;
     std::string key;
-    char kind;  ///< as JsonReader::peek()
+    char kind;  ///< see JsonReader::peek()
     std::string text = {};
     mutable bool used = false;
 
@@ -76,7 +76,7 @@ class ModelConfig {
   };
   const Field* find(std::string_view name) const;
   const Field* find_scalar(std::string_view name, const char* needs) const;
-  /// The field itself, null or not, without its defaults.
+  /// The field itself, which may be null, ignoring defaults.
   const Field* look_up(std::string_view path) const;
   std::string path_of(std::size_t field) const;
   std::vector<bool> with_content() const;
@@ -85,7 +85,7 @@ class ModelConfig {
   std::string file_;
   std::size_t within_ = 0;
   std::unique_ptr<const ModelConfig> defaults_;
-  std::vector<Field> fields_;          ///< in the order of the file, the whole object first
+  std::vector<Field> fields_;          ///< in file order; the first is the whole object
   std::vector<std::size_t> by_place_;  ///< sorted by parent and key
 };
 

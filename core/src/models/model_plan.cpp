@@ -78,7 +78,7 @@ void ModelPlan::keep_weights(WeightFormat format) {
 
 void ModelPlan::take(const std::string& parameter, const std::string& name,
                      std::vector<std::int64_t> shape, std::int64_t rows, bool transposed) {
-  // Tensors of one parameter follow one another.
+  // Tensors of one parameter are adjacent.
   const std::int64_t first = parameter == parameter_ ? next_row_ : 0;
   parameter_ = parameter;
   next_row_ = first + rows;

@@ -11,12 +11,12 @@
 
 namespace attn {
 
-/// The use of a matrix from a file.
+/// How a matrix from a file is used.
 enum class Use {
-  kTable,       ///< rows of it are looked up
-  kEmbedding,   ///< the same; as products read it
+  kTable,       ///< rows are looked up
+  kEmbedding,   ///< rows are looked up; stored as products read it
   kProduct,     ///< products read it
-  kTransposed,  ///< the same, and the file has its columns as rows
+  kTransposed,  ///< products read it, and the file has its columns as rows
 };
 
 /// Records which tensors make up a model.
@@ -28,7 +28,7 @@ class ModelPlan {
 
   bool has(const std::string& name) const { return tensors_.has(name); }
 
-  /// The next rows of a parameter: a matrix (rows, cols).
+  /// Adds the next rows of a parameter: a matrix (rows, cols).
   void matrix(const std::string& parameter, const std::string& name, std::int64_t rows,
               std::int64_t cols, Use use = Use::kProduct) {
     const bool transposed = use == Use::kTransposed;
@@ -36,17 +36,17 @@ class ModelPlan {
     take(parameter, name, transposed ? std::vector{cols, rows} : std::vector{rows, cols}, rows,
          transposed);
   }
-  /// The next values of a parameter.
+  /// Adds the next values of a parameter.
   void vector(const std::string& parameter, const std::string& name, std::int64_t size) {
     take(parameter, name, {size}, size, false);
   }
-  /// A matrix and its bias, if there is one.
+  /// Adds a matrix and, if there is one, its bias.
   void linear(const std::string& parameter, const std::string& name, std::int64_t rows,
               std::int64_t cols, bool bias = true) {
     matrix(parameter + ".weight", name + ".weight", rows, cols);
     if (bias) vector(parameter + ".bias", name + ".bias", rows);
   }
-  /// Of LayerNorm, which the oldest files of BERT call gamma and beta.
+  /// Adds weight and bias of a LayerNorm. The oldest BERT files call them gamma and beta.
   void layer_norm(const std::string& parameter, const std::string& name, std::int64_t width,
                   bool bias = true) {
     const bool old = has(name + ".gamma");
@@ -54,15 +54,15 @@ class ModelPlan {
     if (bias) vector(parameter + ".bias", name + (old ? ".beta" : ".bias"), width);
   }
 
-  /// The output layer: a matrix of its own, or the embedding's where they are tied.
+  /// Adds the output layer: its own matrix, or the embedding's if they are tied.
   void output(const LanguageModelOptions& options, const std::string& name);
 
-  /// Checks that no tensor is missing and that no tensor of the layers, which are at `layers`, is
-  /// unused; and decides how weights are stored.
+  /// Checks that no tensor is missing and that every tensor of the layers, which are at `layers`,
+  /// is used. Decides how weights are stored.
   void finish(const std::string& layers);
 
  private:
-  /// The type of all matrices in the files, if it is the same 16-bit type.
+  /// The type of all matrices in the files if all have the same 16-bit type.
   WeightFormat format_of_files() const;
   void keep_weights(WeightFormat format);
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,
@@ -72,7 +72,7 @@ class ModelPlan {
   LanguageModelDescription& description_;
   std::optional<WeightFormat> weights_;
   struct Matrix {
-    std::size_t source;  ///< its place among the description's weights
+    std::size_t source;  ///< its index among the description's weights
     std::int64_t rows, cols;
     Use use;
   };

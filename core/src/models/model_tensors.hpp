@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// The tensors of all files by their names, and which of them a model has taken.
+/// The tensors of all files by name, and which of them a model uses.
 ///
 /// Wrappers around a model, such as DataParallel and torch.compile, add a part to each name:
 /// "module." or "_orig_mod.". Names here are without these parts.
@@ -25,33 +25,34 @@ class ModelTensors {
                         const SafetensorsIndex* index = nullptr);
 
   struct Found {
-    const SafetensorsEntry* entry;  ///< with the name in the file
+    const SafetensorsEntry* entry;  ///< with its name in the file
     std::string name;
     std::size_t file;
     bool used = false;
   };
 
-  /// Null if there is none.
+  /// Null if there is no such tensor.
   Found* find(std::string_view name);
   bool has(std::string_view name) { return find(name) != nullptr; }
 
-  /// The part before `ending` in the first name that ends with it, if one does. `ending` must be
-  /// the whole name or follow a dot.
+  /// The part before `ending` in the first name that ends with it, or none. `ending` must be the
+  /// whole name or follow a dot.
   std::optional<std::string> prefix_of(std::string_view ending) const;
 
-  /// The same for the tensor that tells where a model is. Throws kUnsupported for files with two
-  /// of them, which are two models.
+  /// Like prefix_of(), for a tensor that shows where a model is. Throws kUnsupported if files have
+  /// two such tensors, because they contain two models.
   std::optional<std::string> prefix_of_model(std::string_view ending) const;
 
-  /// The full name of a tensor outside a model's body, such as an output layer: in the module at
-  /// `prefix` or in one around it, from the inside out, else the first that ends with `name`. If
-  /// there is none, the name that it should have in the outermost module.
+  /// The full name of a tensor outside a model's body, such as an output layer. Searches the module
+  /// at `prefix`, then the modules around it from the inside out, then takes the first name that
+  /// ends with `name`. If there is none, returns the name that it should have in the outermost
+  /// module.
   std::string name_around(std::string_view prefix, const std::string& name);
 
-  /// Number of layers from `path` + "0." on.
+  /// Number of layers, counted from `path` + "0.".
   std::int64_t count_layers(const std::string& path) const;
 
-  /// As the files have them, in alphabetical order.
+  /// The names in the files, in alphabetical order.
   std::vector<std::string> names() const;
   std::span<const Found> all() const { return tensors_; }
 
@@ -65,7 +66,7 @@ class ModelTensors {
   std::vector<Found> tensors_;
 };
 
-/// Names in quotes for an error's text, the first ones of many.
+/// Names in quotes for an error message; if there are many, only the first ones.
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace attn

@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::string_view kWeightsEnding = ".safetensors";
 
-/// Files that are not, or not alone, a model's weights. The first that applies explains most.
+/// Kinds of files that are not a model's weights, or only part of them. The first kind that matches
+/// gives the best explanation.
 struct OtherFiles {
-  std::string_view ending;  ///< of their names
+  std::string_view ending;  ///< how their names end
   const char* kind;
   const char* remedy;
 };

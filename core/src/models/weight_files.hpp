@@ -7,13 +7,13 @@
 
 namespace attn {
 
-/// The .safetensors files of a model, in order, among the names of all files in its folder, which
-/// has no index. Throws kNotFound if there are none, with what the files are instead, and if a part
-/// of several is missing.
+/// Chooses the .safetensors files of a model, in order, from the names of all files in a folder
+/// without an index. Throws kNotFound if there are none, with a message that says what the files
+/// are instead, or if one of several parts is missing.
 std::vector<std::string> choose_weight_files(std::span<const std::string> names);
 
-/// Throws kUnsupported if a file's name says that attn cannot read weights from it: part of several
-/// files, an adapter, or another format.
+/// Throws kUnsupported if the file's name shows that attn cannot read weights from it alone: one of
+/// several parts, an adapter, or another format.
 void require_weight_file(std::string_view name);
 
 }  // namespace attn

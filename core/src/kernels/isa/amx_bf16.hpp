@@ -17,9 +17,10 @@ struct TileIsa : Bf16Isa {
   static constexpr int kSoftmaxVectors = 2;
 };
 
-/// The tile hardware: tdpbf16ps sums the products of the first numbers of a step's pairs, and those
-/// of the second ones, each by multiply-adds that round once, then adds both sums, and that to C;
-/// to nearest even, with zeros for subnormal numbers.
+/// The tile hardware. tdpbf16ps has two sums for each step: over the products of the first numbers
+/// of its pairs, and over the products of the second ones. Each is formed by multiply-adds that
+/// round once. It then adds both sums, and adds the result to C. Rounding is to nearest even, with
+/// zeros for subnormal numbers.
 ///
 /// Written in assembly, because GCC's intrinsics accept only digits for registers and do not
 /// declare that a load reads memory.

@@ -13,8 +13,8 @@ namespace {
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kNeonBf16;
-  // 24 registers of sums, four of B and one or two of A: of columns and of rows a multiple of two,
-  // and of columns no more than a panel has.
+  // 24 registers hold sums, four hold B, and one or two hold A. Rows must be a multiple of two, and
+  // so must columns, which must also fit in a panel.
   static constexpr int kRows = 12;
   static constexpr int kVectors = 2;
   static constexpr int kScoreRows = kRows;

@@ -8,19 +8,20 @@
 namespace attn::kernels {
 namespace {
 
-/// Eight stored numbers at once as two vectors of floats: fewer instructions than four at a time.
+/// Loads eight stored numbers at once as two vectors of floats, which takes fewer instructions than
+/// four at a time.
 struct WasmPairLoads {
   using Floats4 = xsimd::batch<float, xsimd::wasm>;
   struct Pair {
     Floats4 low, high;
   };
-  /// What has been seen of numbers that were loaded.
+  /// What is known about the numbers loaded so far.
   using Seen = v128_t;
 
   static ATTN_INLINE Seen nothing_seen() noexcept { return wasm_i16x8_splat(0); }
 
-  /// Of float16, floats of 2^-112 times the size: the bits at their places, without any look at the
-  /// exponents. Infinities and NaN become finite, which in_range() then tells.
+  /// Loads float16 numbers as floats 2^-112 times as large: the bits are moved into place without
+  /// looking at the exponents. Infinities and NaN become finite, which in_range() then detects.
   static ATTN_INLINE Pair load_pair(const Float16* from, Seen& seen) noexcept {
     const v128_t bits = wasm_v128_load(from);
     seen = wasm_u16x8_max(seen, wasm_i16x8_add(bits, bits));
@@ -41,13 +42,13 @@ struct WasmPairLoads {
     return !wasm_v128_any_true(wasm_u16x8_ge(seen, wasm_u16x8_splat(0xF800)));
   }
 
-  /// Whether few of the numbers are subnormal: as floats of 2^-112 times the size they are
-  /// subnormal, too, and those are slow on some machines.
+  /// True if few of the numbers are subnormal. As floats 2^-112 times as large they are subnormal
+  /// too, and subnormal floats are slow on some machines.
   static ATTN_INLINE bool is_mostly_normal(const Float16* numbers, index count) noexcept {
     index subnormal = 0;
     for (index i = 0; i + 8 <= count; i += 8) {
       const v128_t bits = wasm_v128_load(numbers + i);
-      // Zero becomes the largest.
+      // Zero becomes the largest number.
       const v128_t twice = wasm_i16x8_sub(wasm_i16x8_add(bits, bits), wasm_i16x8_splat(1));
       subnormal += __builtin_popcount(
           static_cast<unsigned>(wasm_i16x8_bitmask(wasm_u16x8_lt(twice, wasm_u16x8_splat(0x7FF)))));
@@ -55,7 +56,7 @@ struct WasmPairLoads {
     return subnormal * 32 <= count;
   }
 
-  /// The low halves of lanes, above which there are zeros; or their low bytes.
+  /// Stores the low halves of lanes, which have zeros above them, or their low bytes.
   using Words = xsimd::batch<std::uint32_t, xsimd::wasm>;
   static ATTN_INLINE void store_words(Words words, void* to) noexcept {
     wasm_v128_store64_lane(to, wasm_u16x8_narrow_i32x4(words, words), 0);

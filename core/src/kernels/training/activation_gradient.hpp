@@ -8,7 +8,7 @@
 
 namespace attn::kernels {
 
-/// exp(−|x|) and 1/(1 + exp(−|x|)): their product is sigmoid(−|x|), nothing cancels.
+/// exp(−|x|) and 1/(1 + exp(−|x|)). Their product is sigmoid(−|x|) without cancellation.
 template <class F>
 struct SigmoidParts {
   F t, r;
@@ -20,14 +20,15 @@ ATTN_INLINE SigmoidParts<Floats<Isa>> sigmoid_parts(Floats<Isa> x) noexcept {
   return {t, divide<Isa>(F(1.0F), F(1.0F) + t)};
 }
 
-/// x in [−limit, limit]: beyond it slopes have reached theirs at infinity, and 0·∞ would be NaN.
+/// Clamps x to [−limit, limit]. Beyond it, slopes equal their limits at infinity, and 0·∞ would be
+/// NaN.
 template <class Isa>
 ATTN_INLINE Floats<Isa> within(Floats<Isa> x, float limit) noexcept {
   using F = Floats<Isa>;
   return xsimd::select(x > F(limit), F(limit), xsimd::select(x < F(-limit), F(-limit), x));
 }
 
-// What follows gives value = f(x), by the arithmetic of the forward pass, and dx = f'(x) · dy.
+// These structs compute value = f(x), with the arithmetic of the forward pass, and dx = f'(x) · dy.
 
 struct ReluGradient {
   template <class Isa, class F = Floats<Isa>>
@@ -89,8 +90,7 @@ struct SigmoidGradient {
   }
 };
 
-/// dx = f'(x) · dy and, where it is asked for, value = f(x), for whole vectors that lie side by
-/// side.
+/// Computes dx = f'(x) · dy and, if requested, value = f(x), for contiguous whole vectors.
 using ActivationGradientVectors = void (*)(index count, const float* x, const float* dy,
                                            float* value, float* dx) noexcept;
 
@@ -110,7 +110,7 @@ template <class Isa>
 void activation_gradient(const ActivationGradientArgs& p,
                          ActivationGradientVectors go_back) noexcept {
   constexpr index kW = kWidth<Isa>;
-  // Without a factor, whole vectors are read and written where they lie.
+  // Without a factor, whole vectors are read and written in place.
   const index whole = !p.factor && p.gradient ? p.count / kW * kW : 0;
   go_back(whole, p.x, p.output_gradient, nullptr, p.gradient);
   for (index c = whole; c < p.count; c += kGathered) {

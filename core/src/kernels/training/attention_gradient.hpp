@@ -1,6 +1,6 @@
 #pragma once
 
-// Attention's backward pass. With P_ij = exp(s_ij − lse_i) recomputed from the log-sum-exp:
+// Attention's backward pass. P_ij = exp(s_ij − lse_i) is recomputed from the log-sum-exp:
 //
 //   D_i   = Σ_d dO_id · O_id
 //   dV_j  = Σ_i P_ij · dO_i
@@ -11,19 +11,20 @@
 //
 // (Dao et al. 2022, arXiv:2205.14135, appendix B.4.) Memory is linear in the lengths.
 //
-// Tiles of scores lie (keys × queries), as in the forward pass. All five products read their
-// operands where they lie: scores and dP take the queries and dO transposed, once for a chunk of
-// keys, and the three others sum along the keys or along the queries of a tile.
+// Tiles of scores are (keys × queries), as in the forward pass. All five products read their
+// operands in place. Scores and dP read the queries and dO transposed, once for a chunk of keys;
+// the three others sum along the keys or along the queries of a tile.
 //
-// A score that is excluded has gradient zero by selection, not by multiplication: what belongs to
-// the key may be NaN.
+// The gradient of an excluded score is set to zero by selection, not by multiplication, because
+// numbers that belong to the key may be NaN.
 
 #include "kernels/training/attention_gradient_block.hpp"
 
 namespace attn::kernels {
 
-/// Each chunk reads all queries again: long ones cost less, and several threads share few heads by
-/// them. The sizes that AVX-512 has others have not, whose products leave less to gain.
+/// Each chunk reads all queries again, so long chunks cost less; with short ones, several threads
+/// can share few heads. Only AVX-512 uses sizes other than 256, because the products of other
+/// instruction sets leave less to gain.
 template <class Isa>
 index gradient_keys(index keys, index heads) noexcept {
   constexpr index kFewHeads = 4;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A block of queries meets a chunk of keys, tile by tile, with all that attention's options do to a
-// score on its way.
+// Processes a block of queries with a chunk of keys, tile by tile, including every attention option
+// that acts on scores.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace attn::kernels {
 
-/// A block of queries on its way past a chunk of keys.
+/// A block of queries while it processes a chunk of keys.
 template <class Isa>
 class GradientBlock {
  public:
@@ -49,7 +49,7 @@ class GradientBlock {
   const AttentionGradientHead& gradient_;
   const KeyChunk& chunk_;
   index first_, count_, lanes_;
-  index first_lane_ = 0;  ///< of the queries that attend to a tile; a multiple of kGradientGroup
+  index first_lane_ = 0;  ///< first query that attends to a tile; a multiple of kGradientGroup
   index key_row_, value_row_, distances_;
   index key_begin_ = 0, key_end_ = 0;
   bool is_finite_ = true;
@@ -57,7 +57,7 @@ class GradientBlock {
   GradientScratch<Isa> scratch_;
 };
 
-/// The keys of the chunk that any of the queries may attend to.
+/// Finds the keys of the chunk that any of the queries may attend to.
 template <class Isa>
 bool GradientBlock<Isa>::find_keys() noexcept {
   key_begin_ = chunk_.key_end;
@@ -79,8 +79,9 @@ bool GradientBlock<Isa>::find_keys() noexcept {
   return key_begin_ < key_end_;
 }
 
-/// Gives how many keys the tile has that begins at `key0`, and finds its first query. Along the
-/// edge of a causal order tiles end where queries do, which are left out from there on.
+/// Returns the number of keys in the tile that begins at `key0`, and finds its first query. Along
+/// the edge of a causal order, a tile ends where the keys of a group of queries end, and later
+/// tiles skip that group.
 template <class Isa>
 index GradientBlock<Isa>::begin_tile(index key0) noexcept {
   index keys = std::min(kGradientTile - key0 % kGradientTile, key_end_ - key0);
@@ -93,7 +94,8 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       keys = std::min(keys, end - key0);
       break;
     }
-    // Tiles are the same, so that bits are, for numbers that are not finite and for what is shown.
+    // The division into tiles must not depend on whether numbers are finite or stages are
+    // requested, so that bits do not; only skipping queries may.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
@@ -121,7 +123,7 @@ void GradientBlock<Isa>::load_queries() noexcept {
   clear_padding(scratch_.output_gradients, head_.value_dim);
 }
 
-/// products_rc = query_r · row_c of a table of Shaw's.
+/// products_rc = query_r · row_c of a Shaw table.
 template <class Isa>
 void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
                                            const float* queries, float* products) noexcept {
@@ -130,7 +132,7 @@ void GradientBlock<Isa>::multiply_relative(const float* table, index row, index 
                  scratch_.relative_row);
 }
 
-/// Scores in units of ln 2, excluded ones −∞; and what dropout multiplies weights by.
+/// Computes scores in units of ln 2, with −∞ for excluded ones, and the factors of dropout.
 template <class Isa>
 void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
   using F = Floats<Isa>;
@@ -177,7 +179,7 @@ void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
   }
 }
 
-/// dP, of the weights before dropout.
+/// Computes dP for the weights before dropout.
 template <class Isa>
 void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
   const index j = key0 - chunk_.key_begin;
@@ -192,7 +194,7 @@ void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
   if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.gradients);
 }
 
-/// dP where scores are not excluded; the rest of the output is zero from the start.
+/// Stores dP where scores are not excluded; the rest of the output is already zero.
 template <class Isa>
 void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept {
   for (index r = 0; r < count_; ++r) {
@@ -205,7 +207,7 @@ void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept
   }
 }
 
-/// The gradients of biased scores, on their way to those of scale · q·k.
+/// Turns gradients of biased scores into gradients of scale · q·k.
 template <class Isa>
 void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
   by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
@@ -226,7 +228,7 @@ void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
     if (steps_.softcap) {
       const float* slopes = scratch_.slopes + r * kGradientRow;
       for (index k = 0; k < keys; ++k) {
-        // The slope of a score that is not finite may be NaN; the key may be excluded.
+        // The slope of a score that is not finite may be NaN, even if the key is excluded.
         gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
       }
     }
@@ -252,7 +254,7 @@ void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradi
                      query_gradients + first * key_row_);
 }
 
-/// Copies a row that is attended to, in place of any other zeros.
+/// Copies a row if it is attended to, else writes zeros.
 inline void keep_row(const float* row, index size, bool attended, float* kept) noexcept {
   if (attended) {
     std::copy_n(row, size, kept);
@@ -261,13 +263,13 @@ inline void keep_row(const float* row, index size, bool attended, float* kept) n
   }
 }
 
-/// The same where something is not finite: what is excluded is not even multiplied by zero. Bits
-/// are those that finite numbers in the excluded places would have given.
+/// Adds the products if something is not finite. Excluded numbers are not even multiplied by zero.
+/// The bits are the ones that finite numbers in the excluded places would give.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
   const index chunk_key = key0 - chunk_.key_begin;
-  // The rows of a tile, less those excluded.
+  // The rows of a tile, without excluded ones.
   float* const kept = scratch_.kept_rows;
   for (index r = 0; r < count_; ++r) {
     for (index j = 0; j < keys; ++j) {
@@ -291,7 +293,7 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   }
 }
 
-/// Whether query r attends to any of the block's keys at row `distance` of Shaw's tables.
+/// True if query r attends to any key of the block at row `distance` of the Shaw tables.
 template <class Isa>
 bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   const index row = first_ + r;
@@ -304,8 +306,8 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   return false;
 }
 
-/// The terms of Shaw's keys and values, from the sums per distance. Where something is not finite,
-/// a distance at which a query attends to nothing is not multiplied, either.
+/// Adds the terms of Shaw's keys and values from the sums per distance. If something is not finite,
+/// a distance at which a query attends to nothing is not multiplied either.
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// What attention's backward pass keeps while a block of queries meets a chunk of keys.
+// The memory that attention's backward pass uses while a block of queries processes a chunk of
+// keys.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,13 +19,13 @@ index padded_row(index dim) noexcept {
   return round_up(dim, kWidth<Isa>);
 }
 
-/// Queries that tiles leave out together: at least a vector of any instruction set.
+/// Tiles skip queries in groups of this size, which is at least a vector of any instruction set.
 inline constexpr index kGradientGroup = 16;
 
 /// Floats between the rows of a tile that is transposed to (queries × keys).
 inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
 
-/// What becomes of a score on its way to a weight, beside scale and exclusion by key ranges.
+/// The steps between a score and its weight, other than scale and exclusion by key ranges.
 template <class Isa>
 struct GradientSteps {
   explicit GradientSteps(const AttentionHead& head, const AttentionGradientHead& gradient) noexcept
@@ -43,11 +44,11 @@ struct GradientSteps {
   bool relative_keys;
   bool relative_values;
   bool in_log2;        ///< log2 e is folded into the queries
-  bool scores_by_row;  ///< scores take steps along the keys of a query
+  bool scores_by_row;  ///< some steps on scores run along the keys of a query
   bool dropout;
-  bool gradients_by_row;  ///< so do their gradients
-  bool only_ranges;       ///< of keys say what is excluded, and weights take no further step
-  bool shows_tiles;       ///< what belongs to every score of a tile is asked for
+  bool gradients_by_row;  ///< some steps on their gradients do, too
+  bool only_ranges;       ///< only key ranges exclude, and weights need no further step
+  bool shows_tiles;       ///< numbers for every score of a tile are requested
 };
 
 /// The scratch memory of one block of queries.
@@ -94,20 +95,20 @@ struct GradientScratch {
     floats += std::max({kGradientTile, kBlockQueries, 2 * head.max_distance + 1}) * widest;
   }
 
-  float* weights = nullptr;               ///< kGradientTile × kBlockQueries: scores, then weights
-  float* gradients = nullptr;             ///< the same: dP, then dS
-  float* kept = nullptr;                  ///< the same: what dropout multiplies weights by
-  float* rows = nullptr;                  ///< kBlockQueries × kGradientRow: a tile, transposed
-  float* slopes = nullptr;                ///< the same: the derivative of the softcap
-  float* queries = nullptr;               ///< head_dim × kBlockQueries, scaled
+  float* weights = nullptr;    ///< kGradientTile × kBlockQueries: scores, then weights
+  float* gradients = nullptr;  ///< kGradientTile × kBlockQueries: dP, then dS
+  float* kept = nullptr;       ///< kGradientTile × kBlockQueries: dropout's factors on weights
+  float* rows = nullptr;       ///< kBlockQueries × kGradientRow: a tile, transposed
+  float* slopes = nullptr;     ///< kBlockQueries × kGradientRow: the derivative of the softcap
+  float* queries = nullptr;    ///< head_dim × kBlockQueries, scaled
   float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
   float* query_rows = nullptr;            ///< kBlockQueries × head_dim in whole vectors
   float* output_gradient_rows = nullptr;  ///< kBlockQueries × value_dim in whole vectors
-  float* log_sum_exp = nullptr;  ///< per query, in units of ln 2; 0 where nothing is attended to
+  float* log_sum_exp = nullptr;  ///< per query, in units of ln 2; 0 if it attends to nothing
   float* delta = nullptr;        ///< per query
   std::int32_t* key_begin = nullptr;
   std::int32_t* key_end = nullptr;
-  // Of Shaw's distances: kBlockQueries × relative_row.
+  // For Shaw's distances: kBlockQueries × relative_row.
   index relative_row = 0;
   float* key_products = nullptr;     ///< scale · q·a_c
   float* value_products = nullptr;   ///< dO·b_c

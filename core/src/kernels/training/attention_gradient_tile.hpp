@@ -1,7 +1,7 @@
 #pragma once
 
-// The steps of attention's backward pass for one tile of scores, (keys × queries): its five
-// products, weights and their gradients, and what is left out of it.
+// The steps of attention's backward pass for one tile of scores (keys × queries): its five
+// products, the weights and their gradients, and exclusion.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace attn::kernels {
 
-/// Copies rows, each filled up with zeros to whole vectors. Returns whether all of them are finite.
+/// Copies rows, each padded with zeros to whole vectors. Returns true if all numbers are finite.
 template <class Isa>
 bool copy_padded(index rows, index cols, const float* from, index from_row, index from_col,
                  float* to) noexcept {
@@ -21,7 +21,7 @@ bool copy_padded(index rows, index cols, const float* from, index from_row, inde
     copy_row<Isa>(cols, from + i * from_row, from_col, to + i * row, 1);
     if (cols < row) std::fill(to + i * row + cols, to + (i + 1) * row, 0.0F);
   }
-  // Zero times what is not finite is NaN.
+  // Zero times a number that is not finite is NaN.
   F zeros(0.0F);
   for (index i = 0; i < rows * row; i += kWidth<Isa>) {
     zeros += F::load_unaligned(to + i) * F(0.0F);
@@ -29,7 +29,7 @@ bool copy_padded(index rows, index cols, const float* from, index from_row, inde
   return xsimd::reduce_add(zeros) == 0.0F;
 }
 
-// The products, which are most of the work and each of several callers, are not inlined into these.
+// The products are most of the work, and each has several callers, so they are not inlined.
 
 /// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block from `first` on, transposed.
 template <class Isa>
@@ -85,7 +85,7 @@ __attribute__((noinline)) void sum_over_keys(index queries, index keys, const fl
   });
 }
 
-/// From scores and dP to weights and dS.
+/// Turns scores and dP into weights and dS.
 template <class Isa, int Vectors>
 ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
@@ -115,7 +115,7 @@ ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratc
   }
 }
 
-/// Multiplies each of a tile's numbers by that of another one.
+/// Multiplies each number of a tile by the number at the same place in another tile.
 template <class Isa>
 void multiply_tile(index keys, index lanes, const float* factors, float* tile) noexcept {
   using F = Floats<Isa>;
@@ -126,7 +126,8 @@ void multiply_tile(index keys, index lanes, const float* factors, float* tile) n
   }
 }
 
-/// A tile (keys × queries) as rows (queries × keys), for `body(r, row)`, and back, times `factor`.
+/// Transposes a tile (keys × queries) to rows (queries × keys), calls `body(r, row)`, and
+/// transposes it back, times `factor`.
 template <class Isa, class Body>
 ATTN_INLINE void by_row(index keys, index count, float* tile, float factor,
                         const GradientScratch<Isa>& scratch, Body&& body) noexcept {

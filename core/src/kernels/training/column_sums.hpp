@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-/// Blocks of 64 rows are summed by themselves, so that rounding grows slowly with their number.
+/// Sums blocks of 64 rows separately, so that rounding grows slowly with their number.
 template <class Isa>
 void column_sums(const ColumnSumsArgs& p) noexcept {
   using F = Floats<Isa>;
@@ -16,7 +16,7 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   const auto row = [&](index i) __attribute__((always_inline)) {
     return p.x + (p.which ? p.which[i] : i) * p.x_row;
   };
-  // N vectors of columns side by side; load(from) is a vector or part of one, as store is.
+  // N vectors of columns are summed at once. load(from) and store access whole or partial vectors.
   const auto sum_columns = [&](index c, auto load, auto store,
                                auto count) __attribute__((always_inline)) {
     constexpr int kN = count;

@@ -4,8 +4,8 @@
 
 namespace attn::kernels {
 
-/// Sixteen sums side by side, for compilers to put into vectors: kernels have no vectors of doubles
-/// made from floats, and so every instruction set adds in the same order.
+/// Uses sixteen independent sums, which compilers vectorise. The kernels cannot convert floats to
+/// vectors of doubles, and this way every instruction set adds in the same order.
 template <class Isa>
 double sum_of_squares(index count, const float* a, const float* b) noexcept {
   constexpr index kSums = 16;

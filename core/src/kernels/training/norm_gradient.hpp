@@ -7,8 +7,9 @@
 
 namespace attn::kernels {
 
-/// Two passes over a row, which stays in the first-level cache: the means of g and g ∘ x̂, and what
-/// the row adds to the gradients of weight and bias; then dx.
+/// Makes two passes over a row, which stays in the first-level cache. The first computes the means
+/// of g and g ∘ x̂ and what the row adds to the gradients of weight and bias; the second computes
+/// dx.
 template <class Isa>
 void norm_gradient(const NormGradientArgs& p) noexcept {
   using F = Floats<Isa>;
@@ -30,7 +31,7 @@ void norm_gradient(const NormGradientArgs& p) noexcept {
       return ((values - mean) - shift) * factor;
     };
 
-    // Sums of blocks of 64 vectors are formed by themselves, so that rounding grows slowly.
+    // Blocks of 64 vectors are summed separately, so that rounding grows slowly.
     F total(0.0F), product_total(0.0F);
     const auto add = [&](index c, F values, F gradients, F& sum, F& products)
                          __attribute__((always_inline)) {

@@ -5,8 +5,8 @@
 
 namespace attn::kernels {
 
-/// Calls body(x) for whole vectors of `count` elements each: x[n] of the n-th array, whose elements
-/// become what it leaves, and x[N − 1] of the gradient.
+/// Calls body(x) for whole vectors of `count` elements of each array. x[n] is a vector of the n-th
+/// array, which is stored again after the call, and x[N − 1] is a vector of the gradient.
 template <class Isa, int N, class F>
 ATTN_INLINE void update_vectors(index count, float* const (&arrays)[N - 1], const float* gradient,
                                 F&& body) noexcept {
@@ -51,8 +51,8 @@ void sgd(const SgdArgs& p) noexcept {
                          });
 }
 
-/// The averages move towards the gradient and its square by 1 − β of the way: 1 − β in float is far
-/// nearer to what is meant than one minus β in float.
+/// The averages move towards the gradient and its square by 1 − β of the way. 1 − β is rounded to
+/// float once, which is much more accurate than one minus a β in float.
 template <class Isa>
 void adam(const AdamArgs& p) noexcept {
   using F = Floats<Isa>;

@@ -4,9 +4,9 @@
 
 namespace attn::kernels {
 
-// At the end of a row: called, so that the code is there once.
+// These handle the end of a row. They are not inlined, so that the code exists only once.
 
-/// The first `count` lanes from memory, the others zero.
+/// Loads the first `count` lanes; the others are zero.
 template <class Isa>
 __attribute__((noinline)) Floats<Isa> load_part(const float* from, index count) noexcept {
   float lanes[kWidth<Isa>] = {};
@@ -21,8 +21,7 @@ __attribute__((noinline)) void store_part(Floats<Isa> x, float* to, index count)
   for (index k = 0; k < count; ++k) to[k] = lanes[k];
 }
 
-/// A vector from memory, of which only the first `count` lanes may be there; then the others are
-/// zero.
+/// Loads a vector of which only the first `count` lanes may exist; the others are then zero.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load_up_to(const float* from, index count) noexcept {
   return count < kWidth<Isa> ? load_part<Isa>(from, count) : Floats<Isa>::load_unaligned(from);

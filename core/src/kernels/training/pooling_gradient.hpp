@@ -23,7 +23,7 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
     const auto store = [&](F x, float* to, index c) __attribute__((always_inline)) {
       store_up_to<Isa>(x, to + row + c, p.cols - c);
     };
-    // Blocks are summed by themselves, so that rounding grows slowly.
+    // Blocks are summed separately, so that rounding grows slowly.
     const auto sum_of = [&](auto term) __attribute__((always_inline)) {
       F total(0.0F);
       for (index begin = 0; begin < p.cols; begin += kBlock) {
@@ -62,8 +62,8 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
   }
 }
 
-/// Columns [col, col + Vectors · width) of a row; load(from) and store(x, to) are of a whole vector
-/// or of part of one. Sums of 64 pairs are formed by themselves, so that rounding grows slowly.
+/// Columns [col, col + Vectors · width) of a row. load(from) and store(x, to) access whole vectors
+/// or partial ones. Blocks of 64 pairs are summed separately, so that rounding grows slowly.
 template <class Isa, PairTerm Term, int Vectors, class Load, class Store>
 ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, Load load,
                                   Store store) noexcept {
@@ -120,7 +120,7 @@ void pair_sums_rows(const PairSumsArgs& p) noexcept {
   const auto store = [](F x, float* to) __attribute__((always_inline)) { x.store_unaligned(to); };
   for (index row = 0; row < p.rows; ++row) {
     index col = 0;
-    if constexpr (Term != PairTerm::kTanh) {  // which computes more than it loads
+    if constexpr (Term != PairTerm::kTanh) {  // kTanh computes more than it loads
       for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
         pair_sum_columns<Isa, Term, kVectors>(p, row, col, load, store);
       }

@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-/// Calls cell(c, load, store) for the vectors of a row, the last one perhaps in part.
+/// Calls cell(c, load, store) for the vectors of a row; the last one may be partial.
 template <class Isa, class Cell>
 ATTN_INLINE void for_columns(index hidden, Cell cell) noexcept {
   using F = Floats<Isa>;
@@ -21,7 +21,7 @@ ATTN_INLINE void for_columns(index hidden, Cell cell) noexcept {
   }
 }
 
-/// σ(x), 1 − σ(x) and σ'(x), of which nothing cancels.
+/// σ(x), 1 − σ(x) and σ'(x), all without cancellation.
 template <class Isa>
 struct GateParts {
   using F = Floats<Isa>;
@@ -37,10 +37,9 @@ struct GateParts {
   }
 };
 
-/// With r, z and n of gru_cell, h_n the candidate's part of the state, and p the sum that tanh is
-/// taken of:
+/// With r, z and n of gru_cell, h_n the candidate's part of the state, and p the argument of tanh:
 ///   dp = dh·(1 − z)·(1 − n²), dr = dp·h_n·r·(1 − r), dz = dh·(state − n)·z·(1 − z).
-/// Where dh is 0, all of it is, whatever the step has computed.
+/// If dh is 0, all of these are 0, whatever the step has computed.
 template <class Isa>
 void gru_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
   using F = Floats<Isa>;
@@ -77,7 +76,7 @@ void gru_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
   }
 }
 
-/// dp = dh·f'(p), with p the sum that f is taken of; nothing where dh is 0.
+/// dp = dh·f'(p), where p is the argument of f; 0 if dh is 0.
 template <class Isa>
 void rnn_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
   using F = Floats<Isa>;

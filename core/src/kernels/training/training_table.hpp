@@ -2,53 +2,53 @@
 
 #include "kernels/kernel_table.hpp"
 
-/// What the SIMD kernels offer to training: a second table per instruction set, so that a program
-/// that only infers links none of it. The rules are those of KernelTable.
+/// The SIMD kernels for training: a second table per instruction set, so that a program that only
+/// infers links none of it. The rules of KernelTable apply.
 namespace attn::kernels {
 
-/// What the backward pass of a head has beside AttentionHead.
+/// The inputs and outputs of a head's backward pass in addition to AttentionHead.
 struct AttentionGradientHead {
   const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
   index output_gradient_row = 0;
   index output_gradient_col = 1;
   const float* log_sum_exp = nullptr;  ///< (num_queries), of the forward pass
   const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
-  /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Takes the place of
+  /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Replaces
   /// AttentionHead::packed_relative_keys.
   const float* relative_keys = nullptr;
   bool relative_keys_are_finite = true;
 
-  /// (num_queries, num_keys): of the weights before dropout, or null. Written where a query may
-  /// attend.
+  /// (num_queries, num_keys): the gradient of the weights before dropout, or null. Written where a
+  /// query may attend.
   float* weights = nullptr;
   index weight_row = 0;
   index weight_col = 1;
 
-  // What is added to, or null.
-  /// (num_queries, num_keys): of the biased scores.
+  // The following gradients are added to; they may be null.
+  /// (num_queries, num_keys): the gradient of the biased scores.
   float* scores = nullptr;
   index score_row = 0;
   index score_col = 1;
-  /// The same for the bias; either stride may be zero.
+  /// The gradient of the bias; either stride may be zero.
   float* bias = nullptr;
   index bias_row = 0;
   index bias_col = 1;
-  /// The same, summed per distance: at j − i, for every i and j.
+  /// The gradient of the bias by distance: at j − i, for every i and j.
   float* distances = nullptr;
   float* relative_key_gradients = nullptr;    ///< as relative_keys
   float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
 };
 
-/// The keys that a task of the backward pass has: copies of their rows in whole vectors, and the
+/// The keys of one task of the backward pass: copies of their rows in whole vectors, and the
 /// gradients that queries have added so far.
 struct KeyChunk {
   index key_begin = 0;  ///< a multiple of gradient_keys
   index key_end = 0;
   float* keys = nullptr;             ///< (gradient_keys, head_dim in whole vectors)
-  float* key_gradients = nullptr;    ///< the same
+  float* key_gradients = nullptr;    ///< (gradient_keys, head_dim in whole vectors)
   float* values = nullptr;           ///< (gradient_keys, value_dim in whole vectors)
-  float* value_gradients = nullptr;  ///< the same
-  bool is_finite = true;             ///< whether keys and values are
+  float* value_gradients = nullptr;  ///< (gradient_keys, value_dim in whole vectors)
+  bool is_finite = true;             ///< true if all keys and values are finite
 };
 
 /// sums[i] = Σ_c a[i, c] · b[i, c].
@@ -64,15 +64,15 @@ struct RowDotsArgs {
   float* sums = nullptr;
 };
 
-/// sums[c] = factor · Σ_i x[i, c], or as much more.
+/// sums[c] = or += factor · Σ_i x[i, c].
 struct ColumnSumsArgs {
   index rows = 0;
   index cols = 0;
-  const float* x = nullptr;  ///< rows lie side by side
+  const float* x = nullptr;  ///< contiguous rows
   index x_row = 0;
-  const index* which = nullptr;  ///< (rows): row which[i] of x takes the place of row i; or null
+  const index* which = nullptr;  ///< (rows): reads row which[i] of x instead of row i; or null
   float factor = 1;
-  bool more = false;  ///< adds to what sums are already
+  bool more = false;  ///< adds to the existing sums
   float* sums = nullptr;
 };
 
@@ -86,7 +86,7 @@ struct ActivationGradientArgs {
   float* factor_gradient = nullptr;  ///< or null
 };
 
-/// The backward pass of a norm: rows lie side by side, one after the other.
+/// The backward pass of a norm over contiguous rows.
 struct NormGradientArgs {
   index rows = 0;
   index cols = 0;
@@ -116,7 +116,7 @@ struct CrossEntropyArgs {
   const index* targets = nullptr;  ///< (rows); negative for a row without one
   double smoothing = 0;
   double factor = 1;
-  float* gradient = nullptr;  ///< (rows, cols), rows side by side; or null
+  float* gradient = nullptr;  ///< (rows, cols), contiguous rows; or null
   double* losses = nullptr;   ///< (rows)
 };
 
@@ -146,15 +146,15 @@ struct AdamArgs {
   float step_size = 0;     ///< learning rate / (1 − β₁^t)
   float root_factor = 0;   ///< 1 / √(1 − β₂^t)
   float epsilon = 0;
-  float gradient_decay = 0;  ///< what is added to the gradient of each unit of a value
-  float value_decay = 0;     ///< what is taken off each unit of a value
+  float gradient_decay = 0;  ///< added to the gradient, times the value
+  float value_decay = 0;     ///< subtracted from the value, times the value
 };
 
 /// The backward pass of one step of a recurrent layer for several sequences; see RecurrentCellArgs.
 struct RecurrentCellGradientArgs {
   index rows = 0;
   index hidden = 0;
-  // (rows, gates · hidden): the products, whose gradients take their place.
+  // (rows, gates · hidden): the products, which their gradients replace.
   float* from_input = nullptr;
   index from_input_row = 0;
   float* from_state = nullptr;
@@ -163,13 +163,13 @@ struct RecurrentCellGradientArgs {
   index state_row = 0;
   const float* output_gradient = nullptr;  ///< (rows, hidden)
   index output_gradient_row = 0;
-  /// (rows, hidden): what the step after it adds to the gradient of the output; in its place comes
-  /// what this step gives to the state beside the products.
+  /// (rows, hidden): the gradient that the following step adds to the output's. It is replaced by
+  /// the gradient that this step passes to the state in addition to the products'.
   float* carried = nullptr;
   bool relu = false;  ///< for rnn_cell_gradient
 };
 
-/// How weights came of scores, and scores of pairs of a query and a key.
+/// How weights were computed from scores of pairs of a query and a key.
 enum class PairWeight : int {
   kSoftmax,       ///< the softmax of scores
   kGaussian,      ///< the softmax of −distance² / (2·width²)
@@ -183,14 +183,14 @@ enum class PairWeight : int {
 ///   kGaussian      gradient_j = weight_j · d_j / width²
 ///   kEpanechnikov  gradient_j = d_j / (Σ_k score_k · width · distance_j)
 ///
-/// so that from kGaussian on query and key get ±gradient · (key − query). Where the weight is 0 so
-/// is the gradient, whatever else there is; and where the distance is.
+/// so that from kGaussian on query and key get ±gradient · (key − query). The gradient is 0 if the
+/// weight or the distance is 0, whatever the other numbers are.
 struct WeightGradientArgs {
   PairWeight pair = PairWeight::kSoftmax;
   index rows = 0;
   index cols = 0;
-  const float* weights = nullptr;          ///< (rows, cols), as all that follows
-  const float* weight_gradient = nullptr;  ///< read only where the weight is not 0
+  const float* weights = nullptr;          ///< (rows, cols), like the arrays below
+  const float* weight_gradient = nullptr;  ///< read only if the weight is not 0
   const float* scores = nullptr;           ///< −2 · distance²; not for kSoftmax
   float width = 1;
   float* gradient = nullptr;
@@ -198,18 +198,18 @@ struct WeightGradientArgs {
   float* width_sums = nullptr;  ///< (rows): Σ_j of the gradient of ln width; or null
 };
 
-/// What a member of a pair gets from the other one.
+/// The term of a pair that one member adds to the other's gradient.
 enum class PairTerm : int {
   kOther,       ///< factor · x_n
   kDifference,  ///< factor · (x_n − y_i)
   kTanh,        ///< factor · tanh'(x_n + y_i)
 };
 
-/// sums[i] = Σ_n term(factor[i, n], x_n, y_i), of the pairs whose factor is not 0.
+/// sums[i] = Σ_n term(factor[i, n], x_n, y_i), over the pairs whose factor is not 0.
 struct PairSumsArgs {
   PairTerm term = PairTerm::kOther;
   index rows = 0;
-  index count = 0;  ///< of n
+  index count = 0;  ///< number of values of n
   index cols = 0;
   const float* factors = nullptr;
   index factor_row = 0;
@@ -227,17 +227,18 @@ struct TrainingTable {
   /// Queries of a block.
   index gradient_queries;
   /// Keys of a task of attention's backward pass, whose gradients stay in a second-level cache
-  /// while all queries pass by; of so many key heads with so many keys. A multiple of every tile.
+  /// while all queries are processed. The arguments are the numbers of keys and of key heads. A
+  /// multiple of every tile.
   index (*gradient_keys)(index keys, index heads) noexcept;
   /// Floats of a row in whole vectors.
   index (*padded_row)(index dim) noexcept;
 
   void (*row_dots)(const RowDotsArgs&) noexcept;
   void (*column_sums)(const ColumnSumsArgs&) noexcept;
-  /// Σ (a_i − b_i)², or Σ a_i² where b is null; products and sums in double precision, the same for
-  /// every instruction set.
+  /// Σ (a_i − b_i)², or Σ a_i² if b is null. Products and sums are in double precision and the same
+  /// for every instruction set.
   double (*sum_of_squares)(index count, const float* a, const float* b) noexcept;
-  /// out_i = factor · (a_i − b_i), or factor · a_i where b is null; out may be a or b.
+  /// out_i = factor · (a_i − b_i), or factor · a_i if b is null; out may be a or b.
   void (*scaled_difference)(index count, float factor, const float* a, const float* b,
                             float* out) noexcept;
   /// out_i = a_i · b_i; out may be a or b.
@@ -266,11 +267,11 @@ struct TrainingTable {
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;
   /// Floats that meet_keys needs.
   index (*attention_gradient_scratch)(const AttentionHead&) noexcept;
-  /// Queries [first, first + count), at most gradient_queries, meet a chunk of keys: adds to the
-  /// gradients of keys and values, without the factor `scale`, and to those of
-  /// AttentionGradientHead, and gives what this chunk adds to the gradients of the queries, (count,
-  /// head_dim in whole vectors). Returns whether the queries may attend to any of the keys; if not,
-  /// nothing is given.
+  /// Processes queries [first, first + count), at most gradient_queries, with a chunk of keys. Adds
+  /// to the gradients of keys and values, without the factor `scale`, and to the gradients in
+  /// AttentionGradientHead. Writes what this chunk adds to the gradients of the queries, (count,
+  /// head_dim in whole vectors). Returns false, and writes nothing, if the queries may not attend
+  /// to any of the keys.
   bool (*meet_keys)(const AttentionHead&, const AttentionGradientHead&, index first, index count,
                     const KeyChunk&, float* query_gradients, float* scratch) noexcept;
 };
