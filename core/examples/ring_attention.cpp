@@ -5,9 +5,9 @@
 //
 //   mpirun -n 4 ring_attention [tokens of a stripe]
 //
-// A query attends only to earlier tokens, so the first queries have the least work. The sequence is
-// therefore cut into 2·P stripes, and process p gets stripes p and 2·P − 1 − p, so that all
-// processes have the same amount of work (Brandon et al. 2023, arXiv:2311.09431).
+// A query attends only to tokens up to its own, so the first queries have the least work. The
+// sequence is therefore cut into 2·P stripes, and process p gets stripes p and 2·P − 1 − p, so that
+// all processes have the same amount of work (Brandon et al. 2023, arXiv:2311.09431).
 
 #include <mpi.h>
 

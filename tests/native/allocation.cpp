@@ -8,8 +8,8 @@
 namespace attn_test {
 namespace {
 
-// Not per thread: WebAssembly's variants without threads share objects with those that have them,
-// and there a thread_local variable would lie over other data.
+// Not thread_local: in WebAssembly, variants without threads share objects with variants that have
+// them, and a thread_local variable would overlap other data there.
 std::atomic<std::int64_t> allocations = 0;
 std::atomic<std::int64_t> allowed = -1;  // negative: no limit
 std::atomic<bool> only_once = false;
@@ -21,10 +21,10 @@ void* allocate(std::size_t size, std::size_t alignment) {
     throw std::bad_alloc();
   }
   if (allowed > 0) --allowed;
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = nullptr;
-  // What no address space holds is not even asked for: valgrind would find that fishy.
+  // Sizes that no address space has are not even requested, because valgrind would report them.
   if (rounded >= size && rounded <= PTRDIFF_MAX) {
     memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   }
@@ -49,7 +49,8 @@ void AllocationProbe::fail_once_after(std::int64_t successes) {
 
 }  // namespace attn_test
 
-// The array forms call these; under AddressSanitizer they and their delete stay its own.
+// The array forms call these. With AddressSanitizer, the array forms and their deletes remain its
+// own.
 void* operator new(std::size_t size) {
   return attn_test::allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }

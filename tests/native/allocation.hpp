@@ -10,7 +10,7 @@
 
 namespace attn_test {
 
-/// Counts what is asked of operator new while it lives, and makes it fail on demand.
+/// Counts calls of operator new during its lifetime and makes them fail on demand.
 class AllocationProbe {
  public:
   AllocationProbe();
@@ -28,8 +28,8 @@ class AllocationProbe {
   void fail_once_after(std::int64_t successes);
 };
 
-/// Whether a call succeeds that gets memory only `allowed` times. If not, it has to throw
-/// std::bad_alloc: anything else ends the test.
+/// True if a call succeeds with only `allowed` allocations. Otherwise it must throw std::bad_alloc;
+/// anything else ends the test.
 template <class F>
 bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   AllocationProbe probe;
@@ -42,7 +42,7 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   }
 }
 
-/// "bad_alloc", or what error_of() gives.
+/// "bad_alloc", or the result of error_of().
 template <class F>
 std::string error_or_bad_alloc(F&& call) {
   try {
@@ -52,8 +52,8 @@ std::string error_or_bad_alloc(F&& call) {
   }
 }
 
-/// How many times a call throws std::bad_alloc when the first, the second, … memory that it asks
-/// for is refused. Anything else that it throws ends the test.
+/// Counts how many times a call throws std::bad_alloc when its first, second, … allocation fails.
+/// If it throws anything else, the test ends.
 template <class F>
 int out_of_memory_failures(F&& call) {
   int failures = 0;

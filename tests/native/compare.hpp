@@ -18,7 +18,7 @@ namespace attn_test {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// "(1, 0, 3)" for element `flat` of a row-major shape.
+/// The indices of element `flat` of a row-major shape, such as "(1, 0, 3)".
 inline std::string indices_of(std::int64_t flat, const std::vector<std::int64_t>& shape) {
   std::string text;
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -28,8 +28,8 @@ inline std::string indices_of(std::int64_t flat, const std::vector<std::int64_t>
   return "(" + text + ")";
 }
 
-/// Whether every element is within its own error bound of the exact value. NaN wants NaN, and an
-/// infinity itself.
+/// True if every element is within its own error bound of the exact value. NaN must match NaN, and
+/// an infinity must match itself.
 inline ::testing::AssertionResult is_within(const std::vector<float>& got,
                                             const reference::Array& exact,
                                             const reference::Array& error) {
@@ -63,13 +63,13 @@ inline ::testing::AssertionResult is_within(const std::vector<float>& got,
          << wrong << " of " << got.size() << " elements are off; the first is " << first;
 }
 
-/// The same with one error bound for all elements.
+/// Uses one error bound for all elements.
 inline ::testing::AssertionResult is_within(const std::vector<float>& got,
                                             const reference::Array& exact, double error) {
   return is_within(got, exact, reference::Array(exact.shape, error));
 }
 
-/// Whether two results have the same bits.
+/// True if two results have the same bits.
 inline ::testing::AssertionResult same_bits(const std::vector<float>& a,
                                             const std::vector<float>& b) {
   if (a.size() != b.size()) {
@@ -85,7 +85,7 @@ inline ::testing::AssertionResult same_bits(const std::vector<float>& a,
   return ::testing::AssertionSuccess();
 }
 
-/// "shape_mismatch: key: length 6 …": what `call` throws, or "nothing".
+/// The message that `call` throws, such as "shape_mismatch: key: length 6 …", or "nothing".
 template <class F>
 std::string error_of(F&& call) {
   try {

@@ -29,7 +29,7 @@ using attn_test::error_of;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// Two of WebAssembly's variants have no threads.
+/// False for two of WebAssembly's variants.
 bool has_threads() { return Context({.num_threads = 2}).num_threads() == 2; }
 
 #ifdef __EMSCRIPTEN__
@@ -38,7 +38,7 @@ constexpr bool kReadsEnvironment = false;
 constexpr bool kReadsEnvironment = true;
 #endif
 
-/// Sets ATTN_ISA for as long as it lives.
+/// Sets ATTN_ISA during its lifetime.
 class InstructionSetVariable {
  public:
   explicit InstructionSetVariable(const char* value) {
@@ -147,7 +147,7 @@ TEST_P(ContextTest, contexts_work_side_by_side) {
   }
 }
 
-/// Runs functions on threads that are made for each call.
+/// Runs functions on threads that are created for each call.
 void on_own_threads(int count, const std::function<void(int)>& function) {
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back([&function, i] { function(i); });
@@ -210,7 +210,7 @@ TEST(ContextThreadsTest, number_of_threads_is_as_asked_for) {
 }
 
 TEST(ContextThreadsTest, zero_asks_for_as_many_threads_as_can_run) {
-  // No more than there are processors; control groups and affinity may leave fewer.
+  // At most one thread per processor; control groups and affinity may allow fewer.
   const int cores =
       has_threads() ? static_cast<int>(std::max(1U, std::thread::hardware_concurrency())) : 1;
   EXPECT_GE(Context().num_threads(), 1);

@@ -14,7 +14,7 @@
 
 namespace attn_test {
 
-/// The instruction sets that this build has kernels for, whether the machine can run them or not.
+/// The instruction sets that this build has kernels for, even if this machine cannot run them.
 inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
   using enum attn::InstructionSet;
 #if defined(__x86_64__)
@@ -27,7 +27,7 @@ inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
 #endif
 }
 
-/// The same with those whose kernels differ for bfloat16 alone.
+/// These instruction sets and those whose kernels differ only for bfloat16.
 inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
 #if defined(__x86_64__)
@@ -38,14 +38,14 @@ inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   return sets;
 }
 
-/// A fixture whose tests run once for each instruction set of the build, and count as skipped for
-/// those that this machine cannot execute:
+/// A fixture whose tests run once for each instruction set of the build. They are skipped for
+/// instruction sets that this machine cannot execute. For example,
 ///
 ///   using LinearTest = attn_test::EveryInstructionSet;
 ///   INSTANTIATE_EVERY_INSTRUCTION_SET(LinearTest);
 ///   TEST_P(LinearTest, bias_is_added) { attn::linear(..., context()); }
 ///
-/// gives LinearTest.bias_is_added/avx2 and so on. (A fixture with members derives from it instead.)
+/// defines LinearTest.bias_is_added/avx2 and so on. A fixture with members derives from this class.
 class EveryInstructionSet : public ::testing::TestWithParam<attn::InstructionSet> {
  protected:
   void SetUp() override {
@@ -55,7 +55,8 @@ class EveryInstructionSet : public ::testing::TestWithParam<attn::InstructionSet
   }
 
   /// The context of the instruction set under test. Contexts are kept from test to test, so that
-  /// threads are started once; a program without threads gives one thread whatever is asked for.
+  /// threads are started only once. A program without threads gets one thread, whatever number is
+  /// requested.
   attn::Context& context(int num_threads = 2) const { return shared(GetParam(), num_threads); }
 
  private:
@@ -77,7 +78,7 @@ inline std::string instruction_set_name(
 
 }  // namespace attn_test
 
-/// The same for tests of what bfloat16 tensors go through.
+/// Also covers the instruction sets for bfloat16, for tests that use such tensors.
 #define INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(Suite)                                        \
   INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
                            ::testing::ValuesIn(attn_test::bf16_instruction_sets_of_build()), \

@@ -18,14 +18,14 @@
 
 namespace attn_test {
 
-/// ∂f/∂x_i by central differences of sixth order, in double precision: off by some 1e-12 of f,
-/// where f is smooth within 1e-3·max(1, |x_i|) of x_i.
+/// ∂f/∂x_i by central differences of sixth order, in double precision. The error is about 1e-12 of
+/// f if f is smooth within 1e-3·max(1, |x_i|) of x_i.
 inline std::vector<double> differences(const std::function<double(const std::vector<double>&)>& f,
                                        std::vector<double> x) {
   std::vector<double> result;
   for (double& x_i : x) {
     const double at = x_i;
-    // A power of two, so that x ± step is as far from x as it seems.
+    // A power of two, so that x ± step is exactly this far from x.
     const double step = std::exp2(-12 + std::max(0.0, std::ceil(std::log2(std::abs(at) + 1e-300))));
     const auto difference = [&](double by) {
       x_i = at + by;
@@ -40,8 +40,8 @@ inline std::vector<double> differences(const std::function<double(const std::vec
   return result;
 }
 
-/// Whether a gradient is what differences say, within `tolerance` of the largest of its array or
-/// of 1.
+/// True if a gradient equals the differences, within `tolerance` of the largest of its array or of
+/// 1.
 inline ::testing::AssertionResult is_gradient(const reference::Array& got,
                                               const std::vector<double>& wanted,
                                               double tolerance = 1e-9) {
@@ -61,13 +61,13 @@ inline ::testing::AssertionResult is_gradient(const reference::Array& got,
   return ::testing::AssertionSuccess();
 }
 
-/// Arrays by name: what a function takes.
+/// The named arguments of a function.
 template <class T>
 using Arrays = std::map<std::string, reference::ArrayOf<T>>;
 
-/// Whether the reference f, a template `ArrayOf<T> f(const Arrays<T>&)`, has the gradients with
-/// respect to each of `inputs` that differences of it have. All elements of its output weigh in,
-/// with random weights.
+/// Checks that the gradients of the reference f, a template `ArrayOf<T> f(const Arrays<T>&)`, with
+/// respect to each of `inputs` equal its differences. All elements of its output contribute, with
+/// random weights.
 template <class F>
 void expect_gradients(const Arrays<double>& inputs, Random& random, F&& f) {
   const reference::Array output = f(inputs);

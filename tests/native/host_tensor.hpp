@@ -12,7 +12,7 @@
 
 namespace attn_test {
 
-/// How the elements of a HostTensor lie in memory.
+/// The layout of a HostTensor's elements in memory.
 enum class Layout {
   kContiguous,   ///< row-major
   kHeadsInside,  ///< rank 4 only: a (B, H, N, D) view of (B, N, H, D) memory
@@ -21,8 +21,8 @@ enum class Layout {
   kReversed,     ///< every stride negative
 };
 
-/// A tensor with memory of its own. What lies between and around its elements is filled with NaN
-/// (or 0xA5 bytes) that must neither reach a result nor be overwritten.
+/// A tensor with its own memory. The memory between and around its elements is filled with NaN (or
+/// 0xA5 bytes) that must neither reach a result nor be overwritten.
 template <class T>
 class HostTensor {
  public:
@@ -65,7 +65,7 @@ class HostTensor {
     });
   }
 
-  /// Filled with one value: for outputs.
+  /// A tensor filled with one value, for outputs.
   static HostTensor filled(std::vector<std::int64_t> shape, T value,
                            Layout layout = Layout::kContiguous) {
     std::int64_t count = 1;
@@ -77,7 +77,7 @@ class HostTensor {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t count() const { return count_; }
 
-  /// An empty view for a default-made tensor.
+  /// An empty view if the tensor is default-constructed.
   attn::TensorView<T> view() {
     if (memory_.empty()) return {};
     return attn::TensorView<T>(memory_.data() + origin_, shape_, strides_);
@@ -87,7 +87,7 @@ class HostTensor {
     return attn::TensorView<const T>(memory_.data() + origin_, shape_, strides_);
   }
 
-  /// The elements, row-major; none of a default-made tensor.
+  /// The elements, row-major; empty for a default-constructed tensor.
   std::vector<T> values() const {
     std::vector<T> result;
     if (memory_.empty()) return result;
@@ -96,7 +96,7 @@ class HostTensor {
     return result;
   }
 
-  /// Whether what lies between and around the elements is as it was.
+  /// True if the memory between and around the elements is unchanged.
   bool gaps_are_untouched() const {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       if (!is_element_[i] && std::memcmp(&memory_[i], &gap_, sizeof(T)) != 0) return false;
@@ -105,7 +105,7 @@ class HostTensor {
   }
 
  private:
-  /// Elements kept free before and behind.
+  /// Elements kept free before and after.
   static constexpr std::int64_t kGuard = 24;
 
   /// Calls body(position in memory) for each element in row-major order.

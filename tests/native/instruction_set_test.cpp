@@ -40,7 +40,7 @@ TEST(SupportedInstructionSetsTest, has_at_least_one_and_the_fallback_last) {
   const auto supported = attn::supported_instruction_sets();
   ASSERT_FALSE(supported.empty());
 #if defined(__EMSCRIPTEN__)
-  EXPECT_EQ(supported.size(), 1U);  // a WebAssembly module holds its variant's kernels alone
+  EXPECT_EQ(supported.size(), 1U);  // a WebAssembly module contains only its variant's kernels
 #else
   EXPECT_EQ(supported.back(), InstructionSet::kScalar);
 #endif

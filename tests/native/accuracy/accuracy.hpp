@@ -12,8 +12,8 @@
 #include "attn/random.hpp"
 #include "reference/array.hpp"
 
-/// The table of largest and mean errors that `npm run accuracy` prints: a row per operation, a
-/// column per instruction set. A row is one more variable of this kind, in the file of its subject:
+/// The table of largest and mean errors that `npm run accuracy` prints, with a row per operation
+/// and a column per instruction set. To add a row, define a Row in the file of its subject:
 ///
 ///   const Row kLinear("Linear", "(33, 257) to 65", "(n + 1) · 6e-8 · (Σ|x·w| + |b|)",
 ///                     [](Case& c) {
@@ -23,14 +23,15 @@
 ///                     });
 namespace accuracy {
 
-/// One operation on one instruction set: what it computes with, and where its errors go.
+/// One operation on one instruction set: provides its inputs and collects its errors.
 class Case {
  public:
   explicit Case(attn::Context& context) : context_(context) {}
 
   attn::Context& context() const { return context_; }
 
-  /// Standard normal numbers times a deviation: the same on every machine, new ones in each call.
+  /// Standard normal numbers times a deviation. They are the same on every machine, and new in each
+  /// call.
   std::vector<float> normals(std::int64_t count, float deviation = 1) {
     std::vector<float> values(static_cast<std::size_t>(count));
     attn::fill_normal({values.data(), {count}}, {.seed = 1, .stream = stream_++}, 0, deviation,
@@ -44,11 +45,11 @@ class Case {
     return values;
   }
 
-  /// A number, what it would be exactly, and how far from that it may be as documented.
+  /// Adds a result, its exact value and the documented bound on their difference.
   void add(double got, long double exact, double bound) {
     ++count_;
     const auto error = static_cast<double>(std::abs(got - exact));
-    // NaN stays.
+    // A NaN, once there, stays.
     if (!(error <= largest_)) largest_ = error;
     sum_ += error;
     const double share = error == 0 ? 0 : error / bound;
@@ -67,7 +68,7 @@ class Case {
 
   double largest() const { return largest_; }
   double mean() const { return sum_ / static_cast<double>(count_); }
-  /// Infinite when nothing was measured.
+  /// Infinite if nothing was measured.
   double largest_share() const { return count_ > 0 ? largest_share_ : HUGE_VAL; }
 
  private:
@@ -79,15 +80,16 @@ class Case {
   double largest_share_ = 0;
 };
 
-/// Draws all parameters of a layer: with a deviation, or without one each with 1/√(its columns), so
-/// that values stay of the order of 1.
+/// Draws all parameters of a layer with the given deviation. If it is 0, each has a deviation of
+/// 1/√(its columns), so that values stay of the order of 1.
 std::map<std::string, reference::Array> draw_parameters(Case& c, attn::Module& module,
                                                         float deviation = 0);
 
-/// A row of the table; it puts itself there.
+/// A row of the table. Its constructor adds it to the table.
 class Row {
  public:
-  /// What is measured, on which shapes and ranges, and what may be off by how much as documented.
+  /// The operation, the shapes and ranges it is measured on, the documented bound, and the function
+  /// that measures it.
   Row(std::string operation, std::string range, std::string bound, void (*measure)(Case&));
 
   const std::string& operation() const { return operation_; }

@@ -1,5 +1,5 @@
-// Gradients: each row is a forward and a backward pass on a tape, against the reference's own
-// derivatives.
+// Gradients: each row runs a forward and a backward pass on a tape and compares with the
+// reference's own derivatives.
 
 #include <algorithm>
 #include <cmath>
@@ -63,7 +63,8 @@ void add_bounded(Case& c, const attn::ConstTensor& got, const Bounded& exact) {
   c.add(values_of(got), exact.exact, exact.error);
 }
 
-/// A bound of bounds grows with every layer: of several layers, what was measured is stated.
+/// An error bound computed from bounds grows with every layer, so for several layers the measured
+/// error is stated.
 void add_of_tensor(Case& c, const attn::ConstTensor& got, const Bounded& exact) {
   double largest = 0;
   for (const double x : exact.exact.values) largest = std::max(largest, std::abs(x));
@@ -114,7 +115,7 @@ struct Sizes {
   std::int64_t heads = 2, num_queries = 65, num_keys = 130, head_dim = 64;
 };
 
-/// `configure` sets options for the core and for the reference alike.
+/// `configure` sets the same options for the core and for the reference.
 template <class Configure>
 void measure_attention(Case& c, const Configure& configure, float query_deviation = 1,
                        const Sizes& s = {}) {
@@ -197,7 +198,7 @@ const Row kRelative("gradients of attention, relative keys and values", "k 16, N
                           });
                     });
 
-/// Of both outputs and both log-sum-exps.
+/// Covers both outputs and both log-sum-exps.
 const Row kMerge("gradients of merge_attention", "N 65, D 64, normal", kErrorOfSums, [](Case& c) {
   constexpr std::int64_t kRows = 65, kWidth = 64;
   const Array of_rows({1, 1, kRows, kWidth}), of_sums({1, 1, kRows});

@@ -75,7 +75,7 @@ const Row kLinear("Linear", "(33, 257) to 65, normal", kLinearBound,
 const Row kLinearRow("Linear", "(1, 1024) to 65, normal", kLinearBound,
                      [](Case& c) { measure_linear(c, 1, 1024, 65); });
 
-/// Weights of 16 bits; x of such numbers, so that nothing is rounded before the products.
+/// Weights of 16 bits. x has the same type, so that nothing is rounded before the products.
 template <class Number>
 void measure_stored_linear(Case& c, std::int64_t rows, std::int64_t in, std::int64_t out) {
   attn::Linear layer(in, out, true, attn::kElementType<Number>);
@@ -104,7 +104,7 @@ const Row kFloat16Linear("Linear, float16", "(33, 257) to 65, normal", kLinearBo
 const Row kFloat16LinearRow("Linear, float16", "(1, 1024) to 65, normal", kLinearBound,
                             [](Case& c) { measure_stored_linear<attn::Float16>(c, 1, 1024, 65); });
 
-/// Adds y, a layer norm of x, with the bounds that its header states.
+/// Adds y, the layer norm of x, with the bounds that its header states.
 void add_normalised(Case& c, const std::vector<float>& y, const Array& x, const Array& weight,
                     const Array& bias) {
   const double eps = attn::LayerNormOptions().eps;
@@ -178,7 +178,7 @@ const Row kFeedForward("FeedForward", "(20, 32) over 128, GELU", kStagesBound, [
   for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
     double& value = hidden.exact.values[i];
     value = reference::gelu(value);
-    // GELU's slopes reach 1.13.
+    // The slope of GELU is at most 1.13.
     hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
   }
   const auto [exact, bounds] =

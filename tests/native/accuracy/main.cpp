@@ -1,6 +1,6 @@
 // Prints the largest and the mean error of every operation on every instruction set that this
-// machine runs, each against a reference in double precision or better that shares no code with the
-// core. Fails when one exceeds what its header states.
+// machine runs, compared with a reference in double precision or better that shares no code with
+// the core. Fails if an error exceeds what the operation's header states.
 
 #include <algorithm>
 #include <cstdio>
@@ -14,13 +14,14 @@
 namespace accuracy {
 namespace {
 
-/// Made on first use: rows are variables of other files, which may be initialised earlier.
+/// Created on first use, because rows are variables of other files, which may be initialised
+/// earlier.
 std::vector<Row>& rows() {
   static std::vector<Row> all;
   return all;
 }
 
-/// Characters, not bytes, of UTF-8 text.
+/// Counts the characters, not the bytes, of UTF-8 text.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -30,7 +31,7 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, width_of(text)), ' ');
 }
 
-/// Prints lines of cells as columns, each as wide as its widest cell.
+/// Prints the cells of each line in columns, each as wide as its widest cell.
 void print_table(const std::vector<std::vector<std::string>>& lines) {
   std::vector<std::size_t> widths(lines[0].size());
   for (const std::vector<std::string>& line : lines) {

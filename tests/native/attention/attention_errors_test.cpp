@@ -1,4 +1,4 @@
-// What scaled_dot_product_attention says about arguments that do not fit.
+// Error messages of scaled_dot_product_attention for arguments that do not fit.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using attn_test::kNaN;
 
 class AttentionErrorTest : public ::testing::Test {
  protected:
-  /// Memory enough for every view below; no call gets as far as reading it.
+  /// Enough memory for every view below; no call gets as far as reading it.
   std::vector<float> memory_ = std::vector<float>(4096, 1.0F);
   std::vector<float> written_ = std::vector<float>(4096, 5.0F);
   attn::AttentionOptions options_;
@@ -38,7 +38,8 @@ class AttentionErrorTest : public ::testing::Test {
         << "a failed call has written";
     return text;
   }
-  /// With (B, Hq, Nq, D) = (2, 4, 3, 5), Hkv = 2, Nk = 6, Dv = 7 and the options as set.
+  /// The error of a call with (B, Hq, Nq, D) = (2, 4, 3, 5), Hkv = 2, Nk = 6, Dv = 7 and the
+  /// current options.
   std::string error_of_options() {
     return error(in({2, 4, 3, 5}), in({2, 2, 6, 5}), in({2, 2, 6, 7}), out({2, 4, 3, 7}));
   }
@@ -186,7 +187,7 @@ TEST_F(AttentionErrorTest, further_outputs_of_the_wrong_shape) {
 }
 
 TEST_F(AttentionErrorTest, sizes_beyond_the_address_space) {
-  // Views with stride 0 claim far more elements than there is memory; none of it may be touched.
+  // Views with stride 0 have far more elements than there is memory; none may be accessed.
   const auto huge = [&](std::vector<std::int64_t> shape) {
     const std::vector<std::int64_t> strides(shape.size(), 0);
     return attn::TensorView<float>(written_.data(), shape, strides);

@@ -1,5 +1,5 @@
-// What excludes keys from scaled_dot_product_attention, and that nothing of them reaches a result:
-// causal order, windows, lengths, masks, and NaN and infinity in what they exclude.
+// Excluding keys from scaled_dot_product_attention by causal order, windows, lengths and masks. NaN
+// and infinity in excluded keys and values must not reach a result.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(DiagonalTest, offsets_stay_within_64_bits) {
   EXPECT_EQ(Diagonal::bottom_right().shifted(5).resolve(3, 7), 4);
 }
 
-// ---- What excludes
+// ---- Causal order, windows, lengths and masks
 
 TEST_P(AttentionExclusionTest, causal_order_follows_every_diagonal) {
   Random random;
@@ -164,7 +164,7 @@ TEST_P(AttentionExclusionTest, fully_masked_row_is_zero) {
 
 TEST_P(AttentionExclusionTest, all_options_together) {
   Random random;
-  // Options composed at random; sizes around the tiles of every instruction set.
+  // Random combinations of options, with sizes around the tiles of every instruction set.
   const std::vector<std::int64_t> queries{1, 2, 5, 13, 47, 48, 49, 57, 100};
   const std::vector<std::int64_t> keys{1, 3, 16, 31, 100, 255, 256, 257, 300, 520};
   const std::vector<std::int64_t> dims{1, 2, 3, 7, 16, 17, 20, 33, 64};
@@ -224,12 +224,12 @@ TEST_P(AttentionExclusionTest, all_options_together) {
 
 // ---- NaN and infinity
 
-/// A problem in which `poisoned` keys and values hold NaN and infinities, and must not matter.
+/// A problem in which `poisoned` keys and values contain NaN and infinities that must not matter.
 class Poison {
  public:
   static constexpr float kPoisons[] = {kNaN, kInfinity, -kInfinity};
 
-  /// Fills key and value rows [from, to) of every batch entry and head.
+  /// Fills key and value rows [from, to) of every batch entry and head with `what`.
   static void spill(AttentionProblem& p, std::int64_t from, std::int64_t to, float what) {
     const AttentionSizes& s = p.sizes;
     for (std::int64_t head = 0; head < s.batch * s.key_heads; ++head) {
@@ -377,7 +377,7 @@ TEST_P(AttentionExclusionTest, nan_in_what_is_attended_reaches_the_output) {
     EXPECT_THAT(got.weights, ::testing::Each(::testing::IsNan()));
     EXPECT_THAT(got.log_sum_exp, ::testing::Each(::testing::IsNan()));
 
-    // A value spoils its own column only.
+    // A NaN value affects only its own column.
     p = AttentionProblem(sizes, random);
     p.value[static_cast<std::size_t>(at * 5 + 2)] = kNaN;
     got = attend(p, context());

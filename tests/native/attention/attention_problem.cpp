@@ -11,14 +11,14 @@
 namespace attn_test {
 namespace {
 
-/// Drops the dimensions of size 1 that a call of lower rank leaves out: heads, then batch.
+/// Removes the dimensions of size 1 that a call of lower rank leaves out: first heads, then batch.
 std::vector<std::int64_t> of_rank(std::vector<std::int64_t> shape, int rank) {
   if (rank < 4) shape.erase(shape.begin() + 1);
   if (rank < 3) shape.erase(shape.begin());
   return shape;
 }
 
-/// The b-th of as many equal parts; nothing of nothing.
+/// The b-th of `parts` equal parts; empty if `all` is empty.
 template <class T>
 std::vector<T> part_of(const std::vector<T>& all, std::int64_t parts, std::int64_t b) {
   const std::ptrdiff_t each = std::ssize(all) / parts;
@@ -184,7 +184,7 @@ reference::Array rounding_of_weights(const AttentionProblem& p,
             sum +=
                 weight * std::abs(value.at({b, h / group, j, c}) - exact.output.at({b, h, i, c}));
           }
-          // Errors of errors are left out of the statement.
+          // The stated bound leaves out errors of second order.
           result.at({b, h, i, c}) = 0x1p-8 * (1 + 0x1p-6) * sum;
         }
       }

@@ -21,11 +21,11 @@ struct AttentionSizes {
   std::int64_t value_dim = 1;
 };
 
-/// One call of scaled_dot_product_attention, with memory for all it reads. Values are row-major;
-/// `layout` says how they lie in memory.
+/// One call of scaled_dot_product_attention, with memory for its inputs. Values are row-major;
+/// `layout` describes their layout in the memory of the tensors.
 struct AttentionProblem {
   AttentionSizes sizes;
-  int rank = 4;  ///< of query, key, value and output; 3 wants one head, 2 also batch 1
+  int rank = 4;  ///< of query, key, value and output; 3 requires one head, 2 also batch 1
   Layout layout = Layout::kContiguous;
 
   std::vector<float> query, key, value;
@@ -90,7 +90,7 @@ struct AttentionProblem {
     return result;
   }
 
-  /// What the double-precision reference makes of it.
+  /// The result of the double-precision reference.
   reference::AttentionResult expected() const { return reference::attention(reference_call()); }
 
   /// The same call of the reference.
@@ -154,8 +154,8 @@ struct AttentionProblem {
     return result;
   }
 
-  /// What dropout multiplies each weight by: row r of all rows of weights takes its words from
-  /// block r·⌈Nk/4⌉ on, one word per key.
+  /// The factor that dropout applies to each weight. Row r of all rows of weights takes its words
+  /// from block r·⌈Nk/4⌉ on, one word per key.
   reference::Array kept_by_dropout() const {
     reference::Array kept(score_shape());
     const std::int64_t blocks = (sizes.num_keys + 3) / 4;
@@ -170,7 +170,7 @@ struct AttentionProblem {
   }
 };
 
-/// (B, H, N, D) = (2, 4, 60, 20) with grouped heads, over more than one block of keys.
+/// (B, H, N, D) = (2, 4, 60, 20) with grouped heads and more than one block of keys.
 inline AttentionProblem grouped_problem(Random& random) {
   return AttentionProblem({.batch = 2,
                            .query_heads = 4,
@@ -182,10 +182,10 @@ inline AttentionProblem grouped_problem(Random& random) {
                           random);
 }
 
-/// Entry b of a batch as a call of its own. Bias and mask may have a dimension for the batch.
+/// Makes entry b of a batch a separate call. Bias and mask may have a batch dimension.
 AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
 
-/// Diagonals, windows and lengths that fit the sizes, edges and extremes among them.
+/// Random diagonals, windows and lengths that fit the sizes, including edge cases and extremes.
 attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
 attn::Window random_window(const AttentionSizes&, Random&);
 std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys, Random&);
@@ -195,7 +195,7 @@ class AttentionInputs {
  public:
   explicit AttentionInputs(const AttentionProblem&);
 
-  /// Valid as long as this object.
+  /// Valid during the lifetime of this object.
   attn::AttentionOptions options() const;
 
  private:
@@ -205,9 +205,9 @@ class AttentionInputs {
   FloatTensor bias_, relative_keys_, relative_values_, alibi_slopes_, t5_table_, sinks_;
 };
 
-/// Which outputs to ask for beside the output itself.
+/// The outputs to request in addition to the output itself.
 struct AttentionWants {
-  bool scores = false;  ///< scaled, capped and biased ones
+  bool scores = false;  ///< scaled, capped and biased scores
   bool weights = false;
   bool log_sum_exp = false;
 };
@@ -216,18 +216,18 @@ struct AttentionOutputs {
   std::vector<float> output, log_sum_exp, scaled_scores, capped_scores, biased_scores, weights;
 };
 
-/// Those of entry b of a batch, output and weights alone.
+/// Output and weights of entry b of a batch.
 AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
 
-/// Calls the core. Outputs start as a number that no result has, in the layout of the problem.
+/// Calls the core. Outputs have the layout of the problem and start with a number that no result
+/// has.
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,
                         const AttentionWants& = {true, true, true});
 
-/// Calls the core, with all outputs, and compares each with the reference.
+/// Calls the core with all outputs and compares each with the reference.
 void expect_matches_reference(const AttentionProblem&, attn::Context&);
 
-/// What weights that are rounded to bfloat16 add to the error of an output: 2^-8 · Σ_j w_j·|v_j −
-/// o|.
+/// The error that rounding weights to bfloat16 adds to an output: 2^-8 · Σ_j w_j·|v_j − o|.
 reference::Array rounding_of_weights(const AttentionProblem& p,
                                      const reference::AttentionResult& exact);
 

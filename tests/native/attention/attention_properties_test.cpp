@@ -1,5 +1,5 @@
-// What holds for every call of scaled_dot_product_attention: over random shapes, layouts and
-// options, of which another ATTN_TEST_SEED tries others, and in calls of chosen sizes.
+// Properties of every call of scaled_dot_product_attention, with random shapes, layouts and
+// options, and for some chosen calls. Set ATTN_TEST_SEED to try other random ones.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
             .head_dim = random.pick<std::int64_t>({1, 3, 8, 16, 20}),
             .value_dim = random.pick<std::int64_t>({1, 4, 7, 17})};
   }
-  /// Any options but dropout and sinks, which weights need not sum to 1 with.
+  /// Random options except dropout and sinks, with which weights need not sum to 1.
   static AttentionProblem random_problem(Random& random) {
     const AttentionSizes sizes = random_sizes(random);
     AttentionProblem p(sizes, random);
@@ -134,7 +134,7 @@ TEST_P(AttentionPropertiesTest, outputs_lie_within_the_hull_of_the_values) {
   }
 }
 
-/// Rows [of a (rows of `width`) matrix per head] in another order.
+/// Reorders the rows of a matrix (rows × `width`) for each head.
 std::vector<float> reordered(const std::vector<float>& x, const std::vector<std::size_t>& order,
                              std::size_t width) {
   std::vector<float> result;
@@ -297,7 +297,7 @@ TEST_P(AttentionPropertiesTest, threads_and_neighbours_in_the_batch_do_not_chang
   }
 }
 
-// torch.nn.MultiheadAttention's add_zero_attn: one more key and value, of zeros.
+// The equivalent of torch.nn.MultiheadAttention's add_zero_attn: one more key and value, all zeros.
 TEST_P(AttentionPropertiesTest, a_sink_of_0_is_a_key_and_value_of_zeros) {
   Random random;
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {
@@ -376,7 +376,7 @@ TEST_P(AttentionPropertiesTest, a_sequence_has_the_same_bits_alone_and_in_any_ba
                           .value_dim = 12},
                          random);
   batch.valid_lens = {300, 1, 255, 299, 17};
-  // Neighbours full of trouble change nothing.
+  // NaN and infinities in other batch entries change nothing.
   std::fill_n(batch.key.begin(), 100, kNaN);
   std::fill_n(batch.value.begin() + 100, 100, kInfinity);
   const AttentionOutputs together = attend(batch, context());
@@ -405,7 +405,7 @@ TEST_P(AttentionPropertiesTest, padding_at_the_end_keeps_the_bits) {
 }
 
 TEST_P(AttentionPropertiesTest, a_query_has_the_same_bits_whatever_others_there_are) {
-  // Two at a time: a query that is alone reads its keys in another way.
+  // At least two queries at a time, because a single query reads its keys in another way.
   Random random;
   AttentionProblem all({.num_queries = 130, .num_keys = 300, .head_dim = 20, .value_dim = 12},
                        random);
@@ -423,7 +423,7 @@ TEST_P(AttentionPropertiesTest, a_query_has_the_same_bits_whatever_others_there_
   }
 }
 
-// ---- Of chosen calls
+// ---- Chosen calls
 
 TEST_P(AttentionPropertiesTest, grouped_heads_equal_repeated_heads) {
   Random random;
@@ -503,7 +503,7 @@ TEST_P(AttentionPropertiesTest, scores_of_ten_thousand_are_no_trouble) {
     const AttentionOutputs got = attend(p, context());
     EXPECT_THAT(got.output,
                 ::testing::Each(::testing::Truly([](float x) { return std::isfinite(x); })));
-    // Products with ±1 are exact: the weights are too, but for the exponential.
+    // Products with ±1 are exact, so weights are too, except for the exponential.
     expect_matches_reference(p, context());
   }
 }

@@ -1,6 +1,6 @@
 // The terms of scaled_dot_product_attention beyond scale, masks and softcap: relative positions,
-// ALiBi, T5, sinks, dropout, padded key lengths; alone, together, and for one query on its own
-// path.
+// ALiBi, T5, sinks, dropout and padded key lengths. They are tested alone, together, and for a
+// single query, which has its own path.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ using attn_test::same_bits;
 using AttentionTermsTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTermsTest);
 
-/// One query and several, less and more than a block of keys, widths that are no whole vectors.
+/// One query and several, fewer and more keys than a block, and widths that are not whole vectors.
 std::vector<AttentionSizes> typical_sizes() {
   return {{2, 4, 2, 1, 1, 8, 8},  {1, 2, 1, 1, 600, 20, 12}, {1, 2, 2, 1, 1030, 64, 64},
           {1, 3, 3, 7, 5, 3, 17}, {2, 4, 1, 50, 257, 16, 5}, {1, 2, 2, 13, 300, 33, 40}};
@@ -96,7 +96,7 @@ TEST_P(AttentionTermsTest, huge_relative_offsets_do_not_overflow) {
                        random);
     add_relative(p, random, 3, false);
     p.t5_table = random.normals(32);
-    // So far away, all keys have the distance of the last column of the tables.
+    // This far away, all keys have the distance of the last column of the tables.
     for (const auto& [huge, far] :
          {std::pair{kMax, std::int64_t{1000000}}, std::pair{kMin, std::int64_t{-1000000}}}) {
       p.diagonal = Diagonal::offset(huge);
@@ -117,7 +117,7 @@ TEST_P(AttentionTermsTest, sinks_take_part_without_a_value) {
     p.sinks = random.normals(sizes.query_heads);
     p.sinks[0] = 30;
     expect_matches_reference(p, context());
-    // Rows with nothing but the sink: output 0, log-sum-exp the sink.
+    // Rows with only a sink have output 0, and the sink as log-sum-exp.
     p.valid_lens.assign(static_cast<std::size_t>(sizes.batch), 0);
     expect_matches_reference(p, context());
   }
@@ -166,7 +166,7 @@ TEST_P(AttentionTermsTest, padded_key_lengths_move_the_bottom_right_diagonal) {
             static_cast<std::int32_t>(share * static_cast<double>(sizes.num_keys - b % 2)));
       }
       expect_matches_reference(p, context());
-      // With fewer keys than queries the offset is negative, and the first queries see nothing.
+      // With fewer keys than queries the offset is negative, and the first queries see no key.
       p.causal = true;
       p.diagonal = Diagonal::bottom_right();
       expect_matches_reference(p, context());
@@ -245,7 +245,7 @@ TEST_P(AttentionTermsTest, one_query_ignores_what_is_not_finite_in_excluded_keys
   }
   EXPECT_TRUE(same_bits(attend(dirty, context()).output, attend(clean, context()).output));
   EXPECT_TRUE(same_bits(attend(dirty, context()).weights, attend(clean, context()).weights));
-  // In an attended value it does get out.
+  // In an attended value, NaN must reach the output.
   dirty.value[0] = NAN;
   EXPECT_TRUE(std::isnan(attend(dirty, context()).output[0]));
 }
@@ -394,7 +394,7 @@ TEST(AttentionTermsErrorTest, null_data_of_any_optional_tensor) {
 }
 
 TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
-  // Views with stride 0 claim far more elements than there is memory; none of it may be touched.
+  // Views with stride 0 have far more elements than there is memory; none may be accessed.
   float memory = 5;
   const auto huge = [&](std::vector<std::int64_t> shape) {
     const std::vector<std::int64_t> strides(shape.size(), 0);

@@ -1,4 +1,4 @@
-// Keys are taken in tiles: what happens around their ends.
+// Keys are processed in tiles; these tests cover keys around the ends of tiles.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Attention over tensors of float16 and bfloat16, in any mix, and over caches of every type. The
-// contract: the result for the same numbers as float32, rounded once. So bits are compared with
-// those of the call in float32, which other tests compare with the reference.
+// contract: the result for the same numbers as float32, rounded once. The bits are therefore
+// compared with the call in float32, which other tests compare with the reference.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ struct Sizes {
   std::int64_t batch, query_heads, key_heads, queries, keys, dim, value_dim;
 };
 
-/// Compares a call on tensors of these types with the call in float32.
+/// Compares a call with tensors of these types with the float32 call.
 void expect_float32_rounded_once(const Sizes& s, const std::vector<ElementType>& types,
                                  Layout layout, AttentionOptions options, Random& random,
                                  attn::Context& context) {
@@ -138,7 +138,7 @@ TEST_P(AttentionTypesTest, no_keys_and_empty_tensors) {
   }
 }
 
-/// Appends in uneven pieces.
+/// Appends to the cache in pieces of different sizes.
 void fill(KeyValueCache& cache, const FloatTensor& keys, const FloatTensor& values) {
   const std::int64_t length = keys.shape()[2];
   for (std::int64_t begin = 0, step = 1; begin < length; begin += step, step = 3 * step + 2) {
@@ -179,7 +179,7 @@ TEST_P(AttentionTypesTest, a_cache_gives_what_its_numbers_give) {
             EXPECT_TRUE(same_bits(got.values(), want.values()));
             continue;
           }
-          // Scales are multiplied with sums, not with numbers.
+          // Scales are multiplied with sums, not with single numbers.
           const std::vector<float> a = got.values(), b = want.values();
           for (std::size_t i = 0; i < a.size(); ++i) {
             ASSERT_NEAR(a[i], b[i], 4e-6 * std::sqrt(static_cast<double>(dim))) << i;
@@ -256,7 +256,7 @@ TEST_P(AttentionTypesTest, nan_and_infinity_in_excluded_keys_change_no_bit) {
               random.chance(0.5) ? kNaN : kInfinity;
         }
         EXPECT_TRUE(same_bits(output(numbers), want));
-        // One that is attended to is felt.
+        // If the key is attended, the NaN reaches the output.
         for (std::int64_t j = 0; j < kKeys; ++j) mask[static_cast<std::size_t>(j)] = 1;
         EXPECT_TRUE(std::isnan(output(numbers)[0]));
       }

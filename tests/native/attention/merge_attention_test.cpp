@@ -112,7 +112,7 @@ TEST_P(MergeAttentionTest, parts_of_a_sequence_give_the_whole_in_any_grouping) {
     const auto attend = [&](std::int64_t begin, std::int64_t end) {
       Part part{Values(query.size()), Values(kHeads * kQueries)};
       attn::AttentionOptions options{.causal = causal};
-      // Query i may attend to keys up to 100 + i of the whole.
+      // Query i may attend to keys up to 100 + i of the whole sequence.
       options.diagonal = attn::Diagonal::offset(100 - begin);
       options.log_sum_exp = {part.log_sum_exp.data(), {1, kHeads, kQueries}};
       attn::scaled_dot_product_attention(q, k.slice(2, begin, end), v.slice(2, begin, end),
@@ -153,10 +153,10 @@ TEST_P(MergeAttentionTest, nan_of_a_part_comes_out) {
   const Part a{{1, kNaN, 1}, {kNaN, -200, 0}}, b{{2, 2, 2}, {0, 0, kInfinity}};
   const Part got = merge(a, b, shape);
   EXPECT_TRUE(std::isnan(got.output[0]) && std::isnan(got.log_sum_exp[0]));
-  // However small its weight is.
+  // This is true no matter how small its weight is.
   EXPECT_TRUE(std::isnan(got.output[1]));
   EXPECT_EQ(got.log_sum_exp[1], 0.0F);
-  // An infinite score has no weight that is a number, as in the whole.
+  // The weight of an infinite score is not a number, just as without splitting the keys.
   EXPECT_TRUE(std::isnan(got.output[2]));
 }
 
@@ -175,7 +175,7 @@ TEST_P(MergeAttentionTest, any_layout_and_number_of_threads_give_the_same_bits) 
     EXPECT_TRUE(is_within(got.output, reference::Array(shape, one.output), 1e-6));
     EXPECT_TRUE(same_bits(got.log_sum_exp, one.log_sum_exp));
   }
-  // Into one of the parts.
+  // Writes into one of the parts.
   for (const bool first : {true, false}) {
     Part x = a, y = b;
     Part& to = first ? x : y;

@@ -1,29 +1,29 @@
 #pragma once
 
-// The semantics of the ONNX operators Attention-23, -24 and -25, each attribute and input,
+// The semantics of the ONNX operators Attention-23, -24 and -25, with all attributes and inputs,
 // expressed with attn and compared with the operator as its specification describes it
 // (reference/onnx_attention.hpp).
 //
-// What the opsets say, corrections included:
+// What the opsets specify, including corrections:
 // - Stages of a score: scale · q·k, softcap, attn_mask and all other exclusion, softmax.
-//   qk_matmul_output_mode 0 to 3 returns them in this order. As first published (ONNX 1.18)
-//   softcap came after the mask, and modes 1 and 2 were exchanged; ONNX corrected both in 2026, for
+//   qk_matmul_output_mode 0 to 3 returns them in this order. As first published (ONNX 1.18),
+//   softcap came after the mask, and modes 1 and 2 were exchanged. ONNX corrected both in 2026 for
 //   all opsets, because a softcap after the mask gives masked keys the weight of a score of
 //   -softcap.
 // - is_causal: query i attends to keys j <= i + offset; offset is the length of past_key, or
-//   nonpad_kv_seqlen[b] - Nq where that is given (it may be negative), or 0. For nonpad_kv_seqlen
-//   that too is a correction of 2026; before, the offset was 0.
-// - Opset 24 adds nonpad_kv_seqlen and masks that are shorter than the keys; opset 25
+//   nonpad_kv_seqlen[b] - Nq if that is given (it may be negative), or 0. The offset for
+//   nonpad_kv_seqlen is also a correction of 2026; before, it was 0.
+// - Opset 24 adds nonpad_kv_seqlen and masks that are shorter than the keys. Opset 25 adds
 //   left_window_size and right_window_size: keys with i + offset - left <= j <= i + offset + right,
-//   -1 being no bound, with the offset of is_causal, whether or not is_causal is set.
+//   where -1 means no bound, with the offset of is_causal, whether or not is_causal is set.
 //
 // Differences:
-// - A fully masked row gives zeros, and zeros in mode 3. That is what ONNX asks for since 2026; its
+// - A fully masked row gives zeros, and zeros in mode 3. ONNX has required this since 2026; its
 //   reference implementation gave NaN there.
-// - Excluded values are skipped, where ONNX's product makes NaN of 0 * NaN and 0 * infinity.
-// - +infinity in attn_mask on a key that something else excludes: excluded, where ONNX adds
-//   infinity - infinity = NaN. On an attended key it makes the row NaN in both.
-// - Negative scale: applied, where ONNX takes its square root.
+// - Excluded values are skipped; in ONNX's product, 0 * NaN and 0 * infinity give NaN.
+// - +infinity in attn_mask on a key that something else excludes: the key is excluded, whereas ONNX
+//   adds infinity - infinity = NaN. On an attended key it makes the row NaN in both.
+// - Negative scale: applied, whereas ONNX takes its square root.
 // - softmax_precision: see the test of that name. float32 is the only type of tensors.
 
 #include <cstdint>
@@ -41,10 +41,10 @@
 
 namespace attn_test {
 
-/// Types of ONNX's TensorProto that softmax_precision may name.
+/// The ONNX TensorProto types that softmax_precision may name.
 enum class OnnxPrecision : int { kFloat = 1, kFloat16 = 10, kDouble = 11, kBfloat16 = 16 };
 
-/// A node with its inputs, under ONNX's names; a default-made tensor is an input left out.
+/// A node with its inputs, under ONNX's names. A default-constructed tensor is an omitted input.
 struct OnnxNode {
   bool is_causal = false;
   std::int64_t kv_num_heads = 0;
@@ -63,8 +63,8 @@ struct OnnxNode {
   attn::ConstLengths nonpad_kv_seqlen;
 };
 
-/// ONNX Attention in terms of attn. `present` holds present_key and present_value afterwards; it is
-/// needed with past_key, or when these outputs are.
+/// Computes ONNX Attention with attn. `present` contains present_key and present_value afterwards;
+/// it is required with past_key or if these outputs are wanted.
 void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
                     const attn::Tensor& qk_matmul_output, attn::KeyValueCache* present,
                     attn::Context& context);
@@ -80,7 +80,7 @@ struct OnnxSizes {
   std::int64_t past = 0;
 };
 
-/// A node with memory for its inputs.
+/// A node and the memory for its inputs.
 struct OnnxProblem {
   OnnxSizes sizes;
   OnnxNode node;  ///< its attributes; the tensors are set by run()
@@ -125,7 +125,7 @@ struct OnnxProblem {
     return {sizes.batch, sizes.q_heads, sizes.queries, total_keys()};
   }
 
-  /// A mask of normal numbers, or of booleans most of which are true.
+  /// Sets a mask of normal numbers, or of booleans that are mostly true.
   void set_mask(std::vector<std::int64_t> new_shape, bool is_boolean, Random& random) {
     mask_shape = std::move(new_shape);
     mask_is_boolean = is_boolean;
@@ -166,7 +166,7 @@ struct OnnxOutputs {
 
 OnnxOutputs run(const OnnxProblem& p, int mode, attn::Context& context);
 
-/// Compares all outputs in all modes, within what the header of attention states.
+/// Compares all outputs in all modes, within the bounds that the header of attention states.
 void expect_matches_onnx(const OnnxProblem& p, attn::Context& context);
 
 }  // namespace attn_test

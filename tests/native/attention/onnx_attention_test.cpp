@@ -1,4 +1,4 @@
-// Each attribute and input of the ONNX operator Attention, see onnx_attention_problem.hpp.
+// Tests every attribute and input of the ONNX operator Attention; see onnx_attention_problem.hpp.
 
 #include "reference/onnx_attention.hpp"
 
@@ -135,7 +135,7 @@ TEST_P(OnnxAttentionTest, softcap_comes_before_the_mask) {
   }
 }
 
-// Without softcap stage 1 is stage 0, and without mask stage 2 is stage 1.
+// Without softcap, stage 1 equals stage 0. Without a mask, stage 2 equals stage 1.
 TEST_P(OnnxAttentionTest, qk_matmul_output_mode_gives_the_stages_in_order) {
   Random random;
   OnnxProblem p({.queries = 5, .keys = 37}, random);
@@ -153,7 +153,7 @@ TEST_P(OnnxAttentionTest, qk_matmul_output_mode_gives_the_stages_in_order) {
   for (std::size_t i = 0; i < biased.size(); ++i) {
     ASSERT_NEAR(biased[i], capped[i] + p.mask[i % p.mask.size()], 1e-6);
   }
-  // Stages 0 and 1 know nothing of masks: they hold the scores of excluded keys too.
+  // Stages 0 and 1 come before masking, so they include the scores of excluded keys.
   p.node.is_causal = true;
   EXPECT_TRUE(same_bits(run(p, 0, context()).qk_matmul_output, scaled));
   EXPECT_TRUE(same_bits(run(p, 1, context()).qk_matmul_output, capped));
@@ -161,10 +161,10 @@ TEST_P(OnnxAttentionTest, qk_matmul_output_mode_gives_the_stages_in_order) {
 }
 
 // softmax_precision is the type that scores are cast to before the softmax, whose weights are cast
-// back to the type of q. attn's softmax is in float32, as is its every tensor: FLOAT is what it
-// does. DOUBLE cannot bring back what the float32 scores have lost, and its result is cast to
-// float32 again: attn's stays within its bounds of a softmax in double precision. FLOAT16 and
-// BFLOAT16 ask for less than attn gives: a softmax in them is farther from the exact one.
+// back to the type of q. attn's softmax and tensors are float32, which is FLOAT. DOUBLE cannot
+// restore what the float32 scores have lost, and its result is cast to float32 again, so attn's
+// softmax stays within its bounds of one in double precision. FLOAT16 and BFLOAT16 ask for less
+// than attn gives: a softmax in these types is farther from the exact one.
 TEST_P(OnnxAttentionTest, softmax_precision_asks_for_no_more_than_float32_gives) {
   Random random;
   OnnxProblem p({.queries = 20, .keys = 100, .head_size = 16}, random);
@@ -211,7 +211,7 @@ TEST_P(OnnxAttentionTest, is_causal_without_a_cache_starts_at_the_top_left) {
 
 TEST_P(OnnxAttentionTest, masks_of_every_rank_boolean_and_float) {
   Random random;
-  // Rank 3 is (q_num_heads, Nq, total): ranks align from the right.
+  // Rank 3 is (q_num_heads, Nq, total), because ranks align from the right.
   for (const std::vector<std::int64_t>& shape :
        std::vector<std::vector<std::int64_t>>{{18},
                                               {4, 18},
@@ -307,8 +307,8 @@ TEST_P(OnnxAttentionTest, nonpad_kv_seqlen_bounds_the_keys_of_each_batch_entry) 
   expect_matches_onnx(p, context());
 }
 
-// The offset nonpad_kv_seqlen[b] − Nq is negative where there are fewer keys than queries: the
-// first queries then see nothing.
+// The offset nonpad_kv_seqlen[b] − Nq is negative if there are fewer keys than queries; the first
+// queries then see no key.
 TEST_P(OnnxAttentionTest, is_causal_with_nonpad_kv_seqlen_ends_at_the_last_key) {
   Random random;
   for (const std::int64_t queries : {1, 4, 16, 33}) {
@@ -406,7 +406,7 @@ TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_in_spite_of_so
   p.set_mask({7, 40}, false, random);
   for (std::size_t i = 0; i < p.mask.size(); i += 3) p.mask[i] = -kInfinity;
   expect_matches_onnx(p, context());
-  // Values that would show the least weight.
+  // These values would show even the smallest weight.
   for (std::size_t j = 0; j < 40; j += 4) {
     for (std::size_t i = 0; i < 7; ++i) p.mask[i * 40 + j] = -kInfinity;
     for (std::size_t head = 0; head < 6; ++head) {
@@ -416,7 +416,7 @@ TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_in_spite_of_so
   for (const float y : run(p, 0, context()).y) ASSERT_LT(std::abs(y), 10.0F);
 }
 
-// Where infinity is not at hand, exporters write the lowest float.
+// Exporters write the lowest float if infinity is not available.
 TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   Random random;
   OnnxProblem p({.queries = 3, .keys = 10}, random);
@@ -431,8 +431,9 @@ TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   }
 }
 
-// Finite as they are, such numbers exclude nothing: in a row of nothing else all keys are equal, as
-// float32 cannot tell the lowest number plus a score from the lowest number.
+// Such numbers are finite and exclude nothing. In a row that consists only of them, all keys have
+// equal scores, because float32 cannot distinguish the lowest number plus a score from the lowest
+// number.
 TEST_P(OnnxAttentionTest, a_row_of_the_lowest_float_attends_to_all) {
   Random random;
   for (const std::int64_t queries : {1, 3, 60}) {
@@ -470,7 +471,7 @@ TEST_P(OnnxAttentionTest, plus_infinity_in_a_float_mask_makes_its_row_nan) {
     for (std::size_t head = 0; head < 6; ++head) {
       EXPECT_EQ(got.qk_matmul_output[(head * 4 + 1) * 12 + 5], kInfinity);
     }
-    // Excluded by something else, it is excluded.
+    // If something else excludes the key, it stays excluded.
     p.node.is_causal = true;
     EXPECT_THAT(run(p, 2, context()).y,
                 ::testing::Each(::testing::Truly([](float y) { return std::isfinite(y); })));

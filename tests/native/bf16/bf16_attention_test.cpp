@@ -1,4 +1,4 @@
-// Attention over bf16 tensors by products of pairs, by every table that has them.
+// Attention over bf16 tensors with products of pairs, for every table that has them.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 
-/// A context for each of bf16_kernels(), with so many threads.
+/// A context for each of bf16_kernels(), with this many threads.
 std::vector<std::unique_ptr<attn::Context>> contexts(int num_threads = 2) {
   std::vector<std::unique_ptr<attn::Context>> result;
   for (const auto& kernels : attn_test::bf16_kernels()) {
@@ -43,7 +43,7 @@ void round_to_bf16(std::vector<float>& numbers) {
   for (float& x : numbers) x = BFloat16(x);
 }
 
-/// Numbers that bf16 has.
+/// A problem whose numbers are exact in bf16.
 AttentionProblem problem_of(const attn_test::AttentionSizes& sizes, Random& random) {
   AttentionProblem p(sizes, random);
   round_to_bf16(p.query);
@@ -167,7 +167,7 @@ TEST(Bf16AttentionTest, keys_that_are_copied_and_keys_that_are_not_give_the_same
       problem_of({.num_queries = 33, .num_keys = 160, .head_dim = 32, .value_dim = 16}, random);
   for (const auto& context : contexts()) {
     const auto attend = [&](std::int64_t key_row) {
-      // Rows that are an odd number of elements apart hold no pairs.
+      // If rows are an odd number of elements apart, they cannot be read as pairs.
       std::vector<BFloat16> keys(static_cast<std::size_t>(160 * key_row), BFloat16(kNaN));
       for (std::int64_t i = 0; i < 160 * 32; ++i) {
         keys[static_cast<std::size_t>(i / 32 * key_row + i % 32)] =
@@ -218,7 +218,7 @@ TEST(Bf16AttentionTest, a_machine_gives_the_bits_of_its_emulation) {
   if (machine != attn::InstructionSet::kAmxBf16 && machine != attn::InstructionSet::kNeonBf16) {
     GTEST_SKIP() << "this machine can execute neither amx_bf16 nor neon_bf16";
   }
-  // With the same vectors around it.
+  // Both use the same vectors apart from the emulated instructions.
   attn::Context& emulation = *all[all.size() - 2];
   for (AttentionProblem p :
        {grouped(random),
@@ -279,12 +279,12 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     const Result want = attend_as(p, *context), got = attend_as(dirty, *context);
     EXPECT_TRUE(attn_test::same_bits(got.output, want.output));
     EXPECT_TRUE(attn_test::same_bits(got.log_sum_exp, want.log_sum_exp));
-    // One that is attended to is felt.
+    // If the key is attended, the NaN reaches the output.
     AttentionProblem attended = dirty;
     attended.mask.assign(attended.mask.size(), 1);
     EXPECT_TRUE(std::isnan(attend_as(attended, *context).output[0]));
   }
-  // Beyond a causal order and a length, too.
+  // The same is true beyond a causal order and a length.
   AttentionProblem causal = grouped(random);
   causal.causal = true;
   causal.valid_lens = {200, 31};
@@ -309,7 +309,7 @@ TEST(Bf16AttentionTest, scores_that_tiles_cannot_hold) {
   for (float& x : p.query) x = BFloat16(x * 1e5F);
   for (float& x : p.key) x = BFloat16(x * 1e5F);
   expect_within_bounds(p);
-  // An infinite score takes all.
+  // An infinite score gets all of the weight.
   AttentionProblem infinite =
       problem_of({.num_queries = 9, .num_keys = 40, .head_dim = 1, .value_dim = 8}, random);
   for (float& x : infinite.query) x = 1;

@@ -1,4 +1,4 @@
-// Products of bf16 pairs, by every table that has them.
+// Products of bf16 pairs, for every table that has them.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
 
 float widened(std::uint16_t bits) { return BFloat16::from_bits(bits); }
 
-/// Panels of 16 columns of pairs along the depth, filled up with zeros.
+/// Panels of 16 columns of pairs along the depth, padded with zeros.
 std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uint16_t>& b) {
   const auto at = [&](index col, index k) {
     return col < cols && k < depth ? b[static_cast<std::size_t>(col * depth + k)]
@@ -51,10 +51,10 @@ std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uin
   return pairs;
 }
 
-/// How A is given.
+/// The form in which A is passed.
 enum class From { kFloat, kBf16, kBf16Apart, kBf16Columns };
 
-/// C = A · Bᵀ + bias of row-major matrices, by one call.
+/// Computes C = A · Bᵀ + bias of row-major matrices in one call.
 std::vector<float> product(const Bf16Table& table, index rows, index cols, index depth,
                            const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b,
                            const std::vector<float>& bias, From from) {
@@ -200,7 +200,7 @@ TEST(Bf16ProductTest, columns_do_not_feel_what_is_stored_behind_them) {
   }
 }
 
-/// Numbers of any bits: subnormal and infinite ones and NaN are among them.
+/// Numbers with random bits, including subnormal numbers, infinities and NaN.
 std::vector<std::uint16_t> any_bits(index count, Random& random) {
   std::vector<std::uint16_t> result;
   for (index i = 0; i < count; ++i) {
@@ -209,7 +209,7 @@ std::vector<std::uint16_t> any_bits(index count, Random& random) {
   return result;
 }
 
-/// Numbers whose products are around the smallest normal one.
+/// Numbers whose products are close to the smallest normal number.
 std::vector<std::uint16_t> small_bits(index count, Random& random) {
   std::vector<std::uint16_t> result;
   for (index i = 0; i < count; ++i) {
@@ -251,7 +251,7 @@ TEST(Bf16ProductTest, the_instruction_computes_what_its_emulation_does) {
 }
 
 TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
-  // Times one, so that the sum is what A was rounded to.
+  // Multiplies by one, so that the sum is the rounded A.
   Random random;
   const std::vector<std::uint16_t> one{BFloat16(1.0F).bits(), 0};
   const std::vector<Bf16Pair> pairs = packed(1, 2, one);
@@ -260,7 +260,7 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
     std::vector<float> scratch(static_cast<std::size_t>(table->product_scratch(2)));
     for (int i = 0; i < 20000; ++i) {
       const auto bits = static_cast<std::uint32_t>(random.integer(0, 0xFFFFFFFF));
-      // Half of them lie half way between two.
+      // Half of them are halfway between two bf16 numbers.
       const float number = std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0xFFFF0000U) | 0x8000U);
       const float a[2] = {number, 0.0F};
       float c = 0;
@@ -276,7 +276,7 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
       if (std::isnan(number)) {
         EXPECT_TRUE(std::isnan(c));
       } else if (std::abs(number) < std::numeric_limits<float>::min()) {
-        // aarch64 rounds a subnormal number as it is, which may be to the smallest normal one.
+        // aarch64 rounds subnormal numbers as they are, possibly to the smallest normal number.
         const float rounded = BFloat16(number);
         const bool is_normal = std::abs(rounded) == std::numeric_limits<float>::min();
         EXPECT_TRUE(c == 0.0F || (is_normal && c == rounded)) << number;

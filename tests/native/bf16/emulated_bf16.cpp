@@ -15,7 +15,8 @@
 namespace attn::kernels {
 namespace {
 
-/// As vcvtne2ps2bf16: to nearest even, zeros for subnormal numbers, NaN made quiet.
+/// Like vcvtne2ps2bf16: rounds to nearest even, flushes subnormal numbers to zero, and makes NaN
+/// quiet.
 std::uint32_t rounded(float x) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(flushed(x));
   if (std::isnan(x)) return bits >> 16 | 0x40U;
@@ -55,13 +56,13 @@ struct EmulatedIsa : Isa {
   }
 };
 
-/// With the products of tiles.
+/// Adds the products of tiles.
 struct EmulatedTileIsa : EmulatedIsa {
   using Tiles = EmulatedTiles;
   static constexpr int kRows = 32;
 };
 
-/// With the products of quads.
+/// Adds the products of quads.
 struct QuadIsa : Isa {
   using FloatIsa = Isa;
   static constexpr int kRows = 12;

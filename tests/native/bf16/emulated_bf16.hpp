@@ -7,20 +7,19 @@
 
 namespace attn_test {
 
-/// Kernels for bf16 pairs under test.
+/// The kernels for bf16 pairs of one table.
 struct Bf16Kernels {
   const char* name;
   const attn::kernels::Bf16Table* table;
-  /// The same where its products are computed in plain C++: what the definition of its instruction
-  /// says. So that what lies around the instruction is tested on machines without it, and the
-  /// instruction itself where there is one.
+  /// The same kernels with products computed in plain C++, as the definition of the instruction
+  /// says. The code around the instruction is thus tested on machines without it, and the
+  /// instruction itself where it exists.
   const attn::kernels::Bf16Table* emulation;
-  attn::InstructionSet floats;  ///< what computes everything else
+  attn::InstructionSet floats;  ///< computes everything else
 };
 
-/// All that can be run here. The first ones are emulations: of bfmmla, and but for aarch64, whose
-/// tests run under an emulator as a rule, of vdpbf16ps and of AMX. What a machine lacks is named
-/// once.
+/// All kernels that can run here, emulations first: of bfmmla and, except on aarch64, whose tests
+/// usually run under an emulator, of vdpbf16ps and AMX. Prints once what a machine lacks.
 const std::vector<Bf16Kernels>& bf16_kernels();
 
 #if defined(__x86_64__)

@@ -1,7 +1,8 @@
 #pragma once
 
-// The instructions of aarch64 for bf16 in plain C++, for kernels of any vectors of four floats. In
-// an anonymous namespace, as each file that includes it is compiled for another instruction set.
+// The bf16 instructions of aarch64 in plain C++, for kernels with any vectors of four floats. They
+// are in an anonymous namespace because each file that includes this is compiled for a different
+// instruction set.
 
 #include <bit>
 #include <cmath>
@@ -13,9 +14,9 @@
 namespace attn::kernels {
 namespace {
 
-/// A number, rounded to float: to odd, with zeros for subnormal numbers and one NaN for all. Of
-/// what is not exact the last bits count that it has as a double: rounded to odd, too, it gives the
-/// same.
+/// Rounds a number to float: to odd, with zeros for subnormal numbers and one NaN for all. If it is
+/// not exact, only the bits that it has as a double count: rounded to odd as well, they give the
+/// same result.
 float rounded_to_odd(double x) noexcept {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::abs(x) < 0x1p-126) return std::copysign(0.0F, static_cast<float>(x));
@@ -29,12 +30,12 @@ float rounded_to_odd(double x) noexcept {
                               static_cast<std::uint32_t>((bits & kDropped) != 0));
 }
 
-/// A number of an operation: zero for a subnormal one.
+/// The value that an operation reads: zero for a subnormal number.
 double taken(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, static_cast<double>(x)) : x;
 }
 
-/// Arm ARM, BFMul: has no more bits than a float.
+/// Arm ARM, BFMul: the product has no more bits than a float.
 float bf16_product(float a, float b) noexcept { return rounded_to_odd(taken(a) * taken(b)); }
 
 /// Arm ARM, BFAdd.
@@ -42,7 +43,7 @@ float bf16_sum(float a, float b) noexcept {
   const double x = taken(a), y = taken(b);
   const double sum = x + y;
   if (!std::isfinite(sum) || sum == 0) return rounded_to_odd(sum);
-  // What the sum of doubles has lost (Knuth).
+  // The rounding error of the sum of doubles (Knuth).
   const double part = sum - x;
   const double lost = (x - (sum - part)) + (y - part);
   if (lost == 0) return rounded_to_odd(sum);
@@ -50,7 +51,7 @@ float bf16_sum(float a, float b) noexcept {
   return rounded_to_odd(std::bit_cast<double>(std::bit_cast<std::uint64_t>(below) | 1U));
 }
 
-/// Adds the products of two pairs: bfdot's step, and bfmmla's.
+/// Adds the products of two pairs: one step of bfdot, and of bfmmla.
 float add_pair(float a, float b, float c) noexcept {
   const auto first = [](float pair) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
@@ -62,14 +63,14 @@ float add_pair(float a, float b, float c) noexcept {
                   bf16_sum(bf16_product(first(a), first(b)), bf16_product(second(a), second(b))));
 }
 
-/// As bfcvtn: to nearest even, NaN made quiet, subnormal numbers like others.
+/// Like bfcvtn: rounds to nearest even, makes NaN quiet, and treats subnormal numbers like others.
 std::uint32_t converted(float x) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if (std::isnan(x)) return bits >> 16 | 0x40U;
   return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
 }
 
-/// `Base` with what the instructions compute.
+/// `Base` with the emulated instructions.
 template <class Base>
 struct EmulatedQuads : Base {
   using typename Base::F;
@@ -83,7 +84,6 @@ struct EmulatedQuads : Base {
     for (int i = 0; i < 4; ++i) sum[i] = add_pair(x[i], y[i], sum[i]);
     return F::load_unaligned(sum);
   }
-  /// bfmmla.
   static F dot_quads(F a, F b, F c) noexcept {
     Lanes x, y, sum;
     a.store_unaligned(x);

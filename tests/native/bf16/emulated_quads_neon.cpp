@@ -1,5 +1,4 @@
-// The kernels of neon_bf16 as they are, but for their instructions: with the same vectors around
-// them.
+// The kernels of neon_bf16 with emulated instructions, but the same vectors around them.
 
 #include "bf16/emulated_bf16.hpp"
 #include "bf16/emulated_quads.hpp"

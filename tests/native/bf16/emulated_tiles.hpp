@@ -1,7 +1,7 @@
 #pragma once
 
-// A machine of tiles in plain C++, for kernels of any vectors. In an anonymous namespace, as each
-// file that includes it is compiled for another instruction set.
+// Tile hardware in plain C++, for kernels with any vectors. It is in an anonymous namespace because
+// each file that includes this is compiled for a different instruction set.
 
 #include <cmath>
 #include <cstdint>
@@ -29,8 +29,8 @@ float second_of(float pair) noexcept {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) & 0xFFFF0000U);
 }
 
-/// What Intel's manual says of ldtilecfg, tilerelease, tilezero, tileloadd, tilestored and
-/// tdpbf16ps. Registers that are not set up are a fault, as they are on a machine.
+/// Follows Intel's manual for ldtilecfg, tilerelease, tilezero, tileloadd, tilestored and
+/// tdpbf16ps. Using registers that are not set up is a fault, as on real hardware.
 struct EmulatedTiles {
   static void configure(int rows) noexcept {
     rows_ = rows;

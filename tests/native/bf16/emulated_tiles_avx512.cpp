@@ -1,4 +1,4 @@
-// The kernels of amx_bf16 as they are, but for the machine of tiles: for machines with AVX512-BF16.
+// The kernels of amx_bf16 with emulated tile hardware, for machines with AVX512-BF16.
 
 #include <bit>
 

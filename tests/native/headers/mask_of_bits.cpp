@@ -1,4 +1,4 @@
-// Does not compile: the error is under test.
+// Must not compile: the compiler's error is under test.
 
 #include <attn/attn.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// A program that is compiled without exceptions includes every header, and makes views with checks.
+// Compiled without exceptions: includes every header and creates views with checks.
 
 #include <attn/attn.hpp>
 #include <vector>

@@ -1,5 +1,5 @@
-// Machines divide the work of a call differently: by the number of their cores, by what else lies
-// in the batch, by the path that a call's sizes and strides allow. Every division gives the same
+// The work of a call is divided differently depending on the number of cores, on what else is in
+// the batch, and on the path that its sizes and strides allow. Every division must give the same
 // bits.
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Call {
   AttentionProblem problem;
 };
 
-/// A call for every path, with and without what makes a path turn to another one.
+/// A call for every path, with and without the conditions that switch a path to another one.
 std::vector<Call> calls(Random& random) {
   std::vector<Call> calls;
   const auto add = [&](const std::string& name, const attn_test::AttentionSizes& sizes) {
@@ -44,7 +44,7 @@ std::vector<Call> calls(Random& random) {
     return &calls.back().problem;
   };
   const auto spoil = [](AttentionProblem& p, std::int64_t from_key) {
-    // In the last keys of every head, which valid lengths then exclude.
+    // Poisons the last keys of every head, which valid lengths then exclude.
     for (std::int64_t row = 0; row < p.sizes.batch * p.sizes.key_heads; ++row) {
       for (std::int64_t key = from_key; key < p.sizes.num_keys; ++key) {
         const auto at =
@@ -130,7 +130,7 @@ TEST_P(AttentionPartitionsTest, any_number_of_threads) {
   const std::vector<Call> all = calls(random);
   std::vector<AttentionOutputs> alone;
   for (const Call& call : all) alone.push_back(attend(call.problem, context(1)));
-  // Heads of up to six blocks of queries, which from six threads on are a task each.
+  // Heads of up to six blocks of queries; with six threads or more, each block is a task.
   for (const int threads : {2, 3, 4, 5, 6, 11, 33}) {
     attn::Context many({.num_threads = threads, .instruction_set = GetParam()});
     if (many.num_threads() == 1) break;  // a build without threads
@@ -155,7 +155,7 @@ TEST_P(AttentionPartitionsTest, any_neighbours_in_the_batch) {
   }
 }
 
-// Strides decide whether few keys take a path of their own, and whether keys and values are copied.
+// Strides decide whether few keys take a separate path, and whether keys and values are copied.
 TEST_P(AttentionPartitionsTest, any_layout) {
   Random random;
   for (Call& call : calls(random)) {
@@ -168,8 +168,8 @@ TEST_P(AttentionPartitionsTest, any_layout) {
   }
 }
 
-// The queries of a head in all divisions into tasks, not only in those that some number of threads
-// leads to.
+// Divides the queries of a head into tasks in every possible way, not only in the ways that some
+// number of threads leads to.
 TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   constexpr std::int64_t kQueries = 250, kKeys = 300, kDim = 20;
   Random random;
@@ -199,7 +199,7 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
     for (auto* out : {&output, &weights, &sums}) std::ranges::fill(*out, 77.0F);
     index begin = 0;
     for (index block = 1; block <= blocks; ++block) {
-      // Bit i: a task ends after block i.
+      // If bit i is set, a task ends after block i.
       if (block < blocks && (ends >> (block - 1) & 1) == 0) continue;
       const index end = std::min(block * step, kQueries);
       kernels.attend(head, begin, end, &scores, 1, scratch);
@@ -223,7 +223,7 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   EXPECT_TRUE(same_bits(output, first_output));
 }
 
-// The parts of a single query by any thread and in any order: only their merging has one.
+// Any thread may compute the parts of a single query in any order; only their merging is ordered.
 TEST_P(AttentionPartitionsTest, parts_of_a_single_query_in_any_order) {
   constexpr std::int64_t kKeys = 1700, kDim = 20;
   constexpr index kSplit = attn::kernels::kSplitKeys;

@@ -23,7 +23,7 @@ TEST(AvailableThreadsTest, there_is_at_least_one) { EXPECT_GE(available_threads(
 
 using attn::runtime::processors_in_quota;
 
-/// A folder of files as Linux shows control groups. It is removed at the end.
+/// A folder of files as Linux shows control groups. It is removed by the destructor.
 class ControlGroupFiles {
  public:
   explicit ControlGroupFiles(const std::string& groups) {
@@ -89,7 +89,7 @@ TEST(AvailableThreadsTest, version_1_quota_of_minus_one_is_no_limit) {
   EXPECT_EQ(files.processors(), INT_MAX);
 }
 
-// As a container sees it whose groups are mounted without those around it.
+// A container sees this if its groups are mounted without the groups around them.
 TEST(AvailableThreadsTest, a_group_that_is_not_mounted_is_the_mounted_folder) {
   const ControlGroupFiles files("4:cpu:/docker/0123\n");
   files.write("cpu/cpu.cfs_quota_us", "400000\n");

@@ -1,5 +1,5 @@
-// The conversions between float32 and what is stored, of every instruction set, over every number
-// of 16 bits and a sample of all floats.
+// The conversions between float32 and stored types on every instruction set, over all 16-bit
+// numbers and a sample of all floats.
 
 #include <gtest/gtest.h>
 
@@ -61,14 +61,14 @@ TEST_P(ElementsTest, every_number_of_two_bytes_widens_exactly) {
   expect_all_widen<BFloat16>(kernels());
 }
 
-/// What the header's conversions give, which other tests compare with the nearest number.
+/// Compares with the header's conversions, which other tests compare with the nearest number.
 template <class T>
 void expect_rounds(const attn::kernels::KernelTable& kernels) {
   std::vector<float> floats;
   for (std::uint64_t bits = 0; bits < 0x1'0000'0000; bits += 4099) {
     floats.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  // Around every number, and halfway to the next.
+  // Tests around every number and halfway to the next.
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto wide = std::bit_cast<std::uint32_t>(
         static_cast<float>(T::from_bits(static_cast<std::uint16_t>(bits))));

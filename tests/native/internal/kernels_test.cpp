@@ -1,5 +1,5 @@
-// The kernels that layers are made of, called by themselves: at sizes around those of tiles,
-// vectors and panels, whatever the strides, and with nothing written beside what they are to write.
+// The kernels of layers, called directly, at sizes around tiles, vectors and panels and with any
+// strides. They must write nothing outside their output.
 
 #include <gtest/gtest.h>
 
@@ -44,8 +44,8 @@ constexpr Order kOrders[] = {Order::kRows,         Order::kRowsApart, Order::kCo
                              Order::kColumnsApart, Order::kSpread,    Order::kBackwards,
                              Order::kRowsBackwards};
 
-/// A matrix in memory of its own, off any alignment. What lies around and between its elements is
-/// NaN with bits of its own.
+/// A matrix with its own unaligned memory. The memory around and between its elements contains NaN
+/// with distinctive bits.
 class Matrix {
  public:
   Matrix(index rows, index cols, const std::vector<float>& values, Order order)
@@ -82,7 +82,7 @@ class Matrix {
       at(i / cols, i % cols) = values[static_cast<std::size_t>(i)];
     }
   }
-  /// For results.
+  /// A matrix for results.
   Matrix(index rows, index cols, Order order)
       : Matrix(rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols), -7.5F),
                order) {}
@@ -122,8 +122,8 @@ class Matrix {
   std::vector<float> memory_;
 };
 
-/// Memory that a kernel takes as scratch or fills, with a guard around it, aligned as the core's
-/// own.
+/// Memory that a kernel uses as scratch or fills, with a guard around it, aligned like the core's
+/// own memory.
 class Guarded {
  public:
   explicit Guarded(index count) : count_(count) {
@@ -148,7 +148,7 @@ class Guarded {
   std::vector<float> memory_;
 };
 
-/// Numbers as they come: now and then NaN, an infinity, zeros of both signs, a subnormal.
+/// Random numbers that now and then include NaN, an infinity, zeros of both signs, or a subnormal.
 std::vector<float> any_numbers(index count, Random& random) {
   std::vector<float> values = random.normals(count);
   for (float& value : values) {
@@ -158,7 +158,7 @@ std::vector<float> any_numbers(index count, Random& random) {
   return values;
 }
 
-/// Bits of numbers; any NaN is as good as another.
+/// Compares the bits of numbers; all NaN are equal.
 ::testing::AssertionResult same_numbers(std::vector<float> got, std::vector<float> want) {
   for (auto* values : {&got, &want}) {
     for (float& x : *values) x = std::isnan(x) ? kNaN : x;
@@ -170,7 +170,7 @@ class KernelsTest : public attn_test::EveryInstructionSet {
  protected:
   const KernelTable& kernels() const { return *attn::runtime::find_kernels(GetParam()); }
 
-  /// Sizes around those of vectors, panels and tiles.
+  /// Sizes around vectors, panels and tiles.
   static const std::vector<index>& sizes() {
     static const std::vector<index> all{1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13, 15,
                                         16, 17, 19, 23, 24, 25, 31, 32, 33, 47, 48, 49};
@@ -180,7 +180,7 @@ class KernelsTest : public attn_test::EveryInstructionSet {
     return kOrders[static_cast<std::size_t>(random.integer(0, std::ssize(kOrders) - 1))];
   }
 
-  /// `rows` × `cols` numbers packed, as (cols × depth) with depth = rows of b's transpose.
+  /// Packs `rows` × `cols` numbers as (cols × depth), where depth is the rows of b's transpose.
   std::vector<float> packed(Matrix& b, index cols, index depth) const {
     Guarded out(attn::kernels::packed_size(cols, depth));
     kernels().pack(cols, depth, b.data(), b.row(), b.col(), out.data());
@@ -229,7 +229,7 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& p) {
 
 class ProductKernelTest : public KernelsTest {
  protected:
-  /// C = A · Bᵀ + bias against sums in double precision, in one call and row by row.
+  /// Compares C = A · Bᵀ + bias with sums in double precision, in one call and row by row.
   void check(const ProductCase& p, const std::vector<float>& a_values,
              const std::vector<float>& b_values, const std::vector<float>& bias) const {
     SCOPED_TRACE(::testing::PrintToString(p));
@@ -325,7 +325,7 @@ TEST_P(ProductKernelTest, takes_any_strides) {
   }
 }
 
-// Depth and columns are taken in blocks of 256 and 512; rows 1024 floats apart are copied.
+// Depth and columns are divided into blocks of 256 and 512; rows 1024 floats apart are copied.
 TEST_P(ProductKernelTest, is_right_across_blocks) {
   Random random;
   for (const index depth : {255, 256, 257, 511, 513, 1024}) {
@@ -386,7 +386,7 @@ TEST_P(KernelsTest, activations_take_any_strides_and_work_in_place) {
   struct Named {
     void (*kernel)(const attn::kernels::MapArgs&) noexcept;
     double (*exact)(double);
-    double error;  // over |x|
+    double error;  // divided by |x|
   };
   Random random;
   const auto relu = [](double x) { return x < 0 ? 0 : x; };
@@ -474,7 +474,7 @@ TEST_P(KernelsTest, rotation_takes_any_strides_and_works_in_place) {
   }
 }
 
-// Its exponential is that of attention, too.
+// Attention uses the same exponential.
 TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
   Random random;
   std::vector<index> widths = sizes();
@@ -499,7 +499,7 @@ TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
         const auto x = [&](index c) -> float& {
           return values[static_cast<std::size_t>(i * cols + c)];
         };
-        // What is excluded may be anything.
+        // Excluded elements may have any value.
         for (index c = 0; c < cols; ++c) {
           if (!takes_part(i, c)) x(c) = random.pick<float>({kNaN, kInfinity, 1e30F});
           if (takes_part(i, c) && random.chance(0.05)) x(c) = -kInfinity;
@@ -590,7 +590,7 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
           const double offset = biased ? static_cast<double>(bias[at]) : 0;
           const double y = (row[at] - mean) / deviation;
           expected.at({i, c}) = is_nan ? kNaN : y * scale + offset;
-          // The sum of x and what is added is rounded once; then a dozen roundings of the result.
+          // One rounding of the sum of x and the addend, then a dozen roundings of the result.
           bound.at({i, c}) = 8 * kUnit * std::abs(scale) * largest / deviation +
                              24 * kUnit * (std::abs(y * scale) + std::abs(offset));
         }
@@ -626,8 +626,8 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
   }
 }
 
-// One step of a recurrent layer. Rows are readable, and the next state is writable, for a panel
-// more.
+// One step of a recurrent layer. Rows are readable, and the next state is writable, for one more
+// panel.
 TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   Random random;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
@@ -676,7 +676,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
             } else {
               want = relu ? (sum < 0 ? 0 : sum) : std::tanh(sum);
             }
-            // Functions that rise by 1 at most; 3e-7 is what tanh is off by itself.
+            // Slopes are at most 1, and the error of tanh itself is 3e-7.
             bound.at({i, c}) = 4 * kUnit * (std::isfinite(size) ? size : 1) + (relu ? 0 : 1e-6);
             got.push_back(next[at]);
           }
@@ -691,7 +691,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   }
 }
 
-// Philox4x32-10 as its paper has it.
+// Implements Philox4x32-10 as in its paper.
 TEST_P(KernelsTest, random_words_are_those_of_philox) {
   Random random;
   const auto philox = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t block, int word) {
@@ -710,11 +710,11 @@ TEST_P(KernelsTest, random_words_are_those_of_philox) {
     }
     return c[word];
   };
-  // The paper's vectors for counter and key of zeros and of ones.
+  // The paper's vectors for a counter and key of all zeros and of all ones.
   EXPECT_EQ(philox(0, 0, 0, 0), 0x6627E8D5U);
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL, 0), 0x408F276DU);
   for (index blocks = 0; blocks <= 19; ++blocks) {
-    // Blocks go on after 2^32.
+    // Blocks continue past 2^32.
     const std::uint64_t seed = random.engine()(), stream = random.engine()();
     const std::uint64_t first = blocks % 2 == 0 ? 0xFFFFFFFAULL : random.engine()() >> 8;
     std::vector<std::uint32_t> words(static_cast<std::size_t>(4 * blocks + 8), 4711);

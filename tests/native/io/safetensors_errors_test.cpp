@@ -1,4 +1,4 @@
-// What the safetensors reader and writer say of what they cannot do, hostile files above all.
+// Error messages of the safetensors reader and writer, especially for hostile files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(SafetensorsErrorTest, what_cannot_be_written) {
   EXPECT_THAT(error(too_much), StartsWith("size_overflow: safetensors: "));
 }
 
-// ---- What is asked of a file
+// ---- Requests to a file
 
 TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
   const Safetensors file = Safetensors::own(
@@ -359,7 +359,7 @@ TEST(SafetensorsErrorTest, overlaps_and_gaps) {
   EXPECT_EQ(two("[5,9]", "[0,4]"),
             "invalid_format: tensor \"a\": got data_offsets [5, 9), needs a begin at 4, the end of "
             "the data before it");
-  // A tensor without elements inside another one.
+  // A tensor without elements inside another tensor.
   EXPECT_EQ(error_for(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                       R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
                       4),
@@ -410,7 +410,7 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
                        static_cast<std::byte>("{}[]\",:0129"[random.integer(0, 10)]));
       }
     }
-    // Whatever is thrown is an attn::Error of the reader's; anything else ends the test.
+    // The error must be an attn::Error from the reader; anything else ends the test.
     const std::string error = error_of([&] {
       const Safetensors file = Safetensors::view(bytes);
       for (const attn::SafetensorsEntry& entry : file.tensors()) {
@@ -427,8 +427,8 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
   EXPECT_GT(errors, 1000);
 }
 
-/// Calls use() with less and less memory missing, until it succeeds. What it throws until then is
-/// std::bad_alloc: anything else ends the test.
+/// Calls use() with fewer and fewer failing allocations until it succeeds. Until then it must throw
+/// std::bad_alloc; anything else ends the test.
 template <class Use>
 void expect_bad_alloc_until_there_is_memory(const Use& use) {
   int successes = 0;

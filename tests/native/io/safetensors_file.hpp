@@ -9,7 +9,7 @@ namespace attn_test {
 
 using Bytes = std::vector<std::byte>;
 
-/// A file with this header, its length in front, and these bytes of data.
+/// A file with this header, preceded by its length, and this many bytes of data.
 inline Bytes safetensors_file(std::string_view header, std::size_t data_size = 0) {
   Bytes bytes;
   for (int i = 0; i < 8; ++i)
@@ -19,7 +19,7 @@ inline Bytes safetensors_file(std::string_view header, std::size_t data_size = 0
   return bytes;
 }
 
-/// A file whose data are 16-bit or 32-bit words.
+/// A file whose data consists of 16-bit or 32-bit words.
 template <class Word>
 Bytes safetensors_file_of(std::string_view header, const std::vector<Word>& words) {
   Bytes bytes = safetensors_file(header);

@@ -96,7 +96,7 @@ TEST(SafetensorsTest, text_comes_back_as_it_was_written) {
   const auto bytes = attn::to_safetensors({}, {{"note", text}});
   const Safetensors file = Safetensors::view(bytes);
   EXPECT_THAT(file.metadata(), ElementsAre(std::pair<std::string, std::string>("note", text)));
-  // A control character in a string is no JSON: all of them are escaped.
+  // JSON does not allow control characters in strings, so all must be escaped.
   for (std::size_t i = 8; i < bytes.size(); ++i) EXPECT_GE(std::to_integer<int>(bytes[i]), 0x20);
 }
 
@@ -169,14 +169,14 @@ TEST(SafetensorsTest, every_bfloat16_is_read_exactly) {
   }
 }
 
-/// The numbers as a file stores them, and reads them back.
+/// The numbers after being stored in a file and read back.
 std::vector<float> stored_as(ElementType dtype, const std::vector<float>& values) {
   const NamedTensor tensor{"x", {values.data(), {std::ssize(values)}}};
   return Safetensors::own(attn::to_safetensors({&tensor, 1}, {}, dtype)).read("x");
 }
 
-/// Between each number of a 16-bit type and the next larger one: the middle goes to the even one,
-/// what is nearer to one goes there. Both signs.
+/// Tests numbers between each number of a 16-bit type and the next larger one: the midpoint goes to
+/// the even one, and other numbers go to the nearer one. Tests both signs.
 void expect_rounded(ElementType dtype, const std::vector<float>& all, int infinity) {
   std::vector<float> values;
   std::vector<float> want;
@@ -229,7 +229,7 @@ TEST(SafetensorsTest, short_numbers_are_half_of_the_bytes) {
 }
 
 TEST(SafetensorsTest, tensors_of_short_numbers_are_written_bit_by_bit) {
-  // NaN that signals among them, which no conversion leaves as it is.
+  // These include signalling NaNs, which no conversion leaves unchanged.
   const std::vector<std::uint16_t> bits{0x3C00, 0xC001, 0x0001, 0x7F81, 0xFF80, 0x7D01};
   std::vector<attn::Float16> halves(6);
   std::vector<attn::BFloat16> brains(6);
@@ -290,7 +290,7 @@ TEST(SafetensorsTest, other_dtypes_are_listed) {
               std::to_string(end) + "," + std::to_string(end + 3 * bytes) + "]}";
     end += 3 * bytes;
   }
-  // Four and six bits: eight elements are four and six bytes.
+  // Types of four and six bits: eight elements take four and six bytes.
   for (const auto& [dtype, bytes] :
        std::vector<std::pair<std::string, int>>{{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}}) {
     header += ",\"" + dtype + R"(":{"dtype":")" + dtype + R"(","shape":[2,4],"data_offsets":[)" +

@@ -67,7 +67,7 @@ TEST(StateDictTest, what_was_saved_is_loaded) {
   for (const std::string& name : source.parameter_names()) {
     EXPECT_EQ(values_of(target, name), values_of(source, name)) << name;
   }
-  // The layer works with what it was given.
+  // The layer computes with the loaded parameters.
   const std::vector<float> x = random.normals(3 * 6);
   std::vector<float> a(18), b(18);
   source.forward({x.data(), {3, 6}}, {x.data(), {3, 6}}, {x.data(), {3, 6}}, {a.data(), {3, 6}});
@@ -92,7 +92,7 @@ TEST(StateDictTest, weights_of_two_bytes_are_saved_and_loaded_bit_by_bit) {
       const char* const short_type = type == attn::ElementType::kFloat16 ? "F16" : "BF16";
       EXPECT_EQ(file.entry("a." + name).dtype, is_matrix ? short_type : "F32") << name;
     }
-    // What was loaded is written as the same bytes.
+    // Writing the loaded parameters gives the same bytes.
     attn::load_state_dict(target, file, "a.");
     EXPECT_EQ(attn::to_safetensors(attn::state_dict(target)),
               attn::to_safetensors(attn::state_dict(source)));
@@ -102,7 +102,7 @@ TEST(StateDictTest, weights_of_two_bytes_are_saved_and_loaded_bit_by_bit) {
       source.read_parameter(name, exact);
       EXPECT_TRUE(std::ranges::equal(exact.values(), values_of(floats, name))) << name;
     }
-    // A state outlives changes of the layer, and the layer.
+    // A state stays valid after the layer changes or is destroyed.
     std::vector<NamedTensor> state;
     std::vector<std::byte> bytes;
     {

@@ -1,5 +1,5 @@
-// The hyperbolic tangent of the kernels, seen through softcap: with q = 1, scale 1 and a cap of 1,
-// keys of one column are the arguments, and the capped scores are their tangents.
+// The hyperbolic tangent of the kernels, observed through softcap. With q = 1, scale 1 and a cap of
+// 1, one-column keys are the arguments, and the capped scores are their tangents.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_P(TanhTest, is_within_the_stated_error) {
          bits < std::bit_cast<std::uint32_t>(12.0F); bits += 49'999) {
       x.push_back(sign * std::bit_cast<float>(bits));
     }
-    // The seam of the two formulas.
+    // Around the boundary between the two formulas.
     for (float at = 0.59F; at < 0.61F; at += 1e-5F) x.push_back(sign * at);
     const std::vector<float> y = tanh_of(x);
     for (std::size_t i = 0; i < x.size(); ++i) {
