@@ -56,7 +56,7 @@ TYPED_TEST(LengthsViewTest, vectors_of_integers_are_lengths_of_attention) {
   std::vector<TypeParam> copied = lengths;
   const attn::Variable v = tape.variable(x);
   const attn::Variable y = attn::scaled_dot_product_attention(v, v, v, {.valid_lens = copied});
-  copied = {0, 0};  // the tape has its own
+  copied = {0, 0};  // the tape has its own copy
   EXPECT_TRUE(attn_test::same_bits({y.value().data(), y.value().data() + 24},
                                    {expected.values().begin(), expected.values().end()}));
   tape.backward(y, x);

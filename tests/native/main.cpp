@@ -7,7 +7,7 @@
 #include "attn/instruction_set.hpp"
 #include "random.hpp"
 
-// A request for more memory than there is shall throw, as without sanitizers. Visible, because
+// A request for more memory than exists must throw, as it does without sanitizers. Visible, because
 // these may be shared libraries.
 extern "C" {
 [[gnu::visibility("default")]] const char* __asan_default_options() {

@@ -1,4 +1,4 @@
-// Matrix products against sums in double precision.
+// Compares matrix products with sums in double precision.
 
 #include "attn/matmul.hpp"
 
@@ -36,7 +36,7 @@ ConstTensor matrix(const ConstTensor& tensor, std::int64_t batch, std::int64_t h
   return tensor.select(0, batch).select(0, head);
 }
 
-/// Every element within the bound that the header states.
+/// Checks that every element is within the bound that the header states.
 void expect_product(const ConstTensor& a, const ConstTensor& b, const ConstTensor& got) {
   const std::int64_t batch = a.rank() > 2 ? a.size(0) : 1, heads = a.rank() > 3 ? a.size(1) : 1;
   for (std::int64_t n = 0; n < batch; ++n) {
@@ -83,7 +83,7 @@ TEST_P(MatmulTest, is_the_sum_of_products_of_rows_and_columns) {
   }
 }
 
-/// A matrix, seen with rows and columns exchanged.
+/// Views a matrix with rows and columns exchanged.
 template <class T>
 attn::TensorView<T> transposed(const attn::TensorView<T>& x) {
   const std::int64_t shape[] = {x.size(1), x.size(0)}, strides[] = {x.stride(1), x.stride(0)};

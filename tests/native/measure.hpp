@@ -11,7 +11,7 @@
 
 namespace attn_test {
 
-/// The largest of many errors, printed at the end and held against the bound that a header states.
+/// The largest of many errors, printed at the end and compared with the bound that a header states.
 class LargestError {
  public:
   LargestError(std::string what, double stated) : what_(std::move(what)), stated_(stated) {}
@@ -29,7 +29,7 @@ class LargestError {
 
   void add(double error) {
     ++count_;
-    // NaN stays.
+    // A NaN, once there, stays.
     if (!(std::abs(error) <= largest_)) largest_ = std::abs(error);
   }
 

@@ -1,6 +1,6 @@
-// What callers get wrong, across all entry points: memory that is refused at each single
-// request, sizes beyond what can be counted, outputs that overlap inputs. Ranks, sizes, lengths and
-// null data are tested with the function they belong to.
+// Misuse of all entry points: every allocation fails in turn, sizes are too large to count, and
+// outputs overlap inputs. Ranks, sizes, lengths and null data are tested with the functions that
+// they belong to.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using ::testing::StartsWith;
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 constexpr float kUnset = -12345.0F;
 
-/// Every entry point that computes, with an output of its own.
+/// An entry point that computes, with its own output.
 struct Call {
   const char* name;
   std::function<void(const Tensor& output, attn::Context&)> run;
@@ -126,7 +126,7 @@ TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
     attn::Context context({.num_threads = 1});
     std::vector<float> output(expected.size(), kUnset);
     std::int64_t allowed = 0;
-    // From a context without memory, failing at the first request, then at the second, …
+    // Uses a context without memory and fails the first allocation, then the second, …
     for (; !attn_test::succeeds_with_allocations(
              allowed, [&] { call.run(Tensor(output.data(), call.shape), context); });
          ++allowed) {
@@ -196,7 +196,7 @@ TEST(AllocationFailureOfParametersTest, adds_nothing) {
   EXPECT_EQ(layer.parameter_names().size(), 1);
 }
 
-// Every digit of a size is said, also where a double has no room for them.
+// Messages show every digit of a size, even if a double cannot represent it.
 
 TEST(LargeNumbersTest, are_said_with_all_their_digits) {
   attn::KeyValueCache cache(1, 1, 1, 1);
@@ -237,7 +237,7 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
             "size_overflow: x: got 9223372036854775807 + 1·4611686018427387904, needs a sum that "
             "fits into the address space");
 
-  // Rows that lie on one another: three tensors of half the address space each.
+  // Rows overlap: each of these three tensors is half as large as the address space.
   const std::array<std::int64_t, 1> half{std::int64_t{1} << 60}, still{0};
   const ConstTensor large(x.data(), half, still);
   const std::array<attn::NamedTensor, 3> tensors{{{"a", large}, {"b", large}, {"c", large}}};
@@ -261,8 +261,8 @@ TEST(LargeNumbersTest, of_a_header_are_more_than_the_format_has) {
 class MisuseTest : public attn_test::EveryInstructionSet {};
 INSTANTIATE_EVERY_INSTRUCTION_SET(MisuseTest);
 
-/// The headers forbid it and no call looks for it: what then comes out is not said, but it stays
-/// within the output.
+/// The headers forbid overlap, and no call checks for it. The results are then unspecified, but a
+/// call writes only to its output.
 TEST_P(MisuseTest, an_output_that_overlaps_inputs_is_all_that_is_written) {
   constexpr std::int64_t kRows = 40, kWidth = 12, kShift = 5;
   std::vector<float> memory(kRows * kWidth + 64, 0.25F);

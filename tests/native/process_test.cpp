@@ -1,4 +1,4 @@
-// What becomes of contexts when a process ends or forks. Each test runs in a process of its own.
+// Contexts when a process ends or forks. Each test runs in a separate process.
 
 #include <gtest/gtest.h>
 
@@ -28,8 +28,9 @@ bool is_forked_child = false;
 
 }  // namespace
 
-/// LeakSanitizer asks at a program's end whether to leave its report out. A forked child has no
-/// threads of its parent, so nothing refers to what std::thread had allocated for them.
+/// LeakSanitizer calls this when a program ends, to ask whether to skip its report. A forked child
+/// has none of its parent's threads, so nothing refers to the memory that std::thread allocated for
+/// them.
 extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() { return is_forked_child; }
 
 namespace {
@@ -41,7 +42,7 @@ using attn_test::AttentionProblem;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// Ends a process that hangs. It is no measurement: nothing else waits for it.
+/// Ends a process that hangs. This does not measure time, because nothing else waits for it.
 constexpr unsigned kSecondsToHang = 300;
 
 /// A problem that all threads of a context share.
@@ -63,7 +64,7 @@ bool computes_the_same(Context& context, const AttentionOutputs& expected) {
   return same_bits(attend(shared_problem(), context).output, expected.output);
 }
 
-/// Calls that a thread of compute_for_ever() has made.
+/// Number of calls made by the thread of compute_for_ever().
 std::atomic<long> calls_so_far{0};
 
 void wait_for_calls(long more) {
@@ -71,9 +72,9 @@ void wait_for_calls(long more) {
   while (calls_so_far < wanted) std::this_thread::yield();
 }
 
-/// Starts a thread that calls for ever, and returns once the second call has begun. From then on
-/// the thread allocates nothing: a fork leaves the locks of AddressSanitizer's allocator as they
-/// are.
+/// Starts a thread that makes calls forever, and returns once the second call has begun. From then
+/// on the thread allocates nothing, because a fork leaves the locks of AddressSanitizer's allocator
+/// as they are.
 void compute_for_ever(Context& context) {
   std::thread([&context] {
     attn::OwnedTensor x({1, 4, 300, 16}), output(x.shape());
@@ -83,7 +84,7 @@ void compute_for_ever(Context& context) {
   wait_for_calls(1);
 }
 
-/// Forks, and returns the status of a child that exits with success if `child` returns true.
+/// Forks and returns the exit status of the child, which is success if `child` returns true.
 int status_of_child(const std::function<bool()>& child) {
   const pid_t id = fork();
   if (id == 0) {
@@ -100,7 +101,7 @@ class ProcessTest : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
-  /// Runs `statements` in a new process, which must end with success.
+  /// Runs `statements` in a new process, which must exit successfully.
   static void in_a_process(const std::function<void()>& statements) {
     EXPECT_EXIT(
         {
@@ -111,7 +112,8 @@ class ProcessTest : public ::testing::Test {
   }
 };
 
-/// Does something at the program's end, after every object that a test has made first.
+/// Calls a function when the program ends, after the destructors of all objects that a test
+/// created.
 struct AtTheEnd {
   std::function<void()> function;
   ~AtTheEnd() {
@@ -192,7 +194,8 @@ TEST_F(ProcessTest, a_child_computes_that_was_forked_during_a_call_of_another_th
     const AttentionOutputs expected = attend(shared_problem(), own);
     compute_for_ever(Context::default_context());
     for (int round = 0; round < 20; ++round) {
-      // Without exit(): to LeakSanitizer, what the other thread owns in the parent is lost here.
+      // Without exit(), because LeakSanitizer would report what the other thread owns in the parent
+      // as leaked here.
       const int status = status_of_child([&]() -> bool {
         const bool same = computes_the_same(Context::default_context(), expected);
         std::_Exit(same ? EXIT_SUCCESS : EXIT_FAILURE);

@@ -10,24 +10,24 @@
 
 namespace attn_test {
 
-/// The seed of this run: ATTN_TEST_SEED from the environment, or a fixed one. main() prints it.
+/// The seed of this run: ATTN_TEST_SEED from the environment, or a fixed seed. main() prints it.
 std::uint64_t seed();
 
-/// Test inputs, drawn from the seed of the run and the name of the running test: a test gets the
-/// same numbers alone and among others.
+/// Test inputs, drawn from the run's seed and the name of the running test, so that a test gets the
+/// same numbers whether it runs alone or with others.
 class Random {
  public:
   Random();
 
-  /// In [0, 1). The standard library's distributions of real numbers take logarithms in extended
-  /// precision for each number, which was most of the time of many tests and of a fuzz target.
+  /// In [0, 1). The standard library's distributions of real numbers compute logarithms in extended
+  /// precision for each number, which took most of the time of many tests and of a fuzz target.
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
-  /// By the transform of Box and Muller.
+  /// Uses the Box-Muller transform.
   float normal(float deviation = 1) {
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
     return static_cast<float>(deviation * radius * std::cos(2 * std::numbers::pi * unit()));
   }
-  /// In [low, high), but for rounding.
+  /// In [low, high), except for rounding.
   float uniform(float low, float high) {
     const double width = static_cast<double>(high) - static_cast<double>(low);
     return static_cast<float>(static_cast<double>(low) + width * unit());
@@ -36,7 +36,7 @@ class Random {
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
   }
-  /// One of several.
+  /// Picks one of several values.
   template <class T>
   T pick(const std::vector<T>& from) {
     return from[static_cast<std::size_t>(integer(0, std::ssize(from) - 1))];

@@ -107,7 +107,7 @@ TEST_P(RandomFillTest, normal_numbers_follow_box_and_muller) {
     const long double angle = 2 * std::numbers::pi_v<long double> * words[pair + 1] * 0x1p-32L;
     exact.values[i] =
         static_cast<double>(0.5L + 3 * radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)));
-    // Half a unit in the last place of the float, and the series behind it.
+    // Half a unit in the last place of the float, plus the error of the series.
     error.values[i] = 6e-8 * std::abs(exact.values[i]) + 3 * 7 * 1e-11;
   }
   EXPECT_TRUE(is_within(values, exact, error));
@@ -141,7 +141,7 @@ TEST_P(RandomFillTest, deviation_0_gives_the_mean) {
 
 // ---- Order and bits
 
-// The numbers are part of the contract: a seed means the same weights everywhere and for ever.
+// The numbers are part of the contract: a seed gives the same weights on every machine, forever.
 TEST_P(RandomFillTest, the_same_seed_gives_the_same_bits_on_every_machine) {
   EXPECT_THAT(uniform(5, {2017, 6}),
               ElementsAre(0.797056496F, 0.765449405F, 0.187008202F, 0.357576907F, 0.212967217F));

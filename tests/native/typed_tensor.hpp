@@ -9,7 +9,7 @@
 
 namespace attn_test {
 
-/// A tensor of any type with memory of its own, and the numbers in it.
+/// A tensor of any type with its own memory, and the numbers in it.
 class TypedTensor {
  public:
   TypedTensor(attn::ElementType type, std::vector<std::int64_t> shape,
@@ -51,7 +51,7 @@ class TypedTensor {
   HostTensor<attn::BFloat16> brains_;
 };
 
-/// What a type makes of numbers.
+/// Converts numbers to a type and back.
 inline std::vector<float> as_type(attn::ElementType type, const std::vector<float>& numbers) {
   return TypedTensor(type, {std::ssize(numbers)}, numbers).values();
 }

@@ -42,8 +42,8 @@ constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16,
 using AnyTensorLayersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(AnyTensorLayersTest);
 
-/// Checks forward(x, output) of every mix of types: its bits are those of the same numbers as
-/// float32, rounded.
+/// Checks forward(x, output) for every mix of types: the bits are those of a call with the same
+/// numbers in float32, rounded.
 template <class Forward>
 void expect_rounded(const Shape& x_shape, const Shape& y_shape, std::vector<float> numbers,
                     Forward&& forward, Layout layout = Layout::kSpread) {
@@ -71,7 +71,7 @@ void expect_rounded(const Shape& x_shape, const Shape& y_shape, std::vector<floa
   }
 }
 
-/// The same with a layer of one's own.
+/// Checks a given layer.
 template <class Layer>
 void expect_rounded(const Layer& layer, const Shape& x_shape, const Shape& y_shape, Random& random,
                     attn::Context& context, Layout layout = Layout::kSpread) {
@@ -251,7 +251,7 @@ TEST_P(AnyTensorLayersTest, multi_head_attention_rounds_once) {
   TypedTensor value(ElementType::kFloat16, {2, 6, 11}, random.normals(132));
   TypedTensor float_key(ElementType::kFloat32, {2, 6, 10}, key.values());
   TypedTensor float_value(ElementType::kFloat32, {2, 6, 11}, value.values());
-  // The first call of each pair takes everything as float32.
+  // The first call of each pair passes everything as float32.
   const auto is_float = [](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
     return x.type() == ElementType::kFloat32 && y.type() == ElementType::kFloat32;
   };

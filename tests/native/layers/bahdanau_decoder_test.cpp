@@ -99,7 +99,7 @@ struct Case {
   }
 };
 
-/// Entry b of the batch.
+/// The expected result for entry b of the batch.
 reference::BahdanauResult expected(const Case& c, std::int64_t b) {
   const BahdanauDecoderOptions& o = c.options;
   reference::BahdanauDecoder p;
@@ -195,7 +195,7 @@ TEST_P(BahdanauDecoderTest, any_number_of_threads_any_batch_and_layout_give_the_
     EXPECT_TRUE(same_bits(got.logits, one.logits));
     EXPECT_TRUE(same_bits(got.alignment, one.alignment));
   }
-  // The second sequence by itself.
+  // Decodes the second sequence alone.
   const auto part = [](auto& all, std::int64_t size) {
     all = {all.begin() + size, all.begin() + 2 * size};
   };
@@ -309,7 +309,7 @@ TEST(BahdanauDecoderErrorTest, sizes_beyond_the_address_space) {
         BahdanauDecoderOptions{1, kLargest, 1, 1, kLargest}}) {
     EXPECT_THAT(error_of([&] { BahdanauDecoder{o}; }), ::testing::StartsWith("size_overflow: "));
   }
-  // One number seen more often than can be counted.
+  // The number of keys overflows: they are one number, read more often than can be counted.
   const BahdanauDecoder decoder({1, 1, 1});
   const float x = 0;
   const std::int64_t still[] = {0, 0, 0}, outputs[] = {1, std::int64_t{1} << 62, 1};
@@ -412,7 +412,7 @@ TEST(BahdanauDecoderErrorTest, running_out_of_memory) {
   const int failures = attn_test::out_of_memory_failures([&] {
     decoder.init_state({numbers.data(), {2, 3, 6}}, {numbers.data(), {1, 2, 6}}, {}, context);
   });
-  // For copies of the hidden state, of the encoder's outputs and of their lengths, at least.
+  // At least the copies of the hidden state, of the encoder's outputs and of their lengths.
   EXPECT_GE(failures, 3);
 }
 

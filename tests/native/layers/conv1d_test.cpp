@@ -179,7 +179,7 @@ TEST_P(Conv1dTest, no_sequence_leaves_nothing_to_do) {
   Random random;
   const ConvLayer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2}, random);
   EXPECT_TRUE(layer.run({}, 0, 5, context()).empty());
-  // Padding alone makes outputs too: the bias.
+  // If inputs are only padding, outputs are the bias.
   const ConvLayer padded({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .padding = 1},
                          random);
   EXPECT_TRUE(same_bits(padded.run({}, 1, 0, context()), padded.bias));

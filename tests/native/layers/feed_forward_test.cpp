@@ -58,7 +58,7 @@ struct Network {
       value = activation == Activation::kRelu   ? reference::relu(value)
               : activation == Activation::kGelu ? reference::gelu(value)
                                                 : reference::gelu_tanh(value);
-      // Slopes of GELU reach 1.13.
+      // The slope of GELU is at most 1.13.
       hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
     }
     return linear(hidden, weight("linear2.weight"), weight("linear2.bias"));
@@ -88,7 +88,7 @@ TEST_P(FeedForwardTest, matches_the_reference) {
   }
 }
 
-// D2L 11.7.2: the same function at every position.
+// D2L 11.7.2: the function is the same at every position.
 TEST_P(FeedForwardTest, every_position_is_by_itself) {
   Random random;
   const Network network({.d_model = 4, .dim_feedforward = 4, .out_features = 8}, random);
@@ -152,7 +152,7 @@ TEST_P(FeedForwardTest, xavier_draws_within_its_bounds) {
     EXPECT_GT(largest, 0.9F * std::sqrt(6.0F / 40));
   }
   EXPECT_NE(network.parameter("linear1.weight")(0, 0), network.parameter("linear2.weight")(0, 0));
-  // The layers compute with what was drawn.
+  // The layers compute with the parameters that were drawn.
   std::vector<float> x(10, 1.0F), y(10, 0.0F);
   network.forward({x.data(), {1, 10}}, {y.data(), {1, 10}}, {}, context());
   EXPECT_THAT(y, ::testing::Contains(::testing::Ne(0.0F)));

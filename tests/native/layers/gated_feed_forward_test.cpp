@@ -73,7 +73,7 @@ struct GatedNetwork {
         default:
           value = reference::relu(gate);
       }
-      // Slopes of GELU and SiLU are at most 1.13.
+      // The slopes of GELU and SiLU are at most 1.13.
       const double error = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
       hidden.exact.values[i] = value * times;
       hidden.error.values[i] = error * std::abs(times) + std::abs(value) * factor.error.values[i] +

@@ -1,5 +1,5 @@
-// What layers show of their steps: each intermediate is what the step before it and the public
-// function of the step after it say, bit by bit.
+// Intermediates of layers: each one equals, bit by bit, what the public function for its step
+// computes from the previous intermediate.
 
 #include "attn/layers/intermediates.hpp"
 
@@ -43,7 +43,7 @@ struct ShapedNumbers {
   ShapedNumbers(Shape shape_, Random& random) : ShapedNumbers(std::move(shape_)) {
     values = random.normals(static_cast<std::int64_t>(values.size()));
   }
-  /// What was shown.
+  /// Copies an intermediate.
   explicit ShapedNumbers(const ConstTensor& view)
       : shape(view.shape().begin(), view.shape().end()) {
     std::int64_t count = 1;
@@ -68,7 +68,7 @@ ShapedNumbers sum(const ConstTensor& a, const ConstTensor& b) {
   return result;
 }
 
-/// A layer whose weights are those of a part of another.
+/// A layer with the weights of a part of another module.
 template <class L>
 L part(const attn::Module& whole, const std::string& prefix, L layer) {
   for (const std::string& name : layer.parameter_names()) {
@@ -128,7 +128,6 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   attention.forward(x.in(), x.in(), x.in(), y.out(),
                     {.attention = options, .intermediates = &shown});
 
-  // The projections.
   const auto project = [&](const char* name, std::int64_t first, std::int64_t width) {
     attn::Linear linear(8, width);
     linear.set_parameter("weight", attention.parameter(name));
@@ -148,7 +147,6 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   expect_same(shown["k"], heads(k, 2), "k");
   expect_same(shown["v"], heads(v, 2), "v");
 
-  // Attention.
   ShapedNumbers scaled({2, 4, 5, 5}), capped = scaled, biased = scaled, weights = scaled;
   ShapedNumbers log_sum_exp({2, 4, 5}), head_output({2, 4, 5, 2});
   attn::AttentionOptions stages = options;
@@ -165,7 +163,6 @@ TEST(IntermediatesTest, attention_shows_every_step) {
   expect_same(shown["log_sum_exp"], log_sum_exp, "log_sum_exp");
   expect_same(shown["head_output"], head_output, "head_output");
 
-  // The output.
   ShapedNumbers joined({2, 5, 8});
   attn::apply_dropout(head_output.in(), joined.out().split_heads(4), {});
   const attn::Linear out_proj = part(attention, "out_proj.", attn::Linear(8, 8));
@@ -420,7 +417,7 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   const ConstTensor table = decoder.parameter("embedding.weight");
   EXPECT_EQ(embedded.in()(1, 2, 0), table(5, 0));
 
-  // Step by step the same.
+  // Decoding step by step gives the same.
   auto stepping = decoder.init_state(outputs.in(), hidden.in());
   for (int t = 0; t < 3; ++t) {
     Intermediates step = all_of(decoder);

@@ -27,7 +27,7 @@ using attn_test::Random;
 using attn_test::same_bits;
 using reference::Array;
 
-/// A layer with random weights, and the same for the reference.
+/// A layer with random weights, and the same weights for the reference.
 struct NormLayer {
   LayerNorm norm;
   std::vector<float> weight, bias;
@@ -53,7 +53,7 @@ struct NormLayer {
                                  array(bias), norm.options().eps);
   }
 
-  /// The largest error as a fraction of what the header states.
+  /// Measures the largest error as a fraction of the bound that the header states.
   void measure(const std::vector<float>& x, const std::vector<float>& got,
                LargestError& largest) const {
     const Array y = exact(x);

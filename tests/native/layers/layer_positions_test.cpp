@@ -1,4 +1,4 @@
-// Positions that are given to the call of a layer with rotary positions, along several axes too.
+// Positions that are passed to the call of a layer with rotary positions, also along several axes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,8 +45,8 @@ constexpr std::int64_t kBatch = 2, kLength = 11;
 const std::vector<std::int64_t> kSections{3, 2, 2};  // pairs
 constexpr std::int64_t kHeadDim = 14;
 
-/// (3, B, N): two tokens of text, an image of 2 × 3 patches, and text again, as Qwen2-VL counts
-/// them; each entry begins somewhere else.
+/// (3, B, N): two tokens of text, an image of 2 × 3 patches, and text again, counted as in
+/// Qwen2-VL. Each entry starts at a different position.
 std::vector<double> image_positions(std::int64_t batch) {
   std::vector<double> result;
   for (int axis = 0; axis < 3; ++axis) {
@@ -120,7 +120,7 @@ TEST_P(LayerPositionsTest, attention_along_several_axes_matches_the_reference) {
       const std::vector<float> x = random.normals(kBatch * kLength * 20);
       const std::vector<float> query = random.normals(kBatch * 4 * 20);
       const std::vector<double> own = image_positions(kBatch), shared = image_positions(1);
-      std::vector<double> of_queries;  // (3, B, 4), somewhere
+      std::vector<double> of_queries;  // (3, B, 4), at any position
       for (int i = 0; i < 3 * kBatch * 4; ++i) of_queries.push_back(std::floor(40 * random.unit()));
       reference::MultiHeadAttention exact = layer.exact();
       set_axes(exact, axes);
@@ -153,7 +153,7 @@ TEST_P(LayerPositionsTest, attention_along_several_axes_matches_the_reference) {
       const auto want =
           reference::multi_head_attention(exact, Array({kBatch, 4, 20}, query), given, given);
       EXPECT_TRUE(is_within(y, want.output.exact, want.output.error));
-      // The same of keys that are kept.
+      // Keys that are kept in a cache.
       KeyValueCache cache = layer.attention.make_cache(kBatch);
       layer.attention.append(tokens, tokens, cache, context(), {shared.data(), {3, 1, kLength}});
       std::vector<float> again(query.size());
@@ -216,7 +216,7 @@ TEST_P(LayerPositionsTest, the_index_along_every_axis_has_the_bits_of_plain_rota
   }
 }
 
-/// As Qwen2-VL's language model has it.
+/// A layer of Qwen2-VL's language model.
 attn::TransformerLayerOptions vision_layer() {
   return {.d_model = 20,
           .num_heads = 2,
@@ -274,7 +274,7 @@ TEST_P(LayerPositionsTest, a_block_as_qwen2_vl_has_it_matches_the_reference) {
 
 TEST_P(LayerPositionsTest, stacks_give_them_to_the_layers_that_rotate_and_caches_go_on) {
   Random random;
-  attn::TransformerLayerOptions still = vision_layer();  // as every fourth layer of SmolLM 3
+  attn::TransformerLayerOptions still = vision_layer();  // like every fourth layer of SmolLM 3
   still.positions = {};
   attn::TransformerEncoderOptions options;
   options.final_norm = true;
@@ -297,7 +297,7 @@ TEST_P(LayerPositionsTest, stacks_give_them_to_the_layers_that_rotate_and_caches
   std::vector<float> whole(x.size()), got(x.size());
   const Tensor to(whole.data(), {kLength, 20}), out(got.data(), {kLength, 20});
 
-  // Layer by layer.
+  // Computes the same layer by layer.
   std::vector<float> y = x;
   const Tensor stream(y.data(), {kLength, 20});
   for (const attn::TransformerEncoderLayer& layer : encoder.layers()) {

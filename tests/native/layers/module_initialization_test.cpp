@@ -1,4 +1,4 @@
-// initialize_xavier of the layers that draw all their parameters in the same way.
+// initialize_xavier() of the layers that draw all their parameters in the same way.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 using attn_test::same_bits;
 using attn_test::values_of;
 
-/// Sets everything to a number that no initialisation gives.
+/// Sets every parameter to a number that no initialisation gives.
 void spoil(attn::Module& module) {
   for (const std::string& name : module.parameter_names()) {
     const std::vector<float> values(values_of(module, name).size(), 77.0F);

@@ -26,7 +26,7 @@ using attn_test::Layout;
 using attn_test::values_of;
 using ::testing::ElementsAre;
 
-/// Two layers of which one is made of layers itself, with a child whose names stand as they are.
+/// Two layers, one of which consists of layers itself and has a child whose names get no prefix.
 class Inner : public Module {
  public:
   Inner() {
@@ -55,7 +55,7 @@ class Outer : public Module {
   Linear plain{1, 1};
 };
 
-/// Parameters of its own, and something that is made of one of them.
+/// A module with its own parameters and something computed from one of them.
 class Scale : public Module {
  public:
   Scale() {
@@ -122,7 +122,7 @@ TEST(ModuleTest, errors_give_the_whole_name) {
   EXPECT_EQ(error_of([&] { outer.parameter(""); }).substr(0, 10), "not_found:");
 }
 
-/// As many layers as a real model has.
+/// A module with as many layers as a real model.
 class Stack : public Module {
  public:
   explicit Stack(int count) {

@@ -1,4 +1,4 @@
-// A MultiHeadAttention whose keys and values are kept in a cache, from call to call.
+// A MultiHeadAttention that keeps keys and values in a cache between calls.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::self_attention;
 
-/// Self-attention over x (B, N, E), given in pieces of the sizes given.
+/// Self-attention over x (B, N, E), passed in pieces of the given sizes.
 std::vector<float> in_pieces(const MultiHeadAttention& attention, const std::vector<float>& x,
                              std::int64_t batch, const std::vector<std::int64_t>& sizes,
                              attn::Context& context, const AttentionOptions& options) {
@@ -81,7 +81,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_cache_gives_what_the_whole_sequence_gives)
       attention.causal = true;
       if (windowed) attention.window = attn::Window{.left = 4};
       const std::vector<float> whole = self_attention(layer.attention, x, 2, context(), attention);
-      // Pieces of more than one token take the same path through the kernels.
+      // Pieces of more than one token use the same path through the kernels.
       EXPECT_TRUE(
           same_bits(in_pieces(layer.attention, x, 2, {5, 2, 6}, context(), attention), whole));
       const std::vector<float> one_by_one =
@@ -128,7 +128,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_call_that_fails_leaves_cache_and_outputs_u
             "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
   EXPECT_EQ(cache.length(), 5);
   EXPECT_TRUE(same_bits({cache.keys().data(), cache.keys().data() + 5 * 8}, before));
-  // Out of memory at any moment.
+  // Fails each allocation in turn.
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   std::int64_t failures = 0;
   for (;; ++failures) {

@@ -102,7 +102,7 @@ TEST_P(MultiHeadAttentionPositionsTest, rotary_outputs_depend_on_distances_alone
                              random);
   const std::vector<float> x = random.normals(9 * 16);
   const std::vector<float> want = self_attention(layer.attention, x, 1, context());
-  // The same keys, three places later in a sequence that begins with others that are masked.
+  // The same keys, three positions later in a sequence whose first keys are masked.
   std::vector<float> later = random.normals(3 * 16);
   later.insert(later.end(), x.begin(), x.end());
   const std::vector<std::uint8_t> mask{0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -110,7 +110,7 @@ TEST_P(MultiHeadAttentionPositionsTest, rotary_outputs_depend_on_distances_alone
   options.mask = {mask.data(), {12}};
   const std::vector<float> got = self_attention(layer.attention, later, 1, context(), options);
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i + 48], want[i], 5e-6);
-  // And it is no attention without positions.
+  // Attention without positions would give another result.
   const std::vector<float> reversed = [&] {
     std::vector<float> y = x;
     std::swap_ranges(y.begin(), y.begin() + 16, y.begin() + 16);

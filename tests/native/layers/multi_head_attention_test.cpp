@@ -69,7 +69,7 @@ TEST_P(MultiHeadAttentionTest, d2l_example_of_self_attention) {
   Random random;
   const MultiHeadLayer layer({.d_model = 100, .num_heads = 5}, random);
   const std::vector<std::int32_t> valid_lens{3, 2};
-  // All ones, as in D2L 11.6.1: every query of an entry then gets the same output.
+  // With all ones, as in D2L 11.6.1, every query of an entry gets the same output.
   const std::vector<float> x(2 * 4 * 100, 1.0F);
   AttentionOptions options;
   options.valid_lens = {valid_lens.data(), {2}};
@@ -104,14 +104,14 @@ TEST_P(MultiHeadAttentionTest, matches_the_reference) {
       {{.d_model = 16, .num_heads = 2, .key_dim = 5}, 1, 6, 8},
       {{.d_model = 64, .num_heads = 8, .num_kv_heads = 4, .key_dim = 70, .value_dim = 33}, 2, 3, 4},
       {{.d_model = 260, .num_heads = 4, .bias = true}, 1, 8, 8},
-      // Wider and narrower heads than d_model / num_heads, joined or not.
+      // Heads wider and narrower than d_model / num_heads, joined or not.
       {{.d_model = 7, .num_heads = 3, .head_dim = 5, .bias = true}, 2, 3, 5},
       {{.d_model = 24, .num_heads = 4, .head_dim = 2, .bias = true, .output_bias = false}, 1, 6, 4},
       {{.d_model = 10, .num_heads = 4, .num_kv_heads = 2, .head_dim = 17, .output_bias = true},
        2,
        9,
        33},
-      // OLMo 2, Qwen 3, Gemma 3, Qwen 2.
+      // As in OLMo 2, Qwen 3, Gemma 3 and Qwen 2.
       {{.d_model = 18,
         .num_heads = 6,
         .num_kv_heads = 2,
@@ -334,7 +334,7 @@ TEST_P(MultiHeadAttentionTest, shuffled_tokens_give_equally_shuffled_outputs) {
   const Array shuffled({1, 11, 40}, shuffle(x));
   const auto expected =
       reference::multi_head_attention(layer.exact(), shuffled, shuffled, shuffled);
-  // Keys are summed in another order: equal but for rounding.
+  // Keys are summed in another order, so results are equal only to within rounding.
   EXPECT_TRUE(is_within(shuffle_then_attend, expected.output.exact, expected.output.error));
   EXPECT_TRUE(is_within(attend_then_shuffle, expected.output.exact, expected.output.error));
 }
@@ -550,7 +550,7 @@ TEST(MultiHeadAttentionParametersTest, are_drawn_each_from_a_stream_of_its_own) 
         }
       }
     }
-    // And they are what the layer computes with.
+    // The layer computes with these parameters.
     MultiHeadAttention copy(options);
     for (const std::string& name : copy.parameter_names()) {
       copy.set_parameter(name, from_seed.parameter(name));
@@ -650,7 +650,7 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
-// As many queries and keys as no machine has memory to project: rows that all lie in one place.
+// More queries and keys than any machine has memory to project: all rows are at the same address.
 TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_projected) {
   constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;
   const MultiHeadAttention attention({.d_model = 256, .num_heads = 2});
@@ -675,7 +675,7 @@ TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_project
   const auto forward = [&] { attention.forward(in, in, in, out, {.attention = options}, context); };
   const std::int64_t first = allocations_of_a_call(forward);
   EXPECT_EQ(refusal, expected + "2147483647)");
-  // Scratch memory would be kept, and not asked for again.
+  // Scratch memory would be kept and not requested again.
   EXPECT_EQ(allocations_of_a_call(forward), first);
 
   attn::KeyValueCache cache = attention.make_cache(1, 4);

@@ -14,8 +14,7 @@
 
 namespace attn_test {
 
-/// A layer with random weights of the size that Xavier's would have, and the same numbers for the
-/// reference.
+/// A layer with random weights about as large as Xavier's, and the same weights for the reference.
 struct MultiHeadLayer {
   attn::MultiHeadAttentionOptions options;
   std::map<std::string, std::vector<float>> parameters;
@@ -55,7 +54,7 @@ struct MultiHeadLayer {
                            found->second.begin() + end * std::max<std::int64_t>(cols, 1)));
   }
 
-  /// What of the layer's options acts on scores.
+  /// The options of the layer that act on scores.
   ::reference::Attention own_options() const {
     ::reference::Attention r;
     if (options.scale) r.scale = static_cast<double>(*options.scale);

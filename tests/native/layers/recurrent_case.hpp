@@ -20,7 +20,7 @@
 
 namespace attn_test {
 
-/// Draws the parameters of a recurrent layer, and gives the same numbers to the reference.
+/// Draws the parameters of a recurrent layer and gives the same numbers to the reference.
 class RecurrentParameters {
  public:
   RecurrentParameters(attn::Module& module, const attn::RecurrentOptions& options, Random& random,
@@ -49,7 +49,7 @@ class RecurrentParameters {
   }
 
  private:
-  /// (rows, cols), or (rows) for no columns; nothing for a name that is not there.
+  /// (rows, cols), or (rows) if there are no columns; empty for an unknown name.
   reference::Array array(const std::string& name, std::int64_t cols) const {
     const auto found = values_.find(name);
     if (found == values_.end()) return {};
@@ -66,7 +66,7 @@ struct RecurrentResult {
   std::vector<float> output, h_n;
 };
 
-/// x (B, N, E), h_0 (layers, B, H) or none.
+/// x is (B, N, E); h_0 is (layers, B, H) or none.
 template <class Layer>
 RecurrentResult run_recurrent(const Layer& layer, const std::vector<float>& x,
                               const std::vector<float>& h_0, std::int64_t batch, std::int64_t steps,
@@ -94,7 +94,7 @@ inline std::vector<float> of_batch(const std::vector<float>& all, std::int64_t o
   return result;
 }
 
-/// The layer against the reference, entry by entry of the batch.
+/// Compares the layer with the reference, entry by entry of the batch.
 template <class Layer>
 void expect_right(Layer& layer, reference::Cell cell, std::int64_t batch, std::int64_t steps,
                   bool with_state, Random& random, attn::Context& context) {
@@ -125,7 +125,7 @@ void expect_right(Layer& layer, reference::Cell cell, std::int64_t batch, std::i
   }
 }
 
-/// The same over sizes of everything. `make` gives a layer for its options.
+/// Compares at many sizes. `make` returns a layer for its options.
 template <class Make>
 void expect_right_at_every_size(Make&& make, reference::Cell cell, attn::Context& context) {
   Random random;
@@ -182,7 +182,7 @@ void expect_same_bits_for_any_threads_batch_and_layout(attn::Context& one_thread
   }
 }
 
-/// Of a layer with inputs of 2 and a state of 5.
+/// Expects a layer with inputs of 2 and a state of 5.
 template <class Layer>
 void expect_nan_from_its_step_on(Layer& layer, attn::Context& context) {
   Random random;

@@ -35,7 +35,7 @@ std::vector<float> normalized(const RmsNorm& norm, const std::vector<float>& x,
   return y;
 }
 
-/// The largest relative error. `weight` is what is multiplied with.
+/// Measures the largest relative error. `weight` is the factor on each column.
 void measure(const RmsNorm& norm, const std::vector<float>& weight, const std::vector<float>& x,
              const std::vector<float>& got, LargestError& largest) {
   const auto width = static_cast<std::size_t>(norm.width());
@@ -73,7 +73,7 @@ TEST_P(RmsNormTest, weights_can_be_centred_at_zero_or_left_out) {
   const std::vector<float> x = random.normals(3 * 19);
   RmsNorm norm(19, {.eps = 0.5F, .zero_centred_weight = true});
   measure(norm, {}, x, normalized(norm, x, context()), largest);
-  // Of weights that 1 is added to without rounding.
+  // These weights can be added to 1 without rounding.
   std::vector<float> weight = random.normals(19);
   for (float& w : weight) w = std::round(w * 64) / 64;
   norm.set_parameter("weight", {weight.data(), {19}});
@@ -83,7 +83,8 @@ TEST_P(RmsNormTest, weights_can_be_centred_at_zero_or_left_out) {
   measure(without, {}, x, normalized(without, x, context()), largest);
 }
 
-// x and the values of torch.nn.RMSNorm(4), to which eps adds nothing here, by hand: mean square 4.
+// x and the values of torch.nn.RMSNorm(4), computed by hand: the mean square is 4, to which eps
+// adds nothing here.
 TEST_P(RmsNormTest, divides_by_the_root_of_the_mean_square) {
   const RmsNorm norm(4, {.eps = 0});
   EXPECT_THAT(normalized(norm, {2, -2, 2, 2}, context()), ::testing::ElementsAre(1, -1, 1, 1));

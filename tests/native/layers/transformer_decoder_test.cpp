@@ -38,7 +38,7 @@ using attn_test::randomize;
 using attn_test::same_bits;
 using reference::Array;
 
-/// A call whose self-attention is causal.
+/// A call with causal self-attention.
 template <class Call = TransformerDecoderCall>
 Call causal() {
   Call call;
@@ -153,11 +153,11 @@ TEST_P(TransformerDecoderTest, decoding_token_by_token_gives_the_whole_causal_pa
       }
       EXPECT_EQ(state.length(), 9);
     };
-    // Pieces of more than one token take the same path through the kernels.
+    // Pieces of more than one token use the same path through the kernels.
     TransformerDecoder::State state = decoder.start(encoded, 2, context());
     decode(state, {2, 4, 3});
     EXPECT_TRUE(same_bits(y, whole));
-    // From a state that was taken back.
+    // Decodes from a state that was truncated.
     state.truncate(5);
     std::fill(y.begin(), y.end(), 77.0F);
     decode(state, {2, 2});
@@ -209,7 +209,7 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
   auto call = causal<TransformerDecoderLayerCall>();
   call.state = &state;
   call.self_attention.weights = {w.data(), {1, 2, 4, 4}};
-  // Known only behind self-attention, which has then taken the tokens in.
+  // This error is only found after self-attention, which has already added the tokens.
   call.cross_attention.softcap = -1;
   EXPECT_EQ(
       error_of([&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, context()); }),

@@ -14,10 +14,11 @@
 
 namespace attn_test {
 
-/// Outputs are of the order of 1. Several sums of up to 64 terms each round by this much in total.
+/// Outputs are of the order of 1. This is the total rounding error of several sums of up to 64
+/// terms each.
 inline constexpr double kTransformerError = 1e-5;
 
-/// Layers as in language models of today, and others that no model has.
+/// Layers as in current language models, and others that no model has.
 inline std::vector<attn::TransformerLayerOptions> todays_layers() {
   using attn::Activation;
   using attn::RmsNormOptions;
@@ -80,7 +81,7 @@ inline std::vector<attn::TransformerLayerOptions> todays_layers() {
            .qk_norm = RmsNormOptions{.eps = 1e-5F}}};
 }
 
-/// What of a layer's options acts on the scores of self-attention.
+/// The options of a layer that act on the scores of self-attention.
 template <class T = double>
 reference::AttentionOf<T> rules_of(const attn::TransformerLayerOptions& options) {
   reference::AttentionOf<T> rules;
@@ -94,7 +95,7 @@ reference::AttentionOf<T> rules_of(const attn::TransformerLayerOptions& options)
   return rules;
 }
 
-/// Gives every parameter random values of the size that Xavier's have; norms lie around 1.
+/// Sets every parameter to random values as large as Xavier's; parameters of norms are around 1.
 inline void randomize(attn::Module& module, Random& random) {
   for (const std::string& name : module.parameter_names()) {
     const attn::ConstTensor old = module.parameter(name);

@@ -32,7 +32,7 @@ using attn_test::same_bits;
 constexpr std::array kFormats = {WeightFormat(ElementType::kFloat16),
                                  WeightFormat(ElementType::kBFloat16, /*rounds_inputs=*/false)};
 
-/// Draws the parameters of `stored`, and gives those of `floats` the values that it keeps.
+/// Draws the parameters of `stored`, and copies the values that it keeps to `floats`.
 void draw_both(attn::Module& stored, attn::Module& floats, Random& random) {
   for (const std::string& name : stored.parameter_names()) {
     const auto shape = stored.parameter_shape(name);
@@ -47,7 +47,7 @@ void draw_both(attn::Module& stored, attn::Module& floats, Random& random) {
   }
 }
 
-/// Whether two layers of these options give the same for these inputs (N, width).
+/// Checks that two layers with these options give the same results for these inputs (N, width).
 template <class Layer, class Options, class Run>
 void expect_same(Options options, WeightFormat format, Random& random, Run&& run) {
   Layer floats(options);
@@ -110,7 +110,7 @@ TEST_P(WeightFormatTest, any_number_of_rows_gives_the_bits_of_float32_weights) {
   for (const WeightFormat format : kFormats) {
     attn::Linear stored(kIn, kOut, true, format);
     draw_both(stored, floats, random);
-    // Some are multiplied as they are, and many with weights that are widened before.
+    // For few rows, weights are multiplied as they are; for many, they are widened first.
     for (const std::int64_t rows : {1, 2, 7, 16, 17, 33, 64, 65, 130}) {
       const std::vector<float> x = random.normals(rows * kIn);
       const auto run = [&](const attn::Linear& layer) {
@@ -152,12 +152,12 @@ TEST_P(WeightFormatTest, an_embedding_and_what_is_tied_to_it_share_one_table) {
   }
 }
 
-/// The bits of a parameter that is read as T.
+/// The bits of a parameter, read as T.
 template <class T>
 std::vector<std::uint16_t> bits_of(const attn::Module& layer, const std::string& name) {
   const auto shape = layer.parameter_shape(name);
   std::vector<T> numbers(static_cast<std::size_t>(shape[0] * shape[1]));
-  // Columns one after the other, which a layer does not have them in.
+  // Reads columns one after the other, which is not how the layer stores them.
   const std::array strides{std::int64_t{1}, shape[0]};
   layer.read_parameter(name, {numbers.data(), shape, strides});
   std::vector<std::uint16_t> bits;
@@ -180,7 +180,7 @@ TEST(WeightFormatParametersTest, are_read_as_any_type) {
   Random random;
   for (const WeightFormat format : {WeightFormat(), kFormats[0], kFormats[1]}) {
     SCOPED_TRACE(attn::to_string(format.type));
-    // An odd number of columns, and a parameter of three matrices.
+    // An odd number of columns, and a parameter that consists of three matrices.
     attn::Linear linear(5, 19, true, format);
     linear.initialize_xavier(1);
     attn::MultiHeadAttention attention({.d_model = 6, .num_heads = 2, .weights = format});

@@ -38,7 +38,7 @@ struct ChangedTensors {
   void remove(const std::string& name) {
     std::erase_if(all, [&](const auto& tensor) { return tensor.first == name; });
   }
-  /// Gives every tensor the name that `rename` makes of its own.
+  /// Replaces every tensor's name with the result of `rename`.
   void rename(const std::function<std::string(const std::string&)>& rename) {
     for (auto& [name, values] : all) name = rename(name);
   }
@@ -74,7 +74,7 @@ inline attn::LanguageModelDescription describe(const RecordedFiles& files,
                                                const attn::LanguageModelHints& hints = {}) {
   return attn::describe_language_model(files.headers(), files.config, hints);
 }
-/// What loading them throws.
+/// The error that loading the files throws.
 inline std::string loading_error(const RecordedFiles& files,
                                  const attn::LanguageModelHints& hints = {}) {
   return error_of([&] { attn_test::load_from_memory(files, hints); });

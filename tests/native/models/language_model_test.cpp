@@ -1,5 +1,5 @@
-// Models of every family that is recognised, loaded from files as their owners save them, beside
-// what PyTorch computes in double precision.
+// Loads models of every recognised family from files as they are published, and compares with
+// results of PyTorch in double precision.
 
 #include "attn/models/language_model.hpp"
 
@@ -105,7 +105,7 @@ TEST_P(LanguageModelTest, every_family_gives_what_pytorch_computes) {
 
 TEST_P(LanguageModelTest, a_cache_continues_to_the_same_logits) {
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
-    // Dynamic scaling rotates each key for the length at its time.
+    // Dynamic scaling rotates each key for the length at that time.
     if (recorded.name == "llama_dynamic") continue;
     SCOPED_TRACE(recorded.name);
     const Safetensors want = attn_test::recorded_results(recorded.name);

@@ -1,4 +1,4 @@
-// What is read of a model's files, and what is said of those that do not fit.
+// What attn reads from a model's files, and the errors for files that do not fit.
 
 #include "attn/models/load_language_model.hpp"
 
@@ -56,7 +56,7 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    // Twice or four times where all is float32, and of 16 bits once.
+    // Two or four times the size of the weights if all are float32; once if they have 16 bits.
     const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
     EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);
@@ -82,7 +82,7 @@ TEST(LoadLanguageModel, weights_are_kept_as_stored_and_give_the_same_logits) {
     const LanguageModel a =
         attn_test::load_from_memory(recorded_files(recorded.name), recorded.hints);
     const LanguageModel b = attn_test::load_from_memory(recorded_files(recorded.name), hints);
-    // Also what a layer keeps by itself is read as it is.
+    // Parameters that a layer stores itself must also be read unchanged.
     for (const std::string& name : a.parameter_names()) {
       attn::OwnedTensor got(a.parameter_shape(name));
       a.read_parameter(name, got);
@@ -202,7 +202,7 @@ TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
 
 TEST(LoadLanguageModel,
      what_a_configuration_leaves_out_is_shown_by_shapes_or_is_the_familys_default) {
-  // As google/gemma-3-4b's, which has only what differs from the defaults of its class.
+  // Like google/gemma-3-4b's, which has only the fields that differ from the defaults of its class.
   RecordedFiles little = recorded_files("gemma3");
   for (const char* line : {"\"vocab_size\": 33,\n", "\"hidden_size\": 22,\n",
                            "\"num_hidden_layers\": 3,\n", "\"intermediate_size\": 31,\n"}) {
@@ -225,7 +225,7 @@ TEST(LoadLanguageModel,
   EXPECT_EQ(gemma2.stack.layers[0].window->left, 4095);
   EXPECT_EQ(gemma2.stack.layers[0].scale, 1.0F / 16);
   EXPECT_TRUE(gemma2.tied);
-  // null is not left out.
+  // null is not the same as a missing field.
   gemma2 = options_of("gemma2", heads + R"(, "attn_logit_softcapping": null,
       "final_logit_softcapping": null, "sliding_window": null, "query_pre_attn_scalar": null)");
   EXPECT_EQ(gemma2.stack.layers[0].softcap, 0);
@@ -276,7 +276,7 @@ TEST(LoadLanguageModel, models_may_look_ahead_or_have_no_output_layer) {
   whole.forward(ids, {}, call);
   EXPECT_TRUE(std::ranges::equal(got.values(), want.values()));
 
-  // The table is in the file; the flag says how it was begun.
+  // The table is in the file; the flag only says how it was initialised.
   EXPECT_EQ(loading_error(with_config("distilbert", "\"sinusoidal_pos_embds\": false",
                                       "\"sinusoidal_pos_embds\": true")),
             "nothing");
@@ -408,7 +408,7 @@ TEST(LoadLanguageModel, numbers_that_are_not_finite_are_found_with_their_place) 
   EXPECT_THAT(
       loading_error(with("qwen2", [&](Tensors& t) { t.at("model.norm.weight")(7) = INFINITY; })),
       HasSubstr("tensor \"model.norm.weight\": got an infinite number at (7)"));
-  // What the model has no part in may be anything.
+  // Tensors that the model does not use may contain anything.
   EXPECT_EQ(
       loading_error(with("gpt2", [&](Tensors& t) { t.at("h.1.attn.bias")(0, 0, 3, 4) = nan; })),
       "nothing");
@@ -465,7 +465,7 @@ TEST(LoadLanguageModel, an_index_names_files_of_its_own_folder) {
   }
 }
 
-/// A folder of its own for a test, with a copy of a recorded model.
+/// A temporary folder for each test, with a copy of a recorded model.
 class LoadFromDisk : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -511,7 +511,7 @@ TEST_F(LoadFromDisk, files_that_are_cut_off_or_missing_are_named) {
   EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"), HasSubstr("part.safetensors")));
 }
 
-// The model itself.
+// ---- The model
 
 LanguageModel load(const std::string& name, const attn::LanguageModelHints& hints = {}) {
   return attn_test::load_from_memory(recorded_files(name), hints);
@@ -608,7 +608,8 @@ TEST(ChooseToken, takes_the_largest_or_draws_by_the_stream) {
   EXPECT_EQ(three[0] + three[3], 0);
   EXPECT_GT(three[4], 0);
   EXPECT_THAT(drawn(5, 1), ElementsAre(0, 20000, 0, 0, 0));
-  // One number of the stream for each step: the first of fill_uniform is 0.4 of the sum, say.
+  // Each step uses one number of the stream: if the first number of fill_uniform is 0.4, for
+  // example, 0.4 of the sum.
   attn::OwnedTensor uniform({20});
   attn::fill_uniform(uniform, {.seed = 3});
   const std::vector<float> even(4, 1);

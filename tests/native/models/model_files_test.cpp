@@ -1,4 +1,4 @@
-// The files of a model: which of them count, and what is said of others.
+// The files of a model: which files are used, and the errors for others.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class ModelFiles : public ::testing::Test {
         .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
   }
   void write(const std::string& name, const std::string& text) const { write(name, as_file(text)); }
-  /// The files of a recorded model, in the folder or one in it.
+  /// Writes the files of a recorded model to the folder or to a subfolder.
   void write_model(const std::string& name, const std::string& into = "") const {
     const RecordedFiles files = recorded_files(name);
     write(into + "config.json", files.config);
@@ -256,7 +256,7 @@ TEST(ModelContents, weights_of_float64_are_rounded) {
       shape += (shape.empty() ? "" : ",") + std::to_string(size);
     }
     const std::size_t begin = 8 * values.size();
-    // Less than half of a float's last bit away.
+    // The difference is less than half of a float's last bit.
     for (const float value : tensor.values()) values.push_back(double{value} * (1 + 0x1p-26));
     header += (header.size() > 1 ? ",\"" : "\"") + name + R"(":{"dtype":"F64","shape":[)" + shape +
               R"(],"data_offsets":[)" + std::to_string(begin) + "," +
@@ -307,7 +307,7 @@ TEST(ModelContents, gpt2_in_the_layout_of_nanogpt_is_transposed) {
   EXPECT_EQ(logits_of(load_from_memory(nano, {})), unbiased);
   EXPECT_THAT(describe(nano).warnings, IsEmpty());
 
-  // Without a configuration, with nanoGPT's activation unless another one is given.
+  // Without a configuration, nanoGPT's activation is used unless another one is given.
   nano.config.clear();
   const attn::LanguageModelHints tanh = {.num_heads = 4, .activation = attn::Activation::kGeluTanh};
   EXPECT_EQ(logits_of(load_from_memory(nano, tanh)), unbiased);
@@ -316,7 +316,7 @@ TEST(ModelContents, gpt2_in_the_layout_of_nanogpt_is_transposed) {
   EXPECT_EQ(assumed.options.stack.layers[0].activation, attn::Activation::kGelu);
   EXPECT_THAT(assumed.warnings, ElementsAre(HasSubstr("nanoGPT")));
 
-  // Some biases are missing: neither layout.
+  // Some biases are missing, so this is neither layout.
   const auto some = with("gpt2", [&](ChangedTensors& t) {
     transpose(t);
     t.remove("h.1.mlp.c_fc.bias");
@@ -358,7 +358,7 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
         << field;
   }
   EXPECT_EQ(loading_error(with_field("bert", R"("pruned_heads": {})")), "nothing");
-  // Around a text's configuration, too.
+  // Also if the field is in a configuration around the text model's.
   RecordedFiles gemma3 = recorded_files("gemma3");
   gemma3.config = R"({"model_type": "gemma3", "quantization_config": {"bits": 4},
                       "text_config": )" +

@@ -1,4 +1,4 @@
-// Names of tensors: those that wrappers around a model change, and which matrix gives logits.
+// Names of tensors: names changed by wrappers around a model, and which matrix gives logits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ attn::OwnedTensor random_matrix(std::int64_t rows, std::int64_t cols) {
   return matrix;
 }
 
-/// Whether a model's logits are its hidden vectors times a matrix, transposed.
+/// Checks that a model's logits are its hidden vectors times this matrix, transposed.
 void expect_logits_of_head(const LanguageModel& model, const attn::OwnedTensor& head) {
   const std::vector<std::int64_t> ids{1, 5, 3};
   const std::int64_t v = model.options().vocab_size, e = model.d_model();

@@ -140,7 +140,7 @@ TEST(ModelPositions, roberta_does_not_count_padding) {
       EXPECT_NEAR(got[static_cast<std::size_t>(first * v) + j], want[j], 1e-5);
     }
   }
-  // The row of padding itself is that before the first token's.
+  // The row of padding itself is the row before the first token's.
   const attn::ConstTensor table = model.parameter("positions.weight");
   attn::Intermediates shown({"embedded"});
   LanguageModelCall call;

@@ -10,15 +10,15 @@
 
 namespace attn_test {
 
-/// A model in files, and what PyTorch computed of it in double precision: recorded/record.py.
+/// A model's files, and PyTorch's results for it in double precision; see recorded/record.py.
 struct RecordedModel {
   std::string name;
-  std::string family;  ///< that is to be recognised
+  std::string family;  ///< the family that attn should recognise
   attn::LanguageModelHints hints = {};
 };
 std::vector<RecordedModel> recorded_models();
 
-/// Its files as they are in memory: those of `llama` where it has only a configuration of its own.
+/// Its files in memory; if it has only its own configuration, the other files of `llama`.
 struct RecordedFiles {
   std::vector<std::vector<std::byte>> files;
   std::string config;
@@ -34,7 +34,7 @@ attn::Safetensors recorded_results(const std::string& name);
 /// The bytes of a file on disk.
 std::vector<std::byte> bytes_of(const std::string& path);
 
-/// A model of these files, written in slices of so many bytes.
+/// Loads a model from these files, written in slices of `slice` bytes.
 attn::LanguageModel load_from_memory(const RecordedFiles& files,
                                      const attn::LanguageModelHints& hints,
                                      std::int64_t slice = 1 << 16);

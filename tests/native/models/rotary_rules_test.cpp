@@ -1,6 +1,5 @@
-// Rotary rules of configurations, in every form that they are published in, beside what
-// Transformers computes of them (modeling_rope_utils.py, see tests/README.md), here in double
-// precision.
+// Rotary rules of configurations, in every published form, compared with the definitions in
+// Transformers (modeling_rope_utils.py, see tests/README.md), computed here in double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +24,7 @@ using ::testing::HasSubstr;
 constexpr int kHeadDim = 32;
 using Frequencies = std::vector<double>;
 
-/// A header without data of a model of two layers that has all tensors that `family` needs.
+/// A header without data for a model of two layers, with all tensors that `family` needs.
 attn::SafetensorsHeader header_of(const std::string& family) {
   attn::SafetensorsHeader header;
   std::int64_t at = 0;
@@ -93,7 +92,7 @@ void expect_rule(const attn::TransformerLayerOptions& layer, const Frequencies& 
   EXPECT_NEAR(rotary.attention_factor(), attention_factor, 1e-14);
 }
 
-/// A rule of both layers of a Llama.
+/// Checks a rule for both layers of a Llama.
 void expect_llama(const std::string& fields, const Frequencies& want, double attention_factor = 1) {
   SCOPED_TRACE(fields);
   for (const auto& layer : layers_of("llama", fields)) expect_rule(layer, want, attention_factor);
@@ -153,7 +152,7 @@ Frequencies llama3_rule(double base, double factor, double low, double high, dou
   return result;
 }
 
-/// Factors of LongRoPE, one for each pair, and the frequencies that they make.
+/// The factors of LongRoPE, one for each pair, and the frequencies that they give.
 struct LongRope {
   explicit LongRope(double step) {
     for (int j = 0; j < kHeadDim / 2; ++j) factors.push_back(1 + step * j);
@@ -190,7 +189,7 @@ TEST(RotaryRules, long_rope_has_factors_for_short_and_long_sequences) {
   expect(R"("rope_parameters": {)" + lists + R"(, "rope_theta": 500, "factor": 4,
              "original_max_position_embeddings": 64}, "max_position_embeddings": 1024)",
          500, 64, 4);
-  // As Phi 3 and its like are published.
+  // As published for Phi 3 and similar models.
   expect(R"("rope_scaling": {)" + lists + R"(}, "max_position_embeddings": 131072,
              "original_max_position_embeddings": 4096)",
          1e4, 4096, 32);
@@ -238,7 +237,7 @@ TEST(RotaryRules, linear_and_dynamic_rules_have_a_new_and_an_old_key) {
                linear_rule(1e4, 4));
   expect_llama(R"("rope_scaling": {"type": "linear", "rope_type": null, "factor": 4})",
                linear_rule(1e4, 4));
-  // Without max_position_embeddings the family's own.
+  // Without max_position_embeddings, the family's default applies.
   expect_rule(layers_of("llama", R"("rope_scaling": {"rope_type": "dynamic", "factor": 3})")[0],
               dynamic_rule(1e4, 3, 2048, 5000), 1, 5000);
 }
@@ -325,14 +324,14 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   expect_gemma3(R"("rope_parameters": {"full_attention": )" + linear +
                     R"(, "sliding_attention": )" + local + "}",
                 linear_rule(2e6, 8), default_rule(300));
-  // One part is missing, and the other does not stand for it.
+  // One part is missing, and the other is not used instead.
   for (const char* none : {"", R"(, "sliding_attention": null)", R"(, "sliding_attention": {})"}) {
     expect_gemma3(R"("rope_parameters": {"full_attention": )" + linear + none + "}",
                   linear_rule(2e6, 8), default_rule(1e4));
   }
   expect_gemma3(R"("rope_parameters": {"sliding_attention": )" + local + "}", default_rule(1e6),
                 default_rule(300));
-  // Fields are missing in a part.
+  // Some fields are missing in a part.
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8},
                    "sliding_attention": {"rope_type": "default"}}, "rope_theta": 5e5,
                    "rope_local_base_freq": 300)",

@@ -35,7 +35,7 @@ using ::testing::ElementsAre;
 constexpr Score kScores[] = {Score::kScaledDot,    Score::kGaussian, Score::kBoxcar,
                              Score::kEpanechnikov, Score::kAverage,  Score::kAdditive};
 
-/// A batch of sequences, and everything that pooling them needs and gives.
+/// A batch of sequences with all inputs and outputs of pooling.
 struct Case {
   Score score = Score::kScaledDot;
   float parameter = 1;
@@ -63,11 +63,12 @@ struct Case {
     key_weight = random.normals(hidden * dim, 0.5F);
     score_weight = random.normals(hidden);
     parameter = score == Score::kScaledDot ? 0.7F : 1.5F * std::sqrt(static_cast<float>(dim));
-    // A boxcar jumps at its edge: there the last bit of a distance decides.
+    // A boxcar jumps at its edge, where the last bit of a distance decides, so no distance may be
+    // there.
     while (score == Score::kBoxcar && has_pair_at(parameter)) parameter *= 1.001F;
   }
 
-  /// Whether the distance of some query and key is about this.
+  /// True if the distance of some query and key is close to this.
   bool has_pair_at(double distance) const {
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t i = 0; i < queries; ++i) {
@@ -359,7 +360,7 @@ TEST_P(AttentionPoolingTest, any_number_of_threads_and_any_batch_gives_the_same_
     one.key = part(c.key, 1, 290 * 6);
     one.value = part(c.value, 1, 290 * 19);
     EXPECT_TRUE(same_bits(run(one, context()).output, part(all.output, 1, 11 * 19)));
-    // One query by itself takes another path through scaled dot-product attention.
+    // A single query uses another path through scaled dot-product attention.
     if (score == Score::kScaledDot) continue;
     one.queries = 1;
     one.query = part(one.query, 10, 6);

@@ -11,7 +11,7 @@ TEST(AlibiTest, slopes_of_any_number_of_heads) {
   std::vector<float> eight(8);
   attn::alibi_slopes(eight);
   for (int h = 0; h < 8; ++h) EXPECT_EQ(eight[h], std::ldexp(1.0F, -(h + 1)));
-  // 12 heads: those of 8, then every other one of 16.
+  // 12 heads: the slopes for 8, then every other slope for 16.
   std::vector<float> twelve(12);
   attn::alibi_slopes(twelve);
   for (int h = 0; h < 8; ++h) EXPECT_EQ(twelve[h], eight[h]);

@@ -1,5 +1,5 @@
-// Rotary embedding along several axes, and of some of the pairs: each pair is rotated as a plain
-// rotary embedding rotates it at the position along the pair's axis.
+// Rotary embedding along several axes, and of some of the pairs. Each pair is rotated as in a plain
+// rotary embedding, at the position along the pair's axis.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,13 +35,13 @@ constexpr std::int64_t kBatch = 2, kHeads = 3, kRows = 21;
 const std::vector<std::int64_t> kSections{6, 5, 5};  // pairs
 constexpr std::int64_t kDim = 32;
 
-/// Axis and frequency of each pair.
+/// The axis and frequency of a pair.
 struct Pair {
   std::size_t axis;
   long double frequency;
 };
 
-/// By the definitions of Qwen2-VL, Qwen3-VL and vision transformers.
+/// Follows the definitions of Qwen2-VL, Qwen3-VL and vision transformers.
 std::vector<Pair> pairs_of(RotaryAxes axes) {
   std::vector<Pair> pairs;
   for (std::int64_t j = 0; j < kDim / 2; ++j) {
@@ -67,7 +67,7 @@ std::vector<Pair> pairs_of(RotaryAxes axes) {
   return pairs;
 }
 
-/// x rotated, each pair by itself; `positions` (3, B, N).
+/// x with each pair rotated separately; `positions` is (3, B, N).
 reference::Bounded rotated(const std::vector<Pair>& pairs, const Array& x,
                            const std::vector<double>& positions, bool interleaved, bool inverse) {
   reference::Bounded result{Array(x.shape), Array(x.shape)};
@@ -154,8 +154,8 @@ TEST_P(RotaryAxesTest, one_position_along_all_axes_is_that_of_text) {
   }
 }
 
-// The patches of an image of 2 × 3, as the vision model of Qwen2-VL turns them: the first half of
-// the pairs by the row, the second by the column, with the frequencies of half the width.
+// The patches of an image of 2 × 3, rotated as in the vision model of Qwen2-VL: the first half of
+// the pairs by row, the second half by column, with the frequencies of half the width.
 TEST_P(RotaryAxesTest, axial_turns_rows_and_columns_with_the_same_frequencies) {
   const RotaryEmbedding rotary({.rotary_dim = 8, .sections = {2, 2}, .axes = RotaryAxes::kAxial});
   EXPECT_THAT(rotary.frequencies(), ::testing::ElementsAre(1, 0.01, 1, 0.01));
@@ -182,7 +182,7 @@ TEST_P(RotaryAxesTest, rules_of_scaling_act_on_every_axis) {
       {.rotary_dim = 8,
        .scaling = attn::DynamicNtkRotaryScaling{.factor = 2, .max_position_embeddings = 10}});
   EXPECT_EQ(rotary.frequencies(300), plain.frequencies(300));
-  // The largest position of any axis is that of the call.
+  // The largest position along any axis is the position that counts for the call.
   const std::vector<double> positions{0, 3, 5, 3, 299, 3};
   std::vector<float> cos(8), sin(8), wanted_cos(8), wanted_sin(8);
   rotary.tables({cos.data(), {2, 4}}, {sin.data(), {2, 4}},
@@ -195,7 +195,7 @@ TEST_P(RotaryAxesTest, rules_of_scaling_act_on_every_axis) {
 
 TEST_P(RotaryAxesTest, proportional_turns_the_fast_pairs_of_the_whole_head) {
   Random random;
-  // As the global layers of Gemma 4: a quarter of the head, base 10^6.
+  // As in the global layers of Gemma 4: a quarter of the head, base 10^6.
   const RotaryEmbedding rotary(
       {.rotary_dim = 64,
        .base = 1e6,

@@ -1,5 +1,5 @@
-// apply_rotary_embedding, which reads sines and cosines from caches that the caller has, and with
-// it the ONNX operator RotaryEmbedding.
+// apply_rotary_embedding(), which reads sines and cosines from the caller's caches, and the ONNX
+// operator RotaryEmbedding, which is expressed with it.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::Shape;
 
-/// One call of the operator, for the core and for the reference.
+/// One call of the operator for both the core and the reference.
 struct OnnxCase {
   Shape input_shape;
   Shape cache_shape;

@@ -1,4 +1,4 @@
-// What RotaryEmbedding and apply_rotary_embedding say of what they cannot do.
+// Error messages of RotaryEmbedding and apply_rotary_embedding().
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

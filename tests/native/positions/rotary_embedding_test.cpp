@@ -35,11 +35,11 @@ using reference::RotaryFrequencies;
 
 constexpr RotaryPairing kPairings[] = {RotaryPairing::kInterleaved, RotaryPairing::kHalfSplit};
 
-/// What the header states for the rotated values, per |x| + |y|.
+/// The errors that the header states for rotated values, relative to |x| + |y|.
 constexpr double kStated = 1.7e-7;
 constexpr double kStatedWithFactor = 2e-7;
 
-/// A scaling rule for the core and for the reference.
+/// A scaling rule for both the core and the reference.
 struct Rule {
   const char* name;
   RotaryEmbeddingOptions options;
@@ -95,7 +95,7 @@ std::vector<Rule> rules() {
   };
 }
 
-/// 0, 1, fractions, both ends of the promised range, and numbers from all of it.
+/// 0, 1, fractions, both ends of the supported range, and numbers from the whole range.
 std::vector<double> positions_of_all_sizes(Random& random, int count = 40) {
   std::vector<double> positions{0, 1, -1, 0.5, 2.25, 0x1p24, -0x1p24, 0x1p24 - 1};
   while (static_cast<int>(positions.size()) < count) {
@@ -338,7 +338,7 @@ TEST_P(RotaryEmbeddingTest, long_rope_takes_the_factors_of_the_calls_length) {
                         rotate(long_one, first, {32, 8}, {.start = 1})));
   EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}, {.sequence_length = 100}),
                         rotate(long_one, first, {32, 8})));
-  // Frequencies that begin anew in each section keep the factors of their pairs.
+  // Frequencies that restart in each section keep the factors of their pairs.
   const std::vector<double> axial =
       made({.sections = {2, 2}, .axes = attn::RotaryAxes::kAxial}).frequencies(33);
   const std::vector<double> want{1, 0.01 / 4, 1.0 / 9, 0.01 / 16};
@@ -379,7 +379,7 @@ TEST_P(RotaryEmbeddingTest, takes_positions_of_their_own_in_each_batch_entry) {
   const RotaryEmbedding rotary({.rotary_dim = 12, .pairing = RotaryPairing::kInterleaved});
   const Shape shape{3, 2, 40, 16};
   const std::vector<float> x = random.normals(count_of(shape));
-  // A strided view: memory (N, B) seen as (B, N).
+  // A strided view: memory of shape (N, B), viewed as (B, N).
   std::vector<double> positions(3 * 40);
   for (double& position : positions) position = random.uniform(-1000, 1000);
   const Shape per_row{3, 40};
@@ -466,7 +466,8 @@ TEST_P(RotaryEmbeddingTest, long_sequences_and_large_batches_rotate_like_short_o
   const std::vector<float> x = random.normals(4100 * 2);
   std::vector<double> positions(4100);
   for (double& position : positions) position = random.uniform(-1e6, 1e6);
-  // More rows than tables are kept for at a time, in one sequence, a few, and many short ones.
+  // More rows than tables are kept for at a time: in one sequence, in a few, and in many short
+  // ones.
   const std::vector<float> expected =
       rotate(rotary, x, {4100, 2}, {.positions = {positions.data(), {4100}}});
   for (const std::int64_t batch : {1, 2, 4, 100, 820, 4100}) {
@@ -528,7 +529,7 @@ TEST_P(RotaryEmbeddingTest, scores_depend_on_the_distance_alone) {
     const std::vector<float> q = random.normals(dim);
     const std::vector<float> k = random.normals(dim);
     const double distance = random.uniform(-100, 100);
-    // The score without rotation is bounded by this; so is that of each pair with it.
+    // This bounds the score without rotation and, with rotation, the score of each pair.
     const double magnitude = [&] {
       double sum = 0;
       for (std::size_t c = 0; c < q.size(); ++c) sum += double{q[c]} * q[c] + double{k[c]} * k[c];

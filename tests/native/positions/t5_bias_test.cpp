@@ -14,7 +14,7 @@ namespace {
 using attn_test::error_of;
 
 TEST(T5BiasTest, buckets_are_those_of_hugging_face) {
-  // compute_distance_bucket of transformers with its defaults, 32 buckets up to 128.
+  // compute_distance_bucket of transformers with its defaults: 32 buckets up to 128.
   const std::pair<std::int64_t, std::int64_t> two_sided[] = {
       {0, 0},    {-1, 1},   {1, 17},   {-7, 7},    {7, 23},   {-8, 8},    {8, 24},
       {-11, 8},  {-12, 9},  {-16, 10}, {-23, 11},  {32, 28},  {-64, 14},  {64, 30},

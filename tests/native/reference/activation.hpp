@@ -4,13 +4,13 @@ namespace reference {
 
 enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
 
-/// Its slope at 0 is 0.
+/// The slope at 0 is 0.
 template <class T>
 T relu(T x);
-/// x·Φ(x), by the system's erfc.
+/// x·Φ(x), using the system's erfc.
 template <class T>
 T gelu(T x);
-/// Its approximation by tanh.
+/// The tanh approximation of GELU.
 template <class T>
 T gelu_tanh(T x);
 /// x / (1 + e⁻ˣ)

@@ -7,13 +7,13 @@
 #include <vector>
 
 /// Plain double-precision implementations to test against. They share no code with the core and
-/// prefer being obviously right to being fast. What has gradients is a template over its numbers:
-/// doubles, or the scalars of a tape (scalar.hpp).
+/// prefer being obviously right to being fast. Functions with gradients are templates over their
+/// number type: doubles, or the scalars of a tape (scalar.hpp).
 namespace reference {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A row-major array. A default-made one stands for an argument left out.
+/// A row-major array. A default-constructed array is an omitted argument.
 template <class T>
 struct ArrayOf {
   std::vector<std::int64_t> shape;
@@ -28,7 +28,7 @@ struct ArrayOf {
   template <class U>
   ArrayOf(std::vector<std::int64_t> shape_, const std::vector<U>& values_)
       : shape(std::move(shape_)), values(values_.begin(), values_.end()) {}
-  /// Constants for an array of numbers that have gradients.
+  /// Converts constants to an array of numbers with gradients.
   template <class U>
     requires(!std::is_same_v<T, U> && std::is_convertible_v<U, T>)
   ArrayOf(const ArrayOf<U>& other) : ArrayOf(other.shape, other.values) {}
@@ -39,7 +39,8 @@ struct ArrayOf {
   T& at(std::initializer_list<std::int64_t> indices) { return values[offset(indices)]; }
   T at(std::initializer_list<std::int64_t> indices) const { return values[offset(indices)]; }
 
-  /// The element at indices of a larger shape that this one broadcasts to, from the right.
+  /// The element at these indices of a larger shape to which this array broadcasts, aligned from
+  /// the right.
   T broadcast_at(std::initializer_list<std::int64_t> indices) const {
     std::size_t flat = 0;
     const std::size_t skip = indices.size() - shape.size();
@@ -63,12 +64,12 @@ struct ArrayOf {
 
 using Array = ArrayOf<double>;
 
-/// A parameter that says nothing of T: constants and braces convert to it.
+/// A parameter from which T is not deduced, so that constants and braces convert to it.
 template <class T>
 using Given = std::type_identity_t<T>;
 
-/// Dropout: x multiplied by 0 or by the factor of what is kept; all is kept where `kept` is left
-/// out.
+/// Dropout: multiplies x by 0, or by the factor of elements that are kept. Keeps everything if
+/// `kept` is omitted.
 template <class T>
 void drop(ArrayOf<T>& x, const Array& kept) {
   for (std::size_t i = 0; i < kept.values.size(); ++i) {
@@ -78,7 +79,7 @@ void drop(ArrayOf<T>& x, const Array& kept) {
 
 constexpr double kUnit = 1.0 / (1 << 24);  ///< float32 rounds to within this, relatively
 
-/// Exact values, and how far float32 arithmetic may be from each.
+/// Exact values, and a bound on the error of float32 arithmetic for each.
 template <class T>
 struct BoundedOf {
   ArrayOf<T> exact;

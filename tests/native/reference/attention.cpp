@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSmallest = 1.2e-38;  // below it, float32 loses relative precision
 
-/// Whether a mask is too short to say anything about key j.
+/// True if a mask is too short to cover key j.
 template <class T>
 bool is_beyond(const ArrayOf<T>& mask, std::int64_t j) {
   return mask.shape.back() > 1 && j >= mask.shape.back();
@@ -114,7 +114,7 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
     return std::span(array.values)
         .subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
   };
-  // The bucket of each distance, from −Nq less the offset on; found once for all heads.
+  // The bucket of each distance, starting at −Nq less the offset; computed once for all heads.
   std::vector<std::int64_t> buckets(
       p.t5_table.given() ? static_cast<std::size_t>(num_queries + num_keys) : 0);
   const double terms = static_cast<double>(num_keys);
@@ -277,7 +277,7 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
           row_of(r.output, row, value_dim)[c] = total_of_column;
           output_error[c] += 4 * kUnit * std::abs(plain(total_of_column)) + kSmallest;
         }
-        // NaN in what is attended to reaches the output, but a dropped weight is given out as 0.
+        // A NaN that is attended to reaches the output, but a dropped weight is returned as 0.
         for (std::size_t j = 0; p.kept.given() && j < attended.size(); ++j) {
           if (p.kept.at({b, h, i, static_cast<std::int64_t>(j)}) != 0) continue;
           weights[j] = 0;

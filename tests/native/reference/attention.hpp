@@ -8,12 +8,12 @@
 
 namespace reference {
 
-/// What of an attention has no gradient.
+/// The arguments of attention that have no gradient.
 struct AttentionRules {
   std::optional<double> scale;  ///< 1/√D
   double softcap = 0;
   Array mask;  ///< broadcasts to (B, Hq, Nq, Nk)
-  /// Offsets of diagonals: (B) or (1).
+  /// Offsets of the diagonals: (B) or (1).
   Array causal_offset;
   std::optional<std::int64_t> window_left;
   std::optional<std::int64_t> window_right;
@@ -25,9 +25,9 @@ struct AttentionRules {
   bool t5_bidirectional = true;
   std::int64_t t5_max_distance = 128;
 
-  Array kept;  ///< (B, H, Nq, Nk): what dropout multiplies each weight by
+  Array kept;  ///< (B, H, Nq, Nk): dropout's factor on each weight
 
-  /// How far what the core is given may be from query, key and value; none when left out.
+  /// Bounds on the difference of the core's inputs from query, key and value; zero if omitted.
   Array query_error, key_error, value_error;
 };
 
@@ -59,9 +59,9 @@ struct AttentionResultOf {
   ArrayOf<T> weights;
   Array attended;  ///< 1 where query i attends to key j, else 0
 
-  /// Bounds, to first order, on what float32 arithmetic may be off by: the usual γ_n = n·2⁻²⁴ for
-  /// each sum of n terms, on the sum of the terms' magnitudes, carried through every stage. They
-  /// hold for any order of summation and with or without fused multiply-adds.
+  /// First-order bounds on the errors of float32 arithmetic: the usual γ_n = n·2⁻²⁴ for each sum of
+  /// n terms, times the sum of the terms' magnitudes, carried through every stage. They apply to
+  /// any order of summation, with or without fused multiply-adds.
   Array output_error;
   Array log_sum_exp_error;
   Array scaled_scores_error;
@@ -76,7 +76,7 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
                        bool bidirectional);
 
 /// The attention contract, step by step: scale, softcap, bias, exclusion, softmax, sum of values.
-/// What is excluded is skipped; a query with nothing to attend to gives 0 and −∞.
+/// Skips excluded keys. A query with nothing to attend to gives 0 and −∞.
 template <class T>
 AttentionResultOf<T> attention(const AttentionOf<T>&);
 

@@ -21,7 +21,7 @@ struct PoolingOf {
   ArrayOf<T> query, key, value;
   /// For kAdditive: W_q (hidden, ·), W_k (hidden, ·), w_v (1, hidden).
   ArrayOf<T> query_weight, key_weight, score_weight;
-  /// Whether query i attends to key j; all when left out.
+  /// Returns true if query i attends to key j; if omitted, all keys are attended.
   std::function<bool(std::int64_t i, std::int64_t j)> attends;
 };
 using Pooling = PoolingOf<double>;
@@ -36,7 +36,7 @@ struct PoolingResultOf {
 };
 using PoolingResult = PoolingResultOf<double>;
 
-/// The slope of a distance of 0 is 0, and a kernel has none at its edge.
+/// A distance of 0 has slope 0, and at its edge a kernel has no slope.
 template <class T>
 PoolingResultOf<T> attention_pooling(const PoolingOf<T>&);
 

@@ -31,7 +31,7 @@ struct BahdanauResultOf {
 };
 using BahdanauResult = BahdanauResultOf<double>;
 
-/// Step by step, as D2L writes it down.
+/// Computes step by step, as D2L defines it.
 template <class T>
 BahdanauResultOf<T> bahdanau_decoder(const BahdanauDecoderOf<T>&);
 

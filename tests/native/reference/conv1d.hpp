@@ -6,7 +6,7 @@
 
 namespace reference {
 
-/// One sequence x (N, in), weight (out, in, k), bias (out) or left out; zeros around.
+/// x (N, in) is one sequence, weight is (out, in, k), bias is (out) or omitted. Padding is zeros.
 template <class T>
 BoundedOf<T> conv1d(const ArrayOf<T>& x, const ArrayOf<T>& weight, const Given<ArrayOf<T>>& bias,
                     std::int64_t stride, std::int64_t padding_before, std::int64_t padding_behind,

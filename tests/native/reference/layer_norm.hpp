@@ -5,7 +5,7 @@
 namespace reference {
 
 /// (x − mean) / √(variance + eps) · weight + bias along the last dimension; weight and bias may be
-/// left out.
+/// omitted.
 template <class T>
 ArrayOf<T> layer_norm(const ArrayOf<T>& x, const Given<ArrayOf<T>>& weight,
                       const Given<ArrayOf<T>>& bias, double eps);

@@ -40,7 +40,7 @@ ArrayOf<T> join_heads(const ArrayOf<T>& x) {
   return result;
 }
 
-/// Rows of D or H·D numbers normalised, where there is a weight, of as many.
+/// Normalises rows of as many numbers as the weight has, D or H·D. Does nothing without a weight.
 template <class T>
 BoundedOf<T> normalized(const BoundedOf<T>& x, const ArrayOf<T>& weight,
                         const MultiHeadAttentionOf<T>& p) {
@@ -69,7 +69,7 @@ BoundedOf<T> normalized(const BoundedOf<T>& x, const ArrayOf<T>& weight,
   return y;
 }
 
-/// Heads (B, H, N, D) rotated, where there are frequencies.
+/// Rotates heads (B, H, N, D) if there are frequencies.
 template <class T>
 BoundedOf<T> rotated(const BoundedOf<T>& x, const std::vector<long double>& frequencies,
                      const std::vector<double>& positions, const std::vector<std::size_t>& axes) {

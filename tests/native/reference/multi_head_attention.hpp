@@ -8,7 +8,7 @@
 
 namespace reference {
 
-/// Where queries and keys are rotated to, as in RotaryEmbeddingOf.
+/// The positions to which queries and keys are rotated, as in RotaryEmbeddingOf.
 struct RotaryPlaces {
   std::vector<double> queries = {}, keys = {};  ///< empty: 0, 1, …
   std::vector<std::size_t> axes = {};
@@ -23,12 +23,13 @@ struct MultiHeadAttentionOf {
   ArrayOf<T> value_weight;   ///< (Hkv·D, value width)
   ArrayOf<T> output_weight;  ///< (E, H·D)
   ArrayOf<T> query_bias, key_bias, value_bias, output_bias;
-  /// (D): heads are normalised by RMSNorm; or (H·D) and (Hkv·D): all of them together.
+  /// (D): each head is normalised by RMSNorm; or (H·D) and (Hkv·D): all heads are normalised
+  /// together.
   ArrayOf<T> query_norm = {}, key_norm = {};
   double norm_eps = 0;
   bool norms_add_one = false;  ///< multiply by 1 + weight
   std::vector<long double> rotary_frequencies =
-      {};  ///< then heads are rotated, in half-split pairs
+      {};  ///< if not empty, rotates heads, in half-split pairs
   RotaryPlaces places = {};
 };
 using MultiHeadAttention = MultiHeadAttentionOf<double>;
@@ -44,7 +45,7 @@ using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 
 /// Projects query (B, Nq, E), key (B, Nk, ·) and value (B, Nk, ·), normalises heads of queries and
 /// keys and rotates them to their positions, attends with each head, joins the heads and projects
-/// again. `options` gives everything but query, key and value.
+/// again. `options` provides everything except query, key and value.
 template <class T>
 MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>&,
                                                    const Given<ArrayOf<T>>& query,

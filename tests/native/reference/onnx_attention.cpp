@@ -38,7 +38,7 @@ Array merge_heads(const Array& x) {
   return result;
 }
 
-/// Concat along the sequence.
+/// Concatenates along the sequence.
 Array concatenate(const Array& past, const Array& x) {
   if (!past.given()) return x;
   const std::int64_t before = past.size(2);
@@ -56,7 +56,7 @@ Array concatenate(const Array& past, const Array& x) {
   return result;
 }
 
-/// Each head `times` times, one after the other: h0, h0, h1, h1, …
+/// Repeats each head `times` times consecutively: h0, h0, h1, h1, …
 Array repeat_heads(const Array& x, std::int64_t times) {
   Array result({x.size(0), x.size(1) * times, x.size(2), x.size(3)});
   for (std::int64_t b = 0; b < x.size(0); ++b) {
@@ -89,7 +89,7 @@ Array padded_bias(const Array& mask, bool is_boolean, std::int64_t num_keys) {
   return result;
 }
 
-/// x rounded to a significand of so many bits, to even.
+/// x rounded to a significand of `digits` bits, ties to even.
 double rounded(double x, int digits) {
   if (digits >= 53 || x == 0 || !std::isfinite(x)) return x;
   int exponent;

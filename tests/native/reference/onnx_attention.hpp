@@ -9,18 +9,16 @@ namespace reference {
 
 /// A node of the ONNX operator Attention, opsets 23 to 25, under ONNX's names.
 struct OnnxAttention {
-  // Inputs.
   Array q;  ///< (B, Hq, Nq, D), or (B, Nq, Hq·D) with q_num_heads given
   Array k;  ///< (B, Hkv, Nk, D), or (B, Nk, Hkv·D) with kv_num_heads given
   Array v;  ///< (B, Hkv, Nk, Dv), or (B, Nk, Hkv·Dv)
-  /// Broadcasts to (B, Hq, Nq, past + Nk) from the right, but for a last size that is shorter.
+  /// Broadcasts to (B, Hq, Nq, past + Nk) from the right; its last size may also be shorter.
   Array attn_mask;
   bool attn_mask_is_boolean = false;
   Array past_key;          ///< (B, Hkv, past, D)
   Array past_value;        ///< (B, Hkv, past, Dv)
   Array nonpad_kv_seqlen;  ///< (B)
 
-  // Attributes.
   bool is_causal = false;
   std::int64_t q_num_heads = 0;
   std::int64_t kv_num_heads = 0;
@@ -34,20 +32,20 @@ struct OnnxAttention {
 };
 
 struct OnnxAttentionResult {
-  Array y;  ///< of the rank of q
+  Array y;  ///< with the rank of q
   Array present_key;
   Array present_value;
-  Array qk_matmul_output;  ///< (B, Hq, Nq, past + Nk), in the mode asked for
-  /// Bounds on what float32 arithmetic may be off by in the scores of modes 0 to 2: γ_n = n·2⁻²⁴ on
+  Array qk_matmul_output;  ///< (B, Hq, Nq, past + Nk), in the requested mode
+  /// Bounds on the errors of float32 arithmetic in the scores of modes 0 to 2: γ_n = n·2⁻²⁴ times
   /// the sum of the magnitudes of n terms, and one rounding per further step.
   Array score_error;
   double largest_score = 0;  ///< the largest finite |score| after softcap and bias
 };
 
-/// The operator as its specification describes it, with every tensor in full: heads split, caches
-/// concatenated, heads repeated, one bias of shape (B, Hq, Nq, past + Nk) that holds mask, causal
-/// order, windows and padding as 0 and −∞, softmax, product. A row of −∞ gives zeros, as the
-/// specification has it since 2026 (before, the softmax of such a row was NaN).
+/// The operator as its specification describes it, with every tensor in full: heads are split,
+/// caches are concatenated, heads are repeated, one bias of shape (B, Hq, Nq, past + Nk) holds
+/// mask, causal order, windows and padding as 0 and −∞, then softmax and product. A row of −∞ gives
+/// zeros, as the specification has required since 2026 (before, the softmax of such a row was NaN).
 OnnxAttentionResult onnx_attention(const OnnxAttention&);
 
 }  // namespace reference

@@ -13,7 +13,7 @@ namespace reference {
 /// Parameters, or their gradients, by name.
 using Parameters = std::map<std::string, Array>;
 
-/// torch.nn.utils.clip_grad_norm_: gives the norm of all gradients before they are clipped.
+/// torch.nn.utils.clip_grad_norm_: returns the norm of all gradients before clipping.
 inline double clip_grad_norm(Parameters& gradients, double max_norm) {
   double square = 0;
   for (const auto& [name, gradient] : gradients) {
@@ -48,7 +48,7 @@ struct Sgd {
   }
 };
 
-/// torch.optim.Adam, and AdamW with `decoupled`.
+/// torch.optim.Adam, or AdamW with `decoupled`.
 struct Adam {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool decoupled = false;

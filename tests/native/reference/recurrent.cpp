@@ -8,7 +8,7 @@
 namespace reference {
 namespace {
 
-/// A number and how far float32 arithmetic may be from it.
+/// A number and a bound on its error in float32 arithmetic.
 template <class T>
 struct BoundedNumber {
   T exact;
@@ -32,7 +32,8 @@ struct BoundedNumber {
   }
 };
 
-// The slopes of both are at most 1 and 1/4; their own errors are those that the kernels state.
+// The slopes are at most 1 and 1/4; the errors of the functions themselves are stated by the
+// kernels.
 template <class T>
 BoundedNumber<T> tanh_of(BoundedNumber<T> x) {
   using std::tanh;

@@ -9,12 +9,12 @@ namespace reference {
 
 enum class Cell { kTanh, kRelu, kGru };
 
-/// One recurrent layer, with the names of PyTorch's documentation.
+/// One recurrent layer, with the names in PyTorch's documentation.
 template <class T>
 struct RecurrentLayerOf {
   ArrayOf<T> weight_ih;         ///< (gates · H, E)
   ArrayOf<T> weight_hh;         ///< (gates · H, H)
-  ArrayOf<T> bias_ih, bias_hh;  ///< (gates · H), or left out
+  ArrayOf<T> bias_ih, bias_hh;  ///< (gates · H), or omitted
 };
 using RecurrentLayer = RecurrentLayerOf<double>;
 
@@ -27,7 +27,7 @@ struct RecurrentResultOf {
 };
 using RecurrentResult = RecurrentResultOf<double>;
 
-/// One sequence x (N, E) through layers; h_0 (layers, H) or left out.
+/// Processes one sequence x (N, E) through all layers; h_0 is (layers, H) or omitted.
 template <class T>
 RecurrentResultOf<T> recurrent(Cell cell, const Given<std::vector<RecurrentLayerOf<T>>>& layers,
                                const ArrayOf<T>& x, const Given<ArrayOf<T>>& h_0 = {});

@@ -6,7 +6,7 @@
 namespace reference {
 namespace {
 
-/// Pads (N, N) with a column of zeros on the left, reshapes to (N + 1, N), drops the first row.
+/// Pads (N, N) with a column of zeros on the left, reshapes to (N + 1, N), and drops the first row.
 Array skew(const Array& products) {
   const std::int64_t n = products.size(0);
   Array padded({n, n + 1});

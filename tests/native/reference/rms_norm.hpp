@@ -4,7 +4,7 @@
 
 namespace reference {
 
-/// x / √(mean of x² + eps) · weight along the last dimension; weight may be left out.
+/// x / √(mean of x² + eps) · weight along the last dimension; weight may be omitted.
 template <class T>
 ArrayOf<T> rms_norm(const ArrayOf<T>& x, const Given<ArrayOf<T>>& weight, double eps);
 

@@ -8,7 +8,7 @@
 
 namespace reference {
 
-/// Frequencies of rotary embedding in extended precision, by the names of Hugging Face's
+/// Frequencies of rotary embedding in extended precision, with the names of Hugging Face's
 /// `rope_scaling`.
 struct RotaryFrequencies {
   enum class Type { kDefault, kLinear, kDynamic, kYarn, kLlama3 };
@@ -17,7 +17,7 @@ struct RotaryFrequencies {
   double base = 10000;
   Type type = Type::kDefault;
   double factor = 1;
-  double max_position_embeddings = 0;  ///< the original ones
+  double max_position_embeddings = 0;  ///< the original number
   double sequence_length = 0;
   double beta_fast = 32, beta_slow = 1;
   bool truncate = true;
@@ -30,17 +30,17 @@ std::vector<long double> rotary_frequencies(const RotaryFrequencies&);
 template <class T>
 struct RotaryEmbeddingOf {
   ArrayOf<T> x;                   ///< (B, H, N, D)
-  std::vector<double> positions;  ///< (N) or (B·N), of each axis one after the other
+  std::vector<double> positions;  ///< (N) or (B·N), axis after axis
   std::vector<long double> frequencies;
   bool interleaved = false;
   double attention_factor = 1;
   bool inverse = false;
-  std::vector<std::size_t> axes = {};  ///< of each pair; empty: there is one
+  std::vector<std::size_t> axes = {};  ///< the axis of each pair; empty: there is one axis
 };
 using RotaryEmbedding = RotaryEmbeddingOf<double>;
 
-/// `error` holds |x| + |y| of each rotated pair, to be multiplied by what the header states, and 0
-/// where nothing is rotated.
+/// `error` is |x| + |y| of each rotated pair, to be multiplied by the bound that the header states,
+/// and 0 where nothing is rotated.
 template <class T>
 BoundedOf<T> rotary_embedding(const RotaryEmbeddingOf<T>&);
 
@@ -55,7 +55,8 @@ struct OnnxRotaryEmbedding {
   std::int64_t rotary_embedding_dim = 0;
 };
 
-/// Of the shape of the input; `error` is the sum of the magnitudes of the products in each.
+/// The result has the shape of the input; `error` is the sum of the magnitudes of each element's
+/// products.
 Bounded onnx_rotary_embedding(const OnnxRotaryEmbedding&);
 
 }  // namespace reference

@@ -15,18 +15,18 @@ namespace reference {
 
 class Tape;
 
-/// A double that remembers, on the tape that lives, what it was computed from: the references are
-/// templates over their numbers, and with this one they have gradients. One that is made from a
-/// double is a constant, until it comes from Tape::variables.
+/// A double that records on the current tape how it was computed. The references are templates over
+/// their number type, and with this type they have gradients. A Scalar made from a double is a
+/// constant; Tape::variables makes variables.
 class Scalar {
  public:
   Scalar() = default;
   Scalar(double value) : value_(value) {}
-  /// A constant that float32 arithmetic knows up to an error.
+  /// A constant with a bound on its error in float32 arithmetic.
   Scalar(double value, double error) : value_(value), error_(static_cast<float>(error)) {}
 
   double value() const { return value_; }
-  /// How far float32 arithmetic may be from the value, to first order.
+  /// First-order bound on the error of the value in float32 arithmetic.
   double error() const { return error_; }
 
   Scalar& operator+=(Scalar other);
@@ -60,7 +60,7 @@ Scalar erfc(Scalar x);
 Scalar sigmoid(Scalar x);
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The number without its past.
+/// The number without its history.
 inline double plain(double x) { return x; }
 inline double plain(Scalar x) { return x.value(); }
 template <class T>
@@ -71,13 +71,13 @@ Array plain(const ArrayOf<T>& x) {
   return result;
 }
 
-/// What a sum is carried in: more digits than a double has, where there are such.
+/// The type in which sums are computed, with more digits than a double if there is such a type.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, long double, T>;
 inline double narrow(long double x) { return static_cast<double>(x); }
 inline Scalar narrow(Scalar x) { return x; }
 
-/// A sum of numbers and of products, in any order: one step on the tape, however long it is.
+/// A sum of numbers and products, in any order. It takes one step on the tape, however long it is.
 template <class T>
 class Sum;
 
@@ -92,7 +92,12 @@ class Sum<double> {
   double total_ = 0;
 };
 
-/// Writes down what is computed with its variables, one at a time, and goes back over it.
+/// Records computations with its variables, one tape at a time, and computes their gradients.
+///
+///   Tape tape;
+///   const ArrayOf<Scalar> x = tape.variables(Array(…)), w = tape.variables(Array(…));
+///   tape.backward(inner(linear<Scalar>({x, {}}, w).exact, output_gradient));
+///   const Bounded of_w = tape.gradient(w);
 ///
 ///   Tape tape;
 ///   const ArrayOf<Scalar> x = tape.variables(Array(…)), w = tape.variables(Array(…));
@@ -105,46 +110,48 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Of the shape of `values`; what is not given stays so.
+  /// Returns variables of the same shape as `values`; an omitted array stays omitted.
   ArrayOf<Scalar> variables(const Array& values);
   std::map<std::string, ArrayOf<Scalar>> variables(const std::map<std::string, Array>& arrays);
   Scalar variable(double value) { return variables(Array({1}, value)).values[0]; }
 
-  /// Finds the gradient of `loss` with respect to everything that it was computed from. What has no
-  /// part in it, or was not selected, is not multiplied with.
+  /// Computes the gradient of `loss` with respect to everything that it was computed from. Numbers
+  /// that take no part in it, or were not selected, are not multiplied.
   void backward(Scalar loss);
 
-  /// With respect to these: variables, or what was computed from variables. Constants have 0.
+  /// The gradient with respect to variables or to numbers computed from variables. Constants have
+  /// gradient 0.
   ///
-  /// `error` bounds, to first order, what float32 arithmetic may be off by: the errors of forward
-  /// values and of partial derivatives times what they are multiplied with, and the usual γ_n for
-  /// each sum of n terms, on the sum of the terms' magnitudes. It holds for the same equations with
-  /// sums in any order. A bound of bounds grows with every layer: it is of use for one operation,
-  /// not for a stack of them.
+  /// `error` bounds, to first order, the error of float32 arithmetic: the errors of forward values
+  /// and of partial derivatives times their factors, and the usual γ_n for each sum of n terms,
+  /// times the sum of the terms' magnitudes. It applies to the same equations with sums in any
+  /// order. A bound computed from bounds grows with every layer, so it is useful for single
+  /// operations but not for a stack of them.
   Bounded gradient(const ArrayOf<Scalar>& of) const;
   std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
   Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }
 
-  /// What a value was computed from, the partial derivative with respect to it, and how far float32
-  /// arithmetic may be from that.
+  /// An operand of a value, the partial derivative with respect to it, and a bound on the
+  /// derivative's error in float32 arithmetic.
   struct Term {
     Scalar x;
     double partial;
     double error;
   };
-  /// A value that has a rounding error of its own beside those of its terms.
+  /// Records a value that has its own rounding error in addition to those of its terms.
   static Scalar record(double value, double rounding, std::initializer_list<Term> terms);
 
  private:
   friend class Sum<Scalar>;
 
-  /// The partial derivative of a node with respect to one of what it was computed from.
+  /// The partial derivative of a node with respect to one of its operands.
   struct Edge {
     double partial;
     float error;
     std::int32_t from;
   };
-  /// The sum of so many terms, that of their magnitudes, and how far float32 may be off.
+  /// The sum of the terms of a gradient, the sum of their magnitudes, and the error bound for
+  /// float32.
   struct Gradient {
     double sum = 0, magnitude = 0, error = 0;
     int terms = 0;
@@ -156,8 +163,8 @@ class Tape {
   static bool is_constant(Scalar x) { return x.node_ < 0; }
   static Scalar record(double value, double error, const std::vector<Edge>& edges);
 
-  /// Memory of the tape before: asking the system for hundreds of megabytes for every tape took
-  /// longer than everything else.
+  /// Memory of the previous tape. Requesting hundreds of megabytes from the system for every tape
+  /// took longer than everything else.
   static std::vector<Edge>& spare();
 
   static Tape* current_;

@@ -18,15 +18,15 @@ struct SinusoidalEncoding {
 /// (positions, width)
 Array sinusoidal_encoding(const SinusoidalEncoding&);
 
-/// The same, but every step rounded to float: positions, base, exponents, powers, quotients and the
-/// sines and cosines of these. (positions, width)
+/// The encoding with every step rounded to float: positions, base, exponents, powers, quotients,
+/// and their sines and cosines. (positions, width)
 Array sinusoidal_encoding_in_float32(const SinusoidalEncoding&);
 
-/// base^(−2j/d), by Newton's method on x^d = base^(−2j): the powl of some systems is no more exact
-/// than pow.
+/// base^(−2j/d), by Newton's method on x^d = base^(−2j), because powl on some systems is no more
+/// accurate than pow.
 long double sinusoidal_frequency(double base, std::int64_t j, std::int64_t width);
 
-/// Whether column c is a cosine, and which frequency it has.
+/// Whether a column is a cosine, and which frequency it has.
 struct SinusoidalColumn {
   bool cosine;
   std::int64_t j;

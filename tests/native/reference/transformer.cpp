@@ -35,7 +35,7 @@ ArrayOf<T> attend(const TransformerLayerOf<T>& layer, const std::string& name,
   p.num_kv_heads = layer.num_kv_heads;
   p.output_weight = find(layer, name + ".out_proj.weight");
   p.output_bias = find(layer, name + ".out_proj.bias");
-  const std::int64_t e = p.output_weight.size(1);  // of all heads
+  const std::int64_t e = p.output_weight.size(1);  // width of all heads together
   const std::int64_t kv = e / layer.num_heads * layer.num_kv_heads;
   const ArrayOf<T> all = find(layer, name + ".in_proj_weight");
   if (all.given()) {
@@ -86,7 +86,7 @@ ArrayOf<T> sum(const ArrayOf<T>& a, const ArrayOf<T>& b) {
   return result;
 }
 
-/// x with what f makes of it added, and the norms that there are; `number` is the sublayer's.
+/// Adds f's result to x, with the norms that the layer has; `number` is the sublayer's.
 template <class T, class F>
 ArrayOf<T> add_sublayer(const TransformerLayerOf<T>& layer, const std::string& number,
                         const ArrayOf<T>& x, F&& f) {

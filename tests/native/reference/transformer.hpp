@@ -12,10 +12,10 @@
 
 namespace reference {
 
-/// A layer of an encoder or a decoder, by the names of its parameters. Biases may be missing. The
-/// feed-forward network is a gated one where there is a gate, heads of queries and keys are
-/// normalised and what sublayers give is where there are such norms, and the norm before or behind
-/// a sublayer may be missing.
+/// A layer of an encoder or a decoder, with parameters by name. Biases may be missing. If there is
+/// a gate, the feed-forward network is gated. If there are norms for them, heads of queries and
+/// keys and outputs of sublayers are normalised. The norm before or after a sublayer may be
+/// missing.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;
@@ -24,11 +24,11 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
-  bool rms = false;                                  ///< RMSNorm, which qk-norm always is
+  bool rms = false;                                  ///< RMSNorm, which qk-norm always uses
   bool norms_add_one = false;                        ///< RMSNorm multiplies by 1 + weight
-  std::vector<long double> rotary_frequencies = {};  ///< of self-attention
-  RotaryPlaces places = {};                          ///< of self-attention
-  /// What dropout multiplies by: what each sublayer gives, and the hidden layer; or left out.
+  std::vector<long double> rotary_frequencies = {};  ///< for self-attention
+  RotaryPlaces places = {};                          ///< for self-attention
+  /// Dropout's factors on the output of each sublayer and on the hidden layer, or omitted.
   std::vector<Array> kept_outputs = {};  ///< (B, N, E)
   Array kept_hidden = {};                ///< (B, N, hidden)
 };
@@ -36,18 +36,18 @@ using TransformerLayer = TransformerLayerOf<double>;
 
 TransformerLayerOf<Scalar> variables(Tape&, const TransformerLayer&);
 
-/// x (B, N, E). `options` gives everything but query, key and value. Attention weights go to
-/// `weights` if it is not null.
+/// x is (B, N, E). `options` provides everything except query, key and value. Writes attention
+/// weights to `weights` if it is not null.
 template <class T>
 ArrayOf<T> encoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
                          const Given<AttentionOf<T>>& options = {},
                          Given<ArrayOf<T>*> weights = nullptr);
 
-/// What the layer uses: of LayerNorm, or of RMSNorm.
+/// The norm that the layer uses: LayerNorm or RMSNorm.
 template <class T>
 ArrayOf<T> norm(const TransformerLayerOf<T>&, const std::string& name, const Given<ArrayOf<T>>& x);
 
-/// x (B, N, E), memory (B, M, E).
+/// x is (B, N, E), memory is (B, M, E).
 template <class T>
 ArrayOf<T> decoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,
                          const Given<ArrayOf<T>>& memory,

@@ -70,7 +70,7 @@ TEST_P(NgramEmbeddingTest, every_row_has_root_mean_square_1) {
     for (const Row& row : embed({"", "a", "attention", "Größe", "\xff", "日本語"}, d)) {
       double squares = 0;
       for (const float x : row) squares += double{x} * x;
-      // Each entry is off by 2^-24 of itself at most.
+      // Each entry has a relative error of at most 2^-24.
       EXPECT_NEAR(squares / static_cast<double>(d), 1, 1.3e-7) << "d " << d;
     }
   }
@@ -94,13 +94,13 @@ TEST_P(NgramEmbeddingTest, words_spelled_alike_lie_closer_than_others) {
 }
 
 TEST_P(NgramEmbeddingTest, similarity_is_the_share_of_n_grams_in_common) {
-  // With marks ‹ and ›, "ab" has ‹a ab b›, ‹ab ab›, ‹ab› and the word; "abc" has ‹a ab bc c›, ‹ab
-  // abc bc›, ‹abc abc› and the word. Three in common of 7 and 10.
+  // With the marks ‹ and ›, "ab" has ‹a ab b›, ‹ab ab›, ‹ab› and the word; "abc" has ‹a ab bc c›,
+  // ‹ab abc bc›, ‹abc abc› and the word. They share three of 7 and 10.
   EXPECT_NEAR(similarity("ab", "abc", 65536), 3 / std::sqrt(7.0 * 10.0), 5 / 256.0);
 }
 
 TEST_P(NgramEmbeddingTest, capitals_are_characters_of_their_own) {
-  // ‹attention› has 27 n-grams and the word; the first letter is in 6 n-grams, and in the word.
+  // ‹attention› has 27 n-grams and the word; the first letter is in 6 n-grams and in the word.
   EXPECT_NEAR(similarity("attention", "Attention", 65536), 21 / 28.0, 5 / 256.0);
   EXPECT_NEAR(similarity("attention", "ATTENTION"), 0, kUnrelated);
   EXPECT_NEAR(similarity("привет", "ПРИВЕТ"), 0, kUnrelated);
@@ -108,7 +108,7 @@ TEST_P(NgramEmbeddingTest, capitals_are_characters_of_their_own) {
 
 TEST_P(NgramEmbeddingTest, beginnings_and_ends_are_told_from_middles) {
   EXPECT_LT(similarity("abab", "baba"), 0.7);
-  // Marks are no characters.
+  // Marks are not characters.
   EXPECT_LT(similarity("a", "<a>"), 0.5);
 }
 
@@ -127,7 +127,7 @@ TEST_P(NgramEmbeddingTest, n_gram_lengths_can_be_chosen) {
   const std::vector<Row> only_words =
       embed({"encoding", "encodings"}, 1024, {.min_n = 64, .max_n = 64});
   EXPECT_NEAR(cosine(only_words[0], only_words[1]), 0, kUnrelated);
-  // Letters and marks alone: anagrams share all but the word itself.
+  // With only letters and marks, anagrams share everything except the word itself.
   const std::vector<Row> anagrams = embed({"listen", "silent"}, 4096, {.min_n = 1, .max_n = 1});
   EXPECT_NEAR(cosine(anagrams[0], anagrams[1]), 8.0 / 9, 5 / 64.0);
 }
@@ -170,13 +170,13 @@ TEST_P(NgramEmbeddingTest, invalid_utf8_is_accepted_byte_by_byte) {
       EXPECT_LT(cosine(rows[i], rows[j]), 0.9) << i << ", " << j;
     }
   }
-  // An invalid byte leaves the valid text around it in place.
+  // An invalid byte leaves the surrounding valid text in place.
   EXPECT_GT(similarity("abcdefgh\xff", "abcdefgh"), 0.5);
 }
 
 TEST_P(NgramEmbeddingTest, the_ends_of_the_valid_ranges_are_single_characters) {
-  // Different characters have no n-gram in common; taken byte by byte, these share at least one
-  // of 7.
+  // Different characters have no n-gram in common. If they were processed byte by byte, these would
+  // share at least one of 7.
   for (const auto& [a, b] : {std::pair{"\u0080", "\u00bf"},
                              {"\u07c0", "\u07ff"},
                              {"\u0800", "\u0801"},

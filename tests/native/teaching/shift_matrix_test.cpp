@@ -110,7 +110,7 @@ TEST_P(ShiftMatrixTest, times_the_encoding_of_any_position_is_the_shifted_encodi
         for (std::int64_t r = 0; r < kWidth; ++r) {
           double sum = 0;
           for (std::int64_t c = 0; c < kWidth; ++c) sum += double{m[r * kWidth + c]} * p[c];
-          // Two entries and two values, each off by 3.1e-8 at most, in a sum of two products.
+          // A sum of two products, each of an entry and a value with an error of at most 3.1e-8.
           EXPECT_NEAR(sum, exact.at({0, r}), 1.3e-7) << "delta " << delta << " from " << position;
         }
       }
@@ -177,7 +177,7 @@ TEST_P(ShiftMatrixTest, shifts_encodings_of_random_shapes_by_any_delta) {
     const std::int64_t rows = random.integer(1, 20);
     const ShiftOptions options{.base = std::exp2(random.uniform(0, 20)),
                                .layout = kLayouts[random.integer(0, 1)]};
-    // Of every size up to 2^24, positive and negative, whole and fractional.
+    // All magnitudes up to 2^24, positive and negative, integer and fractional.
     const auto number = [&] {
       const double size = std::exp2(random.uniform(-4, 24));
       return (random.chance(0.5) ? -1 : 1) * (random.chance(0.5) ? std::floor(size) : size);
@@ -195,7 +195,7 @@ TEST_P(ShiftMatrixTest, shifts_encodings_of_random_shapes_by_any_delta) {
                  << "width " << width << ", base " << options.base << ", delta " << delta);
     EXPECT_TRUE(is_within(moved, exact_encoding(later, width, options), 2.7e-7));
     const std::vector<float> direct = encoding(later, width, options);
-    // Positions reach 2^25 here, where an encoding is within 4.7e-8.
+    // Positions reach 2^25 here, where the error of an encoding is at most 4.7e-8.
     for (std::size_t i = 0; i < moved.size(); ++i) EXPECT_NEAR(moved[i], direct[i], 3.2e-7);
   }
 }

@@ -1,4 +1,4 @@
-// The gradients of scaled_dot_product_attention, against those of the reference.
+// Compares the gradients of scaled_dot_product_attention with the reference.
 
 #include "attn/training/attention_backward.hpp"
 
@@ -46,8 +46,8 @@ struct Gradients {
 
 constexpr float kUnset = -12345.678F;
 
-/// Forward and backward through the core, with every gradient that the problem has, or all but
-/// those of scores and weights.
+/// Forward and backward pass through the core, with every gradient that the problem has, or with
+/// all except those of scores and weights.
 Gradients backward(const AttentionProblem& p, const std::vector<float>& output_gradient,
                    attn::Context& context, bool shows_scores = true) {
   const FloatTensor query(p.query_shape(), p.query, p.layout);
@@ -108,7 +108,7 @@ std::vector<float> random_gradient(const AttentionProblem& p, Random& random) {
   return random.normals(AttentionProblem::count(p.output_shape()));
 }
 
-/// All but those of scores and weights.
+/// Compares all gradients except those of scores and weights.
 void expect_same_bits(const Gradients& a, const Gradients& b) {
   EXPECT_TRUE(same_bits(a.query, b.query));
   EXPECT_TRUE(same_bits(a.key, b.key));
@@ -144,7 +144,7 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
   compare("value", got.value, call.value);
   compare("scores", got.scores, result.biased_scores);
   if (result.weights.given()) {
-    // What is given is the gradient before dropout.
+    // The core returns the gradient before dropout.
     reference::Bounded wanted = tape.gradient(result.weights);
     for (std::size_t i = 0; call.kept.given() && i < wanted.exact.values.size(); ++i) {
       wanted.exact.values[i] *= call.kept.values[i];
@@ -160,8 +160,8 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
   compare("sinks", got.sinks, call.sinks);
 }
 
-/// One query, one key, less and more than a block of queries, a tile and a chunk of keys of each
-/// length, widths that are no whole vectors, grouped heads.
+/// One query, one key, fewer and more than a block of queries, a tile and a chunk of keys of each
+/// length, widths that are not whole vectors, and grouped heads.
 std::vector<AttentionSizes> typical_sizes() {
   return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
           {1, 3, 3, 7, 5, 3, 17},    {1, 2, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
@@ -203,7 +203,7 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
-      // The same as a shape without that bit.
+      // This equals a shape without that bit.
       if ((shape & 1 && sizes.batch == 1) || (shape & 2 && sizes.query_heads == 1) ||
           (shape & 4 && sizes.num_queries == 1)) {
         continue;
@@ -324,7 +324,7 @@ TEST_P(AttentionBackwardTest, bits_of_an_entry_do_not_depend_on_its_neighbours) 
 
 TEST_P(AttentionBackwardTest, bits_in_causal_order_do_not_depend_on_the_number_of_threads) {
   Random random;
-  // A head for each thread, threads that share one, and chunks of each length.
+  // A head for each thread, threads that share a head, and chunks of each length.
   const AttentionSizes shapes[] = {
       {2, 4, 2, 350, 600, 24, 20}, {1, 1, 1, 500, 500, 24, 20}, {1, 4, 4, 90, 1100, 8, 8}};
   for (const auto& [shape, windowed] : {std::pair(0, false), {0, true}, {1, false}, {2, false}}) {
@@ -349,7 +349,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     if (by_row) p.softcap = 5;
     const std::vector<float> output_gradient = random_gradient(p, random);
     const Gradients clean = backward(p, output_gradient, context());
-    // Keys from 100 on are attended to by no query.
+    // No query attends to keys from 100 on.
     AttentionProblem padded = p;
     for (std::size_t i = 100 * 20; i < padded.key.size(); ++i) padded.key[i] = nan;
     for (std::size_t i = 100 * 12; i < padded.value.size(); ++i) padded.value[i] = nan;
@@ -357,7 +357,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     expect_same_bits(of_padded, clean);
     EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
     EXPECT_TRUE(same_bits(of_padded.weights, clean.weights));
-    // In causal order key 40 is attended to by queries 40 … only.
+    // In causal order, only queries 40 … attend to key 40.
     p.causal = true;
     const Gradients causal = backward(p, output_gradient, context(), false);
     AttentionProblem poisoned = p;
@@ -419,7 +419,7 @@ TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_
 TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used_with_it) {
   Random random;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  // In causal order query 1 is at distances −1 and 0 only; distances above 0 are used by none.
+  // In causal order, query 1 is at distances −1 and 0 only; nothing uses distances above 0.
   AttentionProblem p({1, 1, 1, 60, 130, 20, 12}, random);
   p.causal = true;
   p.max_distance = 2;
@@ -429,7 +429,7 @@ TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used
   const Gradients clean = backward(p, output_gradient, context());
   AttentionProblem poisoned = p;
   std::fill_n(poisoned.query.begin() + 20, 20, nan);
-  // Nobody reads the row of distance 1.
+  // Nothing reads the row of distance 1.
   std::fill_n(poisoned.relative_keys.begin() + 3 * 20, 20, nan);
   const Gradients got = backward(poisoned, output_gradient, context());
   for (std::size_t c = 0; c < 5; ++c) {

@@ -1,5 +1,5 @@
-// Attention on a tape: the values of the forward pass and the gradients of the backward pass, which
-// have tests of their own.
+// Attention on a tape returns the values of the forward pass and the gradients of the backward
+// pass, both of which have their own tests.
 
 #include "attn/training/attention.hpp"
 
@@ -104,7 +104,7 @@ TEST_P(TapedAttentionTest, EveryTermAtOnceAndAllThatIsShown) {
         terms.relative_values, terms.sinks, scores, weights}) {
     EXPECT_EQ(values(of.gradient()).size(), values(of.value()).size());
   }
-  // The bias is added to every head's scores, whose gradient its own is the sum of.
+  // The bias is added to every head's scores, so its gradient is the sum of theirs.
   for (std::size_t i = 0; i < 15; ++i) {
     const std::vector<float> all = values(scores.gradient());
     EXPECT_NEAR(values(terms.bias.gradient())[i], all[i] + all[15 + i], 1e-6);

@@ -1,5 +1,5 @@
-// Bahdanau's decoder and an encoder on a tape: the bits of the forward pass, and gradients against
-// the analytic reference in double precision.
+// Bahdanau's decoder and an encoder on a tape: compares the bits of the forward pass, and the
+// gradients with the analytic reference in double precision.
 
 #include "attn/layers/bahdanau_decoder.hpp"
 
@@ -117,7 +117,7 @@ TEST_P(TapedBahdanauDecoderTest, gradients_are_those_of_the_reference) {
        {std::tuple(kOne, 1, 1, 1), std::tuple(kSmall, 2, 6, 5), std::tuple(kDeep, 3, 9, 4)}) {
     DecoderCase c(options, batch, keys, steps, random);
     SCOPED_TRACE(options.num_hiddens);
-    // What is padding to the encoder is nothing to the decoder.
+    // Padding of the encoder must not affect the decoder.
     for (std::int64_t b = 0; b < batch; ++b) {
       const ConstTensor padding =
           ConstTensor(c.encoder_outputs).select(0, b).slice(0, c.lens[std::size_t(b)], keys);
@@ -229,7 +229,7 @@ TEST_P(TapedBahdanauDecoderTest, bits_and_memory_are_steady) {
   });
 }
 
-// D2L's task in small: an encoder and a decoder that learn to turn sequences round.
+// A small version of D2L's task: an encoder and a decoder learn to reverse sequences.
 TEST_P(TapedBahdanauDecoderTest, an_encoder_and_a_decoder_learn_together) {
   Random random;
   constexpr std::int64_t kBatch = 8, kLength = 4, kVocab = 6, kBegin = 5, kWidth = 24;

@@ -14,13 +14,13 @@
 
 namespace attn_test {
 
-/// A row-major view, for the references.
+/// Copies a row-major view to an array for the references.
 inline reference::Array array_of(const attn::ConstTensor& view) {
   return reference::Array({view.shape().begin(), view.shape().end()}, values(view));
 }
 
-/// Within 1e-5 of the largest gradient of the tensor, or 1e-6: what is stated of several layers,
-/// through which a bound of bounds grows wide.
+/// Checks that errors are within 1e-5 of the tensor's largest gradient, or 1e-6. This is stated for
+/// several layers, through which a bound computed from bounds grows too large.
 inline void expect_close(const std::vector<float>& got, const std::vector<double>& exact,
                          const std::string& name) {
   ASSERT_EQ(got.size(), exact.size()) << name;

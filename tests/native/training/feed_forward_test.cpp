@@ -1,4 +1,4 @@
-// Feed-forward networks on a tape, against their equations in double precision.
+// Compares feed-forward networks on a tape with their equations in double precision.
 
 #include "attn/layers/feed_forward.hpp"
 
@@ -49,8 +49,8 @@ void draw(attn::Module& layer, Random& random) {
   }
 }
 
-/// The gradients of a layer against those of its reference: forward(x) of the layer, and
-/// reference(x, parameters by name) on the reference's tape. x is (2, 9, width), as is the output.
+/// Compares the gradients of forward(x) of the layer with those of reference(x, parameters by name)
+/// on the reference's tape. x is (2, 9, width), as is the output.
 template <class Forward, class Reference>
 void expect_gradients(const attn::Module& layer, std::int64_t width, Random& random,
                       attn::Context& context, Forward&& forward, Reference&& reference) {

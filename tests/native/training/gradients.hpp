@@ -12,11 +12,11 @@
 
 namespace attn_test {
 
-/// What a test looks at of a forward and a backward pass: values and gradients.
+/// The results of a forward and a backward pass that a test compares: values and gradients.
 using Results = std::vector<std::vector<float>>;
 
-/// What every layer on a tape has to keep. `pass` is a forward and a backward pass on a tape that
-/// it clears first; it gives what it computes. `context(n)` has n threads.
+/// Requirements for every layer on a tape. `pass` runs a forward and a backward pass on a tape,
+/// which it clears first, and returns its results. `context(n)` has n threads.
 inline void expect_steady(const std::function<attn::Context&(int)>& context,
                           const std::function<Results(attn::Tape&)>& pass) {
   attn::Tape tape(context(1));
@@ -32,7 +32,7 @@ inline void expect_steady(const std::function<attn::Context&(int)>& context,
   }
 }
 
-/// `pass` is one as above that returns nothing and asks for no memory itself.
+/// `pass` is like the one above, but returns nothing and allocates no memory itself.
 inline void expect_no_allocation(attn::Context& context,
                                  const std::function<void(attn::Tape&)>& pass) {
   attn::Tape tape(context);

@@ -1,4 +1,4 @@
-// Cross entropy and squared error: values and gradients against double precision.
+// Cross entropy and squared error: compares values and gradients with double precision.
 
 #include "attn/training/losses.hpp"
 
@@ -42,7 +42,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(LossesTest);
 struct Expected {
   double loss = 0;
   reference::Array gradient;
-  reference::Array error;  ///< that the header allows
+  reference::Array error;  ///< allowed by the header
 };
 
 /// PyTorch's definition, in double precision.
@@ -152,7 +152,7 @@ TEST_P(LossesTest, cross_entropy_takes_batches_strides_and_both_kinds_of_ids) {
         want);
     EXPECT_TRUE(same_bits(gradient.values(), values(dense)));
     EXPECT_TRUE(gradient.gaps_are_untouched());
-    // In place.
+    // Writes the gradient in place.
     HostTensor<float> same({2, 3, classes}, logits, layout);
     EXPECT_EQ(
         attn::cross_entropy_with_gradient(same.view(), ids.view(), same.view(), {}, context()),
@@ -263,7 +263,7 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, OwnedTensor({5})); }), HasSubstr("target: got"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(empty, empty); }), HasSubstr("one element or more"));
 
-  // Without a tape: the same, and outputs are untouched.
+  // The same without a tape; outputs stay unchanged.
   const OwnedTensor logits({2, 5}), none({0, 5});
   OwnedTensor gradient({2, 5}, std::vector<float>(10, 7)), other({5, 2});
   EXPECT_EQ(error_of([&] {

@@ -41,7 +41,7 @@ void expect_near(const attn::ConstTensor& got, const std::vector<double>& exact,
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_NEAR(all[i], exact[i], error) << name << i;
 }
 
-/// From the gradients of both outputs.
+/// Runs the backward pass from the gradients of both outputs.
 void backward(attn::Tape& tape, const AttentionPart& part, const OwnedTensor& output_gradient,
               const OwnedTensor& log_sum_exp_gradient) {
   std::vector<float> all(output_gradient.values().begin(), output_gradient.values().end());
@@ -64,7 +64,7 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
     const OwnedTensor sum_b = uniform_tensor({2, 3}, random);
     const OwnedTensor dy = uniform_tensor({2, 3, width}, random);
     const OwnedTensor dsum = uniform_tensor({2, 3}, random);
-    // Σ dy·output + Σ dsum·lse, of all four inputs one after the other.
+    // Σ dy·output + Σ dsum·lse as a function of all four inputs, one after the other.
     const auto loss = [&](const std::vector<double>& x) {
       const double* of_a = x.data();
       const double* of_b = of_a + kRows * width;
@@ -104,8 +104,8 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
   }
 }
 
-/// The gradients of query, key and value of attention over parts of the keys that are merged, or
-/// over all of them at once.
+/// Compares the gradients of query, key and value if parts of the keys are merged with the
+/// gradients if all keys are attended at once.
 TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
   Random random;
   const OwnedTensor query = uniform_tensor({2, 4, 9, 8}, random);
@@ -120,7 +120,8 @@ TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
       attn::Tape tape(context());
       const Variable q = tape.variable(query), k = tape.variable(key), v = tape.variable(value);
       const Variable s = tape.variable(sinks);
-      // Query i may attend to keys up to 2 + i: the last part has nothing for the first queries.
+      // Query i may attend to keys up to 2 + i, so the first queries attend to nothing in the last
+      // part.
       const auto attend = [&](std::int64_t begin, std::int64_t end) {
         AttentionPart part;
         attn::AttentionOptions options{.causal = true};

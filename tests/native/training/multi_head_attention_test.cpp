@@ -33,10 +33,10 @@ struct Inputs {
   OwnedTensor query, key, value;
 };
 
-/// Terms of the score that a call is given, by the names that they have in it.
+/// Terms of the score that are passed to a call, by their names there.
 using Terms = std::map<std::string, OwnedTensor>;
 
-/// The options of a call with its terms as tensors.
+/// The options of a call, with its terms as tensors.
 attn::AttentionOptions with_terms(attn::AttentionOptions options, const Terms& terms) {
   for (const auto& [name, values] : terms) {
     if (name == "bias") options.bias = values;
@@ -49,8 +49,8 @@ attn::AttentionOptions with_terms(attn::AttentionOptions options, const Terms& t
   return options;
 }
 
-/// Directional derivatives of Σ dy∘y by differences, along random directions. Parameters that have
-/// a term in their place have no gradient.
+/// Compares with directional derivatives of Σ dy∘y by differences, along random directions.
+/// Parameters that a term replaces have no gradient.
 void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
                       const attn::MultiHeadAttentionCall& call, bool self, attn::Context& context,
                       const Terms& terms = {}) {
@@ -198,7 +198,7 @@ TEST_P(TapedMultiHeadAttentionTest, GroupedHeadsWithEveryKindOfPositions) {
                      .max_relative_distance = 2},
        .sinks = true});
   expect_gradients(layer, {x, x, x}, {.attention = {.causal = true}}, true, context());
-  // Without a batch, and queries of their own.
+  // No batch, and queries different from keys.
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
   expect_gradients(layer, in, {.attention = {.diagonal = attn::Diagonal::bottom_right()}}, false,
@@ -227,7 +227,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
     attn::MultiHeadAttention layer(options);
     expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
                      context(), all);
-    // One by one, the others being the layer's own, and the bias in every shape that broadcasts.
+    // Each term alone, while the layer provides the others, and the bias in every shape that
+    // broadcasts.
     for (const auto& [name, values] : all) {
       if (name.starts_with("relative")) continue;
       attn::AttentionOptions rest;
@@ -241,7 +242,7 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
       expect_gradients(layer, {x, x, x}, {}, true, context(), {{"bias", bias}});
     }
   }
-  // Queries of their own, without a batch.
+  // Queries different from keys, and no batch.
   attn::MultiHeadAttention layer(options);
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
@@ -265,7 +266,7 @@ TEST_P(TapedMultiHeadAttentionTest, AParameterOfAnotherLayerIsATermAndGetsTheSum
   const char* const name = "relative_attention_bias.weight";
   const attn::MultiHeadAttentionCall call{.attention = {.t5_bias = attn::T5Bias{}}};
 
-  // T5's layers share the first one's table.
+  // As in T5, both layers share the first one's table.
   attn::Tape tape(context());
   const Variable table = tape.parameter(first, name);
   const Variable input = tape.variable(x);
@@ -275,7 +276,7 @@ TEST_P(TapedMultiHeadAttentionTest, AParameterOfAnotherLayerIsATermAndGetsTheSum
   EXPECT_TRUE(tape.gradient(second, name).is_none());
   const std::vector<float> shared = values(tape.gradient(first, name));
 
-  // The same numbers, each layer with its own.
+  // The same numbers, but each layer has its own table.
   second.set_parameter(name, first.parameter(name));
   tape.clear();
   const Variable again = tape.variable(x);
@@ -304,7 +305,7 @@ TEST_P(TapedMultiHeadAttentionTest, PositionsAlongSeveralAxes) {
                             attn::RotaryEmbeddingOptions{.sections = {1, 1, 1}, .axes = axes}}};
       if (qk_norm) options.qk_norm = attn::RmsNormOptions{.eps = 0.1F};
       attn::MultiHeadAttention layer(options);
-      // Positions are not needed any more when the call is over.
+      // Positions are no longer needed after the call.
       const attn::MultiHeadAttentionCall call{.attention = {.causal = true},
                                               .positions = {positions.data(), {3, 2, 5}}};
       expect_gradients(layer, {x, x, x}, call, true, context());

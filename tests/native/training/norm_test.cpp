@@ -1,4 +1,4 @@
-// The gradients of LayerNorm and RmsNorm, against their equations in double precision.
+// Compares the gradients of LayerNorm and RmsNorm with their equations in double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,14 +35,14 @@ struct NormCase {
   std::int64_t rows, width;
   bool centred;
   double eps;
-  std::vector<float> x, dy, weight;  ///< the weight: what is multiplied with, or none
+  std::vector<float> x, dy, weight;  ///< the weight is the factor that is multiplied with, or none
 
   double at(const std::vector<float>& v, std::int64_t i, std::int64_t c) const {
     return v[static_cast<std::size_t>(i * width + c)];
   }
 };
 
-/// Gradients, and the errors that the headers state.
+/// Exact gradients, and the errors that the headers state.
 struct Exact {
   Bounded x, weight, bias;
 };
@@ -90,7 +90,7 @@ Exact gradients(const NormCase& p) {
   return e;
 }
 
-/// Forward and backward: values, and gradients of x, weight and bias.
+/// Runs forward and backward. Returns values, and gradients of x, weight and bias.
 template <class Norm>
 Results pass(const Norm& norm, attn::Tape& tape, const NormCase& p) {
   tape.clear();
@@ -112,7 +112,7 @@ NormCase random_case(std::int64_t rows, std::int64_t width, bool centred, double
   return p;
 }
 
-/// Gives the layer weights and a bias, and the case the weights.
+/// Draws the layer's weights and bias, and copies the weights to the case.
 template <class Norm>
 void draw(Norm& norm, NormCase& p, Random& random, float offset = 0) {
   for (const std::string& name : norm.parameter_names()) {

@@ -1,5 +1,5 @@
-// Optimisers: whole trajectories of small models against the same equations in double precision,
-// state that goes to files and back, clipping, and what is refused.
+// Optimisers: compares whole trajectories of small models with the same equations in double
+// precision. Also tests saving and loading state, clipping, and errors.
 
 #include "attn/training/optimizers.hpp"
 
@@ -199,8 +199,8 @@ TEST_P(OptimizersTest, thirty_steps_are_those_of_double_precision) {
   }
 }
 
-/// Biases without weight decay, and the other parameters of the second layer with a learning rate
-/// of their own.
+/// Two groups: biases without weight decay, and the other parameters of the second layer with their
+/// own learning rate.
 std::vector<attn::ParameterGroup> two_groups() {
   return {
       {.params = [](std::string_view, auto shape) { return shape.size() < 2; }, .weight_decay = 0},
@@ -208,7 +208,7 @@ std::vector<attn::ParameterGroup> two_groups() {
        .learning_rate = 0.02}};
 }
 
-/// Parameters of OptimizedModel by name, from all of them in their order.
+/// The parameters of OptimizedModel by name, from an array of all in order.
 reference::Parameters by_name(const std::vector<double>& all) {
   reference::Parameters result;
   auto from = all.begin();
@@ -224,7 +224,7 @@ reference::Parameters by_name(const std::vector<double>& all) {
   return result;
 }
 
-/// `other` with what differs in the groups of two_groups().
+/// `other` with the settings of the groups of two_groups().
 template <class Reference>
 Update in_groups(const Reference& other) {
   Reference biases = other, second = other;
@@ -366,7 +366,7 @@ TEST_P(OptimizersTest, a_parameter_of_many_blocks_is_updated_as_a_whole) {
   for (std::size_t i = 0; i < want.size(); ++i) want[i] = before[i] - 0.25F * want[i];
   optimizer.step(tape);
   EXPECT_TRUE(same_bits(parameters(layer), want));
-  // The layer computes with what it now has.
+  // The layer computes with its new parameters.
   Linear fresh(97, 173);
   fresh.set_parameter("weight", layer.parameter("weight"), context());
   fresh.set_parameter("bias", layer.parameter("bias"), context());

@@ -1,5 +1,5 @@
-// Masked softmax, attention pooling and additive attention on a tape: the bits of the forward pass,
-// and gradients against the analytic reference in double precision.
+// Masked softmax, attention pooling and additive attention on a tape: compares the bits of the
+// forward pass, and the gradients with the analytic reference in double precision.
 
 #include "attn/training/pooling.hpp"
 
@@ -50,13 +50,13 @@ using ::testing::ElementsAre;
 using TapedPoolingTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedPoolingTest);
 
-/// Within the first-order bound that the reference finds, and as near as several layers have to be.
+/// Checks the reference's first-order bound, and the bound that applies to several layers.
 void expect_within(const ConstTensor& got, const Bounded& wanted, const std::string& name) {
   expect_close(got, wanted.exact.values, name);
   EXPECT_TRUE(is_within(values(got), wanted.exact, wanted.error)) << name;
 }
 
-/// Adds what another entry of the batch gives.
+/// Adds the gradient for another entry of the batch.
 void add(Bounded& sum, const Bounded& more) {
   if (sum.exact.values.empty()) {
     sum = more;
@@ -77,7 +77,7 @@ TEST_P(TapedPoolingTest, masked_softmax_has_the_gradient_of_the_reference) {
     std::vector<bool> taking_part(mask.size());
     for (std::size_t i = 0; i < mask.size(); ++i) {
       mask[i] = random.uniform(0, 1) < 0.8F ? 1 : 0;
-      if (i < static_cast<std::size_t>(cols)) mask[i] = 0;  // a row of which nothing takes part
+      if (i < static_cast<std::size_t>(cols)) mask[i] = 0;  // nothing in this row takes part
       taking_part[i] = mask[i] != 0;
       if (mask[i] == 0) x.values()[i] = i % 2 == 0 ? kNaN : kInfinity;
     }
@@ -148,7 +148,7 @@ bool has_width(const PoolingCase& c) {
          c.score == PoolingScore::kEpanechnikov;
 }
 
-/// One call of a layer or function, whichever the case is of, on a tape or on tensors.
+/// One call of the layer or function of a case, on a tape or on tensors.
 struct Call {
   PoolingCase c;
   OwnedTensor query, key, value, output_gradient, width;
@@ -203,7 +203,7 @@ void expect_gradients_of_the_reference(
   const PoolingCase& c = call.c;
   const std::int64_t batch = call.query.shape()[0];
   const auto part = [](const OwnedTensor& t, std::int64_t b) {
-    // What is excluded is NaN to the core; the reference never reads it.
+    // The core gets NaN for excluded keys; the reference never reads them.
     return array_of(ConstTensor(t).select(0, b));
   };
   OwnedTensor forward(call.output_gradient.shape());
@@ -287,7 +287,7 @@ TEST_P(TapedPoolingTest, what_is_excluded_reaches_no_gradient) {
         }
       }
     }
-    // Nothing is attended to by query 2, and its gradient reaches nothing.
+    // Query 2 attends to nothing, and its gradient reaches nothing.
     for (std::int64_t b = 0; b < kBatch; ++b) {
       std::fill_n(call.output_gradient.values().begin() + (b * kQueries + 2) * 5, 5, 1.0F);
     }
@@ -354,7 +354,7 @@ TEST_P(TapedPoolingTest, scores_and_weights_can_be_watched) {
     EXPECT_TRUE(same_bits(values(got.value()), values(shown[name]))) << name;
     EXPECT_FALSE(got.gradient().is_none()) << name;
   }
-  // The softmax of the weights takes the gradient of one to that of the other.
+  // The softmax turns the gradient of the weights into the gradient of the scores.
   const Variable scores = tape.intermediate(call.additive, "scores");
   const Variable weights = tape.intermediate(call.additive, "weights");
   attn::Tape other(context());

@@ -14,16 +14,17 @@ using RecordedArrays = std::map<std::string, reference::Array>;
 
 /// One run of torch.optim from Trajectories::initial, in double precision.
 struct Trajectory {
-  reference::Array losses;    ///< of each step
-  reference::Array norms;     ///< of all gradients, before they are clipped
+  reference::Array losses;    ///< for each step
+  reference::Array norms;     ///< over all gradients, before clipping
   RecordedArrays parameters;  ///< after the last step
 };
 
-/// 30 steps of a small GPT with PyTorch, as recorded/record.py has it: logits = norm(encoder(
-/// embedding(tokens) + positions)) · embeddingᵀ; the encoder has two layers of width 16 with two
-/// heads, 32 hidden units, GELU and norms first, in causal order; cross entropy over all tokens of
-/// a step; gradients clipped to a global norm of 1.5. Names are those of its state_dict:
-/// "embedding.weight", "positions.weight", "encoder.layers.0.…", "encoder.norm.weight" and so on.
+/// 30 steps of a small GPT in PyTorch, as defined in recorded/record.py: logits = norm(encoder(
+/// embedding(tokens) + positions)) · embeddingᵀ. The encoder is causal and has two layers of width
+/// 16 with two heads, 32 hidden units, GELU and norms first. The loss is the cross entropy over all
+/// tokens of a step, and gradients are clipped to a global norm of 1.5. Names are those of its
+/// state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…", "encoder.norm.weight"
+/// and so on.
 ///
 /// | run | optimiser |
 /// | --- | --- |
@@ -33,9 +34,9 @@ struct Trajectory {
 /// | "adam" | Adam, rate 0.005, β 0.9 and 0.999, ε 1e-8 |
 /// | "adamw" | AdamW, rate 0.005, β 0.9 and 0.95, ε 1e-8, weight decay 0.1 |
 ///
-/// A bias of keys has no part in the output: its gradient is 0 but for rounding, and Adam makes
-/// whole steps of the rounding of float32. The middle third of each "self_attn.in_proj_bias" is not
-/// to be compared after Adam; losses and other parameters do not depend on it.
+/// The biases of keys do not affect the output: their gradient is 0 except for rounding, and Adam
+/// makes full steps from the rounding of float32. Don't compare the middle third of each
+/// "self_attn.in_proj_bias" after Adam; losses and other parameters do not depend on it.
 struct Trajectories {
   static constexpr std::int64_t kSteps = 30, kBatch = 4, kLength = 8, kVocabulary = 17, kWidth = 16,
                                 kHeads = 2, kHidden = 32, kLayers = 2;
@@ -45,7 +46,7 @@ struct Trajectories {
   reference::Array tokens;  ///< (30, 4, 9)
   std::map<std::string, Trajectory> runs;
 
-  /// The (4, 8) tokens of a step, row-major, and what comes after each.
+  /// The (4, 8) tokens of a step, row-major, and the token that follows each.
   std::vector<std::int64_t> inputs(std::int64_t step) const { return tokens_from(step, 0); }
   std::vector<std::int64_t> targets(std::int64_t step) const { return tokens_from(step, 1); }
 
@@ -63,15 +64,15 @@ struct Trajectories {
 
 Trajectories recorded_trajectories();
 
-/// What PyTorch's gradients of Σ output · output_gradient are, in double precision.
+/// PyTorch's gradients of Σ output · output_gradient, in double precision.
 struct RecordedGradient {
-  RecordedArrays inputs;            ///< and parameters, exact
+  RecordedArrays inputs;            ///< and parameters; exact
   RecordedArrays outputs;           ///< "0", "1"
-  RecordedArrays output_gradients;  ///< of the same names, exact
-  RecordedArrays gradients;         ///< of the names of the inputs
+  RecordedArrays output_gradients;  ///< same names as outputs; exact
+  RecordedArrays gradients;         ///< same names as inputs
 };
 
-/// Of one operation: "layer_norm", "gru" and so on, as recorded/record.py names them.
+/// The record of one operation: "layer_norm", "gru" and so on, as recorded/record.py names them.
 RecordedGradient recorded_gradient(const std::string& operation);
 
 }  // namespace attn_test

@@ -1,5 +1,5 @@
-// The references against what PyTorch computes in double precision: values and gradients of single
-// operations, and whole runs of training.
+// Compares the references with PyTorch in double precision: values and gradients of single
+// operations, and whole training runs.
 
 #include "training/recorded.hpp"
 
@@ -36,7 +36,7 @@ using reference::Array;
 using reference::ArrayOf;
 using reference::Scalar;
 
-/// Whether numbers are those that were recorded, which are rounded to float32.
+/// True if numbers equal the recorded ones, which are rounded to float32.
 ::testing::AssertionResult is_recorded(const Array& got, const Array& recorded, double relative) {
   if (got.shape != recorded.shape) return ::testing::AssertionFailure() << "another shape";
   for (std::size_t i = 0; i < got.values.size(); ++i) {
@@ -48,7 +48,7 @@ using reference::Scalar;
   return ::testing::AssertionSuccess();
 }
 
-/// f gives the outputs by the names of the record.
+/// f returns the outputs by their names in the record.
 template <class F>
 void expect_recorded(const std::string& operation, F&& f) {
   SCOPED_TRACE(operation);

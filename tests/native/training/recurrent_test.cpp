@@ -1,5 +1,5 @@
-// Recurrent layers on a tape: the bits of the forward pass, and gradients against the analytic
-// reference in double precision.
+// Recurrent layers on a tape: compares the bits of the forward pass, and the gradients with the
+// analytic reference in double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ void expect_gradients_of_the_reference(const Layer& layer, reference::Cell cell,
   const Variable y = layer.forward(in, before, &h_n);
   EXPECT_TRUE(same_bits(values(y.value()), values(output)));
   EXPECT_TRUE(same_bits(values(h_n.value()), values(last)));
-  // A loss of both: the one as it is, the other as one of its rows.
+  // A loss of both outputs: one as it is, the other through one of its rows.
   const Variable loss =
       attn::linear(
           attn::reshape(y * tape.constant(dy), {1, -1}),
@@ -157,7 +157,7 @@ TEST_P(TapedRecurrentTest, gradients_are_those_of_the_reference) {
   }
 }
 
-// Of one step the gradients of the biases are those of the gates.
+// With one step, the gradients of the biases are those of the gates.
 TEST_P(TapedRecurrentTest, a_step_is_within_the_stated_error) {
   Random random;
   for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{1, 1, 67, 65, 1}, Sizes{1, 1, 129, 31, 1}}) {
@@ -329,7 +329,7 @@ TEST_P(TapedRecurrentTest, bits_and_memory_are_steady) {
                                results.push_back(values(tape.gradient(layer, name)));
                              return results;
                            });
-  // Each of the hundreds of requests is refused once.
+  // Each of the hundreds of allocations fails once.
   const OwnedTensor few = uniform_tensor({5, 3, 19}, random);
   const OwnedTensor d_few = uniform_tensor({5, 3, 67}, random);
   attn_test::expect_no_allocation(context(), [&](attn::Tape& tape) {

@@ -1,5 +1,5 @@
-// The gradients of the references, which those of the core are compared with: against differences,
-// and where there are none, against what is written down.
+// Checks the gradients of the references, with which the core's are compared: against differences,
+// and where those do not exist, against the documented values.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,14 +51,14 @@ class ReferenceGradientTest : public ::testing::Test {
   Random random;
 };
 
-/// What is given under this name, if anything.
+/// The array of this name, or an omitted one if there is none.
 template <class T>
 ArrayOf<T> find(const Arrays<T>& arrays, const std::string& name) {
   const auto found = arrays.find(name);
   return found == arrays.end() ? ArrayOf<T>() : found->second;
 }
 
-/// The elements of both, in a row.
+/// Concatenates the elements of both.
 template <class T>
 ArrayOf<T> joined(const ArrayOf<T>& a, const ArrayOf<T>& b) {
   ArrayOf<T> result({static_cast<std::int64_t>(a.values.size() + b.values.size())});
@@ -202,7 +202,8 @@ TEST_F(ReferenceGradientTest, embedding_adds_up_what_is_used_twice) {
 
 TEST_F(ReferenceGradientTest, masked_softmax) {
   Array x = normals({3, 5});
-  // A row without anyone, one of a single, and −∞, which takes no part.
+  // A row in which nothing takes part, a row with one element, and an element of −∞, which takes no
+  // part.
   std::vector<bool> taking_part{false, false, false, false, false, false, false, true,
                                 false, false, true,  true,  false, true,  true};
   x.values[12] = kInfinity;
@@ -213,7 +214,7 @@ TEST_F(ReferenceGradientTest, masked_softmax) {
   });
 }
 
-/// Everything that an attention has a gradient of.
+/// All arguments of attention that have a gradient.
 template <class T>
 reference::AttentionOf<T> attention_of(const Arrays<T>& in,
                                        const reference::AttentionRules& rules) {
@@ -361,7 +362,7 @@ TEST_F(ReferenceGradientTest, multi_head_attention) {
   });
 }
 
-/// The parameters of a layer of width 4, with `kv` heads of two for keys and values.
+/// The parameters of a layer of width 4, with `kv` heads of two columns for keys and values.
 class TransformerReferenceGradientTest : public ReferenceGradientTest {
  protected:
   void add_attention(const std::string& name, std::int64_t kv) {
@@ -448,7 +449,8 @@ TEST_F(ReferenceGradientTest, recurrent_layers) {
        {reference::Cell::kTanh, reference::Cell::kRelu, reference::Cell::kGru}) {
     const std::int64_t gates = cell == reference::Cell::kGru ? 3 : 1;
     for (const bool biases : {false, true}) {
-      // Differences of ReLU are no slopes near 0: there, small weights and biases keep it off.
+      // Near 0, differences of ReLU are not slopes. With biases, small weights keep its argument
+      // away from 0.
       if (cell == reference::Cell::kRelu && !biases) continue;
       const float deviation = cell == reference::Cell::kRelu ? 0.05F : 0.5F;
       Arrays<double> inputs{{"x", normals({4, 3}, 0.5F)},
@@ -483,7 +485,7 @@ TEST_F(ReferenceGradientTest, attention_pooling_and_the_width_of_its_kernels) {
   for (const Score score : {Score::kScaledDot, Score::kGaussian, Score::kBoxcar,
                             Score::kEpanechnikov, Score::kAverage, Score::kAdditive}) {
     SCOPED_TRACE(static_cast<int>(score));
-    // No distance is near 1.5 and none is 0, where kernels have no slope.
+    // No distance is near 1.5 and none is 0, because kernels have no slope there.
     Arrays<double> inputs{{"query", Array({3, 1}, std::vector{0.1, 1.3, -7.0})},
                           {"key", Array({5, 1}, std::vector{0.2, 1.0, -0.9, 2.2, 0.6})},
                           {"value", normals({5, 2})},
@@ -494,7 +496,7 @@ TEST_F(ReferenceGradientTest, attention_pooling_and_the_width_of_its_kernels) {
       inputs["score_weight"] = normals({1, 4});
     }
     for (const bool hard : {false, true}) {
-      // Random scores may be as good as equal, where the choice jumps.
+      // Random scores may be almost equal, where the choice jumps.
       if (hard && score == Score::kAdditive) continue;
       expect_gradients(inputs, random, [&]<class T>(const Arrays<T>& in) {
         const reference::PoolingOf<T> p{score,

@@ -1,4 +1,4 @@
-// What a tape refuses, and what its errors say.
+// Errors of a tape and their messages.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,7 +180,7 @@ TEST(TapeErrorsTest, PartsOfAModelHaveTheNamesOfItsOptimizer) {
   {
     const attn::Sgd optimizer(parts), other({{"other", second}});
     EXPECT_THAT(error(second), HasSubstr("parameter \"second.weight\" is the first"));
-    // It has a name in the module that it is a part of.
+    // The layer has a name in the module that contains it.
     EXPECT_THAT(error(whole.first), HasSubstr("parameter \"first.weight\" is the first"));
     set(first, "weight", {1e30F, 0, 0, 0});
     set(second, "weight", {1, 0, 0, 0});

@@ -1,4 +1,4 @@
-// The tape itself: what is recorded, what is refused, and sums of gradients.
+// The tape itself: recording, errors, and sums of gradients.
 
 #include "attn/training/tape.hpp"
 
@@ -61,7 +61,7 @@ TEST(TapeTest, LinearHasTheGradientsOfInputWeightAndBias) {
   EXPECT_THAT(values(tape.gradient(linear, "bias")), ElementsAre(1, 3, 1));
 }
 
-/// Tokens of two sizes of batch, and a layer that classifies them.
+/// Tokens in batches of two sizes, and a layer that classifies them.
 class AccumulationTest : public testing::Test {
  protected:
   static constexpr std::int64_t kWidth = 5, kClasses = 7, kTokens = 112;
@@ -123,7 +123,7 @@ TEST_F(AccumulationTest, small_batches_have_the_gradient_of_all_tokens_at_once) 
   tape.clear_keeping_gradients();
   tape.backward(loss(tape, 11, kTokens));
   expect_exact(tape.gradient(layer_, "weight"));
-  // Gradients may also be used after the last of the calls.
+  // Gradients can still be used after the last of the calls.
   tape.clear_keeping_gradients();
   expect_exact(tape.gradient(layer_, "weight"));
   const float norm = attn::clip_grad_norm(tape, 1);
@@ -190,7 +190,8 @@ TEST_F(AccumulationTest, a_refused_allocation_leaves_gradients_as_they_were) {
   expect_exact(tape.gradient(layer_, "weight"));
 }
 
-/// The gradients of x where a layer lives until backward(), and where it is gone before.
+/// Compares the gradients of x when a layer lives until backward() and when it is destroyed
+/// earlier.
 template <class Make, class Forward>
 void compare_gone_layer(const char* name, std::vector<std::int64_t> shape, Make make,
                         Forward forward) {
@@ -207,7 +208,7 @@ void compare_gone_layer(const char* name, std::vector<std::int64_t> shape, Make 
     const Variable x = tape.variable(inputs);
     const Variable y = forward(*layer, x);
     if (gone) {
-      *layer = make();  // other parameters, perhaps where the first ones were
+      *layer = make();  // other parameters, perhaps at the same address
       layer->initialize_xavier(8);
       layer.reset();
       OwnedTensor dirty({4096});

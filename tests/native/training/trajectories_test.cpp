@@ -1,4 +1,4 @@
-// Whole runs of training, against those that PyTorch has made in double precision.
+// Compares whole training runs with PyTorch's in double precision.
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ std::unique_ptr<attn::Optimizer> make_optimizer(const std::string& run, Gpt& mod
   return nullptr;
 }
 
-/// Forward, backward and clipping; gives loss and norm.
+/// Runs forward, backward and clipping. Returns loss and norm.
 std::pair<double, double> pass(attn::Tape& tape, const Gpt& model, const Trajectories& recorded,
                                std::int64_t step) {
   const std::vector<std::int64_t> ids = recorded.inputs(step);
@@ -105,7 +105,8 @@ std::pair<double, double> pass(attn::Tape& tape, const Gpt& model, const Traject
 }
 
 /// Adds the errors of a parameter, each relative to its element, or to the root mean square of all
-/// where that is more: what is small among the others is a difference of what is not.
+/// if that is larger, because elements that are small compared with the others are differences of
+/// larger numbers.
 void add_errors(const std::vector<float>& got, const reference::Array& wanted, std::size_t begin,
                 std::size_t end, LargestError& largest) {
   double square = 0;
@@ -136,7 +137,7 @@ TEST_P(TrajectoriesTest, thirty_steps_of_a_gpt_are_those_of_pytorch) {
       const std::vector<float> got = values(model.parameter(name));
       ASSERT_EQ(got.size(), parameter.values.size());
       if (run.starts_with("adam") && name.ends_with("in_proj_bias")) {
-        // Adam makes steps of the rounding that is the gradient of the keys' biases.
+        // The gradient of the keys' biases is only rounding, from which Adam makes steps.
         add_errors(got, parameter, 0, Shape::kWidth, of_parameters);
         add_errors(got, parameter, 2 * Shape::kWidth, got.size(), of_parameters);
       } else {

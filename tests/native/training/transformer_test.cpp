@@ -1,5 +1,5 @@
-// Encoder and decoder on a tape: the bits of the forward pass, and gradients against the analytic
-// reference in double precision.
+// Encoder and decoder on a tape: compares the bits of the forward pass, and the gradients with the
+// analytic reference in double precision.
 
 #include "reference/transformer.hpp"
 
@@ -208,7 +208,8 @@ TEST_P(TapedTransformerTest, StacksShareTermsAndGivePositionsToTheLayersThatRota
   const OwnedTensor table = uniform_tensor({4, 2}, random), dy = uniform_tensor({5, 8}, random);
   const attn::AttentionOptions attention{.t5_bias = attn::T5Bias{.table = table}};
 
-  // Layer by layer, with a variable for each, whose gradients add up to that of the shared one.
+  // Layer by layer, with a variable for each, whose gradients add up to the gradient of the shared
+  // one.
   attn::Tape tape(context());
   const Variable shared = tape.variable(table);
   const attn::TransformerEncoderCall call{.attention = attention, .positions = at};

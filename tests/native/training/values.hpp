@@ -18,7 +18,7 @@ inline std::vector<float> values(const attn::ConstTensor& view) {
   return {view.data(), view.data() + count};
 }
 
-/// All parameters of a layer, one after the other.
+/// All parameters of a layer, in order.
 inline std::vector<float> parameters(const attn::Module& module) {
   std::vector<float> all;
   module.visit_parameters([&](const attn::ConstParameter& p) {
