@@ -42,7 +42,7 @@ using attn_test::AttentionProblem;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// Ends a process that hangs. This does not measure time, because nothing else waits for it.
+/// Time limit after which a hanging process is ended. No test depends on its value.
 constexpr unsigned kSecondsToHang = 300;
 
 /// A problem that all threads of a context share.

@@ -294,7 +294,7 @@ const Row kInt8("KeyValueCache of int8", "K 2000, D 128, normal", "max|row| / 25
   }
 });
 
-/// Softmax over two parts of the keys, merged, against the reference over all keys.
+/// Merges attention over two parts of the keys and compares it with the reference over all keys.
 const Row kMerge("merge_attention", "N 65, K 50 + 80, D 64, normal", "5.0e-6 · √D · max|v|",
                  [](Case& c) {
                    Problem p(c);

@@ -608,8 +608,8 @@ TEST(ChooseToken, takes_the_largest_or_draws_by_the_stream) {
   EXPECT_EQ(three[0] + three[3], 0);
   EXPECT_GT(three[4], 0);
   EXPECT_THAT(drawn(5, 1), ElementsAre(0, 20000, 0, 0, 0));
-  // Each step uses one number of the stream: if the first number of fill_uniform is 0.4, for
-  // example, 0.4 of the sum.
+  // Each step uses one number of the stream. If it is 0.4, for example, the token at 0.4 of the
+  // cumulative sum is chosen.
   attn::OwnedTensor uniform({20});
   attn::fill_uniform(uniform, {.seed = 3});
   const std::vector<float> even(4, 1);

@@ -182,7 +182,7 @@ TEST_P(RotaryAxesTest, rules_of_scaling_act_on_every_axis) {
       {.rotary_dim = 8,
        .scaling = attn::DynamicNtkRotaryScaling{.factor = 2, .max_position_embeddings = 10}});
   EXPECT_EQ(rotary.frequencies(300), plain.frequencies(300));
-  // The largest position along any axis is the position that counts for the call.
+  // The largest position along any axis determines the sequence length of a call.
   const std::vector<double> positions{0, 3, 5, 3, 299, 3};
   std::vector<float> cos(8), sin(8), wanted_cos(8), wanted_sin(8);
   rotary.tables({cos.data(), {2, 4}}, {sin.data(), {2, 4}},

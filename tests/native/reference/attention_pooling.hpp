@@ -36,7 +36,7 @@ struct PoolingResultOf {
 };
 using PoolingResult = PoolingResultOf<double>;
 
-/// A distance of 0 has slope 0, and at its edge a kernel has no slope.
+/// The slope of a distance of 0 is 0, and a kernel has no slope at its edge.
 template <class T>
 PoolingResultOf<T> attention_pooling(const PoolingOf<T>&);
 

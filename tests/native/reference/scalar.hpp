@@ -98,11 +98,6 @@ class Sum<double> {
 ///   const ArrayOf<Scalar> x = tape.variables(Array(…)), w = tape.variables(Array(…));
 ///   tape.backward(inner(linear<Scalar>({x, {}}, w).exact, output_gradient));
 ///   const Bounded of_w = tape.gradient(w);
-///
-///   Tape tape;
-///   const ArrayOf<Scalar> x = tape.variables(Array(…)), w = tape.variables(Array(…));
-///   tape.backward(inner(linear<Scalar>({x, {}}, w).exact, output_gradient));
-///   const Bounded of_w = tape.gradient(w);
 class Tape {
  public:
   Tape();
