@@ -10,7 +10,8 @@ namespace attn::kernels {
 /// out = f(x), or f(x) · factor, for contiguous whole vectors.
 using MapVectors = void (*)(index count, const float* x, const float* factor, float* out) noexcept;
 
-/// The same element by element, for any strides.
+/// out = f(x), or f(x) · factor, for any strides. Columns that are not contiguous go through a
+/// buffer.
 template <class Isa>
 void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   constexpr index kW = kWidth<Isa>;

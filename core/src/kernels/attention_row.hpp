@@ -31,11 +31,11 @@ class RowScratch {
     return 2 * round_up(head.head_dim, kPanelWidth) + kKeyTile + kPanelWidth + kept_size(head) +
            sums_size(head) + (head.packed_relative_keys ? relative_cols<Isa>(head) : 0);
   }
-  /// Floats of a block of values, or of keys.
+  /// Number of floats in a block of values or of keys.
   static index kept_size(const AttentionHead& head) noexcept {
     return kKeyTile * std::max(value_cols<Isa>(head), round_up(head.head_dim, kWidth<Isa>));
   }
-  /// Floats in a RowSums.
+  /// Number of floats in a RowSums.
   static index sums_size(const AttentionHead& head) noexcept {
     return round_up(
         2 + value_cols<Isa>(head) + (head.relative_values ? relative_cols<Isa>(head) : 0),
@@ -78,7 +78,8 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   }
 }
 
-/// Sums before the first key: only an extra score, which is −∞ if there is none.
+/// Initialises the sums before the first key: only an extra score counts, which is −∞ if there is
+/// none.
 template <class Isa>
 void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;
@@ -108,8 +109,8 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
   for (index j = 0; j < keys; ++j) scores[j] *= scales[j * rows.scale_row];
 }
 
-/// The block of values, with zeros in rows that query `row` may not attend to; int8 values are
-/// without their scales.
+/// Copies the block of values, with zeros in rows that query `row` may not attend to. int8 values
+/// are copied without their scales.
 template <class Isa>
 void keep_attended(const AttentionHead& head, index row, index key0, index keys,
                    float* kept) noexcept {

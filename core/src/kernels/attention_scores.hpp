@@ -1,7 +1,8 @@
 #pragma once
 
-// The steps from q·k to the softmax, and those on the weights after it. All except ranges of keys
-// work along a row, the keys of one query. Every attention kernel and the backward pass use them.
+// The steps from q·k to the softmax, and the steps on the weights after it. All except ranges of
+// keys work along a row, the keys of one query. Every attention kernel and the backward pass use
+// them.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +31,8 @@ ATTN_INLINE RelativeSpan relative_span(const AttentionHead& head, index row, ind
   return {first, last, first - zero + k};
 }
 
-/// scores_j += scale · q · a^K of the clipped distance: `products` holds it per column.
+/// scores_j += scale · q · a^K of the clipped distance; `products` contains this product for each
+/// column.
 template <class Isa>
 ATTN_INLINE void add_relative_keys(const AttentionHead& head, index row, index key0, index keys,
                                    const float* products, float* scores) noexcept {
@@ -52,8 +54,8 @@ void add_to_distances(const AttentionHead& head, index row, index key0, index ke
   for (index j = span.last; j < keys; ++j) distance_sums[2 * head.max_distance] += weights[j];
 }
 
-/// True if query `row` may attend to `key`. The score does not tell, because an attended key may
-/// have −∞ too.
+/// True if query `row` may attend to `key`. The score does not show this, because an attended key
+/// may have −∞ too.
 template <class Isa>
 ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
   if (key < head.key_begin[row] || key >= head.key_end[row]) return false;

@@ -10,13 +10,13 @@
 
 namespace attn::kernels {
 
-/// Queries of a block.
+/// Number of queries in a block.
 inline constexpr index kBlockQueries = 48;
-/// Queries of a block for an instruction set; tiles use groups of two by two.
+/// Number of queries in a block for an instruction set; tiles use groups of two by two.
 template <class Isa>
 inline constexpr index kQueries = kTiles<Isa> ? 4 * kTileEdge : kBlockQueries;
-/// Blocks that process the keys together, so that each tile of keys and values is fetched once for
-/// all of them.
+/// Number of blocks that process the keys together, so that each tile of keys and values is fetched
+/// once for all of them.
 inline constexpr index kPassBlocks = 4;
 /// Tiles start at multiples of at least this, counted from key 0.
 template <class Isa>
@@ -30,12 +30,12 @@ inline constexpr float kLargestExponent = 0x1p22F;
 template <class Isa>
 using TileHead = std::conditional_t<kPairs<Isa>, Bf16AttentionHead, AttentionHead>;
 
-/// Elements of a query or a key.
+/// Number of elements in a query or a key.
 template <class Isa>
 constexpr index element_depth(index head_dim) noexcept {
   return kPairs<Isa> ? pair_depth<Isa>(head_dim) : head_dim;
 }
-/// Rows of values in a tile with this many keys.
+/// Number of rows of values in a tile with `keys` keys.
 template <class Isa>
 constexpr index element_keys(index keys) noexcept {
   return kPairs<Isa> ? (keys + 1) / 2 : keys;
@@ -46,7 +46,7 @@ struct QueryBlock {
   index first;
   index count;
   index lanes;  ///< count in whole vectors, or tiles
-  /// The keys that any of them may attend to; empty if there are none.
+  /// The keys that any of the queries may attend to; empty if there are none.
   index key_begin = 0;
   index key_end = 0;
 };
@@ -136,10 +136,11 @@ class BlockScratch {
   float* row_memory;           ///< memory of a RowScratch
   // For pairs only.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
-  Bf16Pair* kept_pairs = nullptr;  ///< the same, with zeros for keys that a query may not attend to
-  Bf16Pair* key_pairs = nullptr;   ///< keys × pairs of depth, if they cannot be read in place
-  float* total_weight = nullptr;   ///< per query: sum of its weights as they are multiplied
-  float* outputs = nullptr;        ///< with tiles: values in rows; before that, the paired values
+  Bf16Pair* kept_pairs = nullptr;   ///< pairs of keys × value columns, with zeros for keys that a
+                                    ///< query may not attend to
+  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if they cannot be read in place
+  float* total_weight = nullptr;    ///< per query: sum of its weights as they are multiplied
+  float* outputs = nullptr;         ///< with tiles: values in rows; before that, the paired values
 };
 
 template <class Isa>

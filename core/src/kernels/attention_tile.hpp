@@ -37,7 +37,7 @@ template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    // Pairs along the depth are as many in tiles as in rows.
+    // Tiles contain as many pairs along the depth as rows do.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {

@@ -87,8 +87,8 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
   return ((xsimd::abs(max) < F(kLargestExponent)) & (sum == sum)).mask();
 }
 
-/// output = exponentialsᵀ · V · factor for the queries from `first` on. If columns are left over,
-/// the last vector overlaps finished columns and writes the same bits there.
+/// output = exponentialsᵀ · V · factor for the queries from `first` on. If columns remain, the last
+/// vector overlaps finished columns and writes the same bits there.
 template <class Isa>
 void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
@@ -152,8 +152,7 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Computes the queries from `first` on as a block, for scores and values that do not suit the
-/// short way.
+/// Computes the queries from `first` on as a block if scores and values do not suit the short path.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

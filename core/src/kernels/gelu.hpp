@@ -40,19 +40,19 @@ ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) n
 /// x·Φ(x), Φ the distribution function of the normal distribution; as x·(1 + erf(x/√2))/2, but
 /// without its cancellation at negative x.
 ///
-/// Relative error at most 5e-7 + 6e-8·x² for x < 0 (where it is that of exp), 3e-7 for x ≥ 0, and
-/// zero from −13.2 on. NaN for NaN and −∞, as PyTorch.
+/// Relative error at most 5e-7 + 6e-8·x² for x < 0 (from the error of exp), 3e-7 for x ≥ 0, and
+/// zero from −13.2 on. NaN for NaN and −∞, as in PyTorch.
 template <class Isa>
 ATTN_INLINE Floats<Isa> gelu(Floats<Isa> x) noexcept {
   return x * normal_distribution<Isa>(x).below;
 }
 
-/// x·(1 + tanh(u))/2 = x·sigmoid(2u), u = √(2/π)·(x + 0.044715·x³): the approximation of GELU, as
-/// PyTorch's `approximate="tanh"`.
+/// x·(1 + tanh(u))/2 = x·sigmoid(2u), u = √(2/π)·(x + 0.044715·x³): the approximation of GELU that
+/// PyTorch calls `approximate="tanh"`.
 template <class Isa>
 ATTN_INLINE Floats<Isa> gelu_tanh(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;
-  // 2·√(2/π) and 0.044715 times it.
+  // 2·√(2/π), and that times 0.044715.
   const F inner = Isa::madd(x * x, F(0.071354814F), F(1.5957691F));
   return x * sigmoid<Isa>(x * inner);
 }

@@ -17,8 +17,8 @@ using index = std::int64_t;
 /// Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Keys that a row of scores processes at a time. Blocks start at multiples of this from key 0,
-/// whatever the masks, so that sums are always formed in the same order.
+/// Number of keys that a row of scores processes at a time. Blocks start at multiples of this from
+/// key 0, whatever the masks are, so that sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
 /// The largest number of keys that counts as few and fits in one tile.
@@ -27,7 +27,7 @@ inline constexpr index kFewKeys = 16;
 /// Keys per part of a split query: a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
-/// The number of pieces of this size needed for so many; the last one may be partial.
+/// Number of pieces of size `piece` that hold `count` elements; the last one may be partial.
 constexpr index pieces(index count, index piece) { return (count + piece - 1) / piece; }
 
 constexpr index round_up(index value, index multiple) { return pieces(value, multiple) * multiple; }
@@ -41,8 +41,8 @@ struct __attribute__((may_alias)) Bf16Pair {
   std::uint16_t first, second;
 };
 
-/// Pairs in the packed form of a (cols × depth) matrix of bf16: panels like those of floats, with
-/// pairs along the depth and a zero if the last pair has no second number.
+/// Pairs in the packed form of a (cols × depth) matrix of bf16. Panels are like panels of floats,
+/// with pairs along the depth and a zero if the last pair has no second number.
 constexpr index bf16_packed_size(index cols, index depth) {
   return round_up(cols, kPanelWidth) * ((depth + 1) / 2);
 }
@@ -64,8 +64,8 @@ struct ProductArgs {
   bool add = false;
 };
 
-/// The same for a packed B of bf16 and A of bf16 or rounded to it. Products are exact, and their
-/// sums are float32.
+/// C = A · Bᵀ + bias with a packed B of bf16 and an A that is bf16 or rounded to it. Products are
+/// exact, and their sums are float32.
 struct Bf16ProductArgs {
   index rows = 0;
   index cols = 0;
@@ -81,7 +81,7 @@ struct Bf16ProductArgs {
   index c_col = 1;
 };
 
-/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits equal those of the product
+/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits equal the ones of a product
 /// with the same numbers as floats.
 struct StoredProductArgs {
   index rows = 0;
@@ -91,7 +91,7 @@ struct StoredProductArgs {
   index a_row = 0;
   index a_col = 1;
   ElementType type = ElementType::kFloat16;
-  /// Panels like those of floats; for kBFloat16 in pairs, see bf16_packed_size().
+  /// Panels as in packed matrices of floats; for kBFloat16, in pairs, see bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null
   float* c = nullptr;
@@ -157,13 +157,13 @@ struct AttentionHead {
   index bias_row = 0;
   index bias_col = 0;
   index bias_cols = 0;  ///< keys from here on are excluded
-  /// Added to the score of query i and key j: distance_bias[j − i], for every i and j; or null.
+  /// distance_bias[j − i] is added to the score of query i and key j, for every i and j; or null.
   const float* distance_bias = nullptr;
   /// An extra score without a value, or −∞.
   float sink = -__builtin_inff();
 
-  // Shaw's relative keys and values: column c of 2·max_distance+1 is for key j at distance j − (i +
-  // relative_offset) = c − max_distance, the outer columns are also for all larger distances.
+  // Shaw's relative keys and values. Column c of 2·max_distance+1 is for keys j at distance j − (i
+  // + relative_offset) = c − max_distance; the outer columns are also for all larger distances.
   index max_distance = 0;
   index relative_offset = 0;
   const float* packed_relative_keys = nullptr;  ///< packed (2·max_distance+1 × head_dim), or null
@@ -379,7 +379,7 @@ struct RecurrentCellArgs {
   bool relu = false;  ///< for rnn_cell: the rectifier instead of tanh
 };
 
-/// out[i, c] = f(x[i, c]), or that times factor[i, c]. out may be x or factor.
+/// out[i, c] = f(x[i, c]), or f(x[i, c]) · factor[i, c]. out may be x or factor.
 struct MapArgs {
   index rows = 0;
   index cols = 0;
@@ -446,14 +446,14 @@ struct KernelTable {
   void (*pack)(index cols, index depth, const float* b, index col_stride, index depth_stride,
                float* packed) noexcept;
 
-  /// The best number of rows for one call if several threads share a product, and the scratch
-  /// floats that a call needs.
+  /// The best number of rows for one call if several threads share a product, and the number of
+  /// scratch floats that a call needs.
   index product_rows;
   /// Blocks of rows should be a multiple of this.
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
-  /// The largest number of rows for this function; with more, widen_panels is worth its cost.
+  /// The largest number of rows for stored_product; with more, widening panels is faster.
   index stored_product_rows;
   void (*stored_product)(const StoredProductArgs&) noexcept;
   /// Converts panels of 16-bit numbers, starting with a given one, to panels of floats.
@@ -524,12 +524,12 @@ struct KernelTable {
   void (*dropout)(const DropoutArgs&) noexcept;
 };
 
-/// The kernels of an instruction set that use products of bf16 pairs. For everything else, the
-/// float kernels of another instruction set are used.
+/// The kernels of an instruction set that use products of bf16 pairs. Everything else uses the
+/// float kernels of another instruction set.
 struct Bf16Table {
   InstructionSet instruction_set;
 
-  // As in KernelTable, with the same amount of scratch.
+  // As in KernelTable, with the same amount of scratch memory.
   index product_rows;
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;

@@ -1,7 +1,7 @@
 #pragma once
 
 // ln and 2^x of single numbers in double precision, computed with products and sums only, because
-// those of the C library differ in their last bits between versions and processors.
+// the C library's functions differ in their last bits between versions and processors.
 
 #include <bit>
 #include <cstdint>

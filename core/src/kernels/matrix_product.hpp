@@ -175,8 +175,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
-/// The same with tiles. Groups of tiles are summed in place in C if they are whole and its columns
-/// are contiguous. Rows of A are those of whole tiles, with zeros beyond the depth.
+/// Computes the same with tiles. Groups of tiles are summed in place in C if they are whole and its
+/// columns are contiguous. A has the rows of whole tiles, with zeros beyond the depth.
 template <class Isa>
   requires kTiles<Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
@@ -225,7 +225,7 @@ constexpr bool has_open_tile(const BlockedProduct<Isa>& p, const ProductBlock& b
 }
 
 /// C = or += A · B, block by block. If rows of A cannot be read in place, copy_rows(block, copy,
-/// row) gathers those of a block; it also writes the rest of the tile after their end.
+/// row) gathers the rows of a block; it also writes the rest of the tile after their end.
 template <class Isa, class CopyRows>
 ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyRows&& copy_rows,
                                 float* scratch) noexcept {

@@ -35,8 +35,8 @@ template <class Isa, PairScore Score>
 ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
                            float* sums) noexcept {
   using F = Floats<Isa>;
-  // tanh takes many operations, so processors overlap those of several columns and one vector
-  // suffices.
+  // tanh takes many operations, so processors overlap the operations of several columns, and one
+  // vector is enough.
   constexpr int kVectors =
       Score == PairScore::kAdditive ? 1 : static_cast<int>(kPanelWidth / kWidth<Isa>);
   const float* query = p.query + row * p.query_row;
@@ -80,7 +80,7 @@ ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index 
   for (index j = 0; j < keys; j += kWidth<Isa>) {
     F score = F::load_unaligned(scores + j);
     if (has_edge) {
-      // These see the distance in units of their width. NaN stays.
+      // The distance is measured in units of the kernel's width. NaN stays NaN.
       const F distance = xsimd::sqrt(score) * factor;
       const F inside = p.score == PairScore::kBoxcar ? F(1.0F) : F(1.0F) - distance;
       score = xsimd::select(distance < F(1.0F), inside,
@@ -175,8 +175,8 @@ struct AttendedKeys {
   }
 };
 
-/// Selects the key with the highest score: the first of several, and the first NaN before all
-/// others.
+/// Selects the key with the highest score: the first of several equal ones, and the first NaN if
+/// there is one.
 template <class Isa>
 void pool_hard(const PoolingArgs& p, index row) noexcept {
   AttendedKeys<Isa> block;

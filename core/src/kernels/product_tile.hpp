@@ -59,8 +59,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kSteps = Isa::kSteps;
-  // Pointers are incremented by strides of their own width, because Emscripten's compiler would
-  // leave products of 64-bit strides in the loop.
+  // Pointers are incremented by strides of the pointers' own width, because Emscripten's compiler
+  // would leave products of 64-bit strides in the loop.
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
@@ -94,10 +94,10 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// The same with quads. Rows of A with contiguous depth (ADepth = 1) are already stored as quads,
-/// two by two: the quad of rows r and r + 1, for an even r, and of pairs k and k + 1, for an even
-/// k, is at a + r·a_row + 2k; a_row is even, and an odd depth is padded with zeros. Otherwise, and
-/// for B, two vectors of pairs make two quads.
+/// Computes the same with quads. Rows of A with contiguous depth (ADepth = 1) are already stored as
+/// quads, two by two: the quad of rows r and r + 1, for an even r, and of pairs k and k + 1, for an
+/// even k, is at a + r·a_row + 2k; a_row is even, and an odd depth is padded with zeros. Otherwise,
+/// and for B, two vectors of pairs make two quads.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires kQuads<Isa>
@@ -159,9 +159,9 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, else tiles of a
-/// power of two, so that only a few shapes are compiled. Not inlined, so that each exists only
-/// once.
+/// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, else tiles with a
+/// power of two rows, so that only a few shapes are compiled. It is not inlined, so that each shape
+/// exists only once.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns = TileColumns::kNeighbours>
 __attribute__((noinline)) void product_rows(index rows, index depth, const TileElement<Isa>* a,

@@ -1,8 +1,8 @@
 #pragma once
 
-// Products with matrices of 16-bit numbers, which are widened to floats: as they are loaded for one
-// or a few rows, and panel by panel beforehand for many rows. Sums have the same order as in the
-// product of floats, so the bits equal those of float32 weights of the same values.
+// Products with matrices of 16-bit numbers. For one or a few rows, numbers are widened to floats as
+// they are loaded; for many rows, panel by panel in advance. Sums have the same order as in the
+// product of floats, so the bits equal the ones with float32 weights of the same values.
 
 #include <algorithm>
 #include <cstdint>
@@ -58,24 +58,24 @@ ATTN_INLINE void with_panels(ElementType type, const void* panels, Function&& fu
   function(static_cast<const Bf16Pair*>(panels));
 }
 
-/// Rows of A for which a vector of B is widened once. (Eight would map to the same set of a
-/// first-level cache if rows are kCacheAlias apart.) In WebAssembly it is one, to keep the code
+/// Number of rows of A for which a vector of B is widened once. (Eight would map to the same set of
+/// a first-level cache if rows are kCacheAlias apart.) In WebAssembly it is one, to keep the code
 /// small.
 template <class Isa>
 inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
 /// Vectors of a tile: enough to hide the latency of an addition.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// With more rows than this it is faster, or as fast, to widen panels once. (With AVX-512 on Zen 4,
-/// which begins one multiply-add of 512 bits in a cycle, it never is; with AVX2, two in a cycle
-/// there, it is as fast from 48 rows on.)
+/// With more rows than this, widening panels once is at least as fast. (With AVX-512 on Zen 4,
+/// which starts one 512-bit multiply-add per cycle, it never is; with AVX2, which starts two per
+/// cycle there, it is as fast from 48 rows on.)
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32
                                   : kStoredRows<Isa> == 1    ? 2
                                                              : 8;
 
-/// Columns of `Rows` rows from `col` on.
+/// Computes columns from `col` on for `Rows` rows.
 template <class Isa, int Rows, class Panel>
 void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, index col) noexcept {
   using F = Floats<Isa>;
@@ -136,7 +136,7 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   });
 }
 
-/// All columns of `Rows` rows after another, and of the rest.
+/// Computes all columns for groups of `Rows` rows and for the remaining rows.
 template <class Isa, int Rows, class Panel>
 void stored_rows(const StoredProductArgs& p, const Panel* packed_b, index row) noexcept {
   for (; row + Rows <= p.rows; row += Rows) {

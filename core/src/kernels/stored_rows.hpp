@@ -110,7 +110,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
       for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
     });
     index d = 0;
-    // For bfloat16, four at a time are faster here.
+    // For bfloat16, four numbers at a time are faster here.
     if constexpr (kLoadsPairs<Isa, T> && !std::is_same_v<T, BFloat16>) {
       const float* const by = kPairScale<T> == 1.0F ? query : scaled;
       const auto multiply = [&](index at) __attribute__((always_inline)) {
@@ -216,8 +216,8 @@ ATTN_INLINE void add_weighted_columns(index keys, const float* weights, const T*
                       __attribute__((always_inline)) { sum[v].store_unaligned(partial + v * kW); });
 }
 
-/// The same for other types, widened in registers. `partial` is memory for a row. The result is NaN
-/// if the sums must be computed again from floats.
+/// sums = sums · factor + Σ_j weight_j · v_j for other types, widened in registers. `partial` is
+/// memory for a row. The result is NaN if the sums must be computed again from floats.
 template <class Isa, class T>
 __attribute__((noinline)) void add_weighted_rows(index keys, const float* weights, const T* value,
                                                  index value_row, index cols, float factor,

@@ -26,7 +26,7 @@ ATTN_INLINE Floats<Isa> tanh(Floats<Isa> x) noexcept {
 }
 
 /// 1 / (1 + exp(−x)) for every x, NaN for NaN; zero below −88. Relative error at most 4e-7 for x ≥
-/// 0, and with that of exp 4e-7 + 7e-8·|x| below.
+/// 0, and 4e-7 + 7e-8·|x| for x < 0, which includes the error of exp.
 template <class Isa>
 ATTN_INLINE Floats<Isa> sigmoid(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

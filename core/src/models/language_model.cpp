@@ -58,7 +58,7 @@ bool is_row_finite(const float* values, std::int64_t count, std::int64_t stride)
   return found == 0;
 }
 
-/// Whether all values of a tensor (…, N, E) are finite.
+/// True if all values of a tensor (…, N, E) are finite.
 bool is_finite_tensor(const ConstTensor& values) noexcept {
   const ConstTensor batched = attn::with_batch(values);
   for (std::int64_t b = 0; b < batched.size(0); ++b) {

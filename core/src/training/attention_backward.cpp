@@ -75,8 +75,8 @@ class Backward {
     const index batches = tasks(p_.batch, 0);
     const index heads = tasks(p_.key_heads, 1);
     const index chunks = tasks(chunks_, 3);
-    // As many heads as threads are processed at a time, chunk by chunk, so that threads with heads
-    // of their own do not wait for each other.
+    // As many heads as threads are processed at a time, chunk by chunk, so that threads that
+    // process different heads do not wait for each other.
     const index abreast = std::min<index>(run_.num_threads(), batches * heads);
     std::atomic<index> next{0};
     run_.parallel_for(batches * heads * chunks, [&](index, int thread) noexcept {

@@ -155,7 +155,7 @@ class Recording {
   /// must be given. Throws kInvalidArgument.
   Recording(const char* name, const Module* layer, std::initializer_list<const Variable*> inputs);
   Recording(const char* name, const Module* layer, std::span<const Variable> inputs);
-  /// The same for calls that may have no variable as an input, on this tape.
+  /// Records a call on this tape, even if no input is a variable.
   Recording(const char* name, const Module* layer, Tape& tape,
             std::initializer_list<const Variable*> inputs = {});
 

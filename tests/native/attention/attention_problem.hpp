@@ -93,7 +93,7 @@ struct AttentionProblem {
   /// The result of the double-precision reference.
   reference::AttentionResult expected() const { return reference::attention(reference_call()); }
 
-  /// The same call of the reference.
+  /// The corresponding call of the reference.
   reference::Attention reference_call() const {
     reference::Attention p;
     p.query = reference::Array(query_shape(), query);

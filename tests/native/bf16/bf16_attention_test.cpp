@@ -284,7 +284,7 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     attended.mask.assign(attended.mask.size(), 1);
     EXPECT_TRUE(std::isnan(attend_as(attended, *context).output[0]));
   }
-  // The same is true beyond a causal order and a length.
+  // Keys beyond a causal order and a length must not matter either.
   AttentionProblem causal = grouped(random);
   causal.causal = true;
   causal.valid_lens = {200, 31};

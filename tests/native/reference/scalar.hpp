@@ -133,7 +133,7 @@ class Tape {
     double partial;
     double error;
   };
-  /// Records a value that has its own rounding error in addition to those of its terms.
+  /// Records a value that has its own rounding error in addition to the errors of its terms.
   static Scalar record(double value, double rounding, std::initializer_list<Term> terms);
 
  private:

@@ -96,8 +96,8 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// The same for tiles: for each column of the values a row of pairs of 32 keys, then those of the
-/// next 32. `memory` has space for kTileEdge × cols pairs.
+/// Pairs the values for tiles: each column of the values gives a row of pairs of 32 keys, followed
+/// by a row for the next 32. `memory` has space for kTileEdge × cols pairs.
 template <class Isa, class Keep>
 void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys, index cols,
                           Keep&& keep, Bf16Pair* memory, Bf16Pair* pairs) noexcept {

@@ -5,9 +5,9 @@
 namespace attn::kernels {
 namespace {
 
-/// Products by vdpbf16ps, which adds the product of the second numbers of two pairs, then that of
-/// the first: each is a multiply-add that rounds once, to nearest even, and treats subnormal inputs
-/// and results as zero.
+/// Products by vdpbf16ps, which adds the product of the second numbers of two pairs, then the
+/// product of the first ones. Each is a multiply-add that rounds once, to nearest even, and treats
+/// subnormal inputs and results as zero.
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx512Bf16;

@@ -11,7 +11,7 @@
 
 namespace attn::kernels {
 
-/// Keys of a tile.
+/// Number of keys in a tile.
 inline constexpr index kGradientTile = 64;
 
 template <class Isa>

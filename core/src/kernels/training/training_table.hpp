@@ -106,7 +106,8 @@ struct NormGradientArgs {
 ///   losses[i]      = (1 − s)·(lse_i − x[i, t_i]) + s·(lse_i − mean_c x[i, c])
 ///   gradient[i, c] = factor · (exp(x[i, c] − lse_i) − (1 − s)·[c = t_i] − s/cols)
 ///
-/// with s the smoothing and lse_i = ln Σ_c exp(x[i, c]). A row without a target gives zeros.
+/// with s the smoothing and lse_i = ln Σ_c exp(x[i, c]). Rows without a target have loss and
+/// gradient 0.
 struct CrossEntropyArgs {
   index rows = 0;
   index cols = 0;
@@ -224,13 +225,13 @@ struct PairSumsArgs {
 struct TrainingTable {
   InstructionSet instruction_set;
 
-  /// Queries of a block.
+  /// Number of queries in a block.
   index gradient_queries;
   /// Keys of a task of attention's backward pass, whose gradients stay in a second-level cache
   /// while all queries are processed. The arguments are the numbers of keys and of key heads. A
   /// multiple of every tile.
   index (*gradient_keys)(index keys, index heads) noexcept;
-  /// Floats of a row in whole vectors.
+  /// Number of floats in a row padded to whole vectors.
   index (*padded_row)(index dim) noexcept;
 
   void (*row_dots)(const RowDotsArgs&) noexcept;
@@ -265,7 +266,7 @@ struct TrainingTable {
 
   /// Copies the rows of a head's keys and values into a chunk.
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;
-  /// Floats that meet_keys needs.
+  /// Number of scratch floats that meet_keys needs.
   index (*attention_gradient_scratch)(const AttentionHead&) noexcept;
   /// Processes queries [first, first + count), at most gradient_queries, with a chunk of keys. Adds
   /// to the gradients of keys and values, without the factor `scale`, and to the gradients in
