@@ -81,13 +81,13 @@ class BlockScratch {
                        output_size(head) + Row::size(head);
     return kTiles<Isa> ? round_up(size, kTileEdge) : size;
   }
-  /// For the paired values of a tile, twice, and for its keys.
+  /// Number of pairs for the paired values of a tile, twice, and for its keys.
   static index tile_pairs(const AttentionHead& head) noexcept {
     if (!kPairs<Isa>) return 0;
     return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +
            Isa::kTileKeys * element_depth<Isa>(head.head_dim);
   }
-  /// For the outputs of a block, if they are kept transposed.
+  /// Number of floats for the outputs of a block if they are kept transposed.
   static index output_size(const AttentionHead& head) noexcept {
     return kTiles<Isa> ? kQueries<Isa> * value_cols<Isa>(head) : 0;
   }

@@ -339,8 +339,8 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
 }
 
 /// Processes keys [key_begin, key_end) of a block, a part of a tile. With `chosen`, only these
-/// queries are processed, and excluded values are not even multiplied by zero; the bits are those
-/// that finite values would give.
+/// queries are processed, and excluded values are not even multiplied by zero; the bits are the
+/// ones that finite values would give.
 template <class Isa>
 void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {

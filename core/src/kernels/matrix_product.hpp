@@ -139,7 +139,7 @@ void apply_bias(const BlockedProduct<Isa>& p, const ProductBlock& block, bool on
   }
 }
 
-/// C = or += A · B for a block, tile by tile, whose rows of A are contiguous.
+/// C = or += A · B, tile by tile, for a block whose rows of A are contiguous.
 template <class Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const TileElement<Isa>* a, index a_row, float* tile) noexcept {

@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
-/// Parts of names that wrappers around a model add: DataParallel, torch.compile, FullyShardedData-
-/// Parallel, checkpoint_wrapper and DeepSpeed.
+/// Parts of names that wrappers around a model add: DataParallel, torch.compile,
+/// FullyShardedDataParallel, checkpoint_wrapper and DeepSpeed.
 constexpr std::string_view kWrapperParts[] = {
     "module.",          "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.",
     "_forward_module.",

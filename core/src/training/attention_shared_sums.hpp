@@ -110,7 +110,7 @@ struct SharedSums {
  public:
   index key_row, value_row;
   index buckets = 0;
-  // For each batch entry, query head and chunk of keys, or null:
+  // There is one of these for each batch entry, query head and chunk of keys, or null:
   float* relative_keys;    ///< (2k+1, head_dim in whole vectors)
   float* relative_values;  ///< (2k+1, value_dim in whole vectors)
   float* slopes;

@@ -200,7 +200,7 @@ TEST_P(LayerPositionsTest, the_index_along_every_axis_has_the_bits_of_plain_rota
       compare(attention, {index.data(), {kLength}});
       compare(attention, {});
     }
-    // Token by token.
+    // Decodes token by token.
     KeyValueCache plain_cache = plain.make_cache(kBatch), cache = scaled.make_cache(kBatch);
     for (std::int64_t i = 0; i < kLength; ++i) {
       const ConstTensor token = tokens.slice(1, i, i + 1);

@@ -358,7 +358,7 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
         << field;
   }
   EXPECT_EQ(loading_error(with_field("bert", R"("pruned_heads": {})")), "nothing");
-  // Also if the field is in a configuration around the text model's.
+  // The field may also be in a configuration around the text model's.
   RecordedFiles gemma3 = recorded_files("gemma3");
   gemma3.config = R"({"model_type": "gemma3", "quantization_config": {"bits": 4},
                       "text_config": )" +

@@ -18,7 +18,7 @@ struct RecordedModel {
 };
 std::vector<RecordedModel> recorded_models();
 
-/// Its files in memory; if it has only its own configuration, the other files of `llama`.
+/// Its files in memory. If it only has its own configuration, the other files are from `llama`.
 struct RecordedFiles {
   std::vector<std::vector<std::byte>> files;
   std::string config;
