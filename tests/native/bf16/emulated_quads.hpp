@@ -14,9 +14,8 @@
 namespace attn::kernels {
 namespace {
 
-/// Rounds a number to float: to odd, with zeros for subnormal numbers and one NaN for all. If it is
-/// not exact, only the bits that it has as a double count: rounded to odd as well, they give the
-/// same result.
+/// Rounds a double to float: to odd, with zeros for subnormal numbers and one NaN for all. A double
+/// that was itself rounded to odd gives the same result as the exact number.
 float rounded_to_odd(double x) noexcept {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::abs(x) < 0x1p-126) return std::copysign(0.0F, static_cast<float>(x));

@@ -26,7 +26,8 @@ using attn_test::Layout;
 using attn_test::values_of;
 using ::testing::ElementsAre;
 
-/// Two layers, one of which consists of layers itself and has a child whose names get no prefix.
+/// A module of two layers. Outer consists of two such modules, one of which has an empty name and
+/// therefore adds no prefix, and a layer.
 class Inner : public Module {
  public:
   Inner() {
