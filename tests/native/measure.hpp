@@ -29,7 +29,7 @@ class LargestError {
 
   void add(double error) {
     ++count_;
-    // A NaN, once there, stays.
+    // NaN persists.
     if (!(std::abs(error) <= largest_)) largest_ = std::abs(error);
   }
 

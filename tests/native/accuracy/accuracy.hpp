@@ -49,7 +49,7 @@ class Case {
   void add(double got, long double exact, double bound) {
     ++count_;
     const auto error = static_cast<double>(std::abs(got - exact));
-    // A NaN, once there, stays.
+    // NaN persists.
     if (!(error <= largest_)) largest_ = error;
     sum_ += error;
     const double share = error == 0 ? 0 : error / bound;

@@ -156,7 +156,7 @@ TEST_P(MergeAttentionTest, nan_of_a_part_comes_out) {
   // This is true no matter how small its weight is.
   EXPECT_TRUE(std::isnan(got.output[1]));
   EXPECT_EQ(got.log_sum_exp[1], 0.0F);
-  // The weight of an infinite score is not a number, just as without splitting the keys.
+  // The weight of an infinite score is NaN, as in attention over all keys at once.
   EXPECT_TRUE(std::isnan(got.output[2]));
 }
 

@@ -56,13 +56,13 @@ struct EmulatedIsa : Isa {
   }
 };
 
-/// Adds the products of tiles.
+/// EmulatedIsa with products of tiles.
 struct EmulatedTileIsa : EmulatedIsa {
   using Tiles = EmulatedTiles;
   static constexpr int kRows = 32;
 };
 
-/// Adds the products of quads.
+/// `Isa` with products of quads.
 struct QuadIsa : Isa {
   using FloatIsa = Isa;
   static constexpr int kRows = 12;
