@@ -86,7 +86,8 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   /// floats is slower than summing them.
   constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
   constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
-  /// If keys are contiguous: 8 KB of floats.
+  /// If keys are contiguous: 8 KB of floats. With 4, 16 or 32 KB, and with values prefetched too,
+  /// reading is no faster on Zen 5.
   constexpr index kAhead = 2048;
   /// A cache line.
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));

@@ -7,6 +7,8 @@ namespace {
 
 struct Isa : IsaVectors<xsimd::wasm>, WasmPairLoads {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmSimd128;
+  // On Zen 5 in Chromium 156, attention takes 2 to 5 % longer with tiles of 5 × 2 or 3 × 3, and at
+  // least 57 % longer with 6 × 2, 3 × 4, 2 × 5 or 2 × 6.
   static constexpr int kRows = 2;
   static constexpr int kVectors = 4;
   static constexpr int kScoreRows = 2;
