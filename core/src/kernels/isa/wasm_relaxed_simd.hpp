@@ -10,7 +10,7 @@ namespace {
 struct Isa : IsaVectors<xsimd::wasm>, WasmPairLoads {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmRelaxedSimd;
   // On Zen 5 in Chromium 156, 6 × 2 is up to 7 % faster than 2 × 4, and other shapes are slower.
-  // Only engines of 2023 lose by it: Node 20 needs 60 % longer.
+  // Only engines of 2023 are slower with it: Node 20 takes 60 % longer.
   static constexpr int kRows = 6;
   static constexpr int kVectors = 2;
   static constexpr int kScoreRows = 6;
