@@ -90,7 +90,7 @@ Intermediates all_of(const attn::Module& layer) {
   return Intermediates(layer.intermediate_names());
 }
 
-constexpr attn::TransformerLayerOptions kLayer{.d_model = 8, .num_heads = 2, .dim_feedforward = 12};
+const attn::TransformerLayerOptions kLayer{.d_model = 8, .num_heads = 2, .dim_feedforward = 12};
 
 attn::TransformerLayerOptions layer_options(bool norm_first) {
   attn::TransformerLayerOptions options = kLayer;
