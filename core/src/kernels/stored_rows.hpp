@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/elements.hpp"
 #include "kernels/product_tile.hpp"
@@ -19,7 +20,7 @@ namespace attn::kernels {
 /// True if numbers of a type are loaded as two vectors at once.
 template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
-    requires(const T* from, typename Isa::Seen& seen) { Isa::load_pair(from, seen); };
+    requires(const T* from) { Isa::load_pair(from, std::declval<typename Isa::Seen&>()); };
 /// The factor that such numbers need; it is multiplied exactly into the other operand of a product.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;

@@ -154,7 +154,8 @@ std::int64_t ModelConfig::count(std::string_view name) const {
   if (!field) return 0;
   const auto parent = static_cast<std::size_t>(field - fields_.data());
   const auto parent_of = [&](std::size_t i) { return fields_[i].parent; };
-  return std::ranges::ssize(std::ranges::equal_range(by_place_, parent, {}, parent_of));
+  const auto first = std::ranges::lower_bound(by_place_, parent, {}, parent_of);
+  return std::ranges::upper_bound(first, by_place_.end(), parent, {}, parent_of) - first;
 }
 
 std::string ModelConfig::path_of(std::size_t field) const {

@@ -29,9 +29,11 @@ void LinearStep::backward(BackwardPass& pass, const ConstTensor& output_gradient
   const auto& [x, weights, biases, weight, first_row, first_bias, first_column] = parts_;
   const std::int64_t rows = weight.size(0);
   const ConstTensor dy = as_rows(output_gradient).slice(1, first_column, first_column + rows);
-  pass.add_to(
-      x, [&](const Tensor& dx) { multiply(dy, transposed(weight), as_rows(dx), pass.context()); });
-  pass.add_to_rows(weights, first_row, first_row + rows, [&](const Tensor& dw) {
+  // Clang before 16 captures structured bindings only by initializers.
+  pass.add_to(x, [&, &weight = weight](const Tensor& dx) {
+    multiply(dy, transposed(weight), as_rows(dx), pass.context());
+  });
+  pass.add_to_rows(weights, first_row, first_row + rows, [&, &x = x](const Tensor& dw) {
     multiply_transposed(dy, as_rows(x->value), dw, pass.context());
   });
   pass.add_to_rows(biases, first_bias, first_bias + rows,
