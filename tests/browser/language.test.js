@@ -78,7 +78,7 @@ test('the page asks before it fetches the model if the reader saves data', async
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(asked.length, 1);
   await page.getByRole('button', { name: 'Masks: causal' }).waitFor();
-  // What is here is not fetched again.
+  // A model that is loaded is not fetched again.
   await radio(page, 'random').check({ force: true });
   const again = page.getByRole('button', { name: 'Look at it' });
   await again.waitFor();

@@ -229,7 +229,7 @@ test('each of the eleven schemes is described, and pointing at one frames no oth
   assert.equal(await page.locator('#encoding-schemes .grid [data-lit]').count(), 0);
 });
 
-test('the program of the sine is that of its figure', async () => {
+test('the program of the sine computes its figure', async () => {
   const page = await site.visit('#at=rotation.rotation-sine');
   const figure = page.locator('#rotation-sine');
   await figure.getByRole('button', { name: /^Code for/ }).click();

@@ -556,7 +556,7 @@ test('a hundred discarded runs leave the memory of the page unchanged', async (c
   }
   context.diagnostic(`${sizes.map((size) => size.toFixed(1)).join(', ')} MB`);
   assert.equal(page.workers().length, 2);
-  // Meanwhile the page loads the scripts of all chapters, once.
+  // Once during this time, the page loads the scripts of all chapters.
   assert.ok(Math.min(sizes[1] - sizes[0], sizes[2] - sizes[1]) < 0.5, `${sizes} MB`);
   await page.context().close();
 });

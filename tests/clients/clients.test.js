@@ -23,7 +23,7 @@ import { installPackage } from '../package/install.js';
 
 const kModules = join(import.meta.dirname, 'node_modules');
 const kBin = join(kModules, '.bin');
-/** Threads need them. */
+/** Headers that threads require. */
 const kIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -56,7 +56,7 @@ let browser;
 
 before(async () => {
   await provideNpmPackages(import.meta.dirname, 'the clients');
-  // Packages are installed without their scripts, and Bun's puts its program in place, once.
+  // Packages are installed without their scripts, but Bun needs its own, which works only once.
   if (spawnSync(join(kBin, 'bun'), ['--version']).status !== 0) {
     execFileSync(process.execPath, ['install.js'], { cwd: join(kModules, 'bun') });
   }
@@ -67,7 +67,7 @@ before(async () => {
     'package.json',
     '{ "private": true, "type": "module", "@parcel/resolver-default": { "packageExports": true } }',
   );
-  // Tools would look for the checkout's.
+  // Without this file, tools would use the one of the checkout.
   write('tsconfig.json', '{}');
   write('main.js', program('attn'));
   write('inWorker.js', program('attn/worker'));

@@ -30,7 +30,7 @@ function observed(object, name, effect) {
 }
 
 /**
- * A copy whose properties, and theirs, give a value once and nonsense afterwards.
+ * Copies a value so that each property, at any depth, can be read once and returns nonsense afterwards.
  * @param {any} value
  * @returns {any}
  */
@@ -269,7 +269,7 @@ await everyVariant('arguments', (attn) => {
 /** Without the list of all differences. @param {Float32Array} a @param {Float32Array} b */
 const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
-// In modules of their own, whose memory is small enough to grow.
+// These tests use separate modules, whose memory is small enough to grow.
 test('a_view_of_a_handle_is_an_argument_like_any_other_though_memory_grows', async () => {
   const shape = [64, 256];
   const { data } = new Random().tensor(...shape);

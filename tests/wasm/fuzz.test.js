@@ -1,5 +1,5 @@
-// Calls with arguments that nobody expects. Whatever they are, a call gives a result or an AttnError, and the
-// module goes on as before.
+// Passes unexpected arguments. Every call must return a result or throw an AttnError, and the module must keep
+// working.
 //
 //   ATTN_FUZZ_SECONDS=600 node --test tests/wasm/fuzz.test.js
 //
@@ -23,19 +23,19 @@ import { callsOf, modelCallsOf, trainingCallsOf } from './calls.js';
 const kSeconds = Number(process.env.ATTN_FUZZ_SECONDS || 0);
 const kSeed = Number(process.env.ATTN_FUZZ_SEED || 20170612);
 const kRuns = 2000;
-/** Nothing here is that large. Threads of the machine may be busy with something else. */
+/** Calls that take longer fail. No argument is large, but the machine may be busy. */
 const kMostMs = 10_000;
 
-/** What the getters here throw. */
+/** The error that the getters throw. */
 class CallersError extends Error {}
 
 /**
- * What is passed in place of a value: `value` is the one that the call expects.
+ * Returns a replacement for an argument. `value` is the argument that the call expects.
  * @typedef {(attn: Attn, value: any) => any} Replace
  */
 
 /**
- * True if the code of a test failed, which may have got another result than it expects.
+ * True if the code of the test itself failed, because it received an unexpected result.
  * @param {any} error
  */
 const isOfTests = ({ stack }) => /file:.*/.exec(stack)?.[0].includes('/tests/wasm/');
@@ -186,7 +186,7 @@ const anything = fc.anything({
   ...{ withBigInt: true, withMap: true, withSet: true, withTypedArray: true, withDate: true },
   ...{ withNullPrototype: true, withSparseArray: true, withObjectString: true, maxDepth: 2 },
 });
-// Neither so large that they take long nor so small that they are valid: those are the calls' own.
+// Sizes that are invalid but not so large that a call takes long.
 const numbers = fc.constantFrom(
   ...[0, -0, -1, 1, 2, 3, 5, 0.5, -2.5, 1e-300, 1e300, NaN, Infinity, -Infinity, 100],
   ...[
@@ -209,7 +209,7 @@ const replacement = fc.oneof(
   { weight: 3, arbitrary: numbers.map((value) => ({ value })) },
   { weight: 2, arbitrary: anything.map((value) => ({ value })) },
 );
-/** Where among all values of the arguments, and those inside them, and what. */
+/** The index among all values of the arguments, at any depth, and the replacement. */
 const changes = fc.array(fc.tuple(fc.nat(200), replacement), { minLength: 1, maxLength: 3 });
 
 /**
@@ -244,7 +244,7 @@ function replacing(attn, list) {
  */
 function check(attn, calls, share) {
   const names = Object.keys(calls);
-  /** How many values each call passes. */
+  /** Number of values that each call passes. */
   const counts = names.map((name) => {
     const { pass, count } = replacing(attn, []);
     calls[name](pass);
@@ -321,7 +321,7 @@ test('every_method_is_called', async () => {
   const text = [callsOf, trainingCallsOf, modelCallsOf].join('\n');
   /** Classes, which are checked below. */
   const own = Object.fromEntries(Object.entries(attn));
-  /** Without arguments, or for tests of their own. */
+  /** Members without arguments, or with separate tests. */
   const others = [
     'constructor',
     'toJSON',

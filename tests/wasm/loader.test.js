@@ -337,7 +337,7 @@ describe('load of a .wasm that is given', () => {
 });
 
 /**
- * Replaces Node's workers, and gives the list of those that are started.
+ * Replaces Node's workers and returns the list of started ones.
  * @param {import('node:test').TestContext} t
  * @param {(Original: any) => any} [classFrom]  makes another class of Node's
  */
@@ -377,7 +377,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
     const warn = t.mock.method(console, 'warn', () => {});
     const workers = watchWorkers(t, () => DeafWorker);
     const { setTimeout } = globalThis;
-    // The limit passes at once, but for that of a call that the loader did not make.
+    // The limit of 30 s passes at once. Timers of other code keep their time.
     t.mock.method(globalThis, 'setTimeout', (/** @type {any} */ body, /** @type {number} */ ms) =>
       setTimeout(body, ms === 30_000 ? 0 : ms),
     );

@@ -1,4 +1,4 @@
-// Where errors say that they were thrown.
+// The stacks of errors.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -28,7 +28,7 @@ after(() => {
 });
 
 /**
- * The functions, or places, that the stack of an error names.
+ * Returns the lines in the stack of an error.
  * @param {unknown} error
  */
 function framesOf(error) {

@@ -8,7 +8,7 @@ import { serve } from 'attn/worker/serve';
 
 let endings = 0;
 
-/** An object of a task's own, which goes on using what it lets others see. */
+/** An object that belongs to a task, which keeps using the arrays that it returns. */
 class Recorder {
   #numbers = Float32Array.of(1, 2, 3);
   read() {
@@ -26,7 +26,7 @@ class Recorder {
   dispose() {}
 }
 
-/** A class of which there is one object for each task. */
+/** A class with one object per task. */
 const classes = new Map();
 /** @param {string} name */
 function made(name) {
@@ -45,7 +45,7 @@ function made(name) {
   return new (classes.get(name))();
 }
 
-/** Errors whose properties are not what one expects. */
+/** Errors with unusual properties. */
 const strangeErrors = {
   code: () => Object.assign(new Error('with a code'), { code: () => {} }),
   name: () => Object.assign(new Error('with a name'), { name: Symbol('name') }),

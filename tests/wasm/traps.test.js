@@ -1,4 +1,4 @@
-// What is left of a module that a trap has stopped.
+// A module after a trap: all calls report it, and nothing touches its memory.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -65,7 +65,7 @@ test('what_is_collected_after_a_trap_is_left_alone', async () => {
     }
     const { buffer } = attn.tensor([1], [1]).view();
     new Uint8Array(buffer).fill(0xff);
-    // Some are collected before a call finds out.
+    // The collector may run finalizers before a call notices the trap.
     let collected = 0;
     const registry = new FinalizationRegistry(() => ++collected);
     for (let i = 0; i < 100; ++i) registry.register({}, i);

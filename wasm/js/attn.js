@@ -419,8 +419,7 @@ export class Attn {
   }
 
   /**
-   * A copy of the part [begin, end) of a dimension. Handles and variables have a `slice` of their own, which
-   * copies nothing.
+   * Copies the part [begin, end) of a dimension. The `slice` method of handles and variables copies nothing.
    *
    * @param {NumbersLike} x  any shape
    * @param {number} dimension  a negative one counts from the last
@@ -434,7 +433,7 @@ export class Attn {
   }
 
   /**
-   * A tensor as text, by rows: what PyTorch prints. Handles and variables print so by themselves.
+   * Formats a tensor as text by rows, like PyTorch. `toString()` of handles and variables does the same.
    *
    * @param {TensorLike | Variable} x
    * @returns {string}

@@ -51,7 +51,7 @@ const utf8Decoder = new TextDecoder();
  * A result of the core.
  * @typedef {object} Result
  * @property {string} name
- * @property {number[]} shape  the caller's from then on
+ * @property {number[]} shape  handed over to the caller with the result
  * @property {ElementType} type
  * @property {number} bytes
  * @property {number} at  where the arguments have its address
@@ -64,8 +64,8 @@ const utf8Decoder = new TextDecoder();
  * arguments.hpp has a reader for each of the writers here, and takes them in the same order.
  *
  * Writers check what they write, and neither take memory nor copy: run() does, when everything is
- * written. Until then a getter of the caller's may do anything, and make calls of its own; afterwards
- * nothing of the caller's runs.
+ * written. Until then, getters of the caller may run and may call attn; afterwards no code of the caller
+ * runs.
  */
 export class Call {
   #memory;
@@ -75,7 +75,7 @@ export class Call {
   /** As many as #numCopies; the others are kept for later calls. @type {Copy[]} */
   #copies = [];
   #numCopies = 0;
-  /** Each throws if an object of the arguments is disposed of. @type {(() => unknown)[]} */
+  /** Each throws if an argument has been disposed of. @type {(() => unknown)[]} */
   #checks = [];
   /** Where the operation found its arguments, and left numbers of its own. */
   #address = 0;
@@ -131,7 +131,7 @@ export class Call {
     }
   }
 
-  /** Takes the memory of what was written. */
+  /** Allocates memory for all arguments. */
   #place() {
     const memory = this.#memory;
     const values = this.#arguments;
@@ -156,7 +156,7 @@ export class Call {
     }
   }
 
-  /** Copies data in. Nothing takes memory from here on, which could end the lives of views. */
+  /** Copies data in. From here on nothing may allocate, because growing the memory would detach views. */
   #copyIn() {
     const memory = this.#memory;
     for (let i = 0; i < this.#numCopies; ++i) {
@@ -174,7 +174,7 @@ export class Call {
   }
 
   /**
-   * Queries, keys and values, which follow each other, are often the same.
+   * Returns the previous copy if it has the same data. Queries, keys and values are often the same tensor.
    * @param {number} index
    */
   #sameAsLast(index) {
@@ -222,7 +222,7 @@ export class Call {
   }
 
   /**
-   * An object of the module that is called.
+   * Passes the address of an object that belongs to this module.
    * @param {NativeObject} object
    */
   address(object) {
@@ -527,10 +527,10 @@ export class Call {
   }
 
   /**
-   * The names of the intermediates that a layer is to show.
+   * Passes the names of the intermediates that the caller wants.
    * @template {readonly string[] | undefined} N
    * @param {N} names
-   * @returns {N} as they were read, for shown()
+   * @returns {N} a copy of the names, for shown()
    */
   intermediates(names) {
     const needs = 'an array of names, of those in intermediateNames()';
@@ -608,7 +608,7 @@ export class Call {
 
   /**
    * @param {string} name
-   * @param {number[]} shape  the caller's from then on
+   * @param {number[]} shape  handed over to the caller with the result
    * @param {HalfTensor['type']} type
    * @param {number} address
    * @returns {HalfTensor}
@@ -629,7 +629,7 @@ export class Call {
   /**
    * Copies a tensor of float32 out.
    * @param {string} name
-   * @param {number[]} shape  the caller's from then on
+   * @param {number[]} shape  handed over to the caller with the result
    * @param {number} address
    * @returns {Tensor}
    */
@@ -710,7 +710,7 @@ export class Call {
    * The intermediates that were asked for, by name, to be added to the results. One that this call
    * had no need to compute is left out.
    * @template {readonly string[] | undefined} N
-   * @param {N} names  what intermediates() gave
+   * @param {N} names  the result of intermediates()
    * @returns {ShownIntermediates<any, N>}
    */
   shown(names) {

@@ -1,9 +1,9 @@
-// Errors that start at the line that called attn: the lines inside are of no use to whoever reads them, and
-// they are so many that engines, which keep ten, would leave out the caller's.
+// Makes the stacks of errors start at the line that called attn. Lines inside attn do not help its users, and
+// engines keep only ten lines, so the caller's line would often be missing.
 
 import { AttnError } from './errors.js';
 
-/** Prototypes whose methods are done. @type {WeakSet<object>} */
+/** Prototypes whose methods are wrapped already. @type {WeakSet<object>} */
 const done = new WeakSet();
 
 /**

@@ -35,8 +35,8 @@ const kStartTimeout = 20_000;
  *   `yield`.
  * @property {readonly ArrayBuffer[]} [transfer]  buffers of arguments to move instead of copying
  *   them; they are of no use to the caller afterwards
- * @property {(progress: any) => void} [onProgress]  receives what a task yields. If it throws, the call is
- *   rejected with that, and aborted
+ * @property {(progress: any) => void} [onProgress]  receives the values that a task yields. If it throws, the call
+ *   is aborted and rejected with that error
  */
 
 /** @type {Names<CallOptions>} */
@@ -259,7 +259,7 @@ export class Connection {
   #receive(answer) {
     const { id, error } = answer;
     const isProgress = 'progress' in answer;
-    // Even if nobody hears it: it may be the first message with an object of some class.
+    // Also without a listener, because it may be the first message with an object of some class.
     const result = this.#unpack(isProgress ? answer.progress : answer.value);
     const pending = this.#sent.get(id);
     if (!pending) return;

@@ -1,4 +1,4 @@
-// Tensors of given values, and what is made of plain ones.
+// Creates tensors from values, and new tensors from plain ones.
 
 import { invalid } from './errors.js';
 import { printTensor } from './printTensor.js';
@@ -12,7 +12,7 @@ import { asTensor, tensor } from './tensor.js';
 const kMatrixRanks = { 2: '(M, K)', 3: '(B, M, K)', 4: '(B, H, M, K)' };
 
 /**
- * A tensor as the module gives its results.
+ * Turns data into a result: a plain tensor or a handle, as the module returns them.
  * @param {Runtime} runtime
  * @param {Float32Array} data
  * @param {number[]} shape
@@ -89,12 +89,12 @@ export function matmul(runtime, a, b) {
 /** @typedef {readonly ArrayLike<number>[]} Rows */
 
 /**
- * Arrays in arrays. Not recursive: the compiler would not come to an end in `Remote`.
+ * Nested arrays. The type is not recursive, because the compiler would not terminate in `Remote`.
  * @typedef {Rows | readonly Rows[] | readonly (readonly Rows[])[]} NestedNumbers
  */
 
 /**
- * A tensor as it is, or arrays in arrays as a tensor.
+ * Returns a tensor unchanged, and nested arrays as a tensor.
  * @param {any} given
  * @returns {NumbersLike}
  */

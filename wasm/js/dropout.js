@@ -4,7 +4,7 @@ import { readOptions, kDropout } from './options.js';
 /** @import { TensorLike } from './tensor.js' */
 
 /**
- * What is dropped in training. Leave it out for everything else: then nothing is dropped or scaled. A number
+ * Dropout in training. Without this option nothing is dropped or scaled. A number
  * in its place is the probability, with the default seed and stream: every call drops the same elements.
  * @typedef {object} Dropout
  * @property {number} probability  with which a value becomes 0, from 0 to 1; the others are divided

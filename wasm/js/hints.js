@@ -1,10 +1,10 @@
-// What other libraries call things: errors say what attn calls them.
+// Names that other libraries use. Errors say which name attn uses instead.
 
 import { AttnError } from './errors.js';
 
 /**
- * Names of options in PyTorch, Hugging Face's Transformers, D2L, Keras and TensorFlow.js, without capitals and
- * underscores; and attn's, of which those count that the call has.
+ * Option names in PyTorch, Hugging Face's Transformers, D2L, Keras and TensorFlow.js, in lower case and without
+ * underscores. The values are attn's names; an error suggests the ones that the call accepts.
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const kOtherNames = {
@@ -125,13 +125,14 @@ export const kOptimizerElsewhere = {
 };
 
 /**
- * Makes calls by other libraries' names errors that say what to use. Types and completion do not list them.
+ * Adds methods with the names of other libraries. They throw an error that says what to use. Types and completion
+ * do not list them.
  * @param {object} prototype
  * @param {Readonly<Record<string, string>>} hints
  */
 export function addHints(prototype, hints) {
   for (const [name, instead] of Object.entries(hints)) {
-    // Called with new, too.
+    // A function expression, because it may also be called with `new`.
     const value = function () {
       throw new AttnError('unsupported', `${name}: attn has no such function; use ${instead}`);
     };

@@ -15,7 +15,7 @@ import { hasThreads } from './variants.js';
 const kStaticLoadOptions = { variant: true, wasmUrl: true, wasm: true, signal: true };
 
 /**
- * Loads a flavour whose JavaScript is here.
+ * Loads a flavour whose JavaScript has been imported statically.
  * @template {Attn} Module
  * @param {Flavour} flavour
  * @param {new (runtime: Runtime, variant: Variant, fallback?: string) => Module} Class

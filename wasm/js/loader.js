@@ -98,7 +98,7 @@ export async function loadFlavour(flavour, options, parts) {
   checkSignal(signal);
   signal?.throwIfAborted();
   const loading = loadBest(flavour, options, parts);
-  // Through `await`, unlike through a promise that is made here, errors show the line of the caller.
+  // With `await`, errors show the caller's line. A promise created here would hide it.
   if (!signal) return await loading;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -154,7 +154,7 @@ async function loadBest(flavour, { variant, threads, wasmUrl, wasm, signal }, pa
 }
 
 /**
- * What does not depend on the variant.
+ * The parts of a build that do not depend on the variant.
  * @typedef {object} Build
  * @property {Flavour} flavour
  * @property {Parts} parts
@@ -304,7 +304,7 @@ const otherVariant = (wanted, found) =>
   argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
 
 /**
- * The class that the caller gets, and the glue.
+ * The class to instantiate, and the glue.
  * @param {Build} build
  * @param {Variant} variant
  * @returns {Promise<{ Class: Constructor, glue: Glue }>}
@@ -487,7 +487,7 @@ async function read(url, signal, isDefault) {
 }
 
 /**
- * What to do about a file that a known tool moved or left behind.
+ * Returns a hint if a known tool moved a file or left it behind.
  * @param {string} address
  */
 function hintOf(address) {

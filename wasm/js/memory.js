@@ -23,7 +23,7 @@ export class Memory {
   /** @type {Native | undefined} */
   #native;
   #workers;
-  /** Why there is none any more. */
+  /** The error that closed the module. */
   #end = 'used after dispose()';
   /** @type {{ start: number, size: number }[]} */
   #blocks = [];
@@ -36,7 +36,7 @@ export class Memory {
 
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  that threads run on
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  of the threads
    */
   constructor(native, workers) {
     this.#native = native;
@@ -54,7 +54,7 @@ export class Memory {
       try {
         this.release(block);
       } catch {
-        // Nobody called this. If it has stopped the module, the next call says so.
+        // A finalizer has no caller. If it stopped the module, the next call reports that.
       }
     });
   }
@@ -65,7 +65,7 @@ export class Memory {
     return this.#native;
   }
 
-  /** What calls throw once there is no module any more. */
+  /** Returns the error that calls throw after the module has ended. */
   disposedError() {
     return new AttnError('disposed', `attn: ${this.#end}`);
   }
@@ -74,7 +74,7 @@ export class Memory {
     return this.#native === undefined;
   }
 
-  /** Ends the module, its threads and its memory with all that lies in it. A second call does nothing. */
+  /** Ends the module and its threads, and frees its memory. A second call does nothing. */
   dispose() {
     const native = this.#native;
     this.#letGo();
@@ -86,8 +86,8 @@ export class Memory {
   }
 
   /**
-   * Ends the module after a trap, which left it halfway through something: nothing of it is touched again.
-   * @param {any} cause  what was thrown out of it
+   * Closes the module after a trap. Its state may be inconsistent, so nothing touches it again.
+   * @param {any} cause  the exception from the module
    * @returns {AttnError} to throw instead
    */
   stop(cause) {
@@ -98,7 +98,7 @@ export class Memory {
     return new AttnError('internal', `attn: ${this.#end}`, { cause });
   }
 
-  /** Lets go of the memory. */
+  /** Releases the memory. */
   #letGo() {
     this.#native = undefined;
     this.#blocks = [];
@@ -202,13 +202,13 @@ export class Memory {
   }
 
   /**
-   * Numbers that outlast a growth of the memory, which ends all views of it: of such a view, a copy.
+   * Returns numbers that survive a growth of the memory. Growth detaches all views, so a view is copied.
    * @param {keyof Views} type  of the copy
    * @param {any} numbers  a typed array
    * @returns {any}
    */
   kept(type, numbers) {
-    // The first is cheaper to ask for.
+    // The first check is cheaper.
     const isHere = numbers.byteOffset > 0 && numbers.buffer === this.native.wasmMemory.buffer;
     return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
   }

@@ -14,7 +14,7 @@ import { printsBriefly } from './print.js';
 export let runtimeOf;
 
 /**
- * Where the core finds an object.
+ * Returns the address of an object in the memory of the module.
  * @type {(object: NativeObject) => number}
  * @throws {AttnError} `disposed`
  */
@@ -24,7 +24,8 @@ export let addressOf;
 let isDisposed;
 
 /**
- * True if `thing` is an object of a class. A Proxy of one is an error: its properties may be anything.
+ * True if `thing` is an object of a class. A Proxy of such an object is an error, because its properties may be
+ * anything.
  * @template {NativeObject} T
  * @param {unknown} thing
  * @param {abstract new (...args: any) => T} Class

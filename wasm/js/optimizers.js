@@ -23,13 +23,13 @@ import { requireTape } from './tape.js';
  */
 
 /**
- * Parameters with a learning rate or weight decay of their own, as in the param_groups of torch.optim.
+ * Parameters with their own learning rate or weight decay, like the param_groups of torch.optim.
  * @typedef {object} ParameterGroup
  * @property {(name: string, shape: readonly number[]) => boolean} params  true for the parameters of the group,
  *   by their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
  *   and norms, for example, are `(name, shape) => shape.length < 2`
- * @property {number} [lr]  that of the optimiser by default, also after that is set
- * @property {number} [weightDecay]  that of the optimiser by default
+ * @property {number} [lr]  by default the rate of the optimiser, also after it changes
+ * @property {number} [weightDecay]  by default the weight decay of the optimiser
  */
 
 /**
@@ -135,8 +135,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The learning rate; one that is set is for the next steps, of all parameters but those of groups that have
-   * their own.
+   * The learning rate. Setting it affects the next steps, except for groups that have their own.
    */
   get lr() {
     return this.ask('learningRate', (call) => call.optionalInteger('group', undefined, 0));
@@ -150,7 +149,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The learning rate of a group: its own, or that of the optimiser.
+   * The learning rate of a group: its own, or else the one of the optimiser.
    * @param {number} group  its place in the option `groups`
    * @returns {number}
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
@@ -160,7 +159,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Gives a group a learning rate of its own, for the next steps.
+   * Gives a group its own learning rate, for the next steps.
    * @param {number} group  its place in the option `groups`
    * @param {number} lr
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
@@ -319,7 +318,7 @@ function layersOfModel(model, name = '', seen = new Set(), isOwn = false) {
     typeof model === 'object' &&
     !(model instanceof NativeObject || ArrayBuffer.isView(model));
   const prototype = isObject && Object.getPrototypeOf(model);
-  // Object's own prototype, of whichever realm, has none.
+  // In every realm, Object.prototype has no prototype.
   const isPlain =
     Array.isArray(model) || prototype === null || Object.getPrototypeOf(prototype) === null;
   const layers = Object.entries(isObject ? model : {}).flatMap(([part, inner]) =>

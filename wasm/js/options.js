@@ -26,12 +26,12 @@ const kNone = Object.freeze({});
 
 /**
  * Reads options, each once, and checks that they are an object and have no other names than these.
- * Getters of the caller's run here, and may do anything; the copy stays as it is.
+ * Getters of the caller run here and may do anything. The returned copy does not change.
  * @template {object} O
  * @param {O} options
  * @param {Names} names
  * @param {string} [path]  of the option that holds them; they are an argument by default
- * @param {boolean} [allowsOthers]  other names, which are read, too
+ * @param {boolean} [allowsOthers]  true if other names are accepted and read as well
  * @returns {O}
  */
 export function readOptions(options, names, path = 'options', allowsOthers = false) {
@@ -42,14 +42,14 @@ export function readOptions(options, names, path = 'options', allowsOthers = fal
   const values = {};
   let count = 0;
   for (const name in options) {
-    // A value for the latter would be a prototype.
+    // Assigning to `__proto__` would set the prototype.
     if (allowsOthers ? name === '__proto__' : !Object.hasOwn(names, name)) {
       throw unknownName(path, name, Object.keys(names));
     }
     values[name] = options[name];
     ++count;
   }
-  // Such a loop passes over what is not enumerable, as the getters of a class.
+  // The loop above skips properties that are not enumerable, such as the getters of a class.
   if (
     Object.getPrototypeOf(options) !== Object.prototype ||
     Object.getOwnPropertyNames(options).length !== count
@@ -63,10 +63,11 @@ export function readOptions(options, names, path = 'options', allowsOthers = fal
 }
 
 /**
- * Reads an array by its indices, each once: its methods and its iterator may be the caller's.
+ * Reads each index of an array once. Its methods and its iterator are not used, because the caller may have
+ * replaced them.
  * @template T
  * @param {readonly T[]} array
- * @param {(value: T, index: number) => unknown} check  throws if it does not like what it gets
+ * @param {(value: T, index: number) => unknown} check  throws if the value is invalid
  * @returns {T[]}
  */
 export function readArray(array, check) {
@@ -94,10 +95,10 @@ function unknownName(path, name, known) {
 }
 
 /**
- * What a message suggests instead of an unknown name: the nearest one, or all.
+ * Returns what a message suggests instead of an unknown name: the nearest name, or a list of all.
  * @param {string} name
  * @param {string[]} known
- * @param {string} all  what a list of all begins with
+ * @param {string} all  the beginning of the list
  */
 export function nearestName(name, known, all) {
   const start = plain(name.slice(0, kLongestName));
@@ -107,7 +108,7 @@ export function nearestName(name, known, all) {
   return isNear ? `'${nearest}'` : `${all}${known.join(', ') || 'none'}`;
 }
 
-/** Beyond it a name is like no other. */
+/** Names with more differences are not similar. */
 const kLongestName = 100;
 
 /** As other languages may write it: num_heads is numHeads. @param {string} name */

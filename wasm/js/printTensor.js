@@ -1,13 +1,13 @@
-// Tensors as text, in the format of PyTorch and of operator<< in C++.
+// Formats tensors as text, like PyTorch and like operator<< in C++.
 
 import { inspected, kInspect } from './print.js';
 
-/** Elements above which a tensor is abridged, and those that are then printed at each end of a dimension. */
+/** Tensors with more elements are shortened to this many at each end of a dimension. */
 const kMostPrinted = 1000;
 const kPrintedEnds = 3;
 
 /**
- * Rows on lines of their own, in columns of equal width.
+ * Formats each row on its own line, in columns of equal width.
  * @param {ArrayLike<number>} data  row-major
  * @param {readonly number[]} shape
  * @returns {string}
@@ -15,7 +15,7 @@ const kPrintedEnds = 3;
 export function printTensor(data, shape) {
   if (shape.includes(0)) return `[] of shape (${shape.join(', ')})`;
   const isAbridged = data.length > kMostPrinted;
-  /** @param {number} size @returns {number[]} the shown indices; −1 stands for those left out */
+  /** @param {number} size @returns {number[]} the indices to show; −1 marks the omitted ones */
   const shownOf = (size) => {
     const all = [...Array(isAbridged ? Math.min(size, 2 * kPrintedEnds) : size).keys()];
     if (all.length === size) return all;
@@ -71,8 +71,8 @@ function formatOf(values) {
 }
 
 /**
- * Makes the tensors of a class print by rows, with their class and shape in front. Those without values, such as a
- * disposed handle, print as their toJSON() says.
+ * Makes the tensors of a class print by rows, with their class and shape in front. Tensors without values, such as
+ * disposed handles, print the result of toJSON().
  * @param {{ toJSON(): { type: string }, toString(): string, readonly shape: readonly number[] }} prototype
  */
 export function printsByRows(prototype) {

@@ -1,5 +1,5 @@
 // Values of another realm, such as a frame, a vm context or jsdom: `instanceof` knows only this realm's classes.
-// The getters of built-in classes know all realms', and what only pretends to be an instance.
+// The getters of built-in classes recognise instances from all realms, and reject objects that only look like one.
 
 /**
  * @typedef {object} Classes
@@ -23,32 +23,32 @@ const nameOfTypedArray = getterOf(kTypedArray, Symbol.toStringTag);
 const lengthOfTypedArray = getterOf(kTypedArray, 'length');
 
 /**
- * The name of the class of a typed array; undefined for anything else.
+ * Returns the class name of a typed array, or undefined for anything else.
  * @param {unknown} value
  * @returns {string | undefined}
  */
 export const typedArrayName = (value) => nameOfTypedArray.call(value);
 
 /**
- * The bytes of a buffer; undefined for anything else but bytes.
+ * Returns the bytes of a buffer or of a view, or undefined for anything else.
  * @param {unknown} value
  * @returns {Uint8Array | undefined}
  */
 export function bytesOf(value) {
   if (isA(value, 'Uint8Array')) return value;
   if (!isA(value, 'ArrayBuffer')) return undefined;
-  // A detached one, which has none, can have no views.
+  // A detached buffer has no bytes and cannot have views.
   return value.byteLength === 0 ? new Uint8Array() : new Uint8Array(value);
 }
 
 /**
- * The length of a typed array, which may have a `length` of its own.
+ * Returns the real length of a typed array, even if an own property `length` hides it.
  * @param {ArrayLike<unknown>} array
  * @returns {number}
  */
 export const typedArrayLength = (array) => lengthOfTypedArray.call(array);
 
-/** Classes that their tag alone tells. */
+/** Classes that can be recognised only by their tag. */
 const kTagged = ['Response', 'URL', 'AbortSignal', 'Blob', 'File'];
 
 /** @type {Partial<Record<keyof Classes, (this: unknown) => unknown>>} */
@@ -75,10 +75,10 @@ export function isA(value, name) {
   }
 }
 
-/** What relative addresses start from. A frame made from a string has no address of its own. */
+/** Base of relative addresses, or undefined in a frame that was made from a string. */
 export const baseAddress = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
-/** Those of this realm, or Node's: jsdom has neither. */
+/** Text coders of this realm, or else of Node, because jsdom has none. */
 export const { TextDecoder, TextEncoder } = /** @type {typeof globalThis} */ (
   'TextEncoder' in globalThis ? globalThis : globalThis.process.getBuiltinModule('node:util')
 );

@@ -95,7 +95,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /**
  * @typedef {object} VariableEncoderCall
  * @property {VariableLayerAttentionOptions} [attention]
- * @property {Dropout | number} [dropout]  as that of the call of tensors
+ * @property {Dropout | number} [dropout]  like the option for tensors
  */
 
 /** @typedef {VariableEncoderCall & PositionsOption} VariableEncoderOptions */
@@ -104,7 +104,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  * @typedef {object} VariableDecoderCall
  * @property {VariableLayerAttentionOptions} [selfAttention]
  * @property {VariableLayerAttentionOptions} [crossAttention]
- * @property {Dropout | number} [dropout]  as that of the call of tensors
+ * @property {Dropout | number} [dropout]  like the option for tensors
  */
 
 /** @typedef {VariableDecoderCall & PositionsOption} VariableDecoderOptions */

@@ -403,7 +403,7 @@ export const kScalings = {
   },
 };
 
-/** Those of all kinds. */
+/** The scaling rules of all kinds. */
 const kScalingNames = { type: true, ...Object.assign({}, ...Object.values(kScalings)) };
 
 /**

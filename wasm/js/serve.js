@@ -65,7 +65,7 @@ class Server {
   #attn;
   /** @type {Map<number, any>} */
   #objects = new Map();
-  /** Those that attn made, not a task. @type {Set<number>} */
+  /** Ids of objects that attn created, as opposed to tasks. @type {Set<number>} */
   #ofAttn = new Set();
   #lastId = 0;
   /** @type {Map<object, number>} by prototypes */
@@ -151,7 +151,7 @@ class Server {
    * @param {() => unknown} body
    */
   async #answer({ id, verb, target }, body) {
-    // What a task returns, and what an object of its own does, is the task's.
+    // Results of a task, and of its own objects, belong to the task.
     const isOfAttn = verb === 'load' || (verb !== 'run' && this.#ofAttn.has(target));
     try {
       const result = body();
@@ -164,20 +164,20 @@ class Server {
 
   /**
    * @param {Answer} answer
-   * @param {boolean} [isOfAttn]  whether attn made what is in it
-   * @param {boolean} [isGiven]  whether attn made it for this answer alone: then buffers are moved
+   * @param {boolean} [isOfAttn]  true if attn created the value
+   * @param {boolean} [isGiven]  true if attn created the value only for this answer; its buffers are then transferred
    */
   #send(answer, isOfAttn = false, isGiven = false) {
     const last = this.#lastId;
     try {
       const packed = pack(answer, {
         refer: (value) => this.#refer(value, isOfAttn),
-        // A view of part of a buffer is one of WebAssembly's memory.
+        // A view of only part of a buffer is a view of WebAssembly's memory.
         moves: ({ byteLength }, found) => isGiven && byteLength === found,
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The page did not hear of what was new in it.
+      // The page has not received the new classes in it.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
         this.#ofAttn.delete(id);
@@ -248,7 +248,7 @@ function isGroup(value) {
 }
 
 /**
- * What an error says, as far as it can be sent: its properties may be anything.
+ * Returns the parts of an error that can be sent. Its properties may be anything.
  * @param {any} error
  */
 function textsOf(error) {

@@ -52,7 +52,7 @@ export const wrongShape = (name, shape, needs) =>
   mismatch(name, `shape ${formatShape(shape)}`, needs);
 
 /**
- * Reads a shape, each size once, and checks it.
+ * Reads each size of a shape once, and checks the shape.
  * @param {string} name
  * @param {readonly number[]} given
  * @returns {number[]}
@@ -130,7 +130,7 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
 }
 
 /**
- * The place of a dimension, which may be counted from the last.
+ * Returns the index of a dimension. Negative dimensions count from the last.
  * @param {string} method
  * @param {number} dimension
  * @param {readonly number[]} shape

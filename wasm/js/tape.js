@@ -22,7 +22,7 @@ import { TensorHandle } from './tensorHandle.js';
 const kClear = { keepGradients: true };
 
 /**
- * A variable that is no Proxy of one, whose properties may be anything.
+ * Returns the variable, and rejects a Proxy of one, because its properties may be anything.
  * @type {(variable: Variable) => Variable}
  */
 let itself;
@@ -176,7 +176,7 @@ export class Variable {
     });
   }
 
-  /** The numbers as text, by rows. */
+  /** Formats the numbers as text by rows. */
   toString() {
     const isLive = !this.#tape.disposed && this.#tape.era === this.#era && !this.#layer?.disposed;
     return isLive ? printTensor(this.value().data, this.#shape) : Variable.name;
@@ -289,7 +289,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Forgets all variables and gradients. With `keepGradients` it keeps the gradients of parameters: the next
+   * Removes all variables and gradients. With `keepGradients` the gradients of parameters stay, and the next
    * `backward()` adds to them, so that several small batches have the gradients of a large one.
    *
    * ```js
@@ -309,7 +309,7 @@ export class Tape extends NativeObject {
     const keepGradients = wanted('keepGradients', readOptions(options, kClear).keepGradients);
     this.ask('clearTape', (call) => call.has(keepGradients));
     ++this.#era;
-    // A kept gradient needs its layer.
+    // The gradients that stay need their layers.
     if (keepGradients) return;
     this.#layers.clear();
     this.#owners.clear();

@@ -60,14 +60,14 @@ export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` })
 const kFloat32 = ['float32'];
 
 /**
- * A tensor as a call goes on with it: no property of it is the caller's.
+ * A copy of a tensor's description that only attn can change.
  * @typedef {object} ReadTensor
  * @property {any} data  a typed array
  * @property {number[]} shape
  */
 
 /**
- * Reads a tensor, each property once, and checks that it is one of an accepted rank and element type.
+ * Reads each property of a tensor once, and checks that the rank and element type are accepted.
  * @param {string} name
  * @param {ElementsLike} tensor
  * @param {Ranks} [ranks]  any by default
@@ -144,7 +144,7 @@ function checkLength(name, got, shape) {
 }
 
 /**
- * Whole numbers as a tensor of them, checked, and copied so that they stay as they were checked.
+ * Checks integers and copies them into a tensor, so that they cannot change after the check.
  * @param {string} name
  * @param {Integers} integers
  * @param {number} least
@@ -156,7 +156,7 @@ export function checkIntegers(name, integers, least, most, what) {
   const { data: given, shape } = asTensor(name, integers, true);
   const data = newArray(name, Float64Array, sizeOf(shape));
   for (let i = 0; i < data.length; ++i) {
-    // BigInts beyond 2^53 are rounded, which is far out of any range.
+    // BigInts beyond 2^53 are rounded, but no range extends that far.
     const value = Number(given[i]);
     if (!Number.isInteger(value) || value < least || value > most) {
       throw invalid(`${name}[${i}]`, given[i], what);
@@ -170,7 +170,7 @@ export function checkIntegers(name, integers, least, most, what) {
  * Numbers that may be given without a shape as a tensor of rank 1.
  * @param {string} name
  * @param {Integers} numbers
- * @param {boolean} [bigInts]  whether they may be typed arrays of BigInts, such as other libraries' ids
+ * @param {boolean} [bigInts]  true if typed arrays of BigInts are accepted, such as the ids of other libraries
  * @returns {ReadTensor}
  */
 export function asTensor(name, numbers, bigInts = false) {
@@ -190,12 +190,12 @@ export function asTensor(name, numbers, bigInts = false) {
 }
 
 /**
- * Reads numbers, of plain arrays each once. A typed array has no code of the caller's that runs when its
- * elements are read.
+ * Reads each number of a plain array once. Typed arrays need no copy, because reading their elements cannot run
+ * code of the caller.
  * @param {string} name  of the numbers
  * @param {ArrayLike<number>} data
- * @param {string} argument  that they are part of
- * @param {readonly number[]} [shape]  that they should fill
+ * @param {string} argument  the argument that contains them
+ * @param {readonly number[]} [shape]  the shape that they must fill
  * @param {boolean} [bigInts]
  * @returns {any} a typed array
  */

@@ -37,7 +37,7 @@ import {
  */
 
 /**
- * The memory of a handle, unless it is disposed of.
+ * Returns the memory of a handle, or nothing after dispose().
  * @type {(handle: TensorHandle, name?: string) => Block | undefined}
  */
 let blockOf;
@@ -141,7 +141,7 @@ export class TensorHandle {
     return { data: this.data(), shape: [...this.#shape] };
   }
 
-  /** The numbers as text, by rows. */
+  /** Formats the numbers as text by rows. */
   toString() {
     if (this.disposed) return TensorHandle.name;
     return printTensor(this.contiguous ? this.view() : this.data(), this.#shape);

@@ -18,8 +18,8 @@ import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({
 `;
 
 /**
- * Starts a browser's worker. Browsers refuse a script of another origin, such as a CDN, but a blob of the page's
- * own origin may import it.
+ * Starts a worker in a browser. Browsers reject worker scripts from another origin, such as a CDN, but a blob from
+ * the page's own origin may import them.
  * @param {string} url  of a module
  * @param {WorkerOptions} options
  * @returns {Worker}
@@ -28,7 +28,7 @@ export function webWorker(url, options) {
   if (!isForeign(url)) return new Worker(url, options);
   const script = `import ${JSON.stringify(url)};`;
   const type = 'text/javascript';
-  // A sandboxed frame has no origin, and Chromium loads none of its blobs in a worker.
+  // A sandboxed frame has an opaque origin, and Chromium does not load its blobs in a worker.
   if (globalThis.origin === 'null') {
     return new Worker(`data:${type},${encodeURIComponent(script)}`, options);
   }
@@ -39,7 +39,7 @@ export function webWorker(url, options) {
 }
 
 /**
- * True if a script is of another origin than the page or worker that runs this.
+ * True if a script comes from a different origin than the current page or worker.
  * @param {string} url
  */
 export const isForeign = (url) =>

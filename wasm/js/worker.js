@@ -137,7 +137,7 @@ export async function load(options = {}) {
 
 /** @returns {Worker} */
 function startWorker() {
-  // Not written out, because for bundlers it is not.
+  // The URL is not written as a literal, so that bundlers do not follow it.
   const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
   try {
     if (typeof Worker === 'function') {

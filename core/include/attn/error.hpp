@@ -16,7 +16,7 @@ enum class ErrorCode : int {
   kSizeOverflow = 3,     ///< A product of sizes exceeds the address space.
   // 4 was for running out of memory, which throws std::bad_alloc now.
   kUnsupported = 5,    ///< This build or machine cannot do it, e.g. an instruction set it lacks.
-  kNotFound = 6,       ///< A name does not exist, e.g. that of a parameter.
+  kNotFound = 6,       ///< A name does not exist, e.g. the name of a parameter.
   kInvalidFormat = 7,  ///< Data violates its format, e.g. a truncated file.
   kFileError = 8,      ///< A file cannot be read or written.
 };

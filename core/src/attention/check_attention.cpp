@@ -26,7 +26,7 @@ void require_rank(const char* name, const View& view, int rank) {
                            static_cast<std::size_t>(view.element_bytes()));
 }
 
-/// Requires that a size of one tensor equals that of another: `key: got length 6, needs 5, the
+/// Requires that two tensors agree in a size: `key: got length 6, needs 5, the
 /// length of value`.
 void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
                    std::int64_t needed) {

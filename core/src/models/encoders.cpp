@@ -44,7 +44,7 @@ void describe_pytorch_encoder(ModelDescription& d) {
   plan_encoder(d.plan, options.stack, prefix);
 }
 
-/// A model trained with attn, such as those of the page.
+/// A model trained with attn, such as the language model of the page.
 void describe_own(ModelDescription& d) {
   const ModelConfig& config = d.config;
   LanguageModelOptions& options = d.result.options;

@@ -52,7 +52,7 @@ void describe_bert(ModelDescription& d);
 /// Llama and the families that descend from it: `d.result.family`.
 void describe_llama(ModelDescription& d);
 void describe_pytorch_encoder(ModelDescription& d);
-/// A model trained with attn, such as those of the page.
+/// A model trained with attn, such as the language model of the page.
 void describe_own(ModelDescription& d);
 
 }  // namespace attn

@@ -89,7 +89,7 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
 
 /// Wakes all threads that sleep while this word keeps its value. When a thread has ended,
 /// Emscripten leaves a wait for messages (Atomics.waitAsync) at the address where the thread's data
-/// were. If the word lies there now, that wait would use up a notification for one sleeper.
+/// were. If the word is there now, that wait would use up a notification for one sleeper.
 inline void wake(std::atomic<std::uint32_t>& word) noexcept {
   constexpr std::uint32_t kAll = 0xffffffff;
   __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), kAll);

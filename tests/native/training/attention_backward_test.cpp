@@ -47,7 +47,7 @@ struct Gradients {
 constexpr float kUnset = -12345.678F;
 
 /// Forward and backward pass through the core, with every gradient that the problem has, or with
-/// all except those of scores and weights.
+/// all except the gradients of scores and weights.
 Gradients backward(const AttentionProblem& p, const std::vector<float>& output_gradient,
                    attn::Context& context, bool shows_scores = true) {
   const FloatTensor query(p.query_shape(), p.query, p.layout);
@@ -108,7 +108,7 @@ std::vector<float> random_gradient(const AttentionProblem& p, Random& random) {
   return random.normals(AttentionProblem::count(p.output_shape()));
 }
 
-/// Compares all gradients except those of scores and weights.
+/// Compares all gradients except the gradients of scores and weights.
 void expect_same_bits(const Gradients& a, const Gradients& b) {
   EXPECT_TRUE(same_bits(a.query, b.query));
   EXPECT_TRUE(same_bits(a.key, b.key));

@@ -18,7 +18,7 @@ function drawSome() {
   if (waiting.size) asked = requestAnimationFrame(drawSome);
 }
 
-/** Draws all that waits at once: paper does not wait for frames. */
+/** Draws everything that is waiting at once, because printing does not wait for frames. */
 export function drawAll() {
   for (const draw of waiting.values()) draw();
   waiting.clear();

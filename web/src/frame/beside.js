@@ -94,7 +94,7 @@ export const beside = (place, { above }) => {
 };
 
 /**
- * Keeps an element under a whole picture, at a place in it: nothing that belongs together is covered.
+ * Keeps an element below a whole picture, aligned with a place in it, so that it covers nothing it describes.
  * @param {(element: HTMLElement) => Element} place
  * @param {() => Element | null} picture
  */

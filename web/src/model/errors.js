@@ -9,8 +9,8 @@ function written(error) {
 }
 
 /**
- * Whether a file of the page could not be fetched. A browser does not say why, and attn lists reasons that
- * this page rules out.
+ * True if a file of the page could not be fetched. Browsers do not say why, and the message of attn lists reasons
+ * that do not apply to this page.
  * @param {any} error
  */
 const isNetwork = (error) =>

@@ -83,7 +83,7 @@ export class TaskWorker {
   }
 
   /**
-   * Has a task done by each worker that is started from now on, before any other.
+   * Runs a task in each worker that starts from now on, before any other task.
    * @param {{ name: string }} task
    * @param {unknown} given
    */

@@ -244,7 +244,7 @@ export class Work {
   /** @param {any} error @param {number} [id] of the reader's model, if it failed */
   #fail(error, id = 0) {
     const { own } = this.language;
-    // It was closed, or another one was opened in its place.
+    // The model was closed or replaced.
     if (id && id !== own?.id) return;
     this.#jobs = {};
     if (error.code === 'out_of_memory') {

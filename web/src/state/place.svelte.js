@@ -13,7 +13,7 @@ class Place {
   figure = $state();
   /** Whether all chapters and figures are drawn, for paper. */
   isWhole = $state(false);
-  /** Whether all is being drawn, before a dialog opens. */
+  /** True while everything is drawn before the print dialog opens. */
   #printing = false;
   /** This entry of the browser's history, which cannot be written once it is left. */
   #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
@@ -60,13 +60,13 @@ class Place {
     void this.goTo(chapter, past);
   }
 
-  /** Draws all that is loaded at once: the browser is about to take the page as it is. */
+  /** Draws everything that is loaded at once, because the browser is about to capture the page. */
   drawForPaper() {
     flushSync(() => (this.isWhole = true));
     drawAll();
   }
 
-  /** Goes back to what is in sight. Dialogs may take the page long after `print()` has returned. */
+  /** Draws only visible figures again. Dialogs may capture the page long after `print()` has returned. */
   leavePaper() {
     this.isWhole = false;
   }

@@ -1,17 +1,17 @@
-// Scroll anchoring for browsers without it: figures and chapters that are drawn above what the reader
-// looks at must not move it.
+// Scroll anchoring for browsers without it. Figures and chapters that are drawn above the visible part of the
+// page must not move that part.
 
 import { place } from './place.svelte.js';
 
 /**
- * What a reader looks at, without what sticks to the window. Figures that still grow are left out, as they are
- * for browsers' own anchoring.
+ * Candidates for the anchor. Sticky elements are excluded, and so are figures that still grow, as in the anchoring
+ * of browsers.
  */
 const blocks = 'main :is(h1, h2, p:not(figure *, .bar *, .problem), figure:not(.new))';
 
 const hasAnchoring = () => getComputedStyle(document.documentElement).overflowAnchor === 'auto';
 
-/** The first block in sight below the bar, and where on the page it is. */
+/** Finds the first visible block below the bar and its position on the page. */
 function findAnchor() {
   const top = parseFloat(
     getComputedStyle(document.documentElement).getPropertyValue('--bar-height'),
@@ -23,7 +23,7 @@ function findAnchor() {
   return null;
 }
 
-/** Keeps what is in sight where it is. Returns a function that ends it. */
+/** Keeps the visible part of the page in place. Returns a function that stops this. */
 export function keepInSight() {
   /** @type {ReturnType<typeof findAnchor>} */
   let anchor = null;
@@ -35,7 +35,7 @@ export function keepInSight() {
     }
     anchor = hasAnchoring() ? null : findAnchor();
   }
-  // Before the browser draws what has grown.
+  // Runs before the browser paints the change.
   const observer = new ResizeObserver(keep);
   observer.observe(document.body);
   const onscroll = () => {

@@ -79,7 +79,7 @@ export function carry(changes) {
   carried = changes;
 }
 
-/** What links say. */
+/** The settings in links. */
 const linked = $derived(formatSettings({ ...settings, ...carried }));
 
 /** The same in the address: clean with the settings that the page begins with. */

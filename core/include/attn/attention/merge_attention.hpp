@@ -19,8 +19,8 @@ namespace attn {
 ///
 /// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
 /// last size and use the natural logarithm. `log_sum_exp` may be none. All may have any strides.
-/// `output` and `log_sum_exp` may be those of part a or b, otherwise they must not overlap
-/// anything.
+/// `output` and `log_sum_exp` may be the tensors of part a or b; otherwise
+/// they must not overlap anything.
 ///
 /// A log-sum-exp of −∞ means that the part has nothing to attend to: its output is not read, and
 /// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp −∞.

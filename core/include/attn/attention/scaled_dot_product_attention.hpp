@@ -135,8 +135,8 @@ struct AttentionOptions {
 /// to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
 /// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are always
-/// float32: the result equals that of the same numbers as float32, rounded once to the output's
-/// type.
+/// float32, so a call with 16-bit tensors gives the result for the same numbers as float32, rounded
+/// once to the output's type.
 ///
 /// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 differ if query, key and value are all
 /// bfloat16 with contiguous columns and there are several queries. They then multiply pairs of

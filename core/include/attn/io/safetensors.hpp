@@ -40,8 +40,8 @@ struct SafetensorsHeader {
 ATTN_API std::int64_t safetensors_header_size(std::span<const std::byte> beginning,
                                               std::int64_t file_size);
 
-/// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header. The
-/// checks are those of Safetensors, including the offsets of the tensors in the file. Throws
+/// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header. It
+/// makes the same checks as Safetensors, including the offsets of the tensors in the file. Throws
 /// kInvalidFormat, std::bad_alloc.
 ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
                                                    std::int64_t file_size);
@@ -103,11 +103,11 @@ struct NamedTensor {
   std::shared_ptr<const void> owner = {};  ///< keeps the values alive if nothing else does
 };
 
-/// Returns the bytes of a .safetensors file with these tensors. They equal those of the official
-/// implementation, which sorts tensors by name and pads the header to a multiple of eight bytes.
-/// Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16. Tensors of float32 are
-/// written as `dtype`; if that is a shorter type, they are rounded to the nearest, as in Float16
-/// and BFloat16. Throws kInvalidArgument for kInt8, for a name that appears twice, is
+/// Returns the bytes of a .safetensors file with these tensors. The official
+/// implementation writes the same bytes: it sorts tensors by name and pads the header to a multiple
+/// of eight bytes. Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16. Tensors
+/// of float32 are written as `dtype`; if that is a shorter type, they are rounded to the nearest,
+/// as in Float16 and BFloat16. Throws kInvalidArgument for kInt8, for a name that appears twice, is
 /// "__metadata__" or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and
 /// for null data; kSizeOverflow, std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,

@@ -12,9 +12,10 @@
 namespace attn {
 
 /// Returns the parameters of a layer, with `prefix` in front of each name, ready to be saved.
-/// Parameters stored as float32 are views, valid as long as the layer; those of another type are
-/// copies in that type. A file thus stores each parameter as the layer does, and matrices of F16 or
-/// BF16 that were loaded from one file go into another with the same bits. Throws std::bad_alloc.
+/// Parameters stored as float32 are views, valid as long as the layer; parameters of other types
+/// are copies in their type. A file thus stores each parameter as the layer does, and matrices of
+/// F16 or BF16 that were loaded from one file go into another with the same bits. Throws
+/// std::bad_alloc.
 ///
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");

@@ -102,12 +102,12 @@ class ATTN_API BahdanauDecoder : public Module {
   ///   attn::Variable logits = decoder.forward(tape, target, outputs, hidden, source_lens);
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
-  /// Values have the same bits as forward() for tensors. Gradients are those of the inner layers,
-  /// each with the error stated in its header; measured over five steps, they are within 1e-5 of
+  /// Values have the same bits as forward() for tensors. Gradients come from the inner layers, each
+  /// with the error stated in its header; measured over five steps, they are within 1e-5 of
   /// the largest gradient in their tensor. Encoder outputs beyond a length have gradient 0.
   ///
-  /// Throws what init_state() and forward() throw. Intermediates of attention and rnn are those of
-  /// the last step (see Tape::watch()).
+  /// Throws what init_state() and forward() throw. The intermediates of attention and rnn
+  /// belong to the last step (see Tape::watch()).
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

@@ -44,11 +44,11 @@ class ATTN_API FeedForward : public Module {
 
   /// x is (N, d_model) or (B, N, d_model); output has the same shape with out_features as the last
   /// size. Both may have any strides. output may be x itself, otherwise they must not overlap.
-  /// Needs memory for B·N·dim_feedforward floats. Errors are those of Linear and of
-  /// apply_activation; the second layer multiplies the errors of the first by its weights. x and
-  /// output may have any types, as in Linear; the values in between are float32. Throws
-  /// kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data or a dropout
-  /// probability outside [0, 1]; output is then untouched.
+  /// Needs memory for B·N·dim_feedforward floats. Each Linear and the activation have the
+  /// errors stated in their headers; the second layer multiplies the errors of the first by its
+  /// weights. x and output may have any types, as in Linear; the values in between are float32.
+  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data or a
+  /// dropout probability outside [0, 1]; output is then untouched.
   ///
   /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".
   void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},

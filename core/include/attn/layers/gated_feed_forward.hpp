@@ -42,11 +42,12 @@ class ATTN_API GatedFeedForward : public Module {
   const GatedFeedForwardOptions& options() const noexcept { return options_; }
 
   /// x and output are (N, d_model) or (B, N, d_model) and may have any strides. output may be x
-  /// itself, otherwise they must not overlap. Needs memory for 2·B·N·dim_feedforward floats. Errors
-  /// are those of Linear and of apply_activation; the last layer multiplies the earlier errors by
-  /// its weights. x and output may have any types, as in Linear; the values in between are float32.
-  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data, an
-  /// undefined activation or a dropout probability outside [0, 1]; output is then untouched.
+  /// itself, otherwise they must not overlap. Needs memory for 2·B·N·dim_feedforward floats. Each
+  /// Linear and the activation have the errors stated in their headers; the last layer multiplies
+  /// the earlier errors by its weights. x and output may have any types, as in Linear; the values
+  /// in between are float32. Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and
+  /// kInvalidArgument for null data, an undefined activation or a dropout probability outside [0,
+  /// 1]; output is then untouched.
   ///
   /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (the last layer's input) and
   /// "down_proj.output".

@@ -67,8 +67,8 @@ struct ParameterKeeper {
   std::function<void(const ConstTensor& block, std::int64_t row, std::int64_t col)> write;
 };
 
-/// A layer with named weights, like torch.nn.Module. Names, shapes and layouts are those of
-/// PyTorch's `state_dict`: "weight" in a Linear, "layers.0.self_attn.in_proj_weight" in a
+/// A layer with named weights, like torch.nn.Module. Names, shapes and layouts are the same
+/// as in PyTorch's `state_dict`: "weight" in a Linear, "layers.0.self_attn.in_proj_weight" in a
 /// TransformerEncoder.
 ///
 /// Several threads may call const functions at once, but not while another thread sets or draws
@@ -94,7 +94,7 @@ class ATTN_API Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// The names of all parameters in PyTorch's order, which is also that of `state_dict`.
+  /// The names of all parameters in PyTorch's order, which `state_dict` uses too.
   std::vector<std::string> parameter_names() const;
 
   /// The values of a parameter, row-major. The view is valid as long as the layer and shows values
@@ -147,8 +147,8 @@ class ATTN_API Module {
   /// Like initialize_xavier({seed, 0}).
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
 
-  /// All names that Intermediates may request from this layer: its own first, then those of the
-  /// inner layers.
+  /// All names that Intermediates may request from this layer: its own names first, then the
+  /// names in its inner layers.
   std::vector<std::string> intermediate_names() const;
 
  protected:

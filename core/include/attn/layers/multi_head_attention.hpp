@@ -94,7 +94,7 @@ struct MultiHeadAttentionCall {
   /// Dynamic NTK scaling rotates each key for the length at the time it is appended and does not
   /// update it later.
   KeyValueCache* cache = nullptr;
-  /// Receives intermediates, including those of the cache if there is one:
+  /// Receives intermediates, which cover the whole cache if there is one:
   ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so normalised with
   ///   qk_norm and rotated with rotary positions. With either of these, "projected_q" and
   ///   "projected_k" are this call's projections before both. With qk_norm, "q_norm.output"
@@ -144,9 +144,10 @@ class ATTN_API MultiHeadAttention : public Module {
   /// query is (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim) and output (B, Nq, E), or
   /// all lack B. With rotary positions, key j is at j and query i at i + offset of `diagonal`.
   ///
-  /// All may have any strides; output must not overlap an input. Errors are those of Linear (four
-  /// times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights that follow
-  /// it. Inputs and output may have any types, as in Linear; the values in between are float32.
+  /// All may have any strides; output must not overlap an input. Errors come from Linear
+  /// (four times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights that
+  /// follow it. Inputs and output may have any types, as in Linear; the values in between are
+  /// float32.
   ///
   /// Throws kShapeMismatch, also for a cache of the wrong sizes and for positions with the wrong
   /// number of rows or axes; kInvalidArgument, also for positions if the layer has no rotary ones;
@@ -177,7 +178,7 @@ class ATTN_API MultiHeadAttention : public Module {
                            ElementType type = ElementType::kFloat32) const;
 
   /// Projects key and value and appends them to the cache. For cross attention, call this once and
-  /// then attend() in every step. `positions` are those of the keys, like
+  /// then attend() in every step. `positions` are the positions of the keys, like
   /// MultiHeadAttentionCall::key_positions. Throws what forward() throws; the cache is then
   /// unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,

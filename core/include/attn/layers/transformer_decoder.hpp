@@ -24,7 +24,7 @@ class Variable;
 struct AttentionVariables;
 
 /// The state of one layer when decoding token by token: the projected keys and values of the tokens
-/// so far, and those of the encoder's output, which is projected once.
+/// so far, and the projected keys and values of the encoder's output, computed once.
 struct TransformerDecoderLayerState {
   KeyValueCache self_attention;
   KeyValueCache memory;
@@ -51,10 +51,10 @@ struct TransformerDecoderLayerCall {
   /// so a causal layer gives the same results token by token as for the whole sequence.
   TransformerDecoderLayerState* state = nullptr;
   /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
-  /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or those of GatedFeedForward;
-  /// "norm1.output" and so on for each norm of the layer; "resid_pre" (x); "resid_mid",
-  /// "resid_mid_cross" and "resid_post", the sums after self-attention, cross attention and the
-  /// feed-forward network, before post-norm normalises them; and "output".
+  /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
+  /// GatedFeedForward; "norm1.output" and so on for each norm of the layer; "resid_pre" (x);
+  /// "resid_mid", "resid_mid_cross" and "resid_post", the sums after self-attention, cross
+  /// attention and the feed-forward network, before post-norm normalises them; and "output".
   Intermediates* intermediates = nullptr;
 };
 
@@ -69,8 +69,8 @@ struct TransformerDecoderLayerCall {
 ///               output = h + dropout(feed_forward(norm3(h)))
 ///
 /// norm_outputs works as in TransformerEncoderLayer. Parameters, in PyTorch's order: "self_attn.…",
-/// "multihead_attn.…", "linear1.…", "linear2.…" or those of GatedFeedForward, "norm1.…", "norm2.…",
-/// "norm3.…", "output_norm1.…" and so on. Positional schemes, sinks and window apply to
+/// "multihead_attn.…", "linear1.…", "linear2.…" or the names in GatedFeedForward, "norm1.…",
+/// "norm2.…", "norm3.…", "output_norm1.…" and so on. Positional schemes, sinks and window apply to
 /// self-attention only. The error is as in TransformerEncoderLayer.
 class ATTN_API TransformerDecoderLayer : public Module {
  public:

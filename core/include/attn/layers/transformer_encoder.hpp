@@ -33,8 +33,8 @@ struct AttentionVariables;
 /// set attention_bias = false and feed_forward_dropout = false.
 ///
 /// The blocks of current language models are options too, each with `causal` attention in the call
-/// and a final norm after the stack (the names on the right are those of Transformers'
-/// configuration):
+/// and a final norm after the stack (the names on the right are fields of
+/// Transformers' configuration):
 ///
 ///   GPT-2      .activation = kGeluTanh, .norm_first
 ///   Llama      .activation = kSilu, .gated_feed_forward, .rms_norm = {{.eps = …}}, .norm_first,
@@ -107,8 +107,8 @@ struct TransformerEncoderLayerCall {
   /// causal layer gives the same results token by token as for the whole sequence.
   KeyValueCache* cache = nullptr;
   /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
-  /// and "linear2.output" (FeedForward) or those of GatedFeedForward; "norm1.output" and so on for
-  /// each norm of the layer; the residual stream, with TransformerLens' names, "resid_pre" (x),
+  /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
+  /// for each norm of the layer; the residual stream, with TransformerLens' names, "resid_pre" (x),
   /// "resid_mid" (x + dropout(self_attn(…))) and "resid_post" (h + dropout(feed_forward(…))), the
   /// last two before post-norm normalises them; and "output".
   Intermediates* intermediates = nullptr;
@@ -185,8 +185,8 @@ struct TransformerEncoderOptions {
 
 /// The options of a call to a TransformerEncoder.
 struct TransformerEncoderCall {
-  /// Applied to every layer: options set here replace those of each layer. Further outputs must be
-  /// empty, because every layer would write them.
+  /// Applied to every layer: options set here replace the options of each layer. Further outputs
+  /// must be empty, because every layer would write them.
   AttentionOptions attention = {};
   /// As for a layer; used by every layer with rotary positions. An error if no layer has them.
   TensorView<const double> positions = {};

@@ -124,7 +124,7 @@ struct GenerationOptions {
 /// "token_types.weight", "embedding_norm.…", "encoder.…" (see TransformerEncoder), "transform.…",
 /// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
 ///
-/// The error is that of the layers. For models with three layers of width 24 and weights of
+/// Errors come from the layers. For models with three layers of width 24 and weights of
 /// deviation 1/√(their columns), logits are within 1e-5 of the exact ones.
 class ATTN_API LanguageModel : public Module {
  public:

@@ -30,9 +30,9 @@ struct LanguageModelHints {
   bool causal = false;
   /// How the embedding and the matrices that products read are stored; all other parameters are
   /// float32. By default they are stored as in the files if all of them are F16 or all are BF16,
-  /// without rounding of inputs, and otherwise as float32: results equal those of float32 bit for
-  /// bit, on every instruction set. Training needs float32. If you set kBFloat16 here, inputs are
-  /// rounded, see WeightFormat.
+  /// without rounding of inputs, and otherwise as float32: results have the same bits as with
+  /// float32, on every instruction set. Training needs float32. If you set kBFloat16 here, inputs
+  /// are rounded, see WeightFormat.
   std::optional<WeightFormat> weights = {};
 };
 
@@ -78,9 +78,9 @@ struct LanguageModelDescription {
 /// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | with num_heads |
 /// | attn's own | the same, and `embedding.weight` | its options are in the file's metadata |
 ///
-/// Parts of names that wrappers add are ignored: "module.", "_orig_mod." and those of FSDP and
-/// DeepSpeed. nanoGPT's models have GPT-2's names, with matrices in the layout of nn.Linear and
-/// with or without biases.
+/// Parts of names that wrappers add are ignored: "module.", "_orig_mod." and the
+/// prefixes of FSDP and DeepSpeed. nanoGPT's models have GPT-2's names, with matrices in the layout
+/// of nn.Linear and with or without biases.
 ///
 /// Fields of config.json have the same meaning as in Hugging Face's Transformers 5. Its defaults
 /// apply to missing fields, except that missing sizes are taken from shapes. A field that a
@@ -115,8 +115,8 @@ struct LanguageModelDescription {
 ///
 /// `files` are the headers of a model's .safetensors files. `config` is the text of its
 /// config.json, or empty. `index` is the text of its model.safetensors.index.json, or empty; it
-/// decides which file provides a tensor, and `files` must then be those of
-/// safetensors_index_files(), in that order. Throws, with the tensor or the field as the argument:
+/// decides which file provides a tensor, and `files` must then be the result of
+/// safetensors_index_files(), in its order. Throws, with the tensor or the field as the argument:
 /// kUnsupported for an architecture or a field that attn cannot compute; kInvalidFormat for text
 /// that is not a configuration, for a field that is missing or out of range, and for a tensor that
 /// appears twice; kNotFound for tensors that are missing or that a layer has no use for;

@@ -131,7 +131,7 @@ class ATTN_API AdditiveAttention : public Module {
                          Intermediates* intermediates = nullptr) const;
 
   /// Like the functions for tensors, recorded on the tape of their variables. options.scores and
-  /// options.weights are errors: use Tape::watch() instead. Gradients are those of
+  /// options.weights are errors: use Tape::watch() instead. Gradients are the same as in
   /// attention_pooling() for variables (see attn/training/pooling.hpp); with da the gradient of a
   /// score and t = tanh(W_q q + W_k k),
   ///

@@ -32,7 +32,7 @@ class ATTN_API PositionalEncoding {
   ///
   /// `start` is the position of the first token; with a key/value cache, pass the past length.
   ///
-  /// Error: that of sinusoidal_encoding and of the addition, within 3.2e-8 + 6e-8·|x + P| up to
+  /// Error: sinusoidal_encoding and the addition together are within 3.2e-8 + 6e-8·|x + P| up to
   /// position 10^6, divided by 1 − probability if dropout acts.
   ///
   /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for an E of 0, null data,

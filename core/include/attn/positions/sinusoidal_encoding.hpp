@@ -27,7 +27,7 @@ struct SinusoidalEncodingOptions {
 ///   P[i, 2j]     = sin(p_i / base^(2j/d))
 ///   P[i, 2j + 1] = cos(p_i / base^(2j/d)),    p_i = start + i·step
 ///
-/// output is (N, d_model) with any strides, any N and d_model ≥ 1. The columns above are those of
+/// output is (N, d_model) with any strides, any N and d_model ≥ 1. The columns above show
 /// the interleaved layout; the other layout has the same numbers in different columns.
 ///
 /// Error: for base ≥ 1 each value is within 3.1e-8 + 4.5e-16·|p_i| of the exact one: half a unit in
@@ -37,8 +37,8 @@ struct SinusoidalEncodingOptions {
 ///
 /// Bits: a row depends only on its position, the step, the width, the base and the instruction set,
 /// not on neighbouring rows or the number of threads. Rows 1000, 1001, … of a long table therefore
-/// equal those of a table that starts at 1000. This is true for every start and step whose quotient
-/// is exact, such as integers with step 1.
+/// equal the rows of a table that starts at 1000. This is true for every start and step whose
+/// quotient is exact, such as integers with step 1.
 ///
 /// Cost: one multiply-add in double precision per value if |step| ≤ 2^17, because rows are rotated
 /// from the exact ones at every 64th position. With larger steps each value is computed separately.
@@ -56,8 +56,8 @@ struct SinusoidalPositionsOptions {
 };
 
 /// The encoding at given positions p_i, which may be fractional: positions (N), output (N,
-/// d_model). Each value is computed separately and depends only on its own position. The error
-/// bound and exceptions are those of sinusoidal_encoding(); also throws kShapeMismatch if the
+/// d_model). Each value is computed separately and depends only on its own position. It has
+/// the error bound and exceptions of sinusoidal_encoding(), and also throws kShapeMismatch if the
 /// lengths differ.
 ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& output,
                                      const SinusoidalPositionsOptions& options = {},
@@ -68,10 +68,10 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
 ///
 ///   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
 ///
-/// The sine and cosine are those of the rounded angle, rounded once, so the loss happens before
-/// them. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p · 6e-8, and
-/// far positions are noise. A base outside the range of float32 (below 1e-45 or above 3.4e38)
-/// becomes 0 or ∞ and gives NaN or the same angle everywhere.
+/// The sine and cosine are computed from the rounded angle and rounded once, so the loss happens
+/// before them. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p ·
+/// 6e-8, and far positions are noise. A base outside the range of float32 (below 1e-45 or
+/// above 3.4e38) becomes 0 or ∞ and gives NaN or the same angle everywhere.
 ///
 /// encoding is (N, d_model). error has the same shape and receives the encoding minus the exact
 /// values, within 6e-8 of their size plus 4.5e-16·|p_i| of the true difference. Either may be

@@ -40,7 +40,7 @@ ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOption
 
 /// Computes M_δ · P[i] for every row of an encoding without forming M_δ. encoding is (N, d) or (B,
 /// N, d); output has the same shape. Both may have any strides. output may be encoding itself,
-/// otherwise they must not overlap. This works for any rows, not only those of an encoding: each
+/// otherwise they must not overlap. This works for any rows, not only for rows of an encoding: each
 /// pair of columns is rotated.
 ///
 /// Error: within 1.5e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) of M_δ applied exactly, for |δ| ≤ 2^24; so an

@@ -30,7 +30,7 @@ struct AttentionShown {
 /// The output has the shape of the query, with the values' last size. Tensors in the options are
 /// copied. Further outputs in the options are errors: use `shown` instead.
 ///
-/// The gradients, their error bounds and bits are those of scaled_dot_product_attention_backward().
+/// The gradients have the same bits and error bounds as scaled_dot_product_attention_backward().
 /// Memory beyond the recorded tensors is linear in the lengths.
 ///
 /// Throws what scaled_dot_product_attention() throws.
@@ -53,7 +53,7 @@ struct AttentionPart {
 ///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
 ///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
 ///
-/// and 0 for a part with nothing to attend to. The error is that of w_a, w_b and of a product of Dv
+/// and 0 for a part with nothing to attend to. The error comes from w_a, w_b and a product of Dv
 /// terms.
 ///
 /// Throws what merge_attention() throws.

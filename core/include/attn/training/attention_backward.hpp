@@ -39,10 +39,10 @@ struct AttentionGradients {
 ///   dQ_i  = scale · Σ_j dS_ij · k_j
 ///   dK_j  = scale · Σ_i dS_ij · q_i
 ///
-/// `query`, `key`, `value` and `options` are those of the forward pass, `output` and `log_sum_exp`
-/// (B, Hq, Nq) are its results, and `output_gradient` has the shape of the output. A softcap
-/// multiplies gradients by its slope; dropout passes gradients through the weights that it kept,
-/// which are drawn again from the same stream. Further outputs in `options` are not written.
+/// `query`, `key`, `value` and `options` are the arguments of the forward pass, `output` and
+/// `log_sum_exp` (B, Hq, Nq) are its results, and `output_gradient` has the shape of the output. A
+/// softcap multiplies gradients by its slope; dropout passes gradients through the weights that it
+/// kept, which are drawn again from the same stream. Further outputs in `options` are not written.
 ///
 /// Excluded keys and values do not enter the arithmetic: the gradient of an excluded score is 0 by
 /// selection, and NaN or infinity in a key or value reaches only the gradients of queries that
@@ -56,7 +56,7 @@ struct AttentionGradients {
 ///
 /// Error: for |scores| ≤ 20, the relative error of a weight is at most 1e-5·√D, as in the forward
 /// pass. The error of a gradient is the same fraction of the magnitudes of the terms that it sums,
-/// including those of D_i.
+/// including the terms of D_i.
 ///
 /// Tensors may have any strides. No gradient may overlap an input or another gradient.
 ///

@@ -31,8 +31,8 @@ struct CrossEntropyOptions {
 ///
 /// logits are (N, C) or (B, N, C), targets (N), (B, N) or (B·N). The loss has rank 0. Its gradient,
 /// (exp(x_c − lse) − (1 − s)·[c = t] − s/C) / (targets that count), is computed in the same pass
-/// and kept on the tape. A logit of −∞ means that the class is impossible; its gradient is that of
-/// a probability of 0.
+/// and kept on the tape. A logit of −∞ means that the class is impossible; its gradient is
+/// computed with a probability of 0.
 ///
 /// Logits may have any magnitude: the largest of a row is subtracted before exp.
 ///
@@ -59,8 +59,8 @@ ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdVi
 
 /// Σ (prediction − target)², divided by the number of elements unless the reduction is kSum, like
 /// torch.nn.functional.mse_loss. Both have the same shape, of any rank. The loss has rank 0. The
-/// gradient of the prediction is 2·(prediction − target), divided likewise, and that of the target
-/// is its negative.
+/// gradient of the prediction is 2·(prediction − target), divided in the same way; the
+/// gradient of the target is its negative.
 ///
 /// The bits are the same for any number of threads. Error: one rounding to float for the loss,
 /// three for a gradient.

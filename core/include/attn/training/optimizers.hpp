@@ -41,13 +41,13 @@ struct ParameterGroup {
   /// optimiser's state, "layers.0.linear1.bias") and shapes. A parameter that several groups select
   /// belongs to the first of them. Called only while the optimiser is constructed.
   std::function<bool(std::string_view name, std::span<const std::int64_t> shape)> params = {};
-  /// By default that of the optimiser, which set_learning_rate() changes.
+  /// By default the learning rate of the optimiser, which set_learning_rate() changes.
   std::optional<double> learning_rate = {};
-  /// By default that of the optimiser.
+  /// By default the weight decay of the optimiser.
   std::optional<double> weight_decay = {};
 };
 
-/// Updates the parameters of a model with their gradients. The equations and defaults are those of
+/// Updates the parameters of a model with their gradients. The equations and defaults follow
 /// PyTorch's torch.optim, computed in float32 with bias corrections in double precision.
 ///
 /// The optimiser updates the parameters that the model has when the optimiser is created. It keeps
@@ -69,14 +69,14 @@ class ATTN_API Optimizer {
   void step(const Tape& tape);
 
   double learning_rate() const noexcept;
-  /// For the next steps, of all parameters but those of groups that have a learning rate of their
-  /// own. Throws kInvalidArgument for NaN, infinity and what is negative.
+  /// Sets the learning rate for the next steps, except for groups that have their own. Throws
+  /// kInvalidArgument for NaN, infinity and negative numbers.
   void set_learning_rate(double learning_rate);
 
-  /// The learning rate of a group, by its place in the option `groups`: its own, or that of the
-  /// optimiser. Throws kInvalidArgument for a group that does not exist.
+  /// Returns the learning rate of a group: its own, or else the one of the optimiser. `group` is an
+  /// index into the option `groups`. Throws kInvalidArgument for a group that does not exist.
   double learning_rate(std::size_t group) const;
-  /// Gives a group a learning rate of its own. Throws as the functions above.
+  /// Gives a group its own learning rate. Throws the same errors as the functions above.
   void set_learning_rate(double learning_rate, std::size_t group);
 
  protected:
@@ -154,7 +154,7 @@ struct AdamWOptions {
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019, arXiv:1711.05101), like
 /// torch.optim.AdamW: g does not change, and weight_decay · learning_rate · p is subtracted from p
-/// in addition to Adam's step. The state is that of Adam.
+/// in addition to Adam's step. It has the same state as Adam.
 class ATTN_API AdamW final : public Optimizer {
  public:
   /// Throws what Adam throws.

@@ -25,8 +25,8 @@ namespace attn {
 /// queries and keys are 0. A weight of 0, due to a mask, a length or a kernel's edge, contributes
 /// nothing to the gradients.
 ///
-/// The tape keeps the weights (B, Nq, Nk), except with scaled_dot, whose gradients and memory are
-/// those of scaled_dot_product_attention_backward().
+/// The tape keeps the weights (B, Nq, Nk), except with scaled_dot, which uses
+/// scaled_dot_product_attention_backward().
 ///
 /// Error, to first order, if δ is the relative error of the weights: da is within (Dv + Nk/64 +
 /// 80)·6e-8 · w·(Σ_c |dy_c·v_c| + Σ_j w_j·Σ_c |dy_c·v_jc|) + 2δ·w·|dw| of the exact one, and sums

@@ -1,4 +1,4 @@
-/** Addresses of the files that the worker has fetched, which the page cannot see. */
+/** Returns the addresses of the files that the worker has fetched. The page cannot see them. */
 export const fetchedTask = {
   name: /** @type {const} */ ('fetched'),
   reads: [],
