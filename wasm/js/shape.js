@@ -53,19 +53,20 @@ export const wrongShape = (name, shape, needs) =>
 
 /**
  * Reads each size of a shape once, and checks the shape.
- * @param {string} name
+ * @param {string} name  of the tensor, or 'shape' if the shape is an argument
  * @param {readonly number[]} given
  * @returns {number[]}
  */
 export function readShape(name, given) {
-  if (!Array.isArray(given)) throw invalid(`${name}.shape`, given, 'an array of sizes');
+  const argument = name === 'shape' ? name : `${name}.shape`;
+  if (!Array.isArray(given)) throw invalid(argument, given, 'an array of sizes');
   const { length: rank } = given;
   if (rank > kMaxRank) throw mismatch(name, `rank ${rank}`, `rank ${kMaxRank} or less`);
   const shape = new Array(rank);
   for (let i = 0; i < rank; ++i) {
     const size = given[i];
     if (!Number.isInteger(size) || size < 0) {
-      throw invalid(`${name}.shape`, size, 'sizes that are whole numbers of at least 0');
+      throw invalid(argument, size, 'sizes that are whole numbers of at least 0');
     }
     shape[i] = size;
   }
@@ -140,7 +141,7 @@ export function checkDimension(method, dimension, shape) {
     const d = dimension < 0 ? dimension + shape.length : dimension;
     if (0 <= d && d < shape.length) return d;
   }
-  const needs = `one of the ${shape.length} of shape ${formatShape(shape)}`;
+  const needs = `a dimension of shape ${formatShape(shape)}`;
   throw invalid(`${method}: dimension`, dimension, needs);
 }
 

@@ -124,7 +124,7 @@ OptimizerData::Group& OptimizerData::group(std::size_t number) {
   const std::size_t count = groups.size() - 1;
   if (number < count) return groups[number];
   validation::fail(ErrorCode::kInvalidArgument, "group", {number},
-                   {"the place of one of the ", count, " groups"});
+                   {"an index below ", count, ", the number of groups"});
 }
 
 void OptimizerData::add_parameters(std::span<const NamedModule> models,

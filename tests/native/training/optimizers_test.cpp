@@ -325,7 +325,7 @@ TEST(OptimizerOptionsTest, a_group_follows_the_learning_rate_unless_it_has_its_o
   EXPECT_EQ(optimizer.learning_rate(), 0.05);
   EXPECT_EQ(optimizer.learning_rate(0), 0.5);
   const std::string unknown =
-      "invalid_argument: group: got 2, needs the place of one of the 2 groups";
+      "invalid_argument: group: got 2, needs an index below 2, the number of groups";
   EXPECT_EQ(error_of([&] { optimizer.learning_rate(2); }), unknown);
   EXPECT_EQ(error_of([&] { optimizer.set_learning_rate(1, 2); }), unknown);
   EXPECT_THAT(error_of([&] { optimizer.set_learning_rate(-1, 0); }),
