@@ -22,7 +22,11 @@ await everyVariant('creation', (attn) => {
     assert.deepEqual(handle.data(), Float32Array.of(7, 7, 7, 7));
     handle.dispose();
     const wrong = /** @type {any} */ (attn);
-    assertThrows(() => wrong.zeros(3), 'invalid_argument', /^shape: got 3, needs an array of sizes$/);
+    assertThrows(
+      () => wrong.zeros(3),
+      'invalid_argument',
+      /^shape: got 3, needs an array of sizes$/,
+    );
     assertThrows(() => wrong.full([1]), 'invalid_argument', /^value: got undefined/);
     assertThrows(() => attn.arange(1, 2, 0), 'invalid_argument', /^step: got 0/);
     assertThrows(() => attn.arange(NaN), 'invalid_argument', /^end: got NaN/);
