@@ -62,6 +62,8 @@ const library = (/** @type {Environment} */ env) =>
   cmakeBuild('release', ['attn', 'attn_train_language_model'], env);
 const kOtherVariants = { ATTN_VARIANTS: kVariants.filter((name) => name !== 'simd128').join() };
 
+const kEslintCache = ['--cache', '--cache-location', join(kBuildFolder, 'eslint-cache')];
+
 /** @type {Record<string, Suite>} */
 const kSuites = {
   lint: {
@@ -69,7 +71,7 @@ const kSuites = {
     needs: ['clangFormat'],
     run: checks(
       () => nodeProgram('svelte-check/bin/svelte-check', '--fail-on-warnings', '--output', 'human'),
-      () => nodeProgram('eslint/bin/eslint.js', '--max-warnings=0', '.'),
+      () => nodeProgram('eslint/bin/eslint.js', '--max-warnings=0', ...kEslintCache, '.'),
       () => formatJavaScript({ check: true }),
       () => formatCpp({ check: true }),
     ),

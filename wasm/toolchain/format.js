@@ -1,6 +1,8 @@
 // npm run format: brings all sources into the repository's form.
 
-import { kRoot, provideNpmPackages } from './checkout.js';
+import { join } from 'node:path';
+
+import { kBuildFolder, kRoot, provideNpmPackages } from './checkout.js';
 import { command, isMain, reportSetupError, requireAll } from './system.js';
 
 /** @param {{ check: boolean }} options  check: fail where a file would change, and change none */
@@ -15,7 +17,8 @@ export async function formatCpp({ check }) {
 /** @param {{ check: boolean }} options */
 export async function formatJavaScript({ check }) {
   const prettier = 'node_modules/prettier/bin/prettier.cjs';
-  const args = ['--log-level=warn', check ? '--check' : '--write', '.'];
+  const cache = ['--cache', '--cache-location', join(kBuildFolder, 'prettier-cache')];
+  const args = ['--log-level=warn', ...cache, check ? '--check' : '--write', '.'];
   await command(process.execPath, [prettier, ...args], { cwd: kRoot });
 }
 
