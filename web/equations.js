@@ -6,7 +6,7 @@ import katex from 'katex';
 const sources = fileURLToPath(new URL('src', import.meta.url));
 const isEquations = (/** @type {string} */ file) => /[\\/]equations\.js$/.test(file);
 
-/** Which of KaTeX's fonts a class asks for; without one of them it is the regular one. */
+/** KaTeX's font for each class. Other classes are set in the regular font. */
 const fontOf = /** @type {Record<string, string>} */ ({
   mathnormal: 'Math-Italic',
   mathit: 'Main-Italic',
@@ -23,8 +23,8 @@ const fontOf = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * TeX as HTML. Its inline styles, which the page's content security policy would refuse, are data for
- * `Equation.svelte` to apply.
+ * Renders TeX as HTML. `Equation.svelte` applies the inline styles, which the page's content
+ * security policy would block.
  * @param {string} tex
  */
 export function render(tex) {
@@ -39,7 +39,7 @@ export function render(tex) {
 }
 
 /**
- * The characters that rendered equations set in each of KaTeX's fonts, and the classes they have.
+ * Collects the characters that equations set in each of KaTeX's fonts, and the classes they use.
  * @param {Iterable<string>} equations
  */
 export function usedBy(equations) {
@@ -47,7 +47,7 @@ export function usedBy(equations) {
   /** @type {Record<string, Set<string>>} */
   const characters = {};
   for (const html of equations) {
-    // Digits, for values that are put in; MathML is drawn in fonts of the system.
+    // Digits are included for values inserted later. MathML uses system fonts.
     const drawn = `<span>0123456789.</span>${html.replace(/<math[^]*?<\/math>/g, '')}`;
     /** @type {string[]} fonts of the open elements */
     const open = ['Main-Regular'];
@@ -70,7 +70,7 @@ export function usedBy(equations) {
   return { classes, characters };
 }
 
-/** All equations of the page, rendered. @returns {Promise<string[]>} */
+/** Renders all equations of the page. @returns {Promise<string[]>} */
 export async function allEquations() {
   const files = (await readdir(sources, { recursive: true })).filter(isEquations);
   const modules = await Promise.all(files.map((file) => renderedModule(`${sources}/${file}`)));
@@ -82,7 +82,7 @@ export async function allEquations() {
 
 /** @param {string} file @returns {Promise<Record<string, any>>} its exports, rendered */
 async function renderedModule(file) {
-  // Imported anew when it was edited.
+  // The query makes Node import an edited file again.
   const url = `${pathToFileURL(file)}?${(await stat(file)).mtimeMs}`;
   /** @type {(value: any) => any} */
   const rendered = (value) =>
@@ -93,8 +93,8 @@ async function renderedModule(file) {
 }
 
 /**
- * Modules of the name `equations.js` export TeX, or objects of it; the page gets it rendered, so that
- * it needs neither KaTeX nor the time to run it.
+ * Renders the TeX that modules named `equations.js` export, as strings or objects of strings, at
+ * build time. The page then neither loads nor runs KaTeX.
  * @returns {import('vite').Plugin}
  */
 export function equations() {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 /**
- * Puts the service worker beside the built page, with the list of the files that it keeps.
+ * Writes the service worker next to the built page, with the list of files to cache.
  * @returns {import('vite').Plugin}
  */
 export function offline() {
@@ -25,7 +25,7 @@ export function offline() {
           ...(await Promise.all(
             own.map(async (name) => ({ url: name, revision: await digest(join(dir, name)) })),
           )),
-          // Their names tell their contents.
+          // Their names contain hashes of their contents.
           ...assets.filter((name) => !isLate(name)).map((name) => ({ url: name, revision: null })),
         ];
         await build({

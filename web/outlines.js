@@ -10,11 +10,12 @@ import { usedFonts } from './smallFonts.js';
 const require = createRequire(import.meta.url);
 
 const module = 'virtual:outlines';
-/** Units of the outlines; all fonts of the page have so many. */
+/** Units per em. All fonts of the page have this value. */
 const em = 1000;
 
 /**
- * The outlines of the page's letters, as a module for pictures that leave it: `faces`.
+ * Provides the letter outlines that exported pictures use, as a virtual module that exports
+ * `faces`.
  * @returns {import('vite').Plugin}
  */
 export function outlines() {
@@ -38,7 +39,7 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
   const features = ['liga', 'calt'].map(
     (tag) => new Feature(tag, Number(keepFeatures.includes(tag))),
   );
-  /** The one glyph that these characters are drawn as, or 0. */
+  /** The single glyph that draws these characters, or 0. */
   const glyphOf = (/** @type {string} */ characters) => {
     const buffer = new Buffer();
     buffer.addText(characters);
@@ -53,7 +54,7 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
     const longer = ligatures.flatMap((begin) => letters.map((letter) => begin + letter));
     ligatures = longer.filter(glyphOf);
   }
-  // Between the lightest and the heaviest, outlines change in proportion.
+  // Outlines change linearly between the lightest and the heaviest weight.
   const glyphs = [...new Set(weights)].map((weight) => {
     font.setVariations([new Variation('wght', weight)]);
     return Object.fromEntries(
@@ -64,7 +65,8 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
 }
 
 /**
- * A path in whole units, each point as seen from the one before, y downwards: so it is shortest.
+ * Writes a path in whole units with relative coordinates and y downwards, which takes the fewest
+ * characters.
  * @param {import('harfbuzzjs').SvgPathCommand[]} commands
  */
 function relative(commands) {

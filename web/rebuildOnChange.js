@@ -9,8 +9,8 @@ import { CommandError } from '../wasm/toolchain/system.js';
 const kSources = ['core', 'wasm/src', 'wasm/js', 'wasm/CMakeLists.txt', 'CMakeLists.txt'];
 
 /**
- * Rebuilds the package when its sources change, C++ or JavaScript, and reloads the page; compile
- * errors are shown on the page.
+ * Rebuilds the package when its C++ or JavaScript sources change, then reloads the page. Shows
+ * compile errors on the page.
  * @returns {import('vite').Plugin}
  */
 export function rebuildOnChange() {

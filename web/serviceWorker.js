@@ -1,8 +1,8 @@
-// Keeps the page in the browser, so that it opens without a network after the first visit.
+// Caches the page, so that it opens without a network after the first visit.
 //
-// A new version is installed beside the old one and waits until no tab of this page is open: tabs of
-// the old version still find the chapters that they have not loaded. All caches are named after this
-// project and the folder that the page lies in; those of others are left alone.
+// A new version is installed alongside the old one and waits until no tab of this page is open, so
+// that tabs of the old version still find chapters that they have not loaded yet. All cache names
+// contain this project's name and the page's folder; other caches are left alone.
 
 import { clientsClaim, setCacheNameDetails } from 'workbox-core';
 import { precacheAndRoute, PrecacheFallbackPlugin } from 'workbox-precaching';
@@ -13,7 +13,9 @@ const { registration } = /** @type {any} */ (globalThis);
 /** @type {string} */
 const scope = registration.scope;
 
-/** The files of this version, and those that are kept once they are used; the build fills them in. */
+/**
+ * The files to cache on installation, and the files to cache on first use. The build fills them in.
+ */
 const files = /** @type {any} */ (globalThis).__FILES__;
 /** @type {string[]} */
 const late = /** @type {any} */ (globalThis).__LATE__;
@@ -21,8 +23,8 @@ const late = /** @type {any} */ (globalThis).__LATE__;
 setCacheNameDetails({ prefix: 'attn', suffix: scope });
 clientsClaim();
 
-// The page itself comes from the network where there is one, so that a new version is seen at once.
-// Not so the reference, which is not kept.
+// The page itself comes from the network when there is one, so that a new version shows at once.
+// The reference documentation is never cached.
 const { pathname: folder } = new URL(scope);
 registerRoute(
   ({ request, url }) =>
@@ -33,8 +35,8 @@ registerRoute(
   }),
 );
 
-// Of the WebAssembly variants a browser uses one or two, and not every reader wants the language model:
-// these are kept once they have been used.
+// A browser uses one or two of the WebAssembly variants, and not every reader wants the language
+// model. These files are cached on first use.
 const lateCache = `attn-modules-${scope}`;
 registerRoute(
   ({ url }) =>
@@ -49,8 +51,8 @@ async function forgetOld() {
   for (const { url } of await cache.keys()) if (!current.has(url)) await cache.delete(url);
 }
 
-// The names of the assets tell their contents. A tab may be of another version than this worker: one
-// that waits has kept its files already.
+// Asset names contain hashes of their contents. The tab may belong to another version than this
+// worker; a waiting worker has already cached its files.
 registerRoute(
   ({ url }) => url.href.startsWith(`${scope}assets/`),
   async ({ request }) => (await caches.match(request.url, { ignoreVary: true })) ?? fetch(request),

@@ -1,7 +1,7 @@
 /**
- * The worker as an entry of the page's own build: both share the file of what both need. Vite by itself
- * would build the worker apart, and the core's JavaScript would be there twice.
- * @param {string} worker its module, as the page names it
+ * Builds the worker as an entry of the page's own build, so that both share common code. Vite alone
+ * would build the worker separately and include the core's JavaScript twice.
+ * @param {string} worker its module, as the page imports it
  */
 export function sharedWorker(worker) {
   let entry = worker;
@@ -22,17 +22,19 @@ export function sharedWorker(worker) {
   };
 
   /**
-   * The file for a module that several need: one of what the worker needs, too, which is nothing of the
-   * document's, and one of all else.
+   * Chooses the file for a module with several users: one file for everything that the worker also
+   * needs (none of it uses the document), and another for the rest.
    * @param {string} id
-   * @param {{ getModuleInfo(id: string): { importedIds: readonly string[], dynamicallyImportedIds: readonly string[] } | null }} build
+   * @param {{ getModuleInfo(id: string): { importedIds: readonly string[],
+   *   dynamicallyImportedIds: readonly string[] } | null }} build
    */
   function fileOf(id, build) {
     if (!reached) {
       reached = new Set([entry]);
       for (const each of reached) {
         for (const imported of build.getModuleInfo(each)?.importedIds ?? []) reached.add(imported);
-        // What is loaded late has a file of its own, and needs what has no document, too.
+        // A module loaded on demand has its own file. It may also need modules that don't use the
+        // document.
         for (const late of build.getModuleInfo(each)?.dynamicallyImportedIds ?? []) {
           for (const imported of build.getModuleInfo(late)?.importedIds ?? [])
             reached.add(imported);

@@ -7,10 +7,10 @@ import subsetFont from 'subset-font';
 import { allEquations, usedBy } from './equations.js';
 
 const ascii = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => 32 + i));
-/** For what readers type; rarer letters come from a font of the system. */
+/** Letters that readers may type. Rarer ones come from a system font. */
 const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉÖØÜ';
 
-/** Signs that stand in labels alone. */
+/** Symbols that occur only in labels. */
 const ofLabels = /[±°µ≤≥∞]/g;
 
 const keepFeatures = ['kern', 'liga', 'mark', 'ccmp', 'tnum', 'lnum'];
@@ -19,16 +19,16 @@ const sans = '@fontsource-variable/source-sans-3/files/source-sans-3-latin-wght-
 
 /**
  * @typedef {object} UsedFont
- * @property {string} file as the style sheets name it
+ * @property {string} file name as in the style sheets
  * @property {string} family
  * @property {boolean} [italic]
- * @property {[number, number]} weights the lightest and the heaviest that it is used for
- * @property {string} text the characters that the page uses of it
+ * @property {[number, number]} weights the lightest and heaviest weights in use
+ * @property {string} text the characters that the page sets in it
  * @property {string[]} keepFeatures
  */
 
 /**
- * The fonts of the page, and what it uses of them.
+ * The fonts of the page, with the characters and weights in use.
  * @returns {Promise<UsedFont[]>}
  */
 export async function usedFonts() {
@@ -52,7 +52,7 @@ export async function usedFonts() {
     { ...serifs, file: serif('600-normal'), weights: [600, 600], text: titles },
     {
       ...{ ...serifs, file: serif('400-italic'), italic: true, keepFeatures: [] },
-      // Single words and symbols, and Llama 3.
+      // Single words, symbols, and "Llama 3".
       text: ascii.replace(/[^A-Za-z3+ ]/g, ''),
     },
     { ...labels, file: sans, text: latin },
@@ -67,9 +67,9 @@ export async function usedFonts() {
 }
 
 /**
- * Keeps of the fonts what is used: of the text fonts the Latin letters and the signs that occur in
- * the sources; of KaTeX's fonts, as WOFF2 alone, the characters that occur in equations and labels; of
- * KaTeX's styles those for classes that occur. In the built page only.
+ * Reduces the fonts of the built page to what it uses: Latin letters and the symbols in the sources
+ * for the text fonts; for KaTeX's fonts, WOFF2 only and the characters in equations and labels; for
+ * KaTeX's styles, the classes in use.
  * @returns {import('vite').Plugin}
  */
 export function smallFonts() {
@@ -115,19 +115,19 @@ function smallStyles(css, { classes, characters }) {
     });
 }
 
-/** Signs other than letters that the sources of the page contain. */
+/** Non-letter symbols that occur in the page's sources. */
 async function signsOfSources() {
   const folder = new URL('src/', import.meta.url);
   const files = (await readdir(folder, { recursive: true })).filter(
     (file) => /\.(?:svelte|js)$/.test(file) && !file.endsWith('.test.js'),
   );
   const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), 'utf8')));
-  // Comments are not shown.
+  // Comments are not displayed.
   const shown = texts.join('\n').replace(/\/\*[^]*?\*\/|<!--[^]*?-->|(^|\s)\/\/.*$/gm, '');
   return [...new Set(shown)].filter((sign) => sign > '~').join('');
 }
 
-/** What is set in bold serif letters. */
+/** Text set in bold serif letters. */
 async function titlesOfSources() {
   const source = (/** @type {string} */ file) =>
     readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
@@ -142,6 +142,6 @@ async function titlesOfSources() {
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');
-  // Of the walk's, the source has a little code between them.
+  // In the walk's source, a little code separates the titles.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -1,5 +1,5 @@
-// npm start: sets everything up, builds WebAssembly for SIMD128, serves the page on a local address and
-// opens a browser if there is a display.
+// npm start: sets everything up, builds WebAssembly for SIMD128, serves the page on a local
+// address, and opens a browser if there is a display.
 
 import { buildPackage, kDevelopment, setUp } from '../wasm/toolchain/build.js';
 import { kLockFile } from '../wasm/toolchain/checkout.js';

@@ -16,13 +16,16 @@ const policy = [
   "connect-src 'self'",
   "style-src 'self'",
   "font-src 'self'",
-  // Exported pictures are drawn from an address of this kind, made by the page itself.
+  // The page draws exported pictures from `blob:` addresses that it creates.
   "img-src 'self' blob:",
   "base-uri 'none'",
   "form-action 'none'",
 ].join('; ');
 
-/** The content security policy, in the built page only: the dev server injects inline styles. */
+/**
+ * The content security policy. Only the built page has it, because the dev server injects inline
+ * styles.
+ */
 const contentSecurityPolicy = {
   name: 'content-security-policy',
   apply: /** @type {const} */ ('build'),
@@ -35,7 +38,7 @@ const contentSecurityPolicy = {
   ],
 };
 
-/** With these headers a page may use threads; without them it works too, on one. */
+/** These headers allow threads. Without them the page works on one thread. */
 const crossOriginIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -43,19 +46,20 @@ const crossOriginIsolation = {
 
 const worker = sharedWorker('./worker.js');
 
-/** Modules of programs for pictures, which are fetched when somebody asks to see one. */
+/** Modules with the programs of figures. They are fetched when a reader opens a program. */
 const programs = /[\\/](code|\w+Code|programs)\.js$/;
 /** @param {Parameters<typeof worker.fileOf>} module */
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
 export default defineConfig(({ command }) => ({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  // Relative addresses, so that the site works from any folder of any static host.
+  // Relative addresses let the site work in any folder of any static host.
   base: './',
   plugins: [
     svelte({
       configFile: false,
-      // Classes of the built page have short names; the dev server's follow the file, for hot updates.
+      // The built page has short class names. The dev server's names follow the files, for hot
+      // updates.
       ...(command === 'build' && {
         compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
       }),
@@ -76,15 +80,16 @@ export default defineConfig(({ command }) => ({
     outDir: 'dist',
     emptyOutDir: true,
     target: 'es2023',
-    // Inlined files would be data: addresses, which the policy forbids.
+    // Inlined files would become data: addresses, which the policy forbids.
     assetsInlineLimit: 0,
-    // The polyfill is for browsers without WebAssembly SIMD.
-    // What a chapter needs besides is there; and workers, which have no document, load parts late, too.
+    // Browsers with WebAssembly SIMD don't need the polyfill. Dynamic imports preload nothing: a
+    // chapter's other dependencies are already loaded, and preloading needs a document, which
+    // workers lack.
     modulePreload: {
       polyfill: false,
       resolveDependencies: (_, files, { hostType }) => (hostType === 'html' ? files : []),
     },
-    // One file is smaller than ten that resemble each other.
+    // One file is smaller than ten similar ones.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -92,13 +97,13 @@ export default defineConfig(({ command }) => ({
           includeDependenciesRecursively: false,
           groups: [
             { name: sharedFileOf, debugName: 'shared', minShareCount: 2, priority: 1 },
-            // Of the page and of its worker, which has no document.
+            // Shared by the page and its worker, which has no document.
             {
               name: 'tokenizers',
               test: /@huggingface[\\/]tokenizers|model[\\/]tokenizer[\\/]/,
               priority: 2,
             },
-            // One file is smaller than thirty, here, too.
+            // One file is smaller than thirty similar ones here, too.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },
           ],

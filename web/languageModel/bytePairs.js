@@ -1,14 +1,17 @@
-// Byte-pair encoding (Sennrich, Haddow and Birch 2016) over bytes, as GPT-2 has it: learns the
-// merges, and writes them as a tokenizer.json, which Hugging Face's libraries read.
+// Byte-pair encoding (Sennrich, Haddow and Birch 2016) over bytes, as in GPT-2. Learns the merges
+// and writes a tokenizer.json, which Hugging Face's libraries read.
 
-/** GPT-2's words: contractions, letters, digits, signs and white space, with the space before them. */
+/**
+ * GPT-2's pre-tokenization: contractions, letters, digits, punctuation and white space, each with
+ * the space before it.
+ */
 const kWords = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 
 const kBytes = 256;
 
 /**
- * A printable character for every byte, as GPT-2 has it: those of Latin-1 that print stand for
- * themselves, all others for the characters from U+0100 on.
+ * A printable character for every byte, as in GPT-2: printable Latin-1 characters represent
+ * themselves, and all other bytes map to characters from U+0100 on.
  * @returns {string[]}
  */
 function byteCharacters() {
@@ -23,7 +26,7 @@ function byteCharacters() {
 /**
  * @typedef {object} Word
  * @property {string[]} pieces
- * @property {number} count  how often it stands in the text
+ * @property {number} count  number of occurrences in the text
  */
 
 /**
@@ -43,19 +46,19 @@ function wordsOf(text, characters) {
 }
 
 /**
- * Two pieces that stand side by side.
+ * Two adjacent pieces.
  * @typedef {object} Pair
  * @property {string} first
  * @property {string} second
- * @property {number} count  how often they do
- * @property {Set<Word>} words  in which they do, or did
+ * @property {number} count  number of occurrences
+ * @property {Set<Word>} words  that contain the pair, or once did
  */
 
 /** @param {Pair} a @param {Pair} b */
 const isBefore = (a, b) =>
   a.count !== b.count ? a.count > b.count : a.first + a.second < b.first + b.second;
 
-/** All pairs of a text. */
+/** All adjacent pairs in a text. */
 class Pairs {
   /** @type {Map<string, Pair>} */
   #pairs = new Map();
@@ -73,7 +76,7 @@ class Pairs {
     }
   }
 
-  /** The pair that stands in the text most often; of several, the first by its code units. */
+  /** Returns the most frequent pair; of several, the first by UTF-16 code units. */
   most() {
     /** @type {Pair | undefined} */
     let best;
@@ -94,10 +97,9 @@ function merged(pieces, first, second) {
 }
 
 /**
- * Learns a vocabulary from a text: all bytes, then what stands side by side most often, as one.
- *
- * @param {string} text  as the tokenizer's normalizer leaves it: in lower case
- * @param {number} size  tokens of the vocabulary, at least 256
+ * Learns a vocabulary from a text: all bytes, then the most frequent adjacent pairs, merged.
+ * @param {string} text  in lower case, as the tokenizer's normalizer would return it
+ * @param {number} size  number of tokens in the vocabulary, at least 256
  * @returns a tokenizer.json
  */
 export function learnTokenizer(text, size) {

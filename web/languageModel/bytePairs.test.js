@@ -13,11 +13,11 @@ function learned(size) {
   return { description, tokenizer: new Tokenizer(description, {}) };
 }
 
-test('what stands side by side most often becomes one token', () => {
+test('the most frequent adjacent pair becomes one token', () => {
   const { description, tokenizer } = learned(266);
   const { vocab, merges } = description.model;
   assert.equal(Object.keys(vocab).length, 266);
-  // "at" five times, " t" five times, and "at" comes first.
+  // "at" and " t" both occur five times; "at" sorts first.
   assert.deepEqual(merges.slice(0, 2), [
     ['a', 't'],
     ['h', 'e'],
@@ -25,7 +25,7 @@ test('what stands side by side most often becomes one token', () => {
   assert.deepEqual(tokenizer.encode('the mat').tokens, ['Ġthe', 'Ġmat']);
 });
 
-test('every text can be encoded and comes back, in lower case', () => {
+test('any text can be encoded and decodes to its lower-case form', () => {
   const { tokenizer } = learned(262);
   for (const each of ['The Cat', 'naïve 🤖', 'two  spaces', "don't", '日本語', '\n']) {
     const { ids } = tokenizer.encode(each);
@@ -37,6 +37,6 @@ test('the same text gives the same tokenizer', () => {
   assert.deepEqual(learned(266).description, learned(266).description);
 });
 
-test('a text that is too short for the vocabulary is refused', () => {
+test('rejects a text too short for the vocabulary', () => {
   assert.throws(() => learnTokenizer('a b', 300), /has no 300 tokens that come twice/);
 });

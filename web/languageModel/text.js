@@ -1,20 +1,20 @@
-// The text that the language model learns from: Jane Austen's six novels, which are in the public
-// domain, as Debian's r-cran-janeaustenr packages them (the package itself: MIT licence).
+// The language model's training text: Jane Austen's six novels, which are in the public domain, as
+// packaged in Debian's r-cran-janeaustenr (the package itself has the MIT licence).
 
 import { execFileSync } from 'node:child_process';
 
 import { requireAll } from '../../wasm/toolchain/system.js';
 
-/** Paragraphs of a passage; of these, every twentieth is held out. */
+/** Paragraphs in a passage. Every twentieth passage is held out. */
 const kPassage = 40;
 const kHeldOut = 20;
 
-/** Whether a line is a title and no prose. */
+/** True if a line is a title rather than prose. */
 const isHeading = (/** @type {string} */ line) =>
   /^(chapter|volume|by jane austen|the end)\b/i.test(line) || !/\p{Ll}/u.test(line);
 
 /**
- * The novels' paragraphs, without headings, italics' marks and breaks of lines.
+ * Reads the novels' paragraphs, without headings, italics markers and line breaks.
  * @returns {Promise<string[]>}
  */
 async function paragraphs() {
@@ -26,7 +26,7 @@ async function paragraphs() {
     .filter((paragraph) => !isHeading(paragraph));
 }
 
-/** @returns {Promise<{ training: string, heldOut: string }>} paragraphs, one on each line */
+/** @returns {Promise<{ training: string, heldOut: string }>} paragraphs, one per line */
 export async function readText() {
   const [training, heldOut] = [/** @type {string[]} */ ([]), /** @type {string[]} */ ([])];
   (await paragraphs()).forEach((paragraph, i) => {

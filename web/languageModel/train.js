@@ -51,9 +51,9 @@ function parse() {
 /** @import { Tokenizer } from '@huggingface/tokenizers' */
 
 /**
- * The tokens of a text.
+ * Encodes a text.
  * @param {Tokenizer} tokenizer
- * @param {number} newline  the token between two paragraphs
+ * @param {number} newline  the token that separates paragraphs
  * @param {string} text
  */
 function tokensOf(tokenizer, newline, text) {
@@ -73,7 +73,7 @@ function writeTokens(name, tokens) {
   writeFileSync(join(kFolder, `${name}.tokens`), bytes);
 }
 
-/** Text, tokenizer and tokens; what is said about them in the model's file. */
+/** Prepares text, tokenizer, tokens and the metadata for the model's file. */
 async function prepare() {
   const { Tokenizer } = await import('@huggingface/tokenizers');
   mkdirSync(kFolder, { recursive: true });

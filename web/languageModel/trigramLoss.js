@@ -1,12 +1,16 @@
-// What the language model is measured against: a 3-gram model of the same tokens, with
-// interpolated Kneser-Ney smoothing (Chen and Goodman 1999) and the discount n₁ / (n₁ + 2 n₂).
+// The baseline for the language model: a 3-gram model of the same tokens, with interpolated
+// Kneser-Ney smoothing (Chen and Goodman 1999) and the discount n₁ / (n₁ + 2 n₂).
 
-/** Counts what follows each context. */
+/** Counts the tokens that follow each context. */
 class Follow {
-  /** @type {Map<number, Map<number, number>>} by context, then by what follows */
+  /** @type {Map<number, Map<number, number>>} by context, then by the token that follows */
   #counts = new Map();
 
-  /** @param {number} context @param {number} token @returns {boolean} whether it is the first time */
+  /**
+   * @param {number} context
+   * @param {number} token
+   * @returns {boolean} true for the first occurrence
+   */
   add(context, token) {
     const after = this.#counts.get(context) ?? new Map();
     this.#counts.set(context, after);
@@ -15,7 +19,7 @@ class Follow {
     return count === 0;
   }
 
-  /** Sums and the discount, once all has been counted. */
+  /** Computes sums and the discount. Call it once, after all tokens have been counted. */
   finish() {
     const seen = [0, 0, 0];
     for (const after of this.#counts.values()) {
@@ -35,7 +39,7 @@ class Follow {
 
   /**
    * @param {number} context @param {number} token
-   * @param {number} shorter  the probability by a context that is shorter by one token
+   * @param {number} shorter  the probability given the context without its first token
    */
   probability(context, token, shorter) {
     const sum = this.sums?.get(context);
@@ -48,16 +52,16 @@ class Follow {
 }
 
 /**
- * @param {Uint16Array} training  tokens
+ * @param {Uint16Array} training  training tokens
  * @param {Uint16Array} heldOut
- * @param {number} vocabulary  different tokens
- * @returns {number} the cross entropy of a held-out token, in nats
+ * @param {number} vocabulary  number of distinct tokens
+ * @returns {number} the mean cross entropy of the held-out tokens, in nats
  */
 export function trigramLoss(training, heldOut, vocabulary) {
   const [three, two, one] = [new Follow(), new Follow(), new Follow()];
   for (let i = 2; i < training.length; i++) {
     const [a, b, c] = training.subarray(i - 2, i + 1);
-    // Shorter contexts count what is different, not how often it came.
+    // Shorter contexts count distinct continuations, not occurrences.
     if (three.add(a * vocabulary + b, c) && two.add(b, c)) one.add(0, c);
   }
   for (const each of [three, two, one]) each.finish();

@@ -6,10 +6,10 @@ import { trigramLoss } from './trigramLoss.js';
 const vocabulary = 5;
 const training = Uint16Array.from([0, 1, 2, 0, 1, 3, 0, 1, 2, 4, 1, 2, 0, 2, 2, 1, 4, 4, 0, 3, 1]);
 
-test('the probabilities of all that may follow add up to one', () => {
+test('the probabilities of all continuations add up to one', () => {
   for (const [a, b] of [
-    [0, 1], // seen
-    [3, 3], // only its second token
+    [0, 1], // a context that occurs
+    [3, 3], // only its second token occurs
     [4, 3],
   ]) {
     let sum = 0;
@@ -20,7 +20,7 @@ test('the probabilities of all that may follow add up to one', () => {
   }
 });
 
-test('what was seen more often is likelier', () => {
+test('more frequent tokens are more probable', () => {
   const loss = (/** @type {number} */ next) =>
     trigramLoss(training, Uint16Array.from([0, 1, next]), vocabulary);
   assert.ok(loss(2) < loss(3));

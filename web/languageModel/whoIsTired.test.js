@@ -1,4 +1,4 @@
-// What the page says of its model: none of its heads finds out who is tired.
+// Checks a statement on the page: none of the model's heads finds out who is tired.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const men = ['gentleman', 'brother', 'father', 'boy', 'uncle', 'son'];
 const states = ['tired', 'happy', 'sorry', 'ill', 'angry'];
 
 /**
- * Sentences with two people, one of whom is in that state, both orders of them.
+ * Sentences with two people, one of whom is in that state, in both orders.
  * @param {'she' | 'he'} pronoun
  */
 const sentences = (pronoun) =>
@@ -35,7 +35,11 @@ const sentences = (pronoun) =>
     }),
   );
 
-/** Of each head: the row of one word, by the other words. @param {string} text @param {string} word */
+/**
+ * For each head, the attention of one word to the other words.
+ * @param {string} text
+ * @param {string} word
+ */
 function rowsOf(text, word) {
   const { ids, tokens } = tokenizer.of(text);
   const n = ids.length;
@@ -54,7 +58,7 @@ function rowsOf(text, word) {
   }).flat();
 }
 
-test('no head looks from a pronoun, or from what is said of someone, mostly at whom it means', () => {
+test('no head attends mostly from a pronoun, or from a description of someone, to the person meant', () => {
   for (const asks of /** @type {const} */ (['pronoun', 'state'])) {
     const all = [...sentences('she'), ...sentences('he')].map((sentence) => {
       const rows = rowsOf(sentence.text, sentence[asks]);
@@ -66,12 +70,12 @@ test('no head looks from a pronoun, or from what is said of someone, mostly at w
     const share = (/** @type {number} */ head, /** @type {'most' | 'more'} */ what) =>
       all.filter((heads) => heads[head][what]).length / all.length;
     for (let head = 0; head < model.config.numLayers * model.config.numHeads; head++) {
-      // Measured: 0.21 at most.
+      // Measured: at most 0.21.
       assert.ok(
         share(head, 'most') < 0.3,
         `${asks}, head ${head}: most of all in ${share(head, 'most')}`,
       );
-      // A guess between the two would be right in half; measured: 0.62 at most.
+      // Guessing between the two would be right half the time. Measured: at most 0.62.
       assert.ok(
         share(head, 'more') < 0.65,
         `${asks}, head ${head}: more in ${share(head, 'more')}`,

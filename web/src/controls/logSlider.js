@@ -1,9 +1,8 @@
 /**
- * A slider on a logarithmic scale whose values are rounded to two digits, as one would write them, and
- * are whole numbers if the least one is.
- * A range that starts at 0 has it one step before 1.
+ * A logarithmic slider. Values are rounded to two significant digits, and to whole numbers if the
+ * minimum is whole. In a range that starts at 0, zero is one step before 1.
  * @param {{ min: number, max: number }} range
- * @param {number} [step] of the decimal logarithm
+ * @param {number} [step] step of the decimal logarithm
  */
 export function logSlider({ min, max }, step = 0.05) {
   const whole = Number.isInteger(min) ? Math.round : Number;
@@ -14,7 +13,7 @@ export function logSlider({ min, max }, step = 0.05) {
       ? 0
       : Math.min(max, Math.max(min, whole(Number((10 ** place).toPrecision(2)))));
   return {
-    // Steps are counted from the least value: from a round one they meet round numbers.
+    // Steps are counted from the minimum, so that a round minimum leads to round values.
     min: min > 0 ? Math.floor(least * 100) / 100 : least,
     max: Math.log10(max),
     step,
@@ -24,7 +23,7 @@ export function logSlider({ min, max }, step = 0.05) {
 }
 
 /**
- * The nearest other value on one side, as many steps away as it takes.
+ * Finds the nearest different value on one side, however many steps away.
  * @param {{ min: number, max: number, step: number, at: (value: number) => number,
  *   from: (place: number) => number }} scale
  * @param {number} value

@@ -8,7 +8,7 @@ for (const range of [
   { min: 1, max: 1e4 },
   { min: 2, max: 1e6 },
 ]) {
-  test(`from ${range.min} to ${range.max}: every place is a value, in order, and both ends are reached`, () => {
+  test(`from ${range.min} to ${range.max}: every position maps to a value, in order, and both ends are reachable`, () => {
     const scale = logSlider(range);
     const { min, max, step, at, from } = scale;
     let last = -Infinity;
@@ -36,7 +36,7 @@ for (const range of [
   });
 }
 
-test('a range that begins between whole numbers keeps two digits', () => {
+test('a range with a fractional minimum keeps two digits', () => {
   const { min, max, at, from } = logSlider({ min: 0.05, max: 5 }, 0.01);
   assert.equal(from(min), 0.05);
   assert.equal(from(max), 5);

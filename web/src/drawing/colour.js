@@ -1,30 +1,30 @@
 import { bisectCenter } from 'd3-array';
 
 /**
- * Colours as pure functions of a value. Maps are given by a few colours and timed so that equal
- * steps in value are equal distances in CIELAB; zero is the colour of the paper, so that nothing
- * is drawn where there is nothing. Orange is positive and blue negative: the pair that stays apart
- * for every common colour vision deficiency.
- *
+ * Colours as pure functions of a value. A map is given by a few colours and parametrised so that
+ * equal steps in value are equal distances in CIELAB. Zero has the paper's colour, so that nothing
+ * shows where there is nothing. Orange is positive and blue negative: this pair stays
+ * distinguishable with every common colour vision deficiency.
  * @typedef {object} ColourMap
- * @property {boolean} signed whether the paper sits in the middle (signed) or at the start
+ * @property {boolean} signed true if the paper's colour is in the middle, false if it is at the
+ *   start
  * @property {Uint8Array} bytes red, green and blue of each of `size` entries
  * @property {string[]} css the same as CSS colours
  *
  * @typedef {object} ColourScale
  * @property {ColourMap} map
  * @property {[number, number]} domain values of the first and the last entry
- * @property {[number, number]} [shown] the part of the domain that a legend shows, if not all: a signed
- *   map has both signs equally strong, though the values may be mostly of one
+ * @property {[number, number]} [shown] the part of the domain that a legend shows, if not all. A
+ *   signed map extends equally in both directions, although most values may have the same sign
  * @property {boolean} [beyond] whether some values are outside the domain
  * @property {boolean} [log] whether equal ratios rather than equal steps are equal distances in
  *   colour; both ends of the domain are then above zero
  */
 
-/** Entries in a map; odd, so that a signed map has exactly one entry for zero. */
+/** Entries in a map. The number is odd, so that a signed map has exactly one entry for zero. */
 export const size = 511;
 
-/** @typedef {{ l: number, a: number, b: number }} Lab a colour of CIELAB, under D50 as in CSS */
+/** @typedef {{ l: number, a: number, b: number }} Lab a colour in CIELAB, under D50 as in CSS */
 
 const kWhite = [0.96422, 1, 0.82521];
 
@@ -45,7 +45,7 @@ export function labOf(colour) {
   return { l: 116 * y - 16, a: 500 * (x - y), b: 200 * (y - z) };
 }
 
-/** Red, green and blue, 0 … 255; the nearest that a screen has. @param {Lab} colour */
+/** The closest displayable colour as red, green and blue, 0 … 255. @param {Lab} colour */
 export function rgbOf({ l, a, b }) {
   const f = (l + 16) / 116;
   const [x, y, z] = [f + a / 500, f, f - b / 200].map(
@@ -62,8 +62,8 @@ export function rgbOf({ l, a, b }) {
 }
 
 /**
- * A uniform cubic B-spline along numbers, from the first to the last, over 0 … 1. It is that of d3-interpolate,
- * whose one file would bring colours of its own along.
+ * A uniform cubic B-spline through 0 … 1 from the first number to the last. It matches
+ * d3-interpolate's, whose module would also pull in its own colour code.
  * @param {readonly number[]} values
  */
 export function splineOf(values) {
@@ -71,7 +71,7 @@ export function splineOf(values) {
   return (/** @type {number} */ t) => {
     const span = Math.min(Math.floor(t * spans), spans - 1);
     const [from, to] = [values[span], values[span + 1]];
-    // At both ends the line goes on straight.
+    // The spline continues straight at both ends.
     const before = span > 0 ? values[span - 1] : 2 * from - to;
     const after = span < spans - 1 ? values[span + 2] : 2 * to - from;
     const u = (t - span / spans) * spans;
@@ -87,8 +87,8 @@ export function splineOf(values) {
 }
 
 /**
- * A smooth path through CIELAB along `stops`, measured: `at` gives the colour at a distance from its
- * start.
+ * A smooth path through CIELAB along `stops`, parametrised by length: `at` gives the colour at a
+ * distance from its start.
  * @param {string[]} stops
  */
 function measuredPath(stops) {
@@ -121,7 +121,7 @@ function measuredPath(stops) {
  */
 function colourMap(positive, negative) {
   const arms = [positive, negative ?? []].filter(({ length }) => length).map(measuredPath);
-  // The longer arm is cut, so that both signs are as strong.
+  // The longer arm is cut, so that both signs look equally strong.
   const length = Math.min(...arms.map((arm) => arm.length));
   const count = negative ? (size + 1) / 2 : size;
   const [up, down] = arms.map((arm) =>
@@ -159,29 +159,33 @@ export function colourMaps(dark) {
   return dark ? maps.dark : maps.light;
 }
 
-/** Entries that a step of one in the value, or in its logarithm, takes. @param {ColourScale} scale */
+/** Number of entries per unit step of the value or its logarithm. @param {ColourScale} scale */
 const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 
 /**
- * The entry of the domain's low end; of a signed map whose values are all 0, that is the middle.
+ * The entry of the domain's low end. For a signed map whose values are all 0, it is the middle
+ * entry.
  * @param {ColourScale} scale
  */
 const entryOfLow = ({ map, domain: [low, high] }) =>
   map.signed && !(high > low) ? (size - 1) / 2 : 0;
 
-/** The entry nearest to a place in the map, in entries from its start. @param {number} place */
+/**
+ * The entry nearest to a position, which is measured in entries from the map's start.
+ * @param {number} place
+ */
 const nearest = (place) => (place > 0 ? (place < size - 1 ? (place + 0.5) | 0 : size - 1) : 0);
 
 /**
- * The map's entry for a value; values outside the domain take the nearest end.
+ * The map's entry for a value. Values outside the domain use the nearest end.
  * @param {ColourScale} scale
  * @param {number} value
  */
 export function colourIndex(scale, value) {
   const [low] = scale.domain;
   if (!scale.log) return nearest((value - low) * entriesPerStep(scale) + entryOfLow(scale));
-  // The logarithm of a value at or below zero is beyond the low end, or not a number.
+  // The logarithm of a value at or below zero is below the low end or NaN.
   return value > low ? nearest(Math.log(value / low) * entriesPerStep(scale)) : 0;
 }
 
@@ -200,11 +204,11 @@ function packedColours(map) {
 }
 
 /**
- * The colours of many values, in a loop that does nothing else: a frame has room for it even where
- * there are a quarter of a million.
+ * Converts many values to colours in a tight loop, which fits into a frame even for a quarter of a
+ * million values.
  * @param {ColourScale} scale
  * @param {Float32Array} values
- * @param {Uint32Array} pixels at least as many
+ * @param {Uint32Array} pixels at least as many as values
  */
 export function colourPixels(scale, values, pixels) {
   const colours = packedColours(scale.map);

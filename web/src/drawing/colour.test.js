@@ -29,8 +29,8 @@ const labs = (map) => map.css.map((colour) => lab(colour));
 const distance = (a, b) => Math.hypot(a.l - b.l, a.a - b.a, a.b - b.b);
 
 /**
- * As a dichromat sees it (Viénot, Brettel and Mollon 1999), by whether long- or middle-wave cones
- * are missing.
+ * A colour as seen by a dichromat who lacks long- or middle-wave cones (Viénot, Brettel and Mollon
+ * 1999).
  * @param {string} colour
  * @param {'protan' | 'deutan'} kind
  */
@@ -52,7 +52,7 @@ function seenBy(colour, kind) {
   return lab(rgb(x, x, y));
 }
 
-test('colours go to CIELAB and back', () => {
+test('converting to CIELAB and back restores the colour', () => {
   for (let i = 0; i < 4096; i += 7) {
     const parts = [i >> 8, (i >> 4) & 15, i & 15].map((part) => 17 * part);
     const hex = `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
@@ -69,7 +69,8 @@ for (const [theme, { signed, weights }] of themes) {
   test(`${theme}: equal steps in value are equal steps in colour`, () => {
     for (const map of [signed, weights]) {
       const colours = labs(map);
-      // Wide enough that rounding to 8 bits, half a unit of colour distance, hardly counts.
+      // The step is wide enough that rounding to 8 bits, half a unit of colour distance, hardly
+      // matters.
       const step = Math.floor(size / 20);
       const half = map.signed ? (size - 1) / 2 : 0;
       for (const arm of map.signed
@@ -85,7 +86,7 @@ for (const [theme, { signed, weights }] of themes) {
     }
   });
 
-  test(`${theme}: lightness only falls or only rises away from zero`, () => {
+  test(`${theme}: lightness is monotonic on each side of zero`, () => {
     const direction = theme === 'light' ? -1 : 1;
     const middle = (size - 1) / 2;
     const lightness = labs(signed).map(({ l }) => l);
@@ -98,7 +99,7 @@ for (const [theme, { signed, weights }] of themes) {
     }
   });
 
-  test(`${theme}: zero is the paper, and both signs are equally strong`, () => {
+  test(`${theme}: zero is the paper's colour, and both signs are equally strong`, () => {
     const zero = signed.css[(size - 1) / 2];
     assert.equal(zero, weights.css[0]);
     assert.equal(zero, theme === 'light' ? 'rgb(253, 252, 249)' : 'rgb(22, 22, 24)');
@@ -126,7 +127,7 @@ for (const [theme, { signed, weights }] of themes) {
   });
 }
 
-test('splines are those of d3', () => {
+test('splines match d3', () => {
   const values = [3, -1, 4, 1, 5];
   for (const count of [2, 3, 5]) {
     const [own, other] = [splineOf, interpolateBasis].map((of) => of(values.slice(0, count)));
@@ -134,7 +135,7 @@ test('splines are those of d3', () => {
   }
 });
 
-test('values map to entries, and those outside to the nearest end', () => {
+test('values map to entries, and values outside the domain to the nearest end', () => {
   const map = colourMaps(false).signed;
   const scale = { map, domain: /** @type {[number, number]} */ ([-2, 2]) };
   assert.equal(colourIndex(scale, 0), (size - 1) / 2);
@@ -143,12 +144,12 @@ test('values map to entries, and those outside to the nearest end', () => {
   assert.equal(colourOf(scale, -99), map.css[0]);
 });
 
-test('an empty domain has the colour of its start', () => {
+test('an empty domain maps to the start of the colours', () => {
   const map = colourMaps(false).weights;
   assert.equal(colourIndex({ map, domain: [0, 0] }, 0), 0);
 });
 
-test('a logarithmic scale gives equal ratios equal steps, and zero its start', () => {
+test('a logarithmic scale gives equal ratios equal steps and maps zero to its start', () => {
   const map = colourMaps(false).weights;
   const scale = { map, domain: /** @type {[number, number]} */ ([1e-8, 1]), log: true };
   const index = (/** @type {number} */ value) => colourIndex(scale, value);
@@ -156,7 +157,7 @@ test('a logarithmic scale gives equal ratios equal steps, and zero its start', (
   assert.deepEqual([0, -1, 1e-12, 7].map(index), [0, 0, 0, size - 1]);
 });
 
-test('many values have the colours that each of them has', () => {
+test('converting many values gives each value its own colour', () => {
   const { signed, weights } = colourMaps(false);
   const values = Float32Array.from({ length: 2000 }, (_, i) => Math.sin(i) * 3 ** (i % 9));
   const pixels = new Uint32Array(values.length);
@@ -176,7 +177,7 @@ test('many values have the colours that each of them has', () => {
   }
 });
 
-test('where all values are 0 the colour is that of zero', () => {
+test('if all values are 0, the colour is that of zero', () => {
   const { signed, weights } = colourMaps(false);
   const pixels = new Uint32Array(2);
   for (const [map, entry] of /** @type {const} */ ([

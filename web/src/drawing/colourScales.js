@@ -5,7 +5,7 @@ import { largestMagnitude, magnitudeOf } from './matrix.js';
 /** @typedef {import('./colour.js').ColourScale} ColourScale */
 
 /**
- * How far a scale has to reach: a number, or the largest |value| of a matrix.
+ * The extent that a scale must cover: a number, or the largest |value| of a matrix.
  * @typedef {number | { data: Float32Array, largest?: number }} Reach
  */
 
@@ -26,7 +26,7 @@ const largestOf = (reaches) =>
   );
 
 /**
- * Both signs equally strong, as far as the largest of all.
+ * A scale with both signs equally strong, up to the largest extent.
  * @param {...Reach} reaches
  * @returns {ColourScale}
  */
@@ -35,12 +35,13 @@ export function symmetricScale(...reaches) {
   return { map: colourMaps(theme.dark).signed, domain: [-largest, largest] };
 }
 
-/** The share of the values that a scale reaches to, where few are far larger than the others. */
+/** The share of values that a scale covers if a few are far larger than the rest. */
 const kMost = 0.98;
 
 /**
- * Both signs equally strong, as far as nearly all values of all: in a layer that has learned, a few columns are
- * far larger than the rest, which would be as pale as the paper beside them. Those take the colours of the ends.
+ * A scale with both signs equally strong that covers nearly all values. In a trained layer a few
+ * columns are far larger than the rest, which would otherwise look as pale as the paper. The
+ * outliers get the colours at the ends.
  * @param {...{ data: Float32Array, largest?: number }} matrices
  * @returns {ColourScale}
  */
@@ -51,13 +52,13 @@ export function typicalScale(...matrices) {
     kMost,
     largest,
   );
-  // Where the largest is not far off, nothing is left out.
+  // If the largest value is not far off, cover everything.
   if (!(most > 0 && most < largest / 2)) return symmetricScale(largest);
   return { map: colourMaps(theme.dark).signed, domain: [-most, most], beyond: true };
 }
 
 /**
- * From the colour of the paper at 0 to the largest of all.
+ * A scale from the paper's colour at 0 to the largest extent.
  * @param {...Reach} reaches
  * @returns {ColourScale}
  */
@@ -66,7 +67,7 @@ export function zeroBasedScale(...reaches) {
 }
 
 /**
- * Equal ratios have equal distances in colour.
+ * A scale on which equal ratios have equal distances in colour.
  * @param {number} low above zero
  * @param {number} high
  * @returns {ColourScale}
@@ -76,8 +77,8 @@ export function logarithmicScale(low, high) {
 }
 
 /**
- * For small pictures of attention: equal ratios, from below what each key gets where attention is even.
- * So the weak weights of a long sentence are seen beside the strong ones.
+ * For small pictures of attention: a logarithmic scale that starts below the weight each key gets
+ * under uniform attention. In long sentences it shows the weak weights as well as the strong ones.
  * @param {number} length of the sentence
  */
 export const sharesScale = (length) =>

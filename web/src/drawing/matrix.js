@@ -7,12 +7,14 @@ import { colourPixels } from './colour.js';
  * @property {Float32Array} data row-major
  * @property {number} rows
  * @property {number} columns
- * @property {number} [largest] |value|, where that is known already
- * @property {Matrix} [coarse] drawn instead, if it has more cells than can be seen
+ * @property {number} [largest] the largest |value|, if known
+ * @property {Matrix} [coarse] a smaller matrix to draw if this one has more cells than the screen
+ *   can show
  */
 
 /**
- * A two-dimensional tensor as a matrix; with `index`, that matrix of a three-dimensional one.
+ * Views a two-dimensional tensor as a matrix. With `index`, selects one matrix of a
+ * three-dimensional tensor.
  * @param {import('attn').Tensor} tensor
  * @param {number} [index]
  * @returns {Matrix}
@@ -28,7 +30,10 @@ export function valueAt({ data, columns }, { row, column }) {
   return data[row * columns + column];
 }
 
-/** The largest |value|, 0 for an empty matrix, NaN if there is any. @param {Float32Array} data */
+/**
+ * The largest |value|: 0 for an empty matrix, NaN if any value is NaN.
+ * @param {Float32Array} data
+ */
 export function largestMagnitude(data) {
   let largest = 0;
   for (let i = 0; i < data.length; i++) {
@@ -42,10 +47,10 @@ export function largestMagnitude(data) {
 }
 
 /**
- * A |value| that at least such a share of all values do not exceed, within 1/1000 of the largest.
+ * A magnitude that at least this share of values do not exceed, within 1/1000 of the largest.
  * @param {readonly Float32Array[]} all
  * @param {number} share
- * @param {number} largest of them
+ * @param {number} largest the largest |value|
  */
 export function magnitudeOf(all, share, largest) {
   const steps = 1000;
@@ -62,13 +67,15 @@ export function magnitudeOf(all, share, largest) {
   return (step / steps) * largest;
 }
 
-/** Most rows and columns that are drawn one by one: of more, each is less than a pixel. */
+/**
+ * Most rows and columns that are drawn individually. In larger matrices, each is less than a pixel.
+ */
 const mostDrawn = 512;
 
 /**
- * A smaller matrix, to draw instead of one that has more rows or columns than that; undefined for
- * others. Each of its cells is the strongest of a group, so that a single strong one is not lost among
- * weak ones; infinities and NaN count as 0.
+ * Returns a smaller matrix to draw in place of one with more rows or columns than `most`, otherwise
+ * undefined. Each cell is the strongest of a group, so that a single strong weight is not lost
+ * among weak ones. Infinities and NaN count as 0.
  * @param {Matrix} matrix
  * @param {number} [most]
  * @returns {Matrix | undefined}
@@ -88,19 +95,22 @@ export function coarse({ data, rows, columns }, most = mostDrawn) {
   return { data: largest, rows: down, columns: across };
 }
 
-/** What to say about a picture in which cells are lost. */
+/** The note for a picture that cannot show every cell. */
 export const strongest =
   'There are more weights than pixels: each dot is the strongest of its group.';
 
-/** The same where it is so. @param {Matrix} matrix */
+/** Returns that note if the matrix needs it. @param {Matrix} matrix */
 export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 
-/** Of the image that is being drawn: a new one for each drawing would soon be megabytes of waste. */
+/**
+ * The pixels of the current image. Allocating new ones for each drawing would soon waste megabytes.
+ */
 let pixels = new Uint32Array();
 
 /**
- * How many pixels wide and high a value is drawn. The browser shrinks cells smaller than a pixel to their
- * averages, but it would also blend rows that are much higher than a pixel: those need several pixels.
+ * Returns how many pixels wide and high to draw each value. The browser shrinks cells smaller than
+ * a pixel to their averages, but would also blend rows that are much taller than a pixel. Such rows
+ * need several pixels per value.
  * @param {number} width of a cell, in CSS pixels
  * @param {number} height
  * @param {number} ratio device pixels in a CSS pixel
@@ -126,17 +136,17 @@ function enlarged(from, columns, wide, high) {
 }
 
 /**
- * Draws each value as one pixel of a canvas that is made as large as the matrix. Enlarging it is the
- * browser's: that takes no time of the page's thread, however large it is shown.
+ * Draws each value as one pixel on a canvas of the matrix's size. The browser does the scaling,
+ * which takes no time on the page's thread, whatever the size.
  * @param {HTMLCanvasElement} canvas
  * @param {Matrix} matrix
  * @param {ColourScale} scale
- * @param {{ wide: number, high: number }} [pixel] how large each value is drawn
+ * @param {{ wide: number, high: number }} [pixel] size of each value
  */
 export function drawMatrix(canvas, matrix, scale, { wide, high } = { wide: 1, high: 1 }) {
   const { data, rows, columns } = matrix.coarse ?? matrix;
   const [width, height] = [columns * wide, rows * high];
-  // Setting a size, even to the same, makes the canvas anew.
+  // Setting a size clears the canvas, even if the size is the same.
   if (canvas.width !== width) canvas.width = width;
   if (canvas.height !== height) canvas.height = height;
   if (rows === 0 || columns === 0) return;
@@ -146,7 +156,7 @@ export function drawMatrix(canvas, matrix, scale, { wide, high } = { wide: 1, hi
   const drawn =
     wide * high > 1 ? enlarged(pixels.subarray(0, length), columns, wide, high) : pixels;
   const bytes = new Uint8ClampedArray(drawn.buffer, 0, 4 * width * height);
-  // The pixels are made here: a canvas in the processor's memory takes them without a detour.
+  // The pixels are computed here. A canvas in main memory takes them without a copy to the GPU.
   const context = /** @type {CanvasRenderingContext2D} */ (
     canvas.getContext('2d', { willReadFrequently: true })
   );

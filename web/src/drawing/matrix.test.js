@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { coarse, magnitudeOf, pixelsOfCell } from './matrix.js';
 
-test('a matrix is drawn by the strongest of each group of cells', () => {
+test('a coarse matrix has the strongest cell of each group', () => {
   const data = Float32Array.of(1, -2, 0, 3, 0, 1, -Infinity, 0, 0, 0, 0.5, -0.25);
   assert.deepEqual(coarse({ data, rows: 3, columns: 4 }, 2), {
     data: Float32Array.of(-2, 3, 0, 0.5),
@@ -12,17 +12,17 @@ test('a matrix is drawn by the strongest of each group of cells', () => {
   });
 });
 
-test('cells that are small in one direction only have several pixels in the other', () => {
+test('cells that are small in only one direction get several pixels in the other', () => {
   assert.deepEqual(pixelsOfCell(0.9, 11, 1), { isSmall: true, wide: 1, high: 22 });
   assert.deepEqual(pixelsOfCell(0.9, 11, 2), { isSmall: false, wide: 1, high: 1 });
   assert.deepEqual(pixelsOfCell(0.5, 0.5, 1), { isSmall: true, wide: 1, high: 1 });
 });
 
-test('one that is small enough is drawn as it is', () => {
+test('a matrix that is small enough is drawn unchanged', () => {
   assert.equal(coarse({ data: new Float32Array(6), rows: 2, columns: 3 }, 3), undefined);
 });
 
-test('few values that are far larger than the others are beyond the magnitude of most', () => {
+test('the typical magnitude ignores a few values that are far larger than the rest', () => {
   const data = Float32Array.from({ length: 1000 }, (_, i) => (i % 2 ? -1 : 1) * (i < 10 ? 500 : 1));
   assert.equal(magnitudeOf([data.subarray(0, 300), data.subarray(300)], 0.98, 500), 1);
   assert.equal(magnitudeOf([data], 1, 500), 500);

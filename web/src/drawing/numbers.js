@@ -1,8 +1,8 @@
-/** A real minus sign, as the D3 formats have it. @param {string} text */
+/** Uses a real minus sign, as the D3 formats do. @param {string} text */
 const typeset = (text) => text.replace(/-/g, '−');
 
 /**
- * Every digit of a float32: nine significant ones tell any two apart.
+ * Formats a float32 with all its digits: nine significant ones distinguish any two values.
  * @param {number} value
  */
 export function exact(value) {
@@ -11,17 +11,17 @@ export function exact(value) {
   return typeset(/^[^e]*\.[^e]*$/.test(text) ? text.replace(/\.?0+$/, '') : text);
 }
 
-/** A few digits for a label. @param {number} value */
+/** Formats a number with a few digits, for a label. @param {number} value */
 export function brief(value) {
   return value === 0 ? '0' : typeset(String(Number(value.toPrecision(3))));
 }
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A count with thousands set apart. */
+/** Formats a count with thousands separators. */
 export const count = (/** @type {number} */ value) => typeset(whole.format(value));
 
-/** The same of any number, with three decimals at the most. */
+/** Formats any number with thousands separators and at most three decimals. */
 export const { format: written } = new Intl.NumberFormat('en');
 
 /** A magnitude for a narrow label: 35, 3.5k, 628k. */
@@ -33,7 +33,7 @@ export function compact(/** @type {number} */ value) {
 }
 
 /**
- * A number as mantissa and power of ten.
+ * Splits a number into a mantissa and a power of ten.
  * @param {number} value
  * @returns {{ mantissa: string, exponent: string | null }}
  */
@@ -46,23 +46,23 @@ export function scientific(value) {
   return { mantissa: typeset(mantissa), exponent: typeset(String(Number(exponent))) };
 }
 
-/** The same in a sentence. @param {number} value */
+/** Writes a number for use in a sentence. @param {number} value */
 export function inWords(value) {
   const { mantissa, exponent } = scientific(value);
   return exponent === null ? mantissa : `${mantissa} · 10^${exponent}`;
 }
 
-/** A time for a label, with the unit that suits it. @param {number} milliseconds */
+/** Formats a time for a label, in a suitable unit. @param {number} milliseconds */
 export function duration(milliseconds) {
   if (milliseconds >= 1000) return `${(milliseconds / 1000).toPrecision(3)} s`;
   if (milliseconds >= 0.1) return `${Number(milliseconds.toPrecision(2))} ms`;
   return '< 0.1 ms';
 }
 
-/** A number with so many decimals. @param {number} value @param {number} digits */
+/** Formats a number with this many decimals. @param {number} value @param {number} digits */
 export const decimals = (value, digits) => typeset(value.toFixed(digits));
 
-/** Of one there is a singular: `1 tokens` is one token. @param {string} text */
+/** Uses the singular after the number one: `1 tokens` becomes `1 token`. @param {string} text */
 export const counted = (text) =>
   text
     .replace(/(?<![\d.,−])\b1 queries\b/g, '1 query')
@@ -71,7 +71,7 @@ export const counted = (text) =>
       '1 $1',
     );
 
-/** A share of one. @param {number} share */
+/** Formats a fraction of one as a percentage. @param {number} share */
 export const percent = (share) =>
   Number.isNaN(share)
     ? 'NaN'

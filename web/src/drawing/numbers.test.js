@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { brief, compact, counted, exact, inWords, percent, scientific } from './numbers.js';
 
-test('exact tells any two neighbouring float32 values apart', () => {
+test('exact distinguishes any two neighbouring float32 values', () => {
   const bits = new Uint32Array(1);
   const float = new Float32Array(bits.buffer);
   for (let i = 0; i < 20000; i++) {
@@ -14,7 +14,7 @@ test('exact tells any two neighbouring float32 values apart', () => {
   }
 });
 
-test('numbers have a real minus sign and no needless zeros', () => {
+test('numbers have a real minus sign and no unnecessary zeros', () => {
   assert.equal(exact(-0.5), '−0.5');
   assert.equal(exact(0), '0');
   assert.equal(exact(1), '1');
@@ -35,13 +35,13 @@ test('small and large numbers are written as powers of ten', () => {
   assert.deepEqual(scientific(0), { mantissa: '0', exponent: null });
 });
 
-test('in a sentence a power of ten is written out', () => {
+test('powers of ten are written out in a sentence', () => {
   assert.equal(inWords(4.8e-7), '4.8 · 10^−7');
   assert.equal(inWords(1.8), '1.80');
   assert.equal(inWords(0), '0');
 });
 
-test('one of anything is singular, and nothing else is', () => {
+test('only one of something is singular', () => {
   assert.equal(
     counted('Weights of head 1 of 1, 1 queries by 1 keys, in 1 sequential steps'),
     'Weights of head 1 of 1, 1 query by 1 key, in 1 sequential step',
@@ -50,7 +50,7 @@ test('one of anything is singular, and nothing else is', () => {
   assert.equal(counted(others), others);
 });
 
-test('a share that is not a number does not look like a small one', () => {
+test('a share that is NaN does not look like a small one', () => {
   assert.deepEqual([NaN, 0, 0.05, 0.5].map(percent), [
     'NaN',
     '< 0.1\u00a0%',

@@ -1,5 +1,5 @@
 /**
- * A map from values to places in a drawing.
+ * Maps values to positions in a drawing.
  * @typedef {((value: number) => number) & {
  *   domain: [number, number],
  *   range: [number, number],
@@ -11,13 +11,13 @@
  * @param {[number, number]} domain
  * @param {[number, number]} range
  * @param {(value: number) => number} to
- * @param {(value: number) => number} from its inverse
+ * @param {(value: number) => number} from the inverse of `to`
  * @returns {Scale}
  */
 function scale(domain, range, to, from) {
   const [low, high] = domain.map(to);
   const [start, end] = range;
-  // An empty domain lies in the middle.
+  // All values of an empty domain map to the middle.
   const part = high === low ? () => 0.5 : (/** @type {number} */ at) => (at - low) / (high - low);
   return Object.assign((/** @type {number} */ value) => start + (end - start) * part(to(value)), {
     domain,
@@ -30,20 +30,20 @@ function scale(domain, range, to, from) {
 const same = (/** @type {number} */ value) => value;
 
 /**
- * Equal steps have equal lengths.
+ * A scale on which equal steps have equal lengths.
  * @param {[number, number]} domain
  * @param {[number, number]} range
  */
 export const scaleLinear = (domain, range) => scale(domain, range, same, same);
 
 /**
- * Equal ratios have equal lengths.
+ * A scale on which equal ratios have equal lengths.
  * @param {[number, number]} domain above zero
  * @param {[number, number]} range
  */
 export const scaleLog = (domain, range) => scale(domain, range, Math.log, Math.exp);
 
-/** A place in hundredths of a pixel, which is soon written. @param {number} place */
+/** Rounds to hundredths of a pixel, which keeps paths short. @param {number} place */
 export const hundredth = (place) => Math.round(100 * place) / 100;
 
 /** An SVG path through points. @param {Iterable<[number, number]>} points */

@@ -7,7 +7,7 @@ import { pathThrough, scaleLinear, scaleLog } from './scales.js';
 const close = (actual, expected) =>
   assert.ok(Math.abs(actual - expected) < 1e-9 * Math.abs(expected), `${actual}, not ${expected}`);
 
-test('a linear scale goes through its ends and back, beyond them too', () => {
+test('a linear scale and its inverse agree at the ends and beyond', () => {
   const x = scaleLinear([-1, 3], [10, 50]);
   assert.deepEqual([-1, 0, 3, 5].map(x), [10, 20, 50, 70]);
   assert.equal(x.invert(70), 5);
@@ -23,12 +23,12 @@ test('a logarithmic scale gives equal ratios equal lengths', () => {
   close(x.invert(30), 0.01);
 });
 
-test('an empty domain lies in the middle', () => {
+test('an empty domain maps to the middle', () => {
   assert.equal(scaleLinear([2, 2], [0, 10])(2), 5);
   assert.equal(scaleLog([2, 2], [0, 10])(2), 5);
 });
 
-test('a path goes through its points', () => {
+test('a path passes through its points', () => {
   const points = /** @type {[number, number][]} */ ([
     [0, 1],
     [2.5, -1 / 3],

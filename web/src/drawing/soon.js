@@ -1,6 +1,6 @@
-// Many small pictures: drawn one after the other, some in each frame, so that the page goes on between them.
+// Draws many small pictures one after another, a few per frame, so that the page stays responsive.
 
-/** Longest that drawing takes of a frame, in ms. */
+/** Longest time that drawing takes per frame, in ms. */
 const share = 5;
 
 /** @type {Map<HTMLCanvasElement, () => void>} */
@@ -18,14 +18,14 @@ function drawSome() {
   if (waiting.size) asked = requestAnimationFrame(drawSome);
 }
 
-/** Draws everything that is waiting at once, because printing does not wait for frames. */
+/** Draws everything that is waiting now, because printing does not wait for frames. */
 export function drawAll() {
   for (const draw of waiting.values()) draw();
   waiting.clear();
 }
 
 /**
- * Draws a canvas when its turn comes. Returns a function that takes it back.
+ * Queues a canvas for drawing. Returns a function that removes it from the queue.
  * @param {HTMLCanvasElement} canvas
  * @param {() => void} draw
  */

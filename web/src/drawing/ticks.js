@@ -7,7 +7,7 @@ import { ticks } from 'd3-array';
  */
 
 /**
- * About `most` round indices of 0 … count − 1.
+ * Returns about `most` round indices of 0 … count − 1.
  * @param {number} count
  * @param {number} most
  * @returns {number[]}
@@ -16,7 +16,7 @@ export const indexTicks = (count, most) =>
   ticks(0, count - 1, Math.min(most, count - 1 || 1)).filter(Number.isInteger);
 
 /**
- * The same with labels.
+ * Like `indexTicks()`, with labels.
  * @param {number} count
  * @param {number} most
  * @param {(index: number) => string} [text]

@@ -1,6 +1,5 @@
 /**
- * Attention in double precision, straight from its equation: what every engine is compared with.
- *
+ * Attention in double precision, straight from its equation. All engines are compared with it.
  * @param {Float32Array} query  (heads, length, dim), row-major, as key, value and the result
  * @param {Float32Array} key
  * @param {Float32Array} value

@@ -9,7 +9,7 @@ import { isTooLong, timeCall } from './time.js';
 const pace = { seconds: 0.2, sample: 0.02, longest: 2 };
 
 /**
- * A call of a given length on a clock that ticks.
+ * A call that takes the given time on a clock with the given resolution.
  * @param {number} milliseconds
  * @param {number} tick
  */
@@ -22,7 +22,7 @@ function clockwork(milliseconds, tick) {
   };
 }
 
-test('calls far below the clock’s tick are timed in samples that are long enough', () => {
+test('calls far shorter than the clock’s tick are timed in long enough samples', () => {
   for (const [length, tick] of [
     [0.002, 0.1],
     [0.002, 1],
@@ -37,7 +37,7 @@ test('calls far below the clock’s tick are timed in samples that are long enou
   }
 });
 
-test('a slow first call leaves no time that is zero', () => {
+test('a slow first call never leads to a time of zero', () => {
   const { call, now } = clockwork(0.002, 0.1);
   let first = true;
   const timing = timeCall(
@@ -51,7 +51,7 @@ test('a slow first call leaves no time that is zero', () => {
   assert.ok(Math.abs((1000 * timing.seconds) / 0.002 - 1) < 0.01);
 });
 
-test('a sample that was held up leaves no time that is zero', () => {
+test('an interrupted sample never leads to a time of zero', () => {
   for (const heldUp of [1, 2]) {
     const { call, now } = clockwork(0.002, 0.1);
     let count = 0;
@@ -67,12 +67,12 @@ test('a sample that was held up leaves no time that is zero', () => {
   }
 });
 
-test('a long call is made twice and no more', () => {
+test('a long call is made exactly twice', () => {
   const { call, now } = clockwork(1500, 0.1);
   assert.deepEqual(timeCall(call, pace, now), { seconds: 1.5, calls: 2 });
 });
 
-test('sizes that would take too long are not measured', () => {
+test('sizes that would take too long are skipped', () => {
   const measured = [{ length: 512, seconds: 0.4 }];
   assert.equal(isTooLong([], 1e6, 2, pace), false);
   assert.equal(isTooLong(measured, 1024, 2, pace), false);
@@ -80,7 +80,7 @@ test('sizes that would take too long are not measured', () => {
   assert.equal(isTooLong(measured, 2048, 1, pace), false);
 });
 
-test('a power law is found again, from the largest sizes', () => {
+test('the fit recovers a power law from the largest sizes', () => {
   const lengths = [16, 32, 64, 128, 256, 512];
   const points = lengths.map((x) => ({ x, y: x < 64 ? 7 : 3e-9 * x ** 1.75 }));
   const law = fitPowerLaw(points);
@@ -91,7 +91,7 @@ test('a power law is found again, from the largest sizes', () => {
   assert.equal(fitPowerLaw(points.slice(0, 2)), null);
 });
 
-test('attention in JavaScript is that of its equation, rounded once', () => {
+test('attention in JavaScript matches its equation, rounded once', () => {
   const shape = { heads: 3, length: 12, dim: 5 };
   const inputs = [1, 2, 3].map((phase) =>
     Float32Array.from({ length: 3 * 12 * 5 }, (_, i) => 2 * Math.sin(phase * (i + 1) ** 2)),
@@ -102,7 +102,7 @@ test('attention in JavaScript is that of its equation, rounded once', () => {
   const largest = Math.max(...output.map((x, i) => Math.abs(x - exact[i])));
   assert.ok(largest <= 2 ** -24 * 2, `${largest}`);
 
-  // One query that one key answers to alone: the equation itself, by hand.
+  // A single query that selects one key: the expected result follows from the equation.
   const one = { heads: 1, length: 4, dim: 1 };
   const q = Float32Array.of(0, 100, 0, 0);
   const k = Float32Array.of(1, -1, -1, -1);

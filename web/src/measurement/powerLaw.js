@@ -6,11 +6,14 @@
  * @property {number} to  largest x
  */
 
-/** Sizes that a slope is fitted to, the largest ones: small ones measure the cost of a call. */
+/**
+ * Number of sizes that a slope is fitted to. The largest ones are used, because small ones measure
+ * the cost of a call.
+ */
 export const fittedPoints = 4;
 
 /**
- * The straight line through the last points on logarithmic axes, by least squares.
+ * Fits a straight line through the last points on logarithmic axes, by least squares.
  * @param {{ x: number, y: number }[]} points  ascending, all above 0
  * @returns {PowerLaw | null}  null for fewer than three points
  */

@@ -5,35 +5,35 @@ import { reasonOf } from '../model/errors.js';
 /** @typedef {import('./works.js').Job} Job */
 
 /**
- * What a job has given so far.
+ * Results of a job so far.
  * @typedef {object} Result
  * @property {string} id
- * @property {number} threads  that share the work
+ * @property {number} threads  number of threads
  * @property {{ length: number, seconds: number, calls: number }[]} points
  * @property {{ length: number, difference: number } | null} comparison
- * @property {string} failure  why there is no more
+ * @property {string} failure  why the job ended early
  */
 
 /** @param {Job} job @returns {Result} */
 const noResult = ({ id }) => ({ id, threads: 1, points: [], comparison: null, failure: '' });
 
-/** A list of jobs, measured one after the other, each in a worker of its own. */
+/** Measures a list of jobs one after another, each in its own worker. */
 export class Run {
   /** @type {Result[]} */
   results = $state.raw([]);
-  /** What is being measured, or null when nothing is. @type {{ job: Job, length: number } | null} */
+  /** The job that is being measured, or null. @type {{ job: Job, length: number } | null} */
   current = $state.raw(null);
-  /** The share that is done, from 0 to 1. */
+  /** Progress from 0 to 1. */
   progress = $state(0);
   /** How the last run ended. @type {'none' | 'running' | 'done' | 'stopped'} */
   state = $state('none');
 
   /** @type {TaskWorker | undefined} */
   #worker;
-  /** Tells a run from the one that was started after it. */
+  /** Number of the current run, so that earlier runs can tell that they are outdated. */
   #number = 0;
 
-  /** Measures anew; what was measured before is dropped. @param {Job[]} jobs */
+  /** Starts a new measurement and discards earlier results. @param {Job[]} jobs */
   async start(jobs) {
     this.stop();
     const number = ++this.#number;
@@ -65,7 +65,7 @@ export class Run {
     this.current = null;
   }
 
-  /** Ends a run at once; what was measured stays. */
+  /** Ends a run at once and keeps its results. */
   stop() {
     if (this.state !== 'running') return;
     this.#worker?.end();

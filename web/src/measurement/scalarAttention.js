@@ -1,14 +1,13 @@
 /**
- * Scaled dot-product attention as one writes it in JavaScript when it has to be fast: each head is
- * copied to doubles, which spares converting every number it reads; two queries meet four keys at a
- * time, so that what is loaded is used several times; the sums stay in local variables.
+ * Scaled dot-product attention in JavaScript, written for speed. Each head is converted to doubles
+ * once rather than on every read. Two queries are combined with four keys at a time, so that every
+ * loaded number is used several times. Sums stay in local variables.
  *
- *   output_i = Σ_j softmax_j(q_i·k_j / √D) v_j
- *
+ * output_i = Σ_j softmax_j(q_i·k_j / √D) v_j
  * @param {Float32Array} query  (heads, length, dim), row-major, as key, value and the result
  * @param {Float32Array} key
  * @param {Float32Array} value
- * @param {{ heads: number, length: number, dim: number }} shape  length a multiple of 4
+ * @param {{ heads: number, length: number, dim: number }} shape  its length must be a multiple of 4
  */
 export function scalarAttention(query, key, value, { heads, length, dim }) {
   const output = new Float32Array(heads * length * dim);

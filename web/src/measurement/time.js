@@ -1,11 +1,11 @@
 /**
- * How long a call is timed.
+ * How long to time a call.
  * @typedef {object} Pace
- * @property {number} seconds  spent on one size, roughly
+ * @property {number} seconds  rough total for one size
  * @property {number} sample  shortest time between two readings of the clock, in seconds: browsers
- *   round their clocks to 0.1 ms, and some to 1 ms. The shorter the samples, the more there are, and
- *   the likelier it is that one of them runs undisturbed.
- * @property {number} longest  seconds; a call that would take longer is not made
+ *   round their clocks to 0.1 ms, and some to 1 ms. Shorter samples give more of them and make it
+ *   likelier that one runs undisturbed.
+ * @property {number} longest  seconds; longer calls are skipped
  */
 
 /** @type {Pace} */
@@ -13,14 +13,14 @@ export const defaultPace = { seconds: 0.2, sample: 0.005, longest: 2 };
 
 /**
  * @typedef {object} Timing
- * @property {number} seconds  of one call, in the fastest sample: what else the machine does can only
- *   add to it
- * @property {number} calls  all that were made
+ * @property {number} seconds of one call, in the fastest sample: other load on the machine can
+ *   only add to it
+ * @property {number} calls  total number of calls
  */
 
 /**
- * Times a call. The first one warms up; a sample then holds as many calls as the clock asks for, and
- * the fastest sample counts.
+ * Times a call. The first call warms up. Each sample then contains as many calls as the clock's
+ * resolution needs, and the fastest sample counts.
  * @param {() => unknown} call
  * @param {Pace} pace
  * @param {() => number} [now]  milliseconds
@@ -42,11 +42,12 @@ export function timeCall(call, pace, now = () => performance.now()) {
     calls += inSample;
     spent += sample;
     const isLong = sample >= pace.sample;
-    // One that is too short counts only if there is no other, and no time left for one.
+    // A sample that is too short counts only if there is no other and no time left for one.
     if (isLong || (fastest === Infinity && sample > 0 && spent >= pace.seconds)) {
       fastest = Math.min(fastest, sample / inSample);
     }
-    // A sample that was held up has been long with too few calls: the next one tells.
+    // An interrupted sample may have been long enough with too few calls. The next sample shows
+    // whether it was.
     if (!isLong) {
       inSample = sample > 0 ? Math.ceil((1.2 * inSample * pace.sample) / sample) : 8 * inSample;
     }
@@ -55,8 +56,8 @@ export function timeCall(call, pace, now = () => performance.now()) {
 }
 
 /**
- * Whether the next size would take too long, judged by the last one and the power that the work grows
- * with.
+ * Predicts from the last measurement, and the power with which the work grows, whether the next
+ * size would take too long.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next
  * @param {number} power

@@ -6,25 +6,30 @@ import { scalarAttention } from './scalarAttention.js';
 /** @typedef {import('attn').Attn} Attn */
 
 /**
- * What is measured: a kind of work, at several lengths.
+ * A kind of work and the lengths at which to measure it.
  * @typedef {object} Job
  * @property {string} id
  * @property {keyof typeof works} work
- * @property {import('attn').Variant} [variant]  the best one by default
- * @property {number} [threads]  as many as there are cores, but at most four, by default
- * @property {Record<string, number>} shape  what the work needs to know besides the length
+ * @property {import('attn').Variant} [variant]  the best available by default
+ * @property {number} [threads]  by default, the number of cores, but at most four
+ * @property {Record<string, number>} shape  the work's parameters other than the length
  * @property {number[]} lengths  ascending
- * @property {number} power  the work grows as the length to this power
- * @property {number} [compareAt]  the length at which the result is compared with the same in doubles
+ * @property {number} power  the work is proportional to the length raised to this power
+ * @property {number} [compareAt] the length at which the result is compared with one computed in
+ *   doubles
  */
 
 /**
  * @typedef {object} Work
- * @property {(length: number) => () => ArrayLike<number>} prepare  gives the call that is timed
+ * @property {(length: number) => () => ArrayLike<number>} prepare  returns the call to time
  * @property {(length: number) => ArrayLike<number>} [exact]  its result in doubles
  */
 
-/** The same numbers for all who do the same work. @param {number} count @param {number} seed */
+/**
+ * The same random numbers for everyone who does the same work.
+ * @param {number} count
+ * @param {number} seed
+ */
 function normal(count, seed) {
   const next = randomNormal.source(randomLcg((seed * 0.6180339887498949) % 1))();
   return Float32Array.from({ length: count }, next);
@@ -69,7 +74,7 @@ export const works = {
   }),
 
   /**
-   * A convolution of d channels that keeps the length.
+   * A convolution with d channels that preserves the length.
    * @param {Attn} attn
    * @param {Job} job
    * @returns {Work}

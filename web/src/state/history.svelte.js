@@ -2,20 +2,23 @@ import { untrack } from 'svelte';
 import { formatSettings, parseSettings } from './url.js';
 import { currentFragment, settings } from './settings.svelte.js';
 
-/** Most steps that can be undone. */
+/** Largest number of undo steps. */
 const mostSteps = 500;
 
-/** Changes of the same settings with pauses shorter than this, in ms, are one step. */
+/**
+ * Consecutive changes of the same settings form one step if the pauses between them are shorter
+ * than this, in ms.
+ */
 const pause = 800;
 
-/** @param {string} a @param {string} b two fragments; the names of the settings that differ */
+/** Names the settings that differ between two fragments. @param {string} a @param {string} b */
 function changed(a, b) {
   const [from, to] = [new URLSearchParams(a), new URLSearchParams(b)];
   const names = new Set([...from.keys(), ...to.keys()]);
   return [...names].filter((name) => name !== 'v' && from.get(name) !== to.get(name)).join();
 }
 
-/** Undo and redo, by the URL fragments of earlier settings. */
+/** Undo and redo. Each step is the URL fragment of earlier settings. */
 class History {
   /** @type {string[]} */
   #steps = $state.raw([]);
@@ -30,7 +33,7 @@ class History {
     return this.#at < this.#steps.length - 1;
   }
 
-  /** Follows the settings. To be called while a component is being set up. */
+  /** Tracks the settings. Call it while a component is being set up. */
   follow() {
     $effect(() => {
       const fragment = currentFragment();
@@ -46,7 +49,10 @@ class History {
     this.#go(this.#at + 1);
   }
 
-  /** As if the page had begun with these. @param {Partial<import('./properties.js').Settings>} changes */
+  /**
+   * Applies changes to all steps, as if the page had started with them.
+   * @param {Partial<import('./properties.js').Settings>} changes
+   */
   amend(changes) {
     this.#steps = this.#steps.map((step) => formatSettings({ ...parseSettings(step), ...changes }));
   }
@@ -62,7 +68,7 @@ class History {
     const [names, time] = [changed(current, fragment), performance.now()];
     const continued = names === this.#last.names && time - this.#last.time < pause && this.#at > 0;
     const kept = this.#steps.slice(0, continued ? this.#at : this.#at + 1);
-    // A change that is put back at once is not a step.
+    // A change that is reverted at once is not a step.
     const steps = kept.at(-1) === fragment ? kept : [...kept, fragment];
     this.#steps = steps.slice(-mostSteps);
     this.#at = this.#steps.length - 1;

@@ -2,11 +2,11 @@ import { settings } from './settings.svelte.js';
 
 /** @typedef {import('./selection.svelte.js').Cell} Cell */
 /** @typedef {import('./selection.svelte.js').CellSelection} CellSelection */
-/** @typedef {Cell & { id: string }} LinkedCell a cell of one of several matrices */
+/** @typedef {Cell & { id: string }} LinkedCell a cell of one of several linked matrices */
 /** @typedef {'blockCell' | 'stageCell' | 'bytesCell'} LinkedCellSetting */
 
 /**
- * The selected cell of several linked matrices. There is one for all of them: moving to another matrix
+ * The selected cell of several linked matrices. They share one selection: moving to another matrix
  * deselects the first, and a lock locks them all.
  */
 export class LinkedSelection {
@@ -18,7 +18,10 @@ export class LinkedSelection {
   /** @type {Record<string, CellSelection>} */
   #members = {};
 
-  /** @param {LinkedCellSetting} [setting] that keeps the lock, so that links, undo and redo have it too */
+  /**
+   * @param {LinkedCellSetting} [setting] the setting that stores the lock, so that links, undo
+   *   and redo include it
+   */
   constructor(setting) {
     this.#setting = setting;
   }
@@ -56,7 +59,7 @@ export class LinkedSelection {
     const cell = () => (this.at?.id === id ? this.at : null);
     const locked = () => this.#lock?.id === id;
     const hover = (/** @type {Cell | null} */ to) => {
-      // The pointer may have entered another matrix before it left this one.
+      // The pointer may enter another matrix before it leaves this one.
       if (to || this.#hovered?.id === id) this.#hovered = to && { id, ...to };
     };
     return {

@@ -1,6 +1,7 @@
 /**
- * The masks of the page's layer that are set, in words.
- * @param {{ causal: boolean, window: number, validLen: number, blocked: readonly unknown[] }} settings
+ * Describes the active masks of the page's layer in words.
+ * @param {{ causal: boolean, window: number, validLen: number, blocked: readonly unknown[] }}
+ *   settings
  */
 export const maskNames = ({ causal, window, validLen, blocked }) =>
   [

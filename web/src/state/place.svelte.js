@@ -4,54 +4,63 @@ import { drawAll } from '../drawing/soon.js';
 
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
-/** Where the reader is on the page: the chapter in view, and the chapter that a link leads to. */
+/** The reader's place on the page: the chapter in view, and the chapter that a link leads to. */
 class Place {
   chapter = $state('');
-  /** @type {string | null} a chapter to load even out of sight */
+  /** @type {string | null} a chapter to load although it is not visible */
   wanted = $state(null);
-  /** @type {string | undefined} a figure to draw even out of sight */
+  /** @type {string | undefined} a figure to draw although it is not visible */
   figure = $state();
-  /** Whether all chapters and figures are drawn, for paper. */
+  /** True while all chapters and figures are drawn for printing. */
   isWhole = $state(false);
   /** True while everything is drawn before the print dialog opens. */
   #printing = false;
-  /** This entry of the browser's history, which cannot be written once it is left. */
+  /**
+   * Number of this entry in the browser's history. An entry can no longer be changed once the
+   * reader has left it.
+   */
   #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
-  /** Where the reader was in others when she left them by Back or Forward. */
+  /** Scroll position in each other entry when the reader left it by Back or Forward. */
   #left = new Map();
-  /** The last call of goTo(); earlier ones stop. @type {{ chapter: string } | undefined} */
+  /** The latest call of goTo(). Earlier calls stop. @type {{ chapter: string } | undefined} */
   #going;
-  /** The shared settings that each figure in sight follows. @type {{ follows?: readonly SettingName[] }[]} */
+  /**
+   * The shared settings that affect each visible figure.
+   * @type {{ follows?: readonly SettingName[] }[]}
+   */
   #inSight = $state.raw([]);
 
-  /** Whether this entry of the browser's history is a place that the reader has come to by choice. */
+  /** True if the reader came to this entry of the browser's history by choosing a chapter. */
   get isInHistory() {
     return typeof history.state?.chapter === 'string';
   }
 
-  /** Whether a link leads somewhere just now. */
+  /** True while a link is being followed. */
   get isGoing() {
     return this.#going !== undefined;
   }
 
   /**
-   * The reader chooses a chapter: the browser's Back leads to where she was.
+   * Goes to a chapter that the reader chose. The browser's Back returns to the previous place.
    * @param {string} chapter
-   * @param {string} url of the page there
+   * @param {string} url the page's address at that chapter
    */
   choose(chapter, url) {
-    // Chapters that are loaded or drawn meanwhile change where a place is: the browser cannot know.
+    // Chapters that load or draw in the meantime move their neighbours, so the browser cannot
+    // restore the scroll position.
     history.scrollRestoration = 'manual';
     const entry = this.#entry;
     history.replaceState({ ...this.#here(), entry }, '');
     this.#entry = entry + 1;
-    // What lay before it in that direction is gone.
+    // pushState() removes the entries ahead of this one.
     this.#left.delete(this.#entry);
     history.pushState({ chapter, past: 0, entry: this.#entry }, '', url);
     void this.goTo(chapter);
   }
 
-  /** Goes where the reader was in this entry of the browser's history, back or forward. */
+  /**
+   * Returns to the reader's position in this entry of the browser's history, after Back or Forward.
+   */
   goBack() {
     this.#left.set(this.#entry, this.#here());
     const { entry = 0, ...recorded } = history.state;
@@ -60,18 +69,21 @@ class Place {
     void this.goTo(chapter, past);
   }
 
-  /** Draws everything that is loaded at once, because the browser is about to capture the page. */
+  /** Draws everything that is loaded now, because the browser is about to capture the page. */
   drawForPaper() {
     flushSync(() => (this.isWhole = true));
     drawAll();
   }
 
-  /** Draws only visible figures again. Dialogs may capture the page long after `print()` has returned. */
+  /**
+   * Draws only visible figures again. A dialog may capture the page long after `print()` has
+   * returned.
+   */
   leavePaper() {
     this.isWhole = false;
   }
 
-  /** Draws all of the page, as far as that does not take too long, and prints it. */
+  /** Draws the whole page, as far as that does not take too long, and prints it. */
   async print() {
     if (this.#printing) return;
     this.#printing = this.isWhole = true;
@@ -94,8 +106,8 @@ class Place {
   }
 
   /**
-   * Scrolls to a chapter, or to a figure of it (`chapter.figure`), and stays there while what lies
-   * above it is still being loaded and grows, unless the reader goes elsewhere.
+   * Scrolls to a chapter or one of its figures (`chapter.figure`). Holds that position while
+   * content above it still loads and grows, unless the reader scrolls away.
    * @param {string} place
    * @param {number} [past] pixels below its beginning
    */
@@ -110,7 +122,7 @@ class Place {
     const target = () =>
       document.getElementById(figure ?? chapter) ?? document.getElementById(chapter);
     const stop = (/** @type {Event} */ { type, target: on }) => {
-      // What she clicks in the place itself must not run away from her.
+      // A click inside the target must not make it run away.
       moved ||= type !== 'pointerdown' || !target()?.contains(/** @type {Node} */ (on));
     };
     const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
@@ -134,7 +146,7 @@ class Place {
         [...document.querySelectorAll('[data-chapter][data-wanted]')].some(
           (each) => !each.matches('[data-loaded]'),
         ) ||
-        // Some figures come with a model, after their chapter, and some not at all.
+        // Some figures appear after their chapter, with a model, and some never do.
         (element?.id === chapter && figure && now - started < 8000);
       if (above + scrollY !== top || loading) settled = now;
       top = above + scrollY;
@@ -146,7 +158,8 @@ class Place {
   }
 
   /**
-   * The first figure of the chapter that is being gone to will be in sight, if no other was meant.
+   * Selects the first figure of the chapter that is being scrolled to, unless the link names
+   * another figure.
    * @param {string} chapter
    * @param {string} figure
    */
@@ -155,8 +168,8 @@ class Place {
   }
 
   /**
-   * A figure has come into sight. Returns a function to call when it leaves.
-   * @param {readonly SettingName[]} [follows] the shared settings that act on it; all if not given
+   * Registers a figure that has become visible. Returns a function to call when it leaves.
+   * @param {readonly SettingName[]} [follows] the shared settings that affect it; all by default
    */
   sees(follows) {
     const figure = { follows };
@@ -164,7 +177,7 @@ class Place {
     return () => (this.#inSight = this.#inSight.filter((each) => each !== figure));
   }
 
-  /** Whether a shared setting affects a figure in sight. @param {SettingName} setting */
+  /** True if a shared setting affects a visible figure. @param {SettingName} setting */
   isFor(setting) {
     return (
       !this.#inSight.length ||
@@ -172,7 +185,7 @@ class Place {
     );
   }
 
-  /** Goes back to the top, as on a page that has just been opened. */
+  /** Returns to the top, as on a freshly opened page. */
   reset() {
     this.chapter = '';
     this.wanted = null;
@@ -181,7 +194,10 @@ class Place {
     scrollTo({ top: 0, behavior: 'instant' });
   }
 
-  /** Goes to where a link points; a chapter's name alone will do. @param {string} fragment */
+  /**
+   * Goes to the place that a link names. A chapter's name alone is enough.
+   * @param {string} fragment
+   */
   follow(fragment) {
     const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
     const at = parameters.get('at') ?? [...parameters.keys()][0];

@@ -1,5 +1,5 @@
-// All settings of the page: those that all chapters share, and those that each chapter adds. Each has
-// one name, wherever it is read.
+// All settings of the page: the shared ones, and each chapter's own. A setting has the same name
+// everywhere.
 
 import { properties as architectures } from '../chapters/architectures/properties.js';
 import { properties as encoding } from '../chapters/encoding/properties.js';
@@ -17,21 +17,21 @@ import { cells, choice, flag, integer, number, text } from './property.js';
 /** Longest sentence, in UTF-16 code units. */
 export const maxTextLength = 12000;
 
-/** Most tokens that are taken from it. */
+/** Largest number of tokens used from it. */
 export const maxTokens = 2048;
 
-/** Most cells that can be excluded by hand. */
+/** Largest number of cells that can be excluded manually. */
 export const maxBlocked = 400;
 
 export const headCounts = [1, 2, 4, 8];
 
-/** Most layers and heads of a language model. */
+/** Largest numbers of layers and heads in a language model. */
 const [maxLayers, maxHeads] = [128, 128];
 
-/** Where a layer's projections come from. @typedef {'identity' | 'xavier' | 'learned'} Weights */
+/** Source of a layer's projections. @typedef {'identity' | 'xavier' | 'learned'} Weights */
 
 export const limits = {
-  /** In steps of the largest head count, so that every number of heads divides it. */
+  /** Multiples of the largest head count, so that every number of heads divides the width. */
   dModel: { min: 8, max: 256, step: 8 },
   base: { min: 2, max: 1e6 },
   window: { min: 0, max: 64 },
@@ -45,11 +45,11 @@ const shared = {
   /** Width E of the embeddings and of the layer. */
   dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
   heads: choice(4, headCounts),
-  /** The head that is looked at. */
+  /** The head that figures show. */
   head: integer(0, { min: 0, max: maxHeads - 1 }),
-  /** Query, key, value and output projections of the layer, and the seed of the random ones. */
+  /** The layer's query, key, value and output projections, and the seed of random ones. */
   weights: choice(/** @type {Weights} */ ('identity'), ['identity', 'xavier', 'learned']),
-  /** Of the language model, where its weights are those: the layer that is looked at. */
+  /** With a language model's weights, the layer that figures show. */
   layer: integer(0, { min: 0, max: maxLayers - 1 }),
   seed: integer(1, limits.seed),
 
@@ -57,12 +57,14 @@ const shared = {
   encoding: choice(/** @type {'none' | 'sinusoidal'} */ ('sinusoidal'), ['none', 'sinusoidal']),
   base: number(10000, limits.base),
 
-  /** Masks: exclude later keys; keys further away than this (0: no limit); keys from this one on (0:
-   * none). */
+  /**
+   * Masks: exclude later keys; exclude keys further away than this (0: no limit); exclude keys from
+   * this index on (0: none).
+   */
   causal: flag(false),
   window: integer(0, limits.window),
   validLen: integer(0, { min: 0, max: maxTokens }),
-  /** Cells excluded by hand: query and key. */
+  /** Manually excluded cells, as query and key. */
   blocked: cells(maxBlocked, maxTokens - 1),
 };
 

@@ -1,8 +1,7 @@
 /**
- * A kind of setting: its initial value, and how a value is written to and read from a string. Reading
- * never fails, so that no link can break the page: a value out of range is clamped, and one that cannot
- * be read becomes the initial value.
- *
+ * A kind of setting: its initial value, and how to write it to and read it from a string. Reading
+ * never fails, so that no link can break the page. Values out of range are clamped, and unreadable
+ * ones become the initial value.
  * @template T
  * @typedef {object} Property
  * @property {T} initial
@@ -47,7 +46,7 @@ export function flag(initial) {
 }
 
 /**
- * One of a few values.
+ * One value out of a few.
  * @template {string | number} T
  * @param {T} initial
  * @param {readonly T[]} values
@@ -62,7 +61,7 @@ export function choice(initial, values) {
 }
 
 /**
- * Up to `most` different integers, ascending.
+ * Up to `most` distinct integers in ascending order.
  * @param {number[]} initial
  * @param {{ min: number, max: number }} range
  * @param {number} most
@@ -83,7 +82,7 @@ export function integers(initial, { min, max }, most) {
 }
 
 /**
- * Text, cut to a length without splitting a surrogate pair.
+ * Text, truncated without splitting a surrogate pair.
  * @param {string} initial
  * @param {number} longest
  * @returns {Property<string>}
@@ -97,7 +96,8 @@ export function text(initial, longest) {
 }
 
 /**
- * The first `longest` code units of `value`, one fewer where a surrogate pair would be split.
+ * Returns the first `longest` code units of `value`, or one fewer if a surrogate pair would be
+ * split.
  * @param {string} value
  * @param {number} longest
  */
@@ -108,7 +108,7 @@ export function cut(value, longest) {
 }
 
 /**
- * Cells of a matrix that are locked or marked, in the order given: `row.column,row.column`.
+ * Locked or marked cells of a matrix in the given order: `row.column,row.column`.
  * @param {number} most
  * @param {number} largest
  * @returns {Property<{ row: number, column: number }[]>}
@@ -146,7 +146,7 @@ export function cell(largest) {
 }
 
 /**
- * The locked cell of one of several linked matrices, or null: `id.row.column`.
+ * The locked cell of several linked matrices, or null: `id.row.column`.
  * @param {number} largest
  * @returns {Property<import('./linkedSelection.svelte.js').LinkedCell | null>}
  */
@@ -164,7 +164,7 @@ export function linkedCell(largest) {
 }
 
 /**
- * An order of 0 … n − 1, or null; anything that is not a permutation becomes null.
+ * A permutation of 0 … n − 1, or null. Anything else becomes null.
  * @param {number} most
  * @returns {Property<number[] | null>}
  */

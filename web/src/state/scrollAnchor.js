@@ -4,8 +4,8 @@
 import { place } from './place.svelte.js';
 
 /**
- * Candidates for the anchor. Sticky elements are excluded, and so are figures that still grow, as in the anchoring
- * of browsers.
+ * Candidates for the anchor. Sticky elements and figures that are still growing are excluded, as in
+ * browsers' own scroll anchoring.
  */
 const blocks = 'main :is(h1, h2, p:not(figure *, .bar *, .problem), figure:not(.new))';
 

@@ -9,13 +9,14 @@ import { settings } from './settings.svelte.js';
  */
 
 /**
- * What a heatmap needs of a selection.
- * @typedef {Pick<Selection, 'cell' | 'locked' | 'hover' | 'toggleLock' | 'move' | 'release'>} CellSelection
+ * The part of a selection that a heatmap needs.
+ * @typedef {Pick<Selection, 'cell' | 'locked' | 'hover' | 'toggleLock' | 'move' | 'release'>}
+ *   CellSelection
  */
 
 /**
- * The selected cell of a matrix. Hovering or moving with the keys selects; a click
- * locks the selection until the next click or Escape. Figures that show the same matrix share one.
+ * The selected cell of a matrix. Hovering or moving with the keys selects a cell. A click locks the
+ * selection until the next click or Escape. Figures that show the same matrix share one selection.
  */
 export class Selection {
   /** @type {Cell | null} */
@@ -24,7 +25,10 @@ export class Selection {
   #ownLock = $state.raw(null);
   #setting;
 
-  /** @param {CellSetting} [setting] that keeps the lock, so that links, undo and redo have it too */
+  /**
+   * @param {CellSetting} [setting] the setting that stores the lock, so that links, undo and redo
+   *   include it
+   */
   constructor(setting) {
     this.#setting = setting;
   }
@@ -48,7 +52,7 @@ export class Selection {
     this.#lock = same(this.#lock, cell) ? null : cell;
   }
 
-  /** Selects a cell by key; a lock moves along. @param {Cell} cell */
+  /** Selects a cell with the keyboard. A lock moves along. @param {Cell} cell */
   move(cell) {
     this.hover(cell);
     if (this.locked) this.#lock = cell;
@@ -75,7 +79,7 @@ export class Selection {
 const same = (a, b) => a?.row === b?.row && a?.column === b?.column;
 
 /**
- * The selected cell, or null when the matrix has shrunk and no longer has it.
+ * The selected cell, or null if the matrix has shrunk and no longer contains it.
  * @param {CellSelection} selection
  * @param {number} rows
  * @param {number} columns

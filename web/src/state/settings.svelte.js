@@ -8,27 +8,27 @@ import {
   version,
 } from './url.js';
 
-/** The settings of the page: the one state object, mirrored in the URL. */
+/** The settings of the page, mirrored in the URL. */
 export const settings = $state(parseSettings(location.hash));
 
-/** Whether the page was opened without settings: by itself, or at a place of its own. */
+/** True if the page was opened without settings, with or without a place to go to. */
 export const opened = /^(?:#(?:at=[^&]*)?)?$/.test(location.hash);
 
-/** What the page begins with: the initial settings, until it has others. @type {typeof initial} */
+/** The settings that the page starts with. @type {typeof initial} */
 let beginning = $state.raw(initial);
 
-/** The settings that a reset brings back. */
+/** The settings that a reset restores. */
 export const start = () => beginning;
 
-/** Lets a reset bring back other settings from now on. @param {Partial<typeof initial>} changes */
+/** Changes the settings that a reset restores. @param {Partial<typeof initial>} changes */
 export function startFrom(changes) {
   beginning = { ...beginning, ...changes };
 }
 
-/** The same without a link. */
+/** The settings that the page starts with when it is opened without a link. */
 let home = initial;
 
-/** Lets the page begin with other settings from now on. @param {Partial<typeof initial>} changes */
+/** Changes the settings that the page starts with. @param {Partial<typeof initial>} changes */
 export function beginWith(changes) {
   startFrom(changes);
   home = beginning;
@@ -36,14 +36,14 @@ export function beginWith(changes) {
 }
 
 /**
- * The link that was followed: whether a later version of the page made it, which settings it had, which
- * of them had to be put right, and the place that it led to, until the reader goes on from there.
+ * The current link: whether a later version of the page made it, its settings, which of them were
+ * corrected, and the place that it leads to until the reader moves on.
  */
 let link = $state.raw(linkOf(location.hash));
 
 let followed = $state(0);
 
-/** Number of links that were followed on the open page. */
+/** Number of links followed since the page was opened. */
 export const linksFollowed = () => followed;
 
 /** @param {string} hash */
@@ -56,33 +56,39 @@ function linkOf(hash) {
   };
 }
 
-/** Whether the page shows a link of a later version, whose settings it may not all know. */
+/** True if the page shows a link made by a later version, which may contain unknown settings. */
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
-/** What was put right in the link, as long as the settings are those that it led to. */
+/** The settings that were corrected in the link, as long as the reader has not changed any. */
 export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
 /** @typedef {keyof import('./properties.js').Settings} SettingName */
 
-/** Browsers allow about 100 history changes in 30 seconds; typing would pass that. */
+/** Browsers allow about 100 history changes in 30 seconds, and typing would exceed that. */
 const urlDelay = 250;
 const carriedDelay = 1000;
 
-/** Computed once for all its readers. */
+/** Derived, so that it is computed once for all users. */
 const fragment = $derived(formatSettings(settings));
 
-/** What links say instead of the settings, where something goes on. @type {Partial<typeof initial>} */
+/**
+ * Values that replace the settings in links while something is running.
+ * @type {Partial<typeof initial>}
+ */
 let carried = $state.raw({});
 
-/** Lets links say something else than the settings. @param {Partial<typeof initial>} changes */
+/** Replaces settings in links. @param {Partial<typeof initial>} changes */
 export function carry(changes) {
   carried = changes;
 }
 
-/** The settings in links. */
+/** The fragment used in links. */
 const linked = $derived(formatSettings({ ...settings, ...carried }));
 
-/** The same in the address: clean with the settings that the page begins with. */
+/**
+ * The fragment shown in the address bar. It is empty while the page has the settings that it starts
+ * with.
+ */
 const address = $derived.by(() => {
   if (beginning === initial) return linked;
   if (linked === formatSettings(beginning)) return '';
@@ -93,12 +99,12 @@ const address = $derived.by(() => {
 export const currentFragment = () => fragment;
 
 /**
- * Keeps settings and URL the same; once a chapter has been chosen, the URL also says which is in view.
- * To be called while a component is being set up.
+ * Keeps settings and URL in sync. Once a chapter has been chosen, the URL also names the chapter in
+ * view. Call it while a component is being set up.
  */
 export function mirrorSettingsInUrl() {
   const write = () => {
-    // Such a link stays unchanged, for the later version to read.
+    // Leave such a link unchanged, so that the later version can still read it.
     if (isLinkFromLaterVersion()) return;
     if (link.at && !place.isGoing && place.chapter !== link.at.split('.')[0]) {
       link = { ...link, at: null };
@@ -110,12 +116,12 @@ export function mirrorSettingsInUrl() {
     history.replaceState(history.state, '', url);
   };
   $effect(() => {
-    // `write()` uses both: they don't always change together.
+    // `write()` uses all of them, and they don't always change together.
     void [address, fragment, place.chapter];
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
   });
-  // What goes on never pauses.
+  // Values that change continuously never pause, so write at intervals.
   let isSoon = false;
   $effect(() => {
     void address;
@@ -127,7 +133,7 @@ export function mirrorSettingsInUrl() {
     }, carriedDelay);
   });
   $effect(() => {
-    // Back and forward lead through the places where the reader was; the settings stay.
+    // Back and Forward move through the places that the reader visited. Settings stay.
     const goBack = () => {
       if (!place.isInHistory) return;
       place.goBack();
@@ -135,7 +141,7 @@ export function mirrorSettingsInUrl() {
     };
     const read = (/** @type {HashChangeEvent} */ { newURL }) => {
       if (place.isInHistory) return;
-      // The address itself may have been written over since.
+      // The address itself may have changed since.
       const hash = newURL.replace(/^[^#]*/, '');
       link = linkOf(hash);
       followed++;
@@ -165,10 +171,10 @@ export function reset(names) {
 }
 
 /**
- * The fragment, with '#', of a link to the page as it is now.
- * @param {string} at the chapter to show first, or a figure of it: `chapter.figure`
+ * The fragment, with '#', of a link to the page's current state.
+ * @param {string} at the chapter to show first, or one of its figures: `chapter.figure`
  */
 export const fragmentTo = (at) => `#${linked}${linked && '&'}at=${at}`;
 
-/** The link itself. @param {string} at */
+/** The complete link. @param {string} at */
 export const linkTo = (at) => location.href.replace(/#.*|$/, fragmentTo(at));

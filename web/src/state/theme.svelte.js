@@ -1,6 +1,6 @@
 /**
- * Light or dark: the reader's own choice, kept in this browser rather than in the URL, because a
- * shared link should not force it on others.
+ * Light or dark. The reader's choice is stored in this browser rather than in the URL, because a
+ * shared link should not impose it on others.
  */
 
 /** @typedef {'auto' | 'light' | 'dark'} ThemeChoice */
@@ -10,7 +10,7 @@ const systemDark = matchMedia('(prefers-color-scheme: dark)');
 
 /** @returns {ThemeChoice} */
 function stored() {
-  // Reading storage throws where the browser forbids it.
+  // Reading storage throws if the browser forbids it.
   try {
     const value = localStorage.getItem(key);
     return value === 'light' || value === 'dark' ? value : 'auto';
@@ -39,7 +39,7 @@ class Theme {
       if (choice === 'auto') localStorage.removeItem(key);
       else localStorage.setItem(key, choice);
     } catch {
-      // It cannot be stored; the choice holds for this visit.
+      // If it cannot be stored, the choice applies to this visit only.
     }
   }
 }

@@ -1,8 +1,8 @@
 import { properties } from './properties.js';
 
 /**
- * The version of the links that this page makes. It grows when the meaning of a link changes. Links of
- * every earlier version can be read; the first ones had no version in them.
+ * Version of the links that this page makes. Increase it when the meaning of a link changes. The
+ * page reads links of every earlier version; the first had no version number.
  */
 export const version = 1;
 
@@ -13,7 +13,7 @@ export const version = 1;
 const entries = /** @type {any} */ (Object.entries(properties));
 
 /**
- * Whether a link was made by a later version of this page, which may know more settings.
+ * True if a later version of this page, which may have more settings, made the link.
  * @param {string} fragment with or without its leading '#'
  */
 export function isFromLaterVersion(fragment) {
@@ -22,7 +22,7 @@ export function isFromLaterVersion(fragment) {
 }
 
 /**
- * The settings in a URL fragment; those that it leaves out have their initial values.
+ * Reads the settings from a URL fragment. Missing ones have their initial values.
  * @param {string} fragment with or without its leading '#'
  * @returns {Settings}
  */
@@ -39,7 +39,7 @@ export function parseSettings(fragment) {
 }
 
 /**
- * The settings whose values in a URL fragment are none of theirs, and were put right.
+ * Names the settings in a URL fragment whose values were invalid and have been corrected.
  * @param {string} fragment with or without its leading '#'
  * @returns {{ name: keyof Settings, given: string }[]}
  */
@@ -54,8 +54,8 @@ export function correctedSettings(fragment) {
 }
 
 /**
- * The fragment for settings, without '#': only what differs from the initial settings is written, so
- * that an untouched page has a clean address.
+ * Writes settings as a fragment without '#'. Only settings that differ from their initial values
+ * are written, so that an untouched page has a clean address.
  * @param {Settings} settings
  */
 export function formatSettings(settings) {

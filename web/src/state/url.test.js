@@ -13,14 +13,14 @@ import {
 
 const initial = parseSettings('');
 
-test('an empty fragment gives the initial settings, and these an empty fragment', () => {
+test('an empty fragment gives the initial settings, and they give an empty fragment', () => {
   for (const [name, property] of Object.entries(properties)) {
     assert.deepEqual(initial[/** @type {keyof typeof initial} */ (name)], property.initial);
   }
   assert.equal(formatSettings(initial), '');
 });
 
-test('any settings survive the way through a URL', () => {
+test('any settings survive a round trip through a URL', () => {
   const settings = {
     ...initial,
     text: 'سلام, 日本語 & ?#=+%\n👩‍👩‍👧',
@@ -47,7 +47,7 @@ test('any settings survive the way through a URL', () => {
   assert.deepEqual(parseSettings(`#${formatSettings(settings)}`), settings);
 });
 
-test('empty text and no columns survive as well', () => {
+test('empty text and empty columns survive a round trip', () => {
   const settings = { ...initial, text: '', columns: [] };
   assert.deepEqual(parseSettings(formatSettings(settings)), settings);
 });
@@ -62,10 +62,10 @@ test('numbers out of range are clamped', () => {
   assert.equal(parseSettings('length=12.6').length, 13);
 });
 
-test('nonsense gives the initial value', () => {
+test('invalid values give the initial value', () => {
   const nonsense = ['', 'NaN', 'xyz', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
   const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
-  // Any text is a sentence or an example, and no columns are a choice.
+  // Any text is a valid sentence or example, and an empty list of columns is valid.
   const free = new Set(['text', 'source', 'target', 'example', 'columns']);
   for (const value of nonsense) {
     const settings = parseSettings(
@@ -79,7 +79,7 @@ test('nonsense gives the initial value', () => {
   assert.deepEqual(parseSettings('__proto__=1&constructor=2&toString=3'), initial);
 });
 
-test('what a link says wrongly is told', () => {
+test('invalid values in a link are reported', () => {
   assert.deepEqual(correctedSettings('#v=1&world=fly&trainStep=99999&rate=0.003&at=training'), [
     { name: 'world', given: 'fly' },
     { name: 'trainStep', given: '99999' },
@@ -87,7 +87,7 @@ test('what a link says wrongly is told', () => {
   assert.deepEqual(correctedSettings(`#${formatSettings(initial)}`), []);
 });
 
-test('columns are distinct, ascending and not too many', () => {
+test('columns are distinct, ascending and limited in number', () => {
   assert.deepEqual(parseSettings('columns=9,2,2,500000,x,4').columns, [2, 4, 9]);
   const many = Array.from({ length: 100_000 }, (_, i) => i % 100).join(',');
   assert.equal(parseSettings(`columns=${many}`).columns.length, maxColumns);
@@ -100,11 +100,11 @@ test('text is cut without splitting a character', () => {
   assert.equal(text.at(-1)?.charCodeAt(0), '👍'.charCodeAt(1));
 });
 
-test('broken percent escapes do no harm', () => {
+test('broken percent escapes are harmless', () => {
   assert.equal(parseSettings('text=%E0%A4%A').text, '\ufffd%A');
 });
 
-test('a link tells its version, and one without is read as the first', () => {
+test('a link contains its version, and one without a version counts as the first', () => {
   const settings = { ...initial, heads: 8, text: 'v=9' };
   const link = formatSettings(settings);
   assert.ok(link.startsWith(`v=${version}&`));
@@ -116,7 +116,7 @@ test('a link tells its version, and one without is read as the first', () => {
   }
 });
 
-test('a link of a later version says so, and what is known of it is read', () => {
+test('a link from a later version is recognised, and its known settings are read', () => {
   const later = `v=${version + 1}&heads=8&colourOfTheSky=blue`;
   assert.ok(isFromLaterVersion(later));
   assert.ok(isFromLaterVersion(`#${later}`));

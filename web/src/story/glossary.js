@@ -1,5 +1,5 @@
 /**
- * What the words of the field mean, said so that no other of them has to be known.
+ * Definitions of technical terms, none of which depends on another.
  * @type {Readonly<Record<string, string>>}
  */
 export const glossary = {

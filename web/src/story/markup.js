@@ -1,18 +1,18 @@
 /**
- * What prose is written in: `*stressed*`, `[term]` or `[shown|term]` for a word of the glossary, and
- * letters below and above as in `W_{q}` and `2^{24}`, and \`code\`.
- *
- * @typedef {{ kind: 'text' | 'stress' | 'term' | 'below' | 'above' | 'code', text: string, term?: string }} Piece
+ * Mark-up of the page's prose: `*stressed*`, `[term]` or `[shown|term]` for a glossary term,
+ * subscripts and superscripts as in `W_{q}` and `2^{24}`, and \`code\`.
+ * @typedef {{ kind: 'text' | 'stress' | 'term' | 'below' | 'above' | 'code', text: string, term?:
+ *   string }} Piece
  */
 
 const kinds = /** @type {const} */ (['stress', 'term', 'below', 'above', 'code']);
 const marked = /\*([^*]+)\*|\[([^\]]+)\]|_\{([^}]+)\}|\^\{([^}]+)\}|`([^`]+)`/g;
 
-/** Where Unicode has private characters: those that stand for mark-up are here. */
+/** Start of the private-use characters that represent literal mark-up characters. */
 const hidden = 0xf700;
 
 /**
- * A text that contains no mark-up, such as a word of the reader's sentence, to be put into prose.
+ * Escapes text without mark-up, such as a word of the reader's sentence, for use in prose.
  * @param {string} text
  */
 export const escaped = (text) =>
@@ -47,17 +47,17 @@ export function piecesOf(prose) {
 }
 
 /**
- * A short formula stays on one line: `3 + 2`, `d = 32`.
+ * Keeps a short formula such as `3 + 2` or `d = 32` on one line.
  * @param {string} text
  */
 export const tied = (text) =>
   text.replace(/(?<=(?:^|[\s(])\S{1,7}) ([+−=·×]) (?=\S{1,7}(?:\s|$))/g, '\u00a0$1\u00a0');
 
-/** As it is read aloud. @param {string} prose */
+/** The text as a screen reader should say it. @param {string} prose */
 export const plain = (prose) =>
   piecesOf(prose)
     .map(({ text }) => text)
     .join('');
 
-/** Powers of ten as `inWords` writes them, raised. @param {string} text */
+/** Sets the powers of ten that `inWords` writes as superscripts. @param {string} text */
 export const raised = (text) => text.replace(/\^([−\d]+)/g, '^{$1}');

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { glossary } from './glossary.js';
 import { escaped, piecesOf, plain, tied } from './markup.js';
 
-test('prose is cut into what is stressed, explained, lowered, raised, code and the rest', () => {
+test('prose is split into emphasis, terms, subscripts, superscripts, code and plain text', () => {
   assert.deepEqual(piecesOf('a *word*, its [keys|key] W_{q} at 2^{24}: `x`'), [
     { kind: 'text', text: 'a ' },
     { kind: 'stress', text: 'word' },
@@ -22,14 +22,14 @@ test('prose is cut into what is stressed, explained, lowered, raised, code and t
   assert.equal(plain('a *word* of [keys|key]'), 'a word of keys');
 });
 
-test('words of the reader stay as they are, whatever mark-up they look like', () => {
+test("the reader's words stay unchanged even if they look like mark-up", () => {
   for (const word of ['[', 'a|b', '*', '_{x}', '^{2}', '`', '[x]*y*']) {
     assert.equal(plain(`*${escaped(word)}* and “${escaped(word)}”_{1}`), `${word} and “${word}”1`);
     assert.deepEqual(piecesOf(escaped(word)), [{ kind: 'text', text: word }]);
   }
 });
 
-test('a short formula is not broken at the end of a line', () => {
+test('a short formula does not break at the end of a line', () => {
   const shown = (/** @type {string} */ text) => tied(text).replaceAll('\u00a0', '_');
   assert.equal(shown('2 + 3 is 3 + 2.'), '2_+_3 is 3_+_2.');
   assert.equal(shown('with d = 32 and b = 10,000'), 'with d_=_32 and b_=_10,000');
@@ -37,9 +37,9 @@ test('a short formula is not broken at the end of a line', () => {
   assert.equal(shown('words + attention'), 'words + attention', 'words may part');
 });
 
-/** Stands for any value that prose is told. @type {any} */
+/** A stand-in for any value that is inserted into prose. @type {any} */
 const anything = new Proxy(
-  // A function, so that it can be called, too.
+  // It is a function, so that it can also be called.
   () => {},
   {
     get: (_, name) =>
@@ -52,14 +52,18 @@ const anything = new Proxy(
   },
 );
 
-/** All strings within a module of prose, and those that it makes of values. @param {unknown} value @returns {string[]} */
+/**
+ * All strings in a prose module, including those that its functions return.
+ * @param {unknown} value
+ * @returns {string[]}
+ */
 function strings(value) {
   if (typeof value === 'string') return [value];
   if (typeof value === 'function') return strings(value(anything));
   return value && typeof value === 'object' ? Object.values(value).flatMap(strings) : [];
 }
 
-test('every term of the prose is in the glossary', async () => {
+test('the glossary defines every term used in the prose', async () => {
   const chapters = fileURLToPath(new URL('../chapters', import.meta.url));
   const files = (await readdir(chapters, { recursive: true })).filter((file) =>
     /texts\.js$/.test(file),

@@ -1,7 +1,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 
 /**
- * What the reader has foretold, as long as the page is open: by the name of the question.
+ * The reader's guesses by question name, kept while the page is open.
  * @type {SvelteMap<string, string>}
  */
 export const predictions = new SvelteMap();
