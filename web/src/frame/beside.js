@@ -1,20 +1,22 @@
 import { autoUpdate, computePosition, flip, hide, inline, offset, shift } from '@floating-ui/dom';
 
-/** To the edges of the window, and to a place in the picture, in pixels. */
+/** Distances to the window's edges and to a place in the picture, in pixels. */
 const [margin, gap] = [8, 10];
 
 /**
  * @typedef {object} Way
- * @property {import('@floating-ui/dom').Placement[]} placements in turn, where there is no room
+ * @property {import('@floating-ui/dom').Placement[]} placements fallbacks in order of preference
  * @property {import('@floating-ui/dom').Middleware} away
  */
 
 /**
- * Keeps an element at a place, and in the window, under the bar; out of sight with the place.
- *
- * @param {(element: HTMLElement) => Element} place what it speaks of, wherever that is by now
+ * Keeps an element next to a place, within the window and below the bar. Hides it when the place is
+ * out of sight.
+ * @param {(element: HTMLElement) => Element} place returns the element that it describes, which
+ *   may change
  * @param {{ ways: Way[], covers?: (element: HTMLElement) => boolean, fixed?: boolean }} how
- *   ways: in turn, while the element covers what it must not; fixed: over the window rather than the page
+ *   ways: tried in order until the element covers nothing that it must not; fixed: position
+ *   relative to the window rather than the page
  * @returns {import('svelte/attachments').Attachment<HTMLElement>}
  */
 const placed =
@@ -45,7 +47,7 @@ const placed =
         if (!covers?.(element)) return;
       }
     }
-    // The place moves along with pointers and keys.
+    // The place moves with the pointer and the keys.
     const stop = autoUpdate(reference, element, update, { animationFrame: true });
     return () => {
       stop();
@@ -53,17 +55,22 @@ const placed =
     };
   };
 
-/** The map that a cell is in. @param {Element} cell */
+/** The map that contains a cell. @param {Element} cell */
 const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 
 /**
- * Keeps an element beside a place in the picture: off its row and its column, and off what is said under its
- * map, where there is room.
+ * Keeps an element next to a place in the picture. Where there is enough space, it covers neither
+ * the place's row or column nor the text under its map.
  * @param {(element: HTMLElement) => Element} place
- * @param {{ above: boolean }} options above: over the whole map, where a hand would cover it
+ * @param {{ above: boolean }} options above: put it above the whole map, because a hand covers
+ *   the space below
  */
 export const beside = (place, { above }) => {
-  /** @param {boolean} up @param {boolean} whole off the map, not only its row @returns {Way} */
+  /**
+   * @param {boolean} up
+   * @param {boolean} whole clear of the whole map, not only of its row
+   * @returns {Way}
+   */
   const way = (up, whole = false) => ({
     placements: (up ? ['top', 'bottom'] : ['bottom', 'top']).flatMap(
       (side) => /** @type {Way['placements']} */ ([`${side}-start`, `${side}-end`]),
@@ -113,7 +120,7 @@ export const under = (place, picture) =>
   });
 
 /**
- * Keeps an element over a word, or below it, at its first line where it breaks.
+ * Keeps an element above or below a word, at the word's first line if it is broken.
  * @param {(element: HTMLElement) => Element} word
  */
 export const over = (word) =>

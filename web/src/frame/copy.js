@@ -1,12 +1,12 @@
-/** What a reader presses where a page may not write to the clipboard. */
+/** The keys to press where a page may not write to the clipboard. */
 const keys = () => (/Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C');
 
 /**
- * Copies a text. Without a secure context, or without permission, pages have no clipboard: then the text is
+ * Copies a text. Without a secure context or permission, pages have no clipboard; the text is then
  * selected for the reader.
  * @param {string} text
  * @param {() => void} select
- * @returns {Promise<string>} what to tell the reader; nothing if it is copied
+ * @returns {Promise<string>} a message for the reader; empty if the text was copied
  */
 export async function copy(text, select) {
   try {

@@ -7,14 +7,16 @@ import { settings } from '../state/settings.svelte.js';
 
 /**
  * @typedef {object} Around
- * @property {readonly SettingName[]} [follows] the settings of the bar that act on the figure; all if not given
- * @property {readonly SettingName[]} uses settings of its own
- * @property {{ busy: boolean, live?: import('../model/work.svelte.js').Given }} [work] where it is computed
+ * @property {readonly SettingName[]} [follows] the shared settings that affect the figure; all by
+ *   default
+ * @property {readonly SettingName[]} uses the figure's own settings
+ * @property {{ busy: boolean, live?: import('../model/work.svelte.js').Given }} [work] where the
+ *   picture is computed
  */
 
 /**
- * What stands below a picture that leaves the page: what it is of, the settings that it was drawn
- * with, and where it comes from.
+ * The lines below an exported picture: its data, the settings that it was drawn with, and its
+ * source.
  * @param {HTMLElement} figure
  * @param {Around} around
  */
@@ -26,7 +28,8 @@ export function creditOf(figure, { follows, uses, work }) {
     ...(text && readsText ? [`“${shorten(text, 60)}”`] : []),
     ...barSettings(
       work?.live ?? settings,
-      // Controls of the figure's own are told below; not so masks, of which one line tells all.
+      // The figure's own controls are listed separately, except for masks, which one line describes
+      // together.
       (name) => (name === 'causal' || !uses.includes(name)) && (follows?.includes(name) ?? true),
     ),
     ...controlsOf(figure).filter((part) => !/^(?:causal mask|window|valid length)/.test(part)),
@@ -60,7 +63,7 @@ function barSettings(given, acts) {
   ].filter((part) => typeof part === 'string');
 }
 
-/** What the controls of a figure say, such as `length 60`. @param {HTMLElement} figure */
+/** The values of a figure's controls, such as `length 60`. @param {HTMLElement} figure */
 function controlsOf(figure) {
   /** @type {NodeListOf<HTMLInputElement | HTMLSelectElement>} */
   const inputs = figure.querySelectorAll(':is(.controls, .picture) :is(input, select)');
@@ -72,7 +75,7 @@ function controlsOf(figure) {
     if (input.type === 'range') return `${name} ${input.getAttribute('aria-valuetext')}`;
     if (!input.checked) return [];
     if (input.type !== 'radio') return name;
-    // Others are pictures themselves, with a mark at the chosen one.
+    // Other options are themselves pictures, with a mark at the chosen one.
     const legend = input.closest('fieldset')?.querySelector('legend');
     return legend ? `${said(legend)} ${name}` : [];
   });

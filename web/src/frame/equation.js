@@ -1,15 +1,15 @@
-// Equations are TeX in modules of the name `equations.js`, which the build renders: what the page
-// imports from them is HTML. An `@` is where `Equation` puts a value. One that begins with \textstyle is
-// set as in a line of text.
+// Equations are TeX in modules named `equations.js`. The build renders them, so the page imports
+// HTML. `Equation` replaces an `@` by a value. An equation that begins with \textstyle is set as in
+// running text.
 
 /**
- * TeX of a symbol that is a part of the figure: both light up together.
+ * TeX for a symbol that corresponds to a part of the figure. Both are highlighted together.
  * @param {string} name as in `Parts`
  * @param {string} tex
  */
 export const part = (name, tex) => String.raw`\htmlData{part=${name}}{${tex}}`;
 
-/** A mask among the scores, and what it is. */
+/** A mask added to the scores, and its definition. */
 export const mask = {
   term: ` + ${part('masked', 'M')}`,
   meaning: String.raw`\qquad\allowbreak {${part('masked', 'M_{ij}')} = -\infty \text{ where excluded, else } 0}`,

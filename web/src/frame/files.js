@@ -1,21 +1,25 @@
 /**
- * Numbers of a figure as files.
- *
+ * Writes the numbers of a figure to files.
  * @typedef {object} Numbers
  * @property {Float32Array | Float64Array | Int32Array | readonly number[]} data row-major
  * @property {readonly number[]} shape
- * @property {readonly string[]} [columns] what the columns of a table are; those of a matrix are counted
+ * @property {readonly string[]} [columns] column names of a table; a matrix has numbered columns
  * @property {readonly string[]} [rowNames] the first column of a table
- * @property {readonly string[]} [words] of a matrix: of its rows, in a column of their own
- * @property {readonly string[]} [over] of a matrix: those of its columns, after their indices
+ * @property {readonly string[]} [words] for a matrix: words of its rows, written as a separate
+ *   column
+ * @property {readonly string[]} [over] for a matrix: words of its columns, written after their
+ *   indices
  */
 
-/** The one file that programs read: the language model's. */
+/** The only file that programs read: the language model. */
 export const modelFile = 'model.safetensors';
 
 /**
- * What figures offer: a tensor, a matrix with rows and columns, or a table with names for its columns.
- * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number, names?: readonly string[], rowNames?: readonly string[], words?: readonly string[], over?: readonly string[] }} given
+ * Describes the data of a figure: a tensor, a matrix with rows and columns, or a table with column
+ * names.
+ * @param {{ data: Numbers['data'], shape?: readonly number[], rows?: number, columns?: number,
+ *   names?: readonly string[], rowNames?: readonly string[], words?: readonly string[], over?:
+ *   readonly string[] }} given
  * @returns {Numbers}
  */
 export function numbersOf({ data, shape, rows, columns, names, ...others }) {
@@ -23,7 +27,7 @@ export function numbersOf({ data, shape, rows, columns, names, ...others }) {
 }
 
 /**
- * A matrix, or some of them, whose rows are words, and whose columns may be: a table of it says so.
+ * Labels the rows of one or more matrices, and optionally their columns, with words.
  * @template {{ data: Numbers['data'] }} T
  * @param {T | null | undefined} given
  * @param {readonly string[]} words
@@ -32,9 +36,9 @@ export function numbersOf({ data, shape, rows, columns, names, ...others }) {
 export const ofWords = (given, words, over) => given && { ...given, words, over };
 
 /**
- * Comma-separated values: a line of names, then one for each row, which begins with its indices and has
- * a column for each index of the last dimension. Every number is written with all the digits that it
- * takes to read the same one back; where there is none, nothing is written.
+ * Comma-separated values. A header line is followed by one line per row, which begins with the
+ * row's indices and has a column for each index of the last dimension. Numbers are written with as
+ * many digits as it takes to read the same value back. Missing numbers are empty.
  * @param {Numbers} numbers
  */
 export function toCsv({ data, shape, columns: names, rowNames, words, over }) {
@@ -71,8 +75,8 @@ export function toCsv({ data, shape, columns: names, rowNames, words, over }) {
 }
 
 /**
- * Spreadsheets take text that begins with one of these characters for a formula, unless an apostrophe is in
- * front of it.
+ * Spreadsheets interpret text that begins with one of these characters as a formula, unless an
+ * apostrophe precedes it.
  */
 const formula = /^[=+\-@\t\r]/;
 
@@ -83,7 +87,7 @@ function quoted(name) {
 }
 
 /**
- * NumPy's file format, version 1.0: `numpy.load` reads it.
+ * NumPy's file format, version 1.0, which `numpy.load` reads.
  * @param {Numbers} numbers
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -94,7 +98,8 @@ export function toNpy({ data, shape }) {
     values instanceof Float32Array ? '<f4' : values instanceof Int32Array ? '<i4' : '<f8';
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const fields = `{'descr': '${type}', 'fortran_order': False, 'shape': (${sizes}), }`;
-  // Magic string, version and length take 10 bytes; all of it is a multiple of 64, ending in a line feed.
+  // Magic string, version and length take 10 bytes. The header's total size is a multiple of 64,
+  // and it ends with a line feed.
   const length = Math.ceil((10 + fields.length + 1) / 64) * 64;
   const header = `${fields.padEnd(length - 11)}\n`;
   const bytes = new Uint8Array(length + values.byteLength);
@@ -111,14 +116,14 @@ export function toNpy({ data, shape }) {
 }
 
 /**
- * A text without the characters that XML 1.0 forbids, such as control characters that are copied from PDFs.
+ * Removes the characters that XML 1.0 forbids, such as control characters copied from PDFs.
  * @param {string} text
  */
 export const wellFormed = (text) =>
   text.replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, '');
 
 /**
- * Hands a file to the reader.
+ * Offers a file for download.
  * @param {string} name
  * @param {BlobPart} content
  * @param {string} type

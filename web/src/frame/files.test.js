@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { toCsv, wellFormed } from './files.js';
 
-test('words that spreadsheets would take for formulas have an apostrophe in front', () => {
+test('words that spreadsheets would interpret as formulas get an apostrophe', () => {
   const words = ['=1+1', '+1', '-', '@SUM', '\r=1', 'a=b', '"x"'];
   const data = Float32Array.from(words, (_, i) => -i - 0.5);
   assert.equal(
@@ -21,7 +21,7 @@ test('words that spreadsheets would take for formulas have an apostrophe in fron
   );
 });
 
-test('a picture has no characters that XML forbids', () => {
+test('a picture contains no characters that XML forbids', () => {
   assert.equal(wellFormed('a\0\x02b\x0c\ud800c\uffff\t\n\r'), 'abc\t\n\r');
   assert.equal(wellFormed('é 😀 漢 \x7f'), 'é 😀 漢 \x7f');
 });

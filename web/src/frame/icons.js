@@ -1,4 +1,4 @@
-/** Strokes of the icons, in a box of 16 × 16. */
+/** Stroke paths of the icons in a box of 16 × 16. */
 export const icons = {
   export: 'M8 2v8M4.8 7 8 10.2 11.2 7M2.5 11.5v2h11v-2',
   code: 'M5.5 4 2 8l3.5 4M10.5 4 14 8l-3.5 4',

@@ -1,13 +1,13 @@
 /**
- * Which named part of a figure is looked at, in its equation or in its picture: both light up. The
- * names are those of `part(…)` or `\htmlData{part=…}` in the equation.
+ * The named part of a figure under the pointer, in its equation or its picture. Both are
+ * highlighted. Names are those in `part(…)` or `\htmlData{part=…}` in the equation.
  */
 export class Parts {
   /** @type {string | null} */
   lit = $state(null);
 
   /**
-   * Attributes that make an element of the picture a part: pointing at it lights it.
+   * Attributes that make an element of the picture a part. Pointing at it highlights the part.
    * @param {string} name
    */
   of(name) {

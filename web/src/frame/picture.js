@@ -1,5 +1,5 @@
-// A figure as one SVG. Canvases become images, SVGs are copied with their computed styles, boxes are
-// drawn, and so are the letters of texts.
+// Converts a figure to a single SVG. Canvases become images, SVGs are copied with their computed
+// styles, boxes are drawn, and text becomes outlines.
 
 import { graphemes } from '../model/tokens.js';
 import { creditOf } from './credit.js';
@@ -18,11 +18,11 @@ import { fontOf, Letters, outlined, placed } from './pictureText.js';
 /** @import { Placed } from './pictureText.js' */
 
 /**
- * @typedef {{ left: number, top: number, letters: Letters, clips: number }} Picture where it begins in the
- *   window
+ * @typedef {{ left: number, top: number, letters: Letters, clips: number }} Picture the picture's
+ *   position in the window
  */
 
-/** What only the page can do has no place in a picture. */
+/** Interactive elements are left out of a picture. */
 const controls =
   'button.link, .button, button:has(> svg), input, select, textarea, fieldset, [data-hint], [data-control]';
 
@@ -30,7 +30,7 @@ const inherited = [
   ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
   ...['visibility', 'shape-rendering'],
 ];
-/** With what they are where nothing is said. */
+/** Default values, which need not be written. */
 const others = Object.entries({
   ...{ opacity: '1', 'mix-blend-mode': 'normal' },
   ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },
@@ -41,7 +41,7 @@ const paints = /** @type {const} */ (['fill', 'stroke', 'stop-color']);
  * @param {Element} from
  * @param {Element} to
  * @param {Letters} letters
- * @param {CSSStyleDeclaration} [outer] of the element around it
+ * @param {CSSStyleDeclaration} [outer] style of the enclosing element
  */
 function copyStyles(from, to, letters, outer) {
   const style = getComputedStyle(from);
@@ -59,7 +59,8 @@ function copyStyles(from, to, letters, outer) {
     const value = style.getPropertyValue(name);
     to.removeAttribute(name);
     if (!value || value === usual) continue;
-    // One is no attribute of SVG, and as `style` the content security policy would forbid it.
+    // SVG has no attribute `mix-blend-mode`, and the content security policy forbids a `style`
+    // attribute.
     if (name === 'mix-blend-mode') to.setAttribute('data-style', `${name}:${value}`);
     else to.setAttribute(name, value);
   }
@@ -79,7 +80,8 @@ function copyStyles(from, to, letters, outer) {
 }
 
 /**
- * Cells as large as they are seen, twice over: many programs smooth what they enlarge, whatever it asks for.
+ * Scales cells to twice their displayed size, because many programs smooth enlarged images even if
+ * told not to.
  * @param {HTMLCanvasElement} from
  * @param {{ width: number, height: number }} box
  */
@@ -102,7 +104,7 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   element.matches(controls);
 
 /**
- * Draws what `element` shows into `into`.
+ * Draws the visible content of `element` into `into`.
  * @param {Element} element
  * @param {SVGElement} into
  * @param {Picture} picture
@@ -126,7 +128,8 @@ function copy(element, into, picture) {
 
   if (element instanceof HTMLCanvasElement) {
     if (!element.width || !element.height) return;
-    // In its namespace the browser would load it at once, which the content security policy forbids.
+    // If the attribute had its namespace, the browser would load the image immediately, which the
+    // content security policy forbids.
     const pixels = style.imageRendering === 'pixelated' ? enlarged(element, box) : element;
     const image = svgElement('image', { ...box, 'xlink:href': pixels.toDataURL() });
     setAll(image, { preserveAspectRatio: 'none', 'image-rendering': style.imageRendering });
@@ -136,7 +139,7 @@ function copy(element, into, picture) {
   if (element instanceof SVGSVGElement) {
     const clone = /** @type {SVGSVGElement} */ (element.cloneNode(true));
     copyStyles(element, clone, picture.letters);
-    // Of the whole picture; its own opacity is that of the group.
+    // This is the picture itself. The enclosing group already has its opacity.
     clone.removeAttribute('opacity');
     setAll(clone, { ...box, overflow: style.overflow });
     into.append(clone);
@@ -166,10 +169,10 @@ function copy(element, into, picture) {
 }
 
 /**
- * Draws each line of a text at its place.
+ * Draws each line of a text at its position.
  * @param {Text} node
- * @param {CSSStyleDeclaration} style of the element that it is in
- * @param {number} end where it is cut, with an ellipsis
+ * @param {CSSStyleDeclaration} style style of the enclosing element
+ * @param {number} end where it is truncated with an ellipsis
  * @param {SVGElement} into
  * @param {Picture} picture
  */
@@ -196,7 +199,7 @@ function copyText(node, style, end, into, picture) {
     const line = lines[lines.length - 1];
     if (line.isCut) continue;
     line.isCut = right > end - ellipsis;
-    // Browsers round both to whole pixels, where they lay out lines.
+    // Browsers round both to whole pixels when they lay out lines.
     const above =
       Math.round(ascent) + Math.round(descent) === Math.round(height)
         ? Math.round(ascent)
@@ -225,17 +228,17 @@ function copyText(node, style, end, into, picture) {
 
 /**
  * @typedef {object} About
- * @property {HTMLElement} heading the figure's title, drawn above it
- * @property {string} description for who does not see it
- * @property {HTMLElement} figure that it is of: its equation and its settings stand below
+ * @property {HTMLElement} heading the figure's title, drawn above the picture
+ * @property {string} description for screen readers
+ * @property {HTMLElement} figure the figure whose equation and settings are added below the picture
  * @property {import('./credit.js').Around} around
- * @property {boolean} paper whether it has the page's background
+ * @property {boolean} paper whether to draw the page's background
  */
 
-/** @param {HTMLElement} element the figure @param {About} about */
+/** @param {HTMLElement} element the picture to draw @param {About} about */
 export function toSvg(element, about) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
-  // What floats over the picture stands below it; before the next frame all is as it was.
+  // Moves floating elements below the picture. The state is restored before the next frame.
   figure.dataset.still = '';
   const { svg, width, height } = drawn(element, about);
   delete figure.dataset.still;
@@ -251,7 +254,12 @@ const titleHeight = 28;
 const creditHeight = 28;
 const lineHeight = 16;
 
-/** Parts in lines of at most this width. @param {readonly string[]} parts @param {string} font @param {number} width */
+/**
+ * Breaks parts into lines of at most this width.
+ * @param {readonly string[]} parts
+ * @param {string} font
+ * @param {number} width
+ */
 function linesOf(parts, font, width) {
   const context = canvasContext();
   context.font = font;
@@ -266,7 +274,7 @@ function linesOf(parts, font, width) {
 }
 
 /**
- * The equation that belongs to a picture, if all of it is in sight. A part of a figure has none.
+ * The equation of a picture, if it is completely visible. A part of a figure has none.
  * @param {HTMLElement} figure
  * @param {HTMLElement} picture
  */
@@ -326,7 +334,7 @@ function drawn(element, { heading, figure, around, description, paper }) {
 }
 
 /**
- * @param {HTMLElement} element the figure
+ * @param {HTMLElement} element the picture to draw
  * @param {About} about
  */
 export async function toPng(element, about) {
@@ -336,7 +344,8 @@ export async function toPng(element, about) {
     const image = new Image();
     image.src = url;
     await image.decode();
-    // Sharp on paper, on any screen and, if it is narrow, on a slide; within the sizes that browsers allow.
+    // Sharp enough for paper, for any screen and, if it is narrow, for a slide, but within the
+    // sizes that browsers support.
     const ratio = Math.min(Math.max(2, 1600 / width), 8000 / Math.max(width, height));
     const canvas = new OffscreenCanvas(Math.round(width * ratio), Math.round(height * ratio));
     const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));

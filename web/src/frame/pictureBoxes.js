@@ -1,4 +1,4 @@
-// Boxes of HTML as SVG: what CSS draws of an element besides its content.
+// Draws HTML boxes as SVG: everything that CSS draws for an element except its content.
 
 export const svgNamespace = 'http://www.w3.org/2000/svg';
 
@@ -17,7 +17,10 @@ export function setAll(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
-/** Where the screen draws an edge or a baseline: on whole pixels of its own. @param {number} place */
+/**
+ * Rounds a position to device pixels, as the screen does for edges and baselines.
+ * @param {number} place
+ */
 export const snapped = (place) => Math.round(place * devicePixelRatio) / devicePixelRatio;
 
 /** @type {CanvasRenderingContext2D | null} */
@@ -30,7 +33,10 @@ export const canvasContext = () =>
 /** @type {Map<string, { colour: string, alpha: number }>} */
 const known = new Map();
 
-/** A CSS colour as every program that reads SVG knows it. @param {string} css */
+/**
+ * Converts a CSS colour to a form that any program that reads SVG understands.
+ * @param {string} css
+ */
 function plain(css) {
   let found = known.get(css);
   if (!found) {
@@ -39,7 +45,7 @@ function plain(css) {
     canvas.fillStyle = css;
     canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
-    // Of one that is partly transparent the canvas keeps fewer bits.
+    // The canvas stores a partly transparent colour with fewer bits.
     const [, ...parts] = /^rgba\(([\d.]+), ([\d.]+), ([\d.]+), ([\d.]+)\)$/.exec(css) ?? [];
     const [red, green, blue, alpha] = parts.length ? parts.map(Number) : [r, g, b, a / 255];
     found = { colour: `rgb(${red}, ${green}, ${blue})`, alpha };
@@ -49,10 +55,10 @@ function plain(css) {
 }
 
 /**
- * A paint as attributes; others than colours stay as they are.
+ * A paint as attributes. Values other than colours stay unchanged.
  * @param {'fill' | 'stroke' | 'stop-color'} name
  * @param {string} css
- * @param {number} [opacity] that it has besides
+ * @param {number} [opacity] additional opacity
  */
 export function paint(name, css, opacity = 1) {
   if (!css || css === 'none' || css.startsWith('url(')) {
@@ -76,8 +82,9 @@ const grown = ({ x, y, width, height }, by) => ({
 });
 
 /**
- * The line around a box, its middle `by` outside of it.
- * @param {Box} box @param {number} by @param {number} width @param {string} colour @param {number} radius
+ * The line around a box, centred `by` pixels outside its edge.
+ * @param {Box} box @param {number} by @param {number} width @param {string} colour @param
+ *   {number} radius
  */
 const ring = (box, by, width, colour, radius) =>
   svgElement('rect', {
@@ -86,7 +93,8 @@ const ring = (box, by, width, colour, radius) =>
   });
 
 /**
- * The colours of a gradient and where they stand, 0 to 1; those without a place are spread evenly.
+ * The colours of a gradient and their positions from 0 to 1. Colours without a position are spread
+ * evenly.
  * @param {string} css
  * @param {number} length in pixels
  */
@@ -110,7 +118,7 @@ function stopsOf(css, length) {
 }
 
 /**
- * A background of one linear gradient that fills its box, up to its borders.
+ * A background of a single linear gradient that fills the box up to its borders.
  * @param {CSSStyleDeclaration} style
  * @param {Box} box
  */
@@ -122,7 +130,7 @@ function gradientOf({ backgroundImage }, { x, y, width, height }) {
   const [right, down] = [Math.sin, (/** @type {number} */ a) => -Math.cos(a)].map((of) =>
     of((degrees * Math.PI) / 180),
   );
-  // As long as CSS has it: its ends are level with the corners of the box.
+  // The length that CSS defines: both ends are level with the corners of the box.
   const length = Math.abs(width * right) + Math.abs(height * down);
   const stops = stopsOf(backgroundImage, length);
   const used = repeating ? stops[stops.length - 1].at : 1;
@@ -142,7 +150,7 @@ function gradientOf({ backgroundImage }, { x, y, width, height }) {
 let gradients = 0;
 
 /**
- * Background, shadows without blur, borders and outline of a box.
+ * Draws a box's background, shadows without blur, borders and outline.
  * @param {CSSStyleDeclaration} style
  * @param {Box} box
  * @returns {SVGElement[]}
@@ -174,7 +182,7 @@ export function drawnBox(style, box) {
   for (const [, colour, width, inset] of style.boxShadow.matchAll(shadow)) {
     const line = Number(width);
     if (!line || isClear(colour)) continue;
-    // Within the border, or outside of it.
+    // Inside or outside the border.
     const by = inset ? -parseFloat(style.borderTopWidth) - line / 2 : line / 2;
     found.push(ring(box, by, line, colour, radius));
   }
@@ -212,10 +220,10 @@ export function drawnBox(style, box) {
 }
 
 /**
- * A box that CSS puts before or after the content, where it is placed absolutely and without text.
+ * Draws a ::before or ::after box that is positioned absolutely and has no text.
  * @param {Element} element
  * @param {'::before' | '::after'} which
- * @param {Box} box of the element
+ * @param {Box} box the element's box
  */
 export function drawnPseudo(element, which, box) {
   const style = getComputedStyle(element, which);
@@ -231,7 +239,7 @@ export function drawnPseudo(element, which, box) {
   };
   const drawn = drawnBox(style, at);
   if (style.transform === 'none' || !drawn.length) return drawn;
-  // About the middle, as CSS turns and mirrors it.
+  // CSS rotates and mirrors about the centre.
   const [x, y] = [at.x + at.width / 2, at.y + at.height / 2];
   const transform = `translate(${x} ${y}) ${style.transform} translate(${-x} ${-y})`;
   const group = svgElement('g', { transform });

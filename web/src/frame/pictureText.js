@@ -1,5 +1,5 @@
-// Text of a picture as outlines of its letters: it looks the same in every program, whatever fonts that has
-// and whichever it reads.
+// Draws a picture's text as letter outlines, so that it looks the same in every program, whichever
+// fonts are installed.
 
 import { faces } from 'virtual:outlines';
 
@@ -9,14 +9,14 @@ import { canvasContext, paint, setAll, snapped, svgElement } from './pictureBoxe
 /** @import { Face } from 'virtual:outlines' */
 
 /**
- * @typedef {{ text: string, x: number, y: number }} Placed what is seen as one character, and where it begins
- *   on its baseline
+ * @typedef {{ text: string, x: number, y: number }} Placed a grapheme and where it begins on its
+ *   baseline
  *
  * @typedef {Pick<CSSStyleDeclaration, 'fontFamily' | 'fontSize' | 'fontStyle' | 'fontWeight'>
  *   & { fontVariantNumeric?: string, letterSpacing?: string }} Style
  */
 
-/** Units of the outlines. */
+/** Units per em of the outlines. */
 const em = 1000;
 
 /** @param {Style} style */
@@ -24,7 +24,7 @@ export const fontOf = ({ fontStyle, fontWeight, fontSize, fontFamily }) =>
   `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
 
 /**
- * A text that is not on the page, as a line that begins there.
+ * Lays out a text that is not on the page, as a line that begins at x, y.
  * @param {string} text
  * @param {Style} style
  * @param {number} x
@@ -36,20 +36,20 @@ export function placed(text, style, x, y) {
   context.font = fontOf(style);
   const widthOf = (/** @type {string} */ part) => context.measureText(part).width;
   return Array.from(graphemes.segment(text), ({ segment, index }) => {
-    // Two letters may stand closer together than each by itself.
+    // Kerning may bring two letters closer together than their widths suggest.
     const end = widthOf(text.slice(0, index + segment.length));
     return { text: segment, x: x + end - widthOf(segment), y };
   });
 }
 
-/** The letters of one picture: each outline is there once. */
+/** The letter outlines of one picture, each stored once. */
 export class Letters {
   defs = svgElement('defs', {});
   /** @type {Set<string>} */
   #ids = new Set();
 
   /**
-   * A text in one style. Characters that the page's fonts lack stay text.
+   * Draws a text in one style. Characters that the page's fonts lack stay text.
    * @param {Placed[]} characters
    * @param {Style} style
    * @param {Record<string, string | number>} fill
@@ -64,9 +64,9 @@ export class Letters {
     });
     const units = (/** @type {number} */ length) => Math.round(length / scale);
     const own = facesOf(style);
-    // Letters that are set apart are not joined.
+    // Letters with letter spacing form no ligatures.
     const longest = parseFloat(style.letterSpacing ?? '') ? 1 : 3;
-    /** @type {SVGElement | null} of the characters before, which the fonts lack, too */
+    /** @type {SVGElement | null} the current run of characters that the fonts lack */
     let lacking = null;
     for (let i = 0; i < characters.length;) {
       const { text, ...at } = characters[i];
@@ -90,14 +90,15 @@ export class Letters {
         group.append(lacking);
       }
       lacking.textContent += text;
-      // They may go from right to left.
+      // The run may be written from right to left.
       setAll(lacking, { x: Math.min(x, Number(lacking.getAttribute('x'))) });
     }
     return group;
   }
 
   /**
-   * The outline of the next characters, several where they are joined; it has no name if they are blank.
+   * The outline of the next characters, or of several if they form a ligature. Its id is empty for
+   * white space.
    * @param {string[]} next
    * @param {Face[]} own
    * @param {number} weight
@@ -110,7 +111,7 @@ export class Letters {
       if (!face) continue;
       const [least, most] = face.weights;
       const share = Math.min(1, Math.max(0, (weight - least) / (most - least))) || 0;
-      // Of the same letter in every picture the same.
+      // The same letter has the same id in every picture.
       const letter = Array.from(text, (each) => each.codePointAt(0)?.toString(16)).join('-');
       const id = `f${faces.indexOf(face)}-${share}-${letter}`;
       if (!this.#ids.has(id)) {
@@ -125,8 +126,8 @@ export class Letters {
 }
 
 /**
- * An outline between two others, which have the same commands.
- * @param {string} light @param {string} heavy @param {number} share of the second
+ * Interpolates between two outlines with the same commands.
+ * @param {string} light @param {string} heavy @param {number} share share of the second outline
  */
 function between(light, heavy, share) {
   if (light === heavy || share === 0) return light;
@@ -141,7 +142,7 @@ function between(light, heavy, share) {
 /** @param {number} length */
 const hundredths = (length) => Math.round(100 * length) / 100;
 
-/** The faces that a text is drawn in, those of its first family first. @param {Style} style */
+/** The faces for a text, starting with those of its first font family. @param {Style} style */
 function facesOf({ fontFamily, fontStyle, fontWeight }) {
   const families = fontFamily.split(',').map((family) => family.trim().replaceAll(/["']/g, ''));
   const weight = Number(fontWeight);
@@ -155,7 +156,7 @@ function facesOf({ fontFamily, fontStyle, fontWeight }) {
 }
 
 /**
- * A text of an SVG, where the browser has put its characters.
+ * Draws the text of an SVG with each character where the browser has placed it.
  * @param {SVGTextElement} from
  * @param {Letters} letters
  */
@@ -173,7 +174,7 @@ export function outlined(from, letters) {
     const { data, parentElement } = /** @type {Text} */ (texts.currentNode);
     const style = getComputedStyle(/** @type {Element} */ (parentElement));
     if (style.display === 'none') continue;
-    // As it is counted.
+    // Collapses white space, as the browser's character count does.
     let text = data.replaceAll(/[ \t\r\n]+/g, ' ');
     if (isSpaced) text = text.replace(/^ /, '');
     isSpaced = text ? text.endsWith(' ') : isSpaced;
@@ -189,7 +190,7 @@ export function outlined(from, letters) {
     const fill = paint('fill', style.fill, Number(style.fillOpacity));
     const run = letters.drawn(characters, style, fill);
     if (style.stroke !== 'none') {
-      // Around all letters, below all of them.
+      // Drawn around and below all letters.
       const halo = /** @type {SVGElement} */ (run.cloneNode(true));
       const width = (parseFloat(style.strokeWidth) * em) / parseFloat(style.fontSize);
       const stroke = { ...paint('stroke', style.stroke), 'stroke-width': width };

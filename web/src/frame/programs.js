@@ -1,11 +1,15 @@
 import { modelFile } from './files.js';
 
 /**
- * Shells of the programs that figures offer as "code for this picture": each is complete, computes
- * one matrix with the figure's current values and prints it, a line for each row.
+ * Shells for the programs that figures offer as "code for this picture". Each program is complete,
+ * computes one matrix with the figure's current values, and prints it one row per line.
  */
 
-/** Says in its first line what has to lie beside a program. @param {string} comment @param {string} body */
+/**
+ * A first line that names the file a program needs next to it.
+ * @param {string} comment
+ * @param {string} body
+ */
 const neededFile = (comment, body) =>
   /\b(?:loadModel|load_language_model)\(/.test(body)
     ? `${comment} Needs the files of your model beside it: its .safetensors, and config.json.\n`
@@ -49,8 +53,9 @@ ${indented(body)}
 `;
 
 /**
- * @param {{ body: string, result: string, training?: boolean, models?: boolean }} program result: a tensor
- *   (rows, columns); training, models: what the module is to do besides
+ * @param {{ body: string, result: string, training?: boolean, models?: boolean }} program result:
+ *   a tensor
+ *   (rows, columns); training, models: additional features to load
  */
 export const javascriptProgram = ({
   body,
@@ -71,9 +76,9 @@ for (let i = 0; i < rows; i++) {
 /** @param {string} body */
 const indented = (body) => body.trim().replace(/^(?=.)/gm, '  ');
 
-/** A number as a C++ double. @param {number} value */
+/** Writes a number as a C++ double. @param {number} value */
 export const double = (value) =>
   Number.isInteger(value) && value < 1e15 ? `${value}.0` : `${value}`;
 
-/** A text as a literal of Python, C++ and JavaScript alike. @param {string} text */
+/** Writes a text as a literal that is valid in Python, C++ and JavaScript. @param {string} text */
 export const literal = (text) => JSON.stringify(text);

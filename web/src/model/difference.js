@@ -1,5 +1,5 @@
 /**
- * a − b, element by element.
+ * Computes a − b element by element.
  * @template {{ data: Float32Array }} T a tensor or a matrix
  * @param {T} a
  * @param {T} b of the same shape
@@ -12,9 +12,9 @@ export function difference(a, b) {
 }
 
 /**
- * The largest |a − b| over all elements; NaN if there is any.
+ * The largest |a − b| over all elements; NaN if any difference is NaN.
  * @param {ArrayLike<number>} a
- * @param {ArrayLike<number>} b as long as a
+ * @param {ArrayLike<number>} b of the same length
  */
 export function maxAbsDifference(a, b) {
   let largest = 0;

@@ -1,5 +1,5 @@
 /**
- * The message of an error that was written for readers: attn's, and the page's own. The browser's are not.
+ * The message of an error written for readers, by attn or the page. Browsers' own messages are not.
  * @param {any} error
  * @returns {string | undefined}
  */
@@ -9,8 +9,8 @@ function written(error) {
 }
 
 /**
- * True if a file of the page could not be fetched. Browsers do not say why, and the message of attn lists reasons
- * that do not apply to this page.
+ * True if a file of the page could not be fetched. Browsers do not say why, and attn's message
+ * lists reasons that do not apply to this page.
  * @param {any} error
  */
 const isNetwork = (error) =>
@@ -18,7 +18,7 @@ const isNetwork = (error) =>
     ? /CORS|its script is missing/.test(error.message)
     : error?.name === 'TypeError' && /fetch|import|module script|load/i.test(error.message);
 
-/** Why something failed, to come after a colon. @param {unknown} error */
+/** Explains a failure as a phrase that can follow a colon. @param {unknown} error */
 export function reasonOf(error) {
   if (!isNetwork(error)) {
     return written(error) ?? 'an unexpected error occurred; reload the page and try again';
@@ -28,7 +28,7 @@ export function reasonOf(error) {
     : 'the server could not be reached';
 }
 
-/** Why something failed, as a sentence. @param {unknown} error */
+/** Explains a failure as a sentence. @param {unknown} error */
 export function sentenceOf(error) {
   const reason = reasonOf(error);
   return reason === written(error) ? reason : `${reason[0].toUpperCase()}${reason.slice(1)}.`;

@@ -5,14 +5,14 @@ import { AttnError } from 'attn';
 
 import { reasonOf, sentenceOf } from './errors.js';
 
-test('errors that attn and the page explain keep their words', () => {
+test('errors explained by attn and the page keep their wording', () => {
   for (const error of [new AttnError('unsupported', 'no such thing'), new Error('no such thing')]) {
     assert.equal(sentenceOf(error), 'no such thing');
     assert.equal(reasonOf(error), 'no such thing');
   }
 });
 
-test('any other error is a sentence', () => {
+test('any other error becomes a sentence', () => {
   const raw = 'Cannot read properties of undefined';
   const errors = [
     ...[new TypeError(raw), new RangeError(raw), new DOMException(raw, 'DataCloneError'), raw],
@@ -26,7 +26,7 @@ test('any other error is a sentence', () => {
   assert.match(sentenceOf(fetched), /^The server could not be reached\.$/);
 });
 
-test('files that cannot be fetched blame neither CORS nor a policy', (t) => {
+test('a failed fetch is blamed on neither CORS nor a policy', (t) => {
   const failed = new AttnError('load_failed', 'a.wasm could not be read: … (CORS), …?');
   assert.match(reasonOf(failed), /^the server could not be reached$/);
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator') ?? {};

@@ -1,6 +1,7 @@
 /**
- * Which keys a query may not look at: later ones; ones further away than the window (0: no limit);
- * ones from the valid length on (0: none); and single cells, row and column being query and key.
+ * The keys that a query may not attend to: later keys; keys further away than the window (0: no
+ * limit); keys from the valid length on (0: none); and single cells, where row and column are query
+ * and key.
  * @typedef {object} Masks
  * @property {boolean} causal
  * @property {number} window
@@ -12,9 +13,9 @@
 export const noMasks = { causal: false, window: 0, validLen: 0, blocked: [] };
 
 /**
- * The masks of the settings as options of the core.
+ * Converts the masks in the settings to options of the core.
  * @param {Masks} masks
- * @param {number} length of the sentence
+ * @param {number} length length of the sentence
  * @returns {import('attn').ExclusionOptions}
  */
 export function exclusionOf({ causal, window, validLen, blocked }, length) {
@@ -33,9 +34,9 @@ export function exclusionOf({ causal, window, validLen, blocked }, length) {
 }
 
 /**
- * Which keys each query may not look at, as runs `begin … end − 1` in row `row`.
+ * The keys that each query may not attend to, as runs `begin … end − 1` in row `row`.
  * @param {Masks} masks
- * @param {number} length of the sentence
+ * @param {number} length length of the sentence
  */
 export function excludedRuns({ causal, window, validLen, blocked }, length) {
   /** @type {{ row: number, begin: number, end: number }[]} */
@@ -61,11 +62,15 @@ export function excludedRuns({ causal, window, validLen, blocked }, length) {
   return runs;
 }
 
-/** Whether the masks take anything away from so many tokens. @param {Masks} masks @param {number} length */
+/**
+ * True if the masks exclude anything in a sentence of this length.
+ * @param {Masks} masks
+ * @param {number} length
+ */
 export const isMasked = (masks, length) => excludedRuns(masks, length).length > 0;
 
 /**
- * Why a query may not look at a key, in words; null if it may.
+ * Explains in words why a query may not attend to a key. Null if it may.
  * @param {Masks} masks
  * @param {number} query
  * @param {number} key

@@ -5,18 +5,18 @@ import { excludedRuns, exclusionOf, exclusionReason } from './exclusion.js';
 
 const none = { causal: false, window: 0, validLen: 0, blocked: [] };
 
-test('no masks, no options', () => {
+test('without masks there are no options', () => {
   assert.deepEqual(exclusionOf(none, 5), {});
   assert.deepEqual(excludedRuns(none, 5), []);
 });
 
-test('cells painted beyond the sentence do not count', () => {
+test('masked cells beyond the sentence do not count', () => {
   const masks = { ...none, blocked: [{ row: 1, column: 7 }] };
   assert.equal(exclusionOf(masks, 5).mask, undefined);
   assert.deepEqual(exclusionOf({ ...none, validLen: 9 }, 5).validLens, [5]);
 });
 
-test('the runs cover exactly what has a reason', () => {
+test('the runs cover exactly the cells that have a reason', () => {
   const n = 7;
   for (const causal of [false, true]) {
     for (const window of [0, 1, 2, 9]) {

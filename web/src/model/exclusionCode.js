@@ -1,10 +1,11 @@
 /** @typedef {Parameters<import('./exclusion.js').exclusionOf>[0]} Masks */
 
 /**
- * The masks of the settings as lines of programs: what comes before a call of n queries and keys,
- * and the options of the call. `n` is known before; in Python, `attends` (n, n) is true where a query may look.
+ * The masks in the settings as lines of programs: the lines before a call with n queries and keys,
+ * and the options of the call. `n` is already defined; in Python, `attends` (n, n) is true where a
+ * query may attend.
  * @param {Masks} masks
- * @param {number} length of the sentence
+ * @param {number} length length of the sentence
  * @returns {Record<'python' | 'cpp' | 'javascript', { before: string, options: string[] }>}
  */
 export function exclusionCode({ causal, window, validLen, blocked }, length) {

@@ -1,5 +1,5 @@
 /**
- * The result of all steps at once.
+ * Runs all steps without interruption and returns the result.
  * @template T
  * @param {Generator<unknown, T>} steps
  * @returns {T}

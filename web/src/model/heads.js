@@ -1,5 +1,5 @@
 /**
- * What each head has computed as one matrix, the heads' columns side by side.
+ * Joins the outputs of all heads to one matrix, with the heads' columns side by side.
  * @param {import('attn').Tensor} tensor (H, n, D), or (1, H, n, D)
  * @returns {import('attn').Tensor} (n, H·D)
  */
@@ -16,9 +16,9 @@ export function joinHeads({ data, shape }) {
 }
 
 /**
- * The matrices of a tensor, by the number of the head.
+ * Splits a tensor into one matrix per head.
  * @param {import('attn').Tensor} tensor (H, n, columns)
- * @returns {import('attn').Tensor[]} (n, columns) of each
+ * @returns {import('attn').Tensor[]} (n, columns) for each head
  */
 export function splitHeads({ data, shape: [heads, rows, columns] }) {
   const size = rows * columns;

@@ -5,10 +5,11 @@ import { uncased } from './sentence.js';
 /** @typedef {import('../state/properties.js').Settings} Settings */
 
 /**
- * What programs about the sentence begin with: what the layer reads, `x` (n, E), as lines.
+ * The first lines of programs about the sentence, which define the layer's input `x` (n, E).
  * @param {Pick<Settings, 'dModel' | 'encoding' | 'base'>} settings
  * @param {string[]} tokens
- * @param {...('xavier' | false)} drawn what else the Python program draws as attn does
+ * @param {...('xavier' | false)} drawn names of the random functions that the Python program also
+ *   needs
  * @returns {Record<'python' | 'cpp' | 'javascript', string>}
  */
 export function inputCode({ dModel, encoding, base }, tokens, ...drawn) {

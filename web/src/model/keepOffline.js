@@ -1,7 +1,7 @@
-/** The first pictures have the machine to themselves for so long. */
+/** Time in which nothing competes with the first pictures, in ms. */
 const patienceMs = 2000;
 
-/** Lets the service worker keep the page, with the files that are already loaded. */
+/** Registers the service worker and lets it cache the files that are already loaded. */
 export async function keepOffline() {
   await new Promise((resolve) => setTimeout(resolve, patienceMs));
   if (!('serviceWorker' in navigator)) return;
@@ -10,12 +10,14 @@ export async function keepOffline() {
     await navigator.serviceWorker.ready;
     await keepFiles(performance.getEntriesByType('resource').map(({ name }) => name));
   } catch {
-    // This host has no service workers, or the reader forbids them: the page works with a network.
+    // This host has no service workers, or the reader has disabled them. The page then needs a
+    // network.
   }
 }
 
 /**
- * Lets the service worker keep files that were fetched before it controlled those who fetched them.
+ * Lets the service worker cache files that were fetched before it controlled the clients that
+ * fetched them.
  * @param {string[]} urlsToCache
  */
 export async function keepFiles(urlsToCache) {

@@ -1,6 +1,7 @@
 /**
- * The parameters of a layer by their names, copies.
- * @param {{ parameterNames: () => string[], parameter: (name: any) => import('attn').Tensor }} layer
+ * Copies of a layer's parameters by name.
+ * @param {{ parameterNames: () => string[], parameter: (name: any) => import('attn').Tensor }}
+ *   layer
  * @returns {Record<string, import('attn').Tensor>}
  */
 export const parametersOf = (layer) =>

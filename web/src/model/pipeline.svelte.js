@@ -13,36 +13,40 @@ import { timed } from './timed.js';
  * @typedef {object} Attention
  * @property {Tensor} output (n, E)
  * @property {Tensor} weights (heads, n, n)
- * @property {number} [largest] weight of all; this and the next for long sentences only
- * @property {import('./tasks/attention.js').Survey[]} [heads] what is drawn of each
+ * @property {number} [largest] the largest of all weights; this and `heads` are set for long
+ *   sentences only
+ * @property {import('./tasks/attention.js').Survey[]} [heads] what to draw for each head
  */
 
-/** Tokens that figures look at which follow the settings at once. */
+/** Number of tokens for which figures follow the settings immediately. */
 const mostLive = 128;
 
 /**
- * What the reader's model gives: see `OwnModel.sentence`.
+ * Results of the reader's model; see `OwnModel.sentence`.
  * @typedef {{ embedding: Tensor, input: Tensor, positions: Tensor | null }} OwnReading
  */
 
-/** What cannot be computed here. @returns {any} */
+/** Marks a task that cannot be computed on this thread. @returns {any} */
 const elsewhere = () => null;
 
 /**
- * From the sentence to attention: the one computation that all chapters look at. Each property is
- * computed when it is first read and kept until a setting that it depends on changes; what nobody
- * reads is not computed. Without tokens, the tensors are null.
+ * Computes everything from the sentence to attention, for all chapters. Each property is computed
+ * when it is first read and kept until a setting that it depends on changes. Properties that nobody
+ * reads are not computed. Without tokens, the tensors are null.
  */
 export class Pipeline {
   #attn;
   #which;
   #work;
   #embedder;
-  /** All that have been made and not been disposed of. @type {Set<InstanceType<Attn['MultiHeadAttention']>>} */
+  /**
+   * All layers that have been created and not yet disposed of.
+   * @type {Set<InstanceType<Attn['MultiHeadAttention']>>}
+   */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
   #layers = new Set();
 
-  /** What the language model reads, with learned weights. */
+  /** The language model's reading of the sentence, with learned weights. */
   #reading = $derived.by(() => {
     if (this.isOwn) return null;
     const { ids, layer, encoding } = this.#given;
@@ -54,7 +58,10 @@ export class Pipeline {
     };
     return first < Infinity ? timed(read) : this.#work.of(readTask, read);
   });
-  /** The same of the reader's model. @type {import('./work.svelte.js').Timed<OwnReading> | null} */
+  /**
+   * The reader's model's reading of the sentence.
+   * @type {import('./work.svelte.js').Timed<OwnReading> | null}
+   */
   #ownReading = $derived.by(() => (this.isOwn ? this.#work.of(readTask, elsewhere) : null));
   #embedding = $derived.by(() => {
     const { tokens, dModel } = this.#given;
@@ -76,7 +83,7 @@ export class Pipeline {
   #input = $derived.by(() => {
     const { embedding } = this;
     const reading = this.isOwn ? this.#ownReading : this.#reading;
-    // The time is that of the embedding, too.
+    // The time includes the embedding.
     if (this.model || this.isOwn) {
       return reading && { value: reading.value.input, milliseconds: 0 };
     }
@@ -85,7 +92,7 @@ export class Pipeline {
   });
   #layer = $derived.by(() => {
     const { dModel, heads, weights, layer: at, encoding } = this.#given;
-    // That of the reader's model is in its worker.
+    // The layer of a reader's model is in its worker.
     if (this.isOwn) return /** @type {any} */ (null);
     if (this.model) return this.model.attention(at, encoding !== 'none');
     if (weights === 'learned') throw new Error('the language model is not here');
@@ -98,22 +105,22 @@ export class Pipeline {
     this.#work.of(attentionTask, this.isOwn ? elsewhere : () => this.#attend()),
   );
 
-  /** Tokens that are looked at with learned weights. */
+  /** Number of tokens shown with learned weights. */
   first;
 
   /**
    * @param {Attn} attn the loaded module
    * @param {Work} work
-   * @param {'live' | 'shown'} which of the work's settings it is computed from
+   * @param {'live' | 'shown'} which whether to compute from the live settings or the shown ones
    */
   constructor(attn, work, which) {
     this.#attn = attn;
     this.#work = work;
     this.#which = which;
     this.#embedder = new Embedder(attn);
-    // What looks at the settings as they are looks at the first tokens only, on this thread.
+    // The live pipeline only shows the first tokens, computed on this thread.
     this.first = which === 'live' ? mostLive : Infinity;
-    // Once there is another layer, nothing reads the ones before it.
+    // Once there is another layer, nothing reads the earlier ones.
     $effect.root(() => {
       $effect(() => {
         const { layer } = this;
@@ -126,39 +133,39 @@ export class Pipeline {
     });
   }
 
-  /** What the reader's model shows is computed in its worker, and so later. */
+  /** Results of a reader's model are computed in its worker and arrive later. */
   get #given() {
     const { live, shown } = this.#work;
     return live.own ? shown : { live, shown }[this.#which];
   }
 
-  /** The settings that it was computed from, and the tokens: what figures draw belongs to these. */
+  /** The settings and tokens that the results were computed from. Figures belong to these. */
   get given() {
     return this.#given;
   }
 
-  /** Where figures have their own long computations done. */
+  /** Runs the figures' own long computations. */
   get work() {
     return this.#work;
   }
 
-  /** The language model, where the layer is one of its. */
+  /** The language model, if the layer is one of its layers. */
   get model() {
     return this.#given.weights === 'learned' && !this.isOwn ? this.#work.language.model : null;
   }
 
-  /** Whether the layer is one of the reader's model. */
+  /** True if the layer belongs to a reader's model. */
   get isOwn() {
     return Boolean(this.#given.own);
   }
 
-  /** That model, unless it has just been closed. */
+  /** The reader's model, unless it has just been closed. */
   get own() {
     const { own } = this.#work.language;
     return own?.id === this.#given.own ? own : null;
   }
 
-  /** What programs know of it, for some of the first tokens. @param {number} [most] */
+  /** Data about the model for programs, for some of the first tokens. @param {number} [most] */
   learned(most = Infinity) {
     const { model } = this;
     const { tokens, ids } = this.#given;
@@ -168,17 +175,17 @@ export class Pipeline {
     return { config: model.config, ...known, ...programs };
   }
 
-  /** What it reads, and its stream between the layers. */
+  /** The model's input and its residual stream between the layers. */
   get reading() {
     return this.#reading?.value.reading ?? null;
   }
 
-  /** The tokens of the sentence, at most `maxTokens` of them. */
+  /** The tokens of the sentence, at most `maxTokens`. */
   get tokens() {
     return this.#given.tokens;
   }
 
-  /** Whether P is added to X. */
+  /** True if P is added to X. */
   get encodes() {
     return this.#given.encoding !== 'none' && !this.#given.rotary && !this.#given.own;
   }
@@ -189,31 +196,31 @@ export class Pipeline {
   }
 
   /**
-   * P, the sinusoidal encoding of the tokens' positions, whether it is added or not: (n, E); of rotary
-   * ones (n, D), see `LanguageModel`.
+   * P, the sinusoidal encoding of the tokens' positions, whether or not it is added: (n, E). For
+   * rotary positions (n, D); see `LanguageModel`.
    */
   get positions() {
     return this.#positions?.value ?? null;
   }
 
   /**
-   * What the layer reads: X + P, or X where no encoding is added; of the language model what comes to it,
-   * normalised. (n, E).
+   * The layer's input (n, E): X + P, or X if no encoding is added. For the language model, the
+   * normalised residual stream.
    */
   get input() {
     return this.#input?.value ?? null;
   }
 
-  /** The multi-head attention layer. Not to be disposed of, and not to be kept. */
+  /** The multi-head attention layer. Neither dispose of it nor keep it. */
   get layer() {
     return this.#layer;
   }
 
-  /** Which keys a query may look at. @type {import('attn').ExclusionOptions} */
+  /** The keys that a query may attend to. @type {import('attn').ExclusionOptions} */
   exclusion = $derived.by(() => this.#exclusionOf(this.tokens.length));
 
   /**
-   * The layer's output (n, E) and weights (heads, n, n); null also while they are being computed.
+   * The layer's output (n, E) and weights (heads, n, n). Null while they are being computed.
    * @returns {Attention | null}
    */
   get attention() {
@@ -221,8 +228,8 @@ export class Pipeline {
   }
 
   /**
-   * The masks of the settings; a layer of the reader's model may have a window of its own, unless another one is
-   * set.
+   * The masks in the settings. A layer of a reader's model may have its own window, unless the
+   * settings contain another.
    * @type {import('./exclusion.js').Masks}
    */
   masks = $derived.by(() => {
@@ -231,12 +238,12 @@ export class Pipeline {
     return { causal, window: window || (left ?? 0), validLen, blocked };
   });
 
-  /** The head that is looked at. */
+  /** The selected head. */
   get head() {
     return this.#given.head;
   }
 
-  /** Time that the core took from the sentence to the weights, in ms. */
+  /** The core's time from the sentence to the weights, in ms. */
   get milliseconds() {
     return [this.#embedding, this.#input, this.#attention].reduce(
       (sum, step) => sum + (step?.milliseconds ?? 0),

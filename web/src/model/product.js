@@ -2,7 +2,7 @@
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
- * A·Bᵀ, all dot products of rows: a linear layer whose weight is B.
+ * A·Bᵀ, all dot products between the rows, computed as a linear layer whose weight is B.
  * @param {Attn} attn
  * @param {Tensor} a (n, d)
  * @param {Tensor} b (m, d)
@@ -17,11 +17,11 @@ export function product(attn, a, b) {
   }
 }
 
-/** Multiplications of one step. */
+/** Multiplications per step. */
 const perStep = 2 ** 23;
 
 /**
- * The same in steps of some rows each.
+ * Computes A·Bᵀ a few rows per step.
  * @param {Attn} attn
  * @param {Tensor} a (n, d)
  * @param {Tensor} b (m, d)

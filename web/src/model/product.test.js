@@ -6,7 +6,7 @@ import { load } from 'attn';
 import { finish } from './finish.js';
 import { product, productInSteps } from './product.js';
 
-test('all dot products of the rows of two matrices', async () => {
+test('the product contains all dot products of the rows of two matrices', async () => {
   const attn = await load({ threads: 1 });
   const tensor = (/** @type {number[][]} */ rows) => ({
     data: Float32Array.from(rows.flat()),
@@ -29,7 +29,7 @@ test('all dot products of the rows of two matrices', async () => {
   assert.deepEqual([...data], [5, 6, -16, 0.25, -7.5, 1.5, -40, -1]);
 });
 
-test('a large product in steps is the same', async () => {
+test('a large product computed in steps gives the same result', async () => {
   const attn = await load({ threads: 1 });
   const encoding = attn.sinusoidalEncoding({ length: 300, dModel: 256 });
   const { data, shape } = finish(productInSteps(attn, encoding, encoding));

@@ -1,6 +1,6 @@
 /**
- * What PyTorch does not have, as lines of Python programs, so that they need nothing of this page: attn's
- * random numbers, and embeddings made of a word's letters.
+ * Python functions for features that PyTorch lacks, so that programs depend only on PyTorch and
+ * NumPy: attn's random numbers, and embeddings made from a word's letters.
  */
 
 const words = `import numpy as np
@@ -69,7 +69,7 @@ def embedding(word, d):
 const functions = { xavier, normal, embedding };
 
 /**
- * The functions of these names, with what they need.
+ * The named functions, with the functions they need.
  * @param {(keyof typeof functions | false)[]} names
  */
 export function pythonCode(...names) {

@@ -1,5 +1,5 @@
-// Where and when the page's computations run: in slices on its own thread, or in a worker. Generators
-// and the modules of `tasks` say what is computed.
+// Runs the page's computations, in slices on its own thread or in a worker. Generators and the
+// modules in `tasks` define the computations.
 
 import { connect } from 'attn/worker/connect';
 
@@ -9,16 +9,16 @@ import { holdTask } from './tasks/hold.js';
 
 /** @typedef {import('attn/worker').RemoteAttn<any>} Remote */
 
-/** Longest that one slice of work may hold up the page, in ms. */
+/** Longest time that one slice may block the page, in ms. */
 const slice = 8;
 
 /**
- * Takes the steps of a generator on this thread, in slices with the page alive between them.
+ * Runs the steps of a generator on this thread, in slices between which the page stays responsive.
  * @template T
  * @param {Generator<unknown, T>} steps
  * @param {AbortSignal} signal
- * @returns {Promise<{ value: T, milliseconds: number } | null>} the result and the time that the steps
- *   took; null if it was no longer wanted
+ * @returns {Promise<{ value: T, milliseconds: number } | null>} the result and the time that the
+ *   steps took; null if cancelled
  */
 export async function inSlices(steps, signal) {
   let milliseconds = 0;
@@ -38,18 +38,25 @@ export async function inSlices(steps, signal) {
 }
 
 /**
- * A worker for tasks. It starts with the first task, and again after the browser or `end` has ended it.
+ * A worker for tasks. It starts with the first task, and restarts after the browser or `end` has
+ * ended it.
  */
 export class TaskWorker {
   #options;
   /** @type {Promise<Remote> | undefined} */
   #starting;
-  /** The worker that `#starting` is of. @type {{ isReady: boolean } | undefined} isReady: `#first` is done */
+  /**
+   * The worker that `#starting` belongs to.
+   * @type {{ isReady: boolean } | undefined} isReady: true once `#first` is done
+   */
   #current;
-  /** What each worker does first. @type {((remote: Remote) => Promise<unknown>)[]} */
+  /** Tasks that each worker runs first. @type {((remote: Remote) => Promise<unknown>)[]} */
   #first = [];
 
-  /** @param {Pick<import('attn').LoadOptions, 'variant' | 'threads' | 'training' | 'models'>} options of the module there */
+  /**
+   * @param {Pick<import('attn').LoadOptions, 'variant' | 'threads' | 'training' | 'models'>}
+   *   options options of the module in the worker
+   */
   constructor(options) {
     this.#options = options;
   }
@@ -59,7 +66,7 @@ export class TaskWorker {
    * @param {import('./tasks/task.js').Task<string, Given, Progress, Result>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: Progress) => void }} [options]
-   * @returns {Promise<Result>} with code `load_failed`, an error says that there is no worker
+   * @returns {Promise<Result>} rejects with code `load_failed` if no worker can be started
    */
   async run({ name }, given, options = {}) {
     const remote = await this.#started();
@@ -67,14 +74,14 @@ export class TaskWorker {
   }
 
   /**
-   * Has a task done by the worker, and by each that is started in its place, before any other.
+   * Runs a task in this worker, and in every replacement, before any other task.
    * @template Given
    * @param {import('./tasks/task.js').Task<string, Given, any, any>} task
    * @param {Given} given
    */
   first({ name }, given) {
     const run = this.again({ name }, given);
-    // One that is still starting goes through all of them.
+    // A worker that is still starting will run all of them anyway.
     if (!this.#current?.isReady) return;
     this.#starting = this.#starting?.then(async (remote) => {
       await run(remote);
@@ -83,7 +90,7 @@ export class TaskWorker {
   }
 
   /**
-   * Runs a task in each worker that starts from now on, before any other task.
+   * Runs a task in each worker started from now on, before any other task.
    * @param {{ name: string }} task
    * @param {unknown} given
    */
@@ -93,12 +100,12 @@ export class TaskWorker {
     return run;
   }
 
-  /** Threads that share the work there. */
+  /** Number of threads that share the worker's work. */
   async numThreads() {
     return (await this.#started()).numThreads;
   }
 
-  /** Ends the worker at once; what it was still to answer fails. */
+  /** Ends the worker immediately. Pending tasks fail. */
   end() {
     const starting = this.#starting;
     this.#starting = this.#current = undefined;
@@ -132,8 +139,8 @@ export class TaskWorker {
   }
 
   /**
-   * Notices when the browser ends the worker: a lock that it held is free then. No other signal exists.
-   * Pages without a secure context have no locks, and do not notice.
+   * Detects when the browser ends the worker, because a lock that the worker held is released. No
+   * other signal exists. Pages without a secure context have no locks and cannot detect it.
    * @param {Remote} remote
    * @param {{ isReady: boolean }} current
    */
@@ -142,7 +149,7 @@ export class TaskWorker {
     const lock = crypto.randomUUID();
     await remote.run(holdTask.name, lock);
     await navigator.locks.request(lock, () => {
-      // After `end()` another may have been started.
+      // After `end()` another worker may have been started.
       if (current === this.#current) this.#starting = this.#current = undefined;
       remote.terminate();
     });

@@ -12,7 +12,7 @@ serve({ hold: async () => {}, count: async () => ++counted });
 
 /** @type {NodeWorker[]} */
 const started = [];
-/** Frees the locks of workers, in the order in which they were asked for. @type {(() => void)[]} */
+/** Release the workers' locks in the order in which they were requested. @type {(() => void)[]} */
 const frees = [];
 
 class FakeWorker extends NodeWorker {
@@ -39,7 +39,7 @@ async function until(holds) {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test('what is first while a worker connects is done once', async () => {
+test('a first task added while a worker connects runs once', async () => {
   const worker = new TaskWorker({ threads: 1 });
   const done = worker.run(count, null);
   worker.first(count, null);
@@ -49,7 +49,7 @@ test('what is first while a worker connects is done once', async () => {
   worker.end();
 });
 
-test('the end of a worker leaves the one that is started after it alone', async () => {
+test('ending a worker does not affect the one started after it', async () => {
   started.length = frees.length = 0;
   const worker = new TaskWorker({ threads: 1 });
   await worker.run(count, null);

@@ -5,7 +5,7 @@ import { here } from './tasks/language.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../state/properties.js').Settings} Settings */
 
-/** The settings that something computed for the whole sentence depends on, besides its tokens. */
+/** The settings that whole-sentence computations depend on, besides its tokens. */
 export const names = /** @type {const} */ ([
   ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
@@ -14,27 +14,35 @@ export const names = /** @type {const} */ ([
 
 /** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
 /**
- * What a computation is given. With learned weights, sizes and base are the model's, `ids` are its
- * tokens by their numbers, and `rotary` says that its positions turn queries and keys.
- * @typedef {SentenceSettings & { tokens: string[], ids: number[], types?: number[], rotary: boolean, own?: number }} Given
- *   own: the number of the reader's model, if the weights are its; types: of its tokens, where some are of a
- *   second sentence
+ * The input of a computation. With learned weights, sizes and base are the model's, `ids` are its
+ * token ids, and `rotary` is true if positions rotate queries and keys.
+ * @typedef {SentenceSettings & { tokens: string[], ids: number[], types?: number[], rotary:
+ *   boolean, own?: number }} Given
+ *   own: id of the reader's model, if the weights belong to it; types: token types, if some tokens
+ *   belong to a second sentence
  */
 
 /**
- * Tokens as they are embedded: with or without capitals, a word is the same.
+ * The spelling under which tokens are embedded. A word has the same embedding with or without
+ * capitals.
  * @param {readonly string[]} tokens
  */
 export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());
 
-/** The base of a layer's rotary positions, if it has them. @param {Pick<Given, 'rotary' | 'encoding' | 'base'>} given */
+/**
+ * The base of a layer's rotary positions, if any.
+ * @param {Pick<Given, 'rotary' | 'encoding' | 'base'>} given
+ */
 export const turnsBy = ({ rotary, encoding, base }) =>
   rotary && encoding !== 'none' ? base : undefined;
 
-/** Most different words that are remembered. */
+/** Largest number of distinct words kept. */
 const mostWords = 8192;
 
-/** Embeds sentences, each different word only once: while one is typed, all others stay. */
+/**
+ * Embeds sentences. Each distinct word is computed only once, so that typing a word leaves all
+ * others unchanged.
+ */
 export class Embedder {
   #attn;
   #dModel = 0;
@@ -65,7 +73,7 @@ export class Embedder {
 }
 
 /**
- * What the layer reads: X + P, or X where no encoding is added.
+ * The layer's input: X + P, or X if no encoding is added.
  * @param {Attn} attn
  * @param {Tensor} embedding (n, E)
  * @param {Pick<Given, 'encoding' | 'base'>} given
@@ -75,7 +83,7 @@ export const encoded = (attn, embedding, { encoding, base }) =>
   encoding === 'sinusoidal' ? attn.positionalEncoding(embedding, { base }) : embedding;
 
 /**
- * The page's multi-head attention layer. To be disposed of.
+ * The page's multi-head attention layer. The caller must dispose of it.
  * @param {Attn} attn
  * @param {Pick<Given, 'dModel' | 'heads' | 'seed'> & { weights: 'identity' | 'xavier' }} given
  */
@@ -86,7 +94,7 @@ export const layerOf = (attn, { dModel, heads: numHeads, weights: init, seed }) 
   });
 
 /**
- * The language model's layer and what it reads, with learned weights.
+ * The language model's layer and that layer's input, with learned weights.
  * @param {import('./language/languageModel.js').LanguageModel} model
  * @param {Pick<Given, 'ids' | 'layer' | 'encoding'>} given
  * @param {import('attn').ExclusionOptions} exclusion
@@ -99,7 +107,8 @@ export function readingOf(model, { ids, layer, encoding }, exclusion) {
 }
 
 /**
- * What a layer gives for embeddings, with or without the positions of their rows: the output, (n, E).
+ * Returns a function from embeddings to a layer's output (n, E), with or without the positions of
+ * their rows.
  * @param {Attn} attn
  * @param {Given} given
  * @param {import('./language/languageModel.js').LanguageModel | null} model
@@ -119,7 +128,7 @@ export const layerOutput =
   };
 
 /**
- * The same for a computation that starts from nothing, as those in a worker do.
+ * Creates everything that a computation in a worker needs, then runs it.
  * @template T
  * @param {Attn} attn
  * @param {Given} given
@@ -132,11 +141,11 @@ export const layerOutput =
  *   reading: ReturnType<import('./language/languageModel.js').LanguageModel['read']> | null,
  *   positions?: Tensor | null,
  *   own?: import('./own/ownServer.js').OwnModel,
- * }) => T} compute own: the reader's model, if it is that
+ * }) => T} compute own: the reader's model, if it is shown
  */
 export function withSentence(attn, given, compute) {
   const { tokens, dModel, weights } = given;
-  // Not every computation depends on the masks.
+  // Not every computation depends on masks.
   const exclusion = exclusionOf({ ...noMasks, ...given }, tokens.length);
   const { model, own } = here;
   if (given.own) {

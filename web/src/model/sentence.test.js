@@ -11,21 +11,21 @@ import { Embedder } from './sentence.js';
 const attn = await load();
 const dModel = 16;
 
-test('a word has one embedding, with and without capitals', () => {
+test('a word has the same embedding with and without capitals', () => {
   const { data, shape } = new Embedder(attn).embed(['The', 'CAT', 'the', 'Größe'], dModel);
   assert.deepEqual(shape, [4, dModel]);
   const words = attn.ngramEmbedding(['the', 'cat', 'the', 'größe'], { dModel });
   assert.deepEqual(data, words.data);
 });
 
-test('words that were embedded before keep their rows, others come anew', () => {
+test('words that were embedded before keep their rows, and new words get new ones', () => {
   const embedder = new Embedder(attn);
   embedder.embed(['a', 'rose'], dModel);
   const { data } = embedder.embed(['A', 'red', 'Rose'], dModel);
   assert.deepEqual(data, attn.ngramEmbedding(['a', 'red', 'rose'], { dModel }).data);
 });
 
-test('programs embed the words that the page embeds', () => {
+test('programs embed the same words as the page', () => {
   const settings = { dModel, encoding: /** @type {const} */ ('none'), base: 10000 };
   const { javascript, cpp, python } = inputCode(settings, ['The', 'CAT']);
   assert.match(javascript, /\["the", "cat"\]/);
@@ -34,7 +34,7 @@ test('programs embed the words that the page embeds', () => {
 });
 
 const skip = await reasonToSkip('python');
-test('the embeddings of the Python programs are those of the core', { skip }, async () => {
+test('the Python programs compute the same embeddings as the core', { skip }, async () => {
   const all = ['größe', '👍🏽', '"', '\\', 'e', 'pneumonoultramicroscopic'];
   for (const width of [4, 40]) {
     const settings = { dModel: width, encoding: /** @type {const} */ ('none'), base: 10000 };

@@ -6,7 +6,7 @@ import { difference, maxAbsDifference } from './difference.js';
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
- * A seeded order of 0 … length − 1 that is never the identity when there is a choice:
+ * A seeded permutation of 0 … length − 1 that is never the identity for two or more items:
  * `order[i]` is the index of the item that comes i-th.
  * @param {number} length
  * @param {number} seed
@@ -15,7 +15,7 @@ import { difference, maxAbsDifference } from './difference.js';
 export function shuffledOrder(length, seed) {
   const order = Array.from({ length }, (_, index) => index);
   if (length < 2) return order;
-  // A linear congruential generator starts alike for neighbouring seeds: spread them first.
+  // A linear congruential generator starts similarly for neighbouring seeds, so spread them first.
   const shuffle = shuffler(randomLcg(((seed + 1) * 0.6180339887498949) % 1));
   do shuffle(order);
   while (order.every((item, index) => item === index));
@@ -23,7 +23,7 @@ export function shuffledOrder(length, seed) {
 }
 
 /**
- * The order that the settings say: the one made by hand, if it is one of so many tokens.
+ * The order in the settings: the custom one if its length matches.
  * @param {number} length
  * @param {{ order: number[] | null, shuffle: number }} settings
  */
@@ -31,7 +31,7 @@ export const orderOf = (length, { order, shuffle }) =>
   order?.length === length ? order : shuffledOrder(length, shuffle);
 
 /**
- * The rows of a matrix in another order.
+ * Permutes the rows of a matrix.
  * @param {Tensor} matrix (rows, columns)
  * @param {number[]} order
  * @returns {Tensor} (rows, columns)
@@ -46,7 +46,7 @@ export function permuteRows({ data, shape }, order) {
 }
 
 /**
- * How the output of f depends on whether tokens are shuffled before or after it.
+ * Compares shuffling the tokens before f with shuffling its output.
  * @param {(tokens: Tensor) => Tensor} f
  * @param {Tensor} x embeddings (n, E)
  * @param {number[]} order
@@ -64,7 +64,7 @@ export function orderEffect(f, x, order) {
 }
 
 /**
- * The order with one item taken out and put in elsewhere.
+ * Moves one item to another position.
  * @param {readonly number[]} order
  * @param {number} from
  * @param {number} to

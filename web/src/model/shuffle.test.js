@@ -26,7 +26,7 @@ test('neighbouring seeds give different orders', () => {
   assert.equal(new Set(orders).size, 50);
 });
 
-test('rows are permuted whole', () => {
+test('permuting rows keeps each row intact', () => {
   const matrix = { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [3, 2] };
   assert.deepEqual(permuteRows(matrix, [2, 0, 1]), {
     data: Float32Array.of(5, 6, 1, 2, 3, 4),
@@ -34,7 +34,7 @@ test('rows are permuted whole', () => {
   });
 });
 
-test('what does not see the order has no effect, what does has', () => {
+test('only functions that see the order are affected by it', () => {
   const x = { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [3, 2] };
   const twice = (/** @type {import('attn').Tensor} */ { data, shape }) => ({
     data: data.map((v) => 2 * v),
@@ -51,7 +51,7 @@ test('what does not see the order has no effect, what does has', () => {
   assert.deepEqual([...difference.data], [4, 4, -2, -2, -2, -2]);
 });
 
-test('an item moves and the others close up', () => {
+test('moving an item shifts the items in between', () => {
   assert.deepEqual(moved([5, 6, 7, 8], 0, 2), [6, 7, 5, 8]);
   assert.deepEqual(moved([5, 6, 7, 8], 3, 0), [8, 5, 6, 7]);
   assert.deepEqual(moved([5, 6, 7, 8], 1, 1), [5, 6, 7, 8]);

@@ -2,25 +2,24 @@ import { untrack } from 'svelte';
 import { inSlices } from './scheduler.js';
 
 /**
- * A result that takes long to compute: a generator whose steps run in slices, so that the page stays
- * responsive. Until a new result is there, the last one stays.
- *
+ * A result that takes long to compute. The steps of a generator run in slices, so that the page
+ * stays responsive. The previous result stays until the new one is complete.
  * @template T
  */
 export class Stepwise {
   /** @type {T | null} */
   value = $state.raw(null);
-  /** That the steps of this result took. @type {number | undefined} */
+  /** Time that the steps of this result took. @type {number | undefined} */
   milliseconds = $state.raw();
-  /** @type {AbortController | undefined} of what is being computed */
+  /** @type {AbortController | undefined} controller of the current computation */
   #running;
-  /** How many figures in sight show the result. */
+  /** Number of visible figures that show the result. */
   #followers = 0;
 
   /**
-   * Begins anew with `steps`, dropping what was being computed. Called in an attachment of what shows
-   * the result, it follows what `make` reads, and nothing is computed while all that show it are out
-   * of sight.
+   * Starts a new computation with `steps` and drops the current one. Call it in an attachment of
+   * the element that shows the result: it then tracks everything `make` reads, and computes nothing
+   * while no such element is visible.
    * @param {() => Generator<unknown, T>} make
    */
   follow(make) {

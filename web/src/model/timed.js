@@ -1,5 +1,5 @@
 /**
- * The result of a call of the core and the time that it took.
+ * Returns the result of a call of the core and the time that it took.
  * @template T
  * @param {() => T} call
  * @returns {{ value: T, milliseconds: number }}

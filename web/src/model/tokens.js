@@ -3,19 +3,19 @@ import { maxTokens } from '../state/properties.js';
 /** A fixed locale, so that a shared link gives everyone the same tokens. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** White space and invisible control or formatting characters only. */
+/** Only white space and invisible control or formatting characters. */
 const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
 
-/** The last sentence: whoever needs its tokens asks in turn. */
+/** The last sentence, because several users ask for its tokens one after another. */
 let last = { text: '', result: { tokens: /** @type {string[]} */ ([]), total: 0 } };
 
 /**
  * Splits a sentence into words, punctuation marks and symbols by the Unicode rules for word
- * boundaries, so that an emoji stays whole and scripts without spaces are split too. Composed and
+ * boundaries, so that an emoji stays whole and scripts without spaces are split, too. Composed and
  * decomposed spellings of a word become the same token.
- *
  * @param {string} text
- * @returns {{ tokens: string[], total: number }} the first `maxTokens` tokens, and how many there are
+ * @returns {{ tokens: string[], total: number }} the first `maxTokens` tokens and the total
+ *   number of tokens
  */
 export function tokenize(text) {
   if (text === last.text) return last.result;
@@ -31,7 +31,7 @@ export function tokenize(text) {
 }
 
 /**
- * Whether a text is written from right to left: its first letter says so, as for `dir="auto"`.
+ * True if a text is written from right to left. The first letter decides, as for `dir="auto"`.
  * @param {string} text
  */
 export const isRightToLeft = (text) =>
@@ -39,19 +39,19 @@ export const isRightToLeft = (text) =>
     text,
   );
 
-/** Finds what readers see as one character. */
+/** Splits text into graphemes. */
 export const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * A token as a label: cut after `most` characters as a reader counts them.
+ * A token as a label, truncated to `most` graphemes.
  * @param {string} token
  * @param {number} [most]
  */
 export function shorten(token, most = 12) {
   if (token.length <= most) return token;
-  // Every printable ASCII character counts as one.
+  // In printable ASCII every character is a grapheme.
   if (/^[ -~]*$/.test(token)) return `${token.slice(0, most - 1)}…`;
-  // A token can be thousands of characters long; only its head matters here.
+  // A token can be thousands of characters long, but only its beginning matters here.
   const head = [...graphemes.segment(token.slice(0, 40 * most))].map(({ segment }) => segment);
   return head.length > most ? `${head.slice(0, most - 1).join('')}…` : token;
 }

@@ -4,13 +4,13 @@ import test from 'node:test';
 import { maxTokens } from '../state/properties.js';
 import { isRightToLeft, shorten, tokenize } from './tokens.js';
 
-test('words and punctuation become tokens, white space does not', () => {
+test('words and punctuation become tokens, but white space does not', () => {
   assert.deepEqual(tokenize('  man bites\tdog,\ndog isn’t amused. ').tokens, [
     ...['man', 'bites', 'dog', ',', 'dog', 'isn’t', 'amused', '.'],
   ]);
 });
 
-test('nothing, white space and invisible characters give no tokens', () => {
+test('empty text, white space and invisible characters give no tokens', () => {
   for (const text of ['', ' \n\t ', '\u200b\u200e\ufeff', '\0']) {
     assert.deepEqual(tokenize(text), { tokens: [], total: 0 }, JSON.stringify(text));
   }
@@ -37,18 +37,18 @@ test('a long text keeps its first tokens and counts them all', () => {
   assert.equal(total, maxTokens + 100);
 });
 
-test('half a surrogate pair does no harm', () => {
+test('half a surrogate pair is harmless', () => {
   assert.equal(tokenize('a \ud83d b').total, 3);
 });
 
-test('labels are cut after a number of visible characters', () => {
+test('labels are truncated to a number of graphemes', () => {
   assert.equal(shorten('because', 12), 'because');
   assert.equal(shorten('internationalisation', 12), 'internation…');
   assert.equal(shorten('👩‍👩‍👧'.repeat(5), 4), '👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧…');
   assert.equal(shorten('x'.repeat(4000), 12), 'xxxxxxxxxxx…');
 });
 
-test('the first letter of a text says from which side it is read', () => {
+test('the first letter of a text determines its direction', () => {
   for (const text of ['שלום', 'القط جلس', '“1: שלום world”', 'ދިވެހި']) assert.ok(isRightToLeft(text));
   for (const text of ['', '…', '12', 'dog שלום', 'котка', '猫 القط'])
     assert.ok(!isRightToLeft(text));

@@ -1,20 +1,25 @@
 /**
- * How positions turn queries and keys: the angle for each position of each pair of a head's columns, which are half
- * as far apart as there are columns that turn, and what sines and cosines are multiplied by.
+ * How positions rotate queries and keys: the angle per position for each pair of a head's columns,
+ * and the factor of sines and cosines. The columns of a pair are half the number of rotated columns
+ * apart.
  * @typedef {{ frequencies: ArrayLike<number>, factor: number }} Turn
  */
 
-/** That of the page's rotary positions. @param {number} base @param {number} depth D @returns {Turn} */
+/**
+ * The rotation of the page's rotary positions.
+ * @param {number} base
+ * @param {number} depth D
+ * @returns {Turn}
+ */
 export const turnOf = (base, depth) => ({
   frequencies: Float64Array.from({ length: depth >> 1 }, (_, j) => base ** (-j / (depth / 2))),
   factor: 1,
 });
 
 /**
- * The row of W_q or W_k that makes a column of a query or key, once that is turned by its position:
- * rotary positions mix it with the row of the column's partner.
- *
- * @param {import('attn').Tensor} weight (rows, E), of whole heads
+ * The row of W_q or W_k that produces a column of a query or key after rotation by its position.
+ * Rotary positions mix the row with that of the column's partner.
+ * @param {import('attn').Tensor} weight (rows, E), of complete heads
  * @param {ArrayLike<number> | undefined} bias (rows)
  * @param {number} column
  * @param {{ depth: number, turn: Turn, position: number }} turned depth: D

@@ -13,18 +13,20 @@ import { reasonOf } from './errors.js';
 /** @typedef {import('./tasks/task.js').Task<string, any, any, Timed<any>>} AnyTask */
 
 /**
- * A result, and the time that the core took for it, in ms.
+ * A result and the core's time for it, in ms.
  * @template T
  * @typedef {{ value: T, milliseconds: number }} Timed
  */
 
 /**
- * Multiply-adds of one pass through the layer beyond which it is not computed on the page's thread.
- * A pass takes 3 to 5 ms then, and the figures in sight take three or four of them.
+ * Multiply-adds of one pass through the layer above which it is computed in a worker. Such a pass
+ * takes 3 to 5 ms, and the visible figures need three or four of them.
  */
 const mostHere = 8e6;
 
-/** The same of the language model's layers, which are read once for all figures. */
+/**
+ * The corresponding limit for the language model's layers, which are computed once for all figures.
+ */
 const mostRead = 3 * mostHere;
 
 /** @param {Given} given */
@@ -39,17 +41,17 @@ function isLong({ tokens: { length }, weights, layer, dModel, heads }) {
 /** @typedef {{ key: string, controller: AbortController, result: Promise<Timed<any>> }} Job */
 
 /**
- * Computes what figures show of the whole sentence. Short computations run on the page's thread, so
- * that a key press is drawn in the same frame; long ones run in a worker. There the latest settings win.
- * Until everything in sight has been computed from them, figures keep showing the earlier results:
- * `shown` lags behind `live`, as a whole.
+ * Computes everything that figures show for the whole sentence. Short computations run on the
+ * page's thread, so that a key press is drawn in the same frame. Long ones run in a worker, where
+ * only the latest settings count. Until everything visible has been computed from them, figures
+ * keep showing the earlier results: `shown` lags behind `live` as a whole.
  */
 export class Work {
-  /** Whether figures lag behind the settings. */
+  /** True while figures lag behind the settings. */
   busy = $state(false);
-  /** What went wrong, in words for the reader. */
+  /** An error message for the reader. */
   problem = $state('');
-  /** Whether that is that the worker could not be started: it stays so. */
+  /** True if the problem is that the worker could not be started. That does not change. */
   here = $state(false);
   #worker;
 
@@ -80,20 +82,23 @@ export class Work {
       if ('own' in config) Object.assign(given, ownGiven(given, config));
     } else {
       given.layer = 0;
-      // As long as it is not here.
+      // Until the model is loaded.
       if (given.weights === 'learned') Object.assign(given, { weights: 'identity', causal: false });
     }
     given.head = Math.min(given.head, given.heads - 1);
     return { given, long: Boolean(given.own) || (!this.here && isLong(given)) };
   });
-  /** The last of `#latest` whose results are complete. @type {{ given: Given, long: boolean } | null} */
+  /**
+   * The last value of `#latest` whose results are complete.
+   * @type {{ given: Given, long: boolean } | null}
+   */
   #before = null;
   /** @type {{ given: Given, results: Record<string, Timed<any>> } | null} */
   #computed = $state.raw(null);
   #current = $derived.by(() => {
     const latest = this.#latest;
     if (!latest.long || this.#computed?.given === latest.given) this.#before = latest;
-    // At first there are no earlier results to show: figures wait.
+    // Initially there are no earlier results to show, so figures wait.
     return this.#before ?? latest;
   });
   #long = $derived(this.#current.long);
@@ -101,22 +106,22 @@ export class Work {
     this.#computed?.given === this.#current.given ? this.#computed.results : none,
   );
 
-  /** What the settings say now. */
+  /** The current settings. */
   live = view(() => this.#latest.given);
-  /** What figures show. */
+  /** The settings of the results that figures show. */
   shown = view(() => this.#current.given);
 
   /** The language model of the page. @type {Language} */
   language;
-  /** How many tokens the sentence has, those included that are too many. */
+  /** Total number of tokens in the sentence, including those beyond the limit. */
   total = $derived(this.#split.total);
 
-  /** How many figures in sight ask for a task. @type {Map<AnyTask, number>} */
+  /** Number of visible figures that need each task. @type {Map<AnyTask, number>} */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- `#asked` is the state
   #counts = new Map();
   /** @type {AnyTask[]} */
   #asked = $state.raw([]);
-  /** By the names of their tasks. @type {Record<string, Job>} */
+  /** Jobs by the name of their task. @type {Record<string, Job>} */
   #jobs = {};
   #turn = 0;
 
@@ -128,8 +133,8 @@ export class Work {
       $effect(() => {
         const { given, long } = this.#latest;
         const asked = long ? this.#asked.filter(({ own }) => own || !given.own) : [];
-        // Whatever figures show of it, they show what it was computed from; and chapters stand on it where
-        // no figure is in sight.
+        // All figures need the reading that their results were computed from, and chapters need it
+        // even without a visible figure.
         const reads = given.own || given.weights === 'learned';
         if (long && reads && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
@@ -143,10 +148,10 @@ export class Work {
   }
 
   /**
-   * What a task gives for `shown`; null as long as it is being computed in the worker.
+   * The result of a task for `shown`; null while the worker computes it.
    * @template T
    * @param {AnyTask} task
-   * @param {() => T} compute the same on this thread
+   * @param {() => T} compute computes the same on this thread
    * @returns {Timed<T> | null}
    */
   of({ name }, compute) {
@@ -154,8 +159,8 @@ export class Work {
   }
 
   /**
-   * An attachment to what shows these tasks' results. Out of sight they are not computed, and until they
-   * are there, it is inert.
+   * An attachment for an element that shows these tasks' results. While it is out of sight they are
+   * not computed, and until they are complete it is inert.
    * @param {AnyTask[]} tasks
    */
   wants(...tasks) {
@@ -175,7 +180,7 @@ export class Work {
   }
 
   /**
-   * What a task of its own depends on, as the settings are now.
+   * The current settings that a separate task depends on.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    */
   given({ reads }) {
@@ -183,7 +188,7 @@ export class Work {
   }
 
   /**
-   * Has a task done apart from those that figures share: where the model in sight is.
+   * Runs a task that figures don't share, in the worker of the model that is shown.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
@@ -226,7 +231,7 @@ export class Work {
   }
 
   /**
-   * The one that is under way or done already, if it was given the same.
+   * Returns the existing job if it was given the same input.
    * @param {AnyTask} task @param {Given} given @returns {Job}
    */
   #job(task, given) {
@@ -236,12 +241,12 @@ export class Work {
     if (job?.key === key) return job;
     const controller = new AbortController();
     const result = this.run(task, needed, { signal: controller.signal });
-    // Whoever still waits for it hears of it all the same.
+    // Prevents an unhandled rejection. Everyone who awaits the result still receives the error.
     result.catch(() => {});
     return { key, controller, result };
   }
 
-  /** @param {any} error @param {number} [id] of the reader's model, if it failed */
+  /** @param {any} error @param {number} [id] id of the reader's model, if it failed */
   #fail(error, id = 0) {
     const { own } = this.language;
     // The model was closed or replaced.
@@ -265,20 +270,20 @@ export class Work {
         'Long sentences are computed on the page’s own thread, because their worker could not be started: typing may stutter.';
     } else {
       this.problem = `This sentence could not be computed: ${reasonOf(error)}`;
-      // Whatever it was, it may have left the module there unusable.
+      // The error may have left the module in the worker unusable.
       this.#worker.end();
     }
   }
 }
 
-/** Whether an error may have left the module where it happened unusable. @param {any} error */
+/** True if an error may have left its module unusable. @param {any} error */
 const isUnexpected = ({ code }) => code === undefined || code === 'internal';
 
 /** @type {Record<string, Timed<any>>} */
 const none = {};
 
 /**
- * What the reader's model makes of the settings: it has its own positions, and its own order.
+ * Adapts the settings to the reader's model, which determines positions and causal order.
  * @param {Given} given @param {import('./own/own.svelte.js').Own['config']} config
  */
 const ownGiven = ({ causal }, { own, positions, ...config }) => ({
@@ -304,7 +309,7 @@ const neededBy = (reads, given) =>
   /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
 
 /**
- * An object whose properties change one by one, as those of the settings do.
+ * An object whose properties change individually, like the settings.
  * @param {() => Given} of
  * @returns {Readonly<Given>}
  */

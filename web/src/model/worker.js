@@ -1,4 +1,4 @@
-// What is computed off the page's thread. A new task is a module of its own, and a line here.
+// The page's worker. Each task is a separate module, and this file lists them all.
 
 import { serve } from 'attn/worker/serve';
 

@@ -1,14 +1,14 @@
 /** @typedef {import('./languageModel.js').Habit} Habit */
 /** @typedef {import('./languageModel.js').Scores} Scores */
 
-/** Least share of its attention by which a head is said to have learned something. */
+/** Smallest share of attention from which a head counts as having learned a habit. */
 const telling = 0.25;
 
-/** Those that are offered, the ones first that are seen best in a sentence. */
+/** The habits offered to readers, those that are easiest to see in a sentence first. */
 const offered = /** @type {const} */ (['induction', 'sameToken', 'previousToken', 'firstToken']);
 
 /**
- * For each habit the head that has it most, if any has learned it.
+ * Finds the head that shows each habit most, if any head has learned it.
  * @param {Scores[][] | null} heads
  * @returns {{ habit: Habit, layer: number, head: number, share: number }[]}
  */
@@ -24,7 +24,7 @@ export function tellingHeads(heads) {
 }
 
 /**
- * What a head does most, if it has learned anything that has a name.
+ * A head's strongest habit, if it has learned one that has a name.
  * @param {Scores | undefined} scores
  */
 export function habitOf(scores) {

@@ -9,34 +9,40 @@ import { reasonOf } from '../errors.js';
 /** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
-/** Bytes of what is fetched, for those who are asked. */
+/** The download size, for readers who are asked first. */
 export const megabytes = '2 MB';
 
-/** The language model that the page brings: where it is, and what came of fetching it. */
+/** The page's language model and the state of fetching it. */
 export class Language {
   /** @type {LanguageModel | null} */
   model = $state.raw(null);
   /** @type {LanguageTokens | null} */
   tokens = $state.raw(null);
-  /** How the next token is drawn. @type {typeof import('./languageModel.js').candidates | undefined} */
+  /**
+   * Lists the candidates for the next token.
+   * @type {typeof import('./languageModel.js').candidates | undefined}
+   */
   candidatesOf;
   /** @type {typeof import('./languageModel.js').chosen | undefined} */
   chosen;
-  /** What programs begin with. @type {typeof import('./languagePrograms.js') | undefined} */
+  /**
+   * The module that writes the first lines of programs.
+   * @type {typeof import('./languagePrograms.js') | undefined}
+   */
   programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
-  /** Whether it is looked at, where projections are learned ones. */
+  /** True if the reader's model is shown while projections are learned ones. */
   looksAtOwn = $state(false);
   /**
-   * What the reader wants to open one by; then it is `'here'`.
+   * How the reader wants to open a model; `'here'` once the dialog is loaded.
    * @type {'' | 'drop' | 'dialog' | 'here'}
    */
   asked = $state('');
   coming = $state(false);
   problem = $state('');
   #attn;
-  /** Told of its bytes, for computations elsewhere. */
+  /** Receives its bytes, for computations elsewhere. */
   #tell;
   /** @type {Promise<boolean> | undefined} */
   #fetching;
@@ -47,7 +53,10 @@ export class Language {
     this.#tell = tell;
   }
 
-  /** Fetches it, unless it is here or coming. @returns {Promise<boolean>} whether it has come */
+  /**
+   * Fetches the model, unless it is loaded or loading.
+   * @returns {Promise<boolean>} true if it is loaded
+   */
   want() {
     return (this.#fetching ??= this.#fetch());
   }
@@ -83,7 +92,8 @@ export class Language {
 }
 
 /**
- * Takes other projections. Learned ones belong to a model that was trained with a causal mask.
+ * Switches to other projections. Learned ones belong to a model that was trained with a causal
+ * mask.
  * @param {Language} language
  * @param {import('../../state/properties.js').Weights} weights
  */
@@ -95,9 +105,13 @@ export async function chooseWeights(language, weights) {
   settings.weights = weights;
 }
 
-/** Shows a model that the reader has opened, in place of one before. @param {Language} language @param {import('../own/own.svelte.js').Own} own */
+/**
+ * Shows a model that the reader has opened and closes an earlier one.
+ * @param {Language} language
+ * @param {import('../own/own.svelte.js').Own} own
+ */
 export function showOwn(language, own) {
-  // What the page showed before the first of them.
+  // Keep the settings from before the first of them.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.own?.end();
   language.own = own;
@@ -112,13 +126,19 @@ export function lookAtOwn(language) {
   Object.assign(settings, { weights: 'learned', causal: own.facts.description.causal });
 }
 
-/** Shows what the page showed before, and keeps the reader's model. @param {Language} language */
+/**
+ * Restores what the page showed before, but keeps the reader's model open.
+ * @param {Language} language
+ */
 export function lookAtPages(language) {
   if (language.own) Object.assign(settings, language.own.before);
   language.looksAtOwn = false;
 }
 
-/** Goes back to what the page showed before. @param {Language} language */
+/**
+ * Closes the reader's model and restores what the page showed before.
+ * @param {Language} language
+ */
 export function closeOwn(language) {
   const { own } = language;
   if (language.looksAtOwn) lookAtPages(language);
@@ -126,23 +146,23 @@ export function closeOwn(language) {
   own?.end();
 }
 
-/** Settings that say which model is looked at, and how. */
+/** The settings that select the model to show, and how. */
 const own = /** @type {const} */ ([
   ...['weights', 'dModel', 'heads', 'layer', 'head', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
 ]);
 
-/** What the page begins with: a head that does something one can see. @param {Language} language */
+/** The page's first view: a head with a visible habit. @param {Language} language */
 function beginningOf(language) {
   const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
   return { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
 }
 
 /**
- * Fetches the language model that a link asks for. What is put back goes back to what the page begins with
+ * Fetches the language model that a link asks for. A reset then restores what the page starts with
  * without a link.
  * @param {Language} language
- * @param {{ text: string }} others that the page begins with
+ * @param {{ text: string }} others other settings that the page starts with
  */
 export async function startLearned(language, others) {
   if (!(await language.want()) || settings.weights !== 'learned') return;
@@ -150,8 +170,8 @@ export async function startLearned(language, others) {
 }
 
 /**
- * Lets the page begin with the language model, at a head that does something one can see, unless the
- * reader has chosen something else in the meantime.
+ * Starts the page with the language model, at a head with a visible habit, unless the reader has
+ * chosen something else in the meantime.
  * @param {Language} language
  */
 export async function beginLearned(language) {

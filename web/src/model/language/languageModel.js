@@ -1,11 +1,12 @@
-// A small language model in the core's layers: what each of its layers reads, and what it says next.
+// A small language model built from the core's layers: the input of each layer, and the prediction
+// of the next token.
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
 
 /**
- * @typedef {object} Config what the model is made of
+ * @typedef {object} Config sizes and options of the model
  * @property {number} vocabularySize
  * @property {number} dModel E
  * @property {number} numHeads
@@ -15,10 +16,9 @@
  * @property {'sinusoidal' | 'rotary'} positions
  * @property {number} base
  * @property {boolean} scaleBySqrtDim
- * @property {number} maxLength tokens of the texts that it learned from
+ * @property {number} maxLength length of its training texts, in tokens
  *
- * @typedef {object} Training how it learned, and what it says of text that it did not learn from:
- *   losses in nats a token
+ * @typedef {object} Training how it was trained, and its losses on held-out text, in nats per token
  * @property {string} text
  * @property {number} tokens
  * @property {number} steps
@@ -28,7 +28,7 @@
  * @property {number} float16Loss
  *
  * @typedef {'previousToken' | 'firstToken' | 'sameToken' | 'induction' | 'itself'} Habit
- * @typedef {Record<Habit, number>} Scores the mean share of a head's attention that each habit takes
+ * @typedef {Record<Habit, number>} Scores the mean share of a head's attention for each habit
  */
 
 export class LanguageModel {
@@ -36,11 +36,17 @@ export class LanguageModel {
   #embedding;
   #output;
   #encoder;
-  /** The same without rotary positions. @type {InstanceType<Attn['TransformerEncoder']> | undefined} */
+  /**
+   * The same encoder without rotary positions.
+   * @type {InstanceType<Attn['TransformerEncoder']> | undefined}
+   */
   #unturned;
   /** @type {Map<string, InstanceType<Attn['MultiHeadAttention']>>} */
   #attentions = new Map();
-  /** @type {InstanceType<Attn['LayerNorm']>[]} of each layer's input, and of the last one's output */
+  /**
+   * @type {InstanceType<Attn['LayerNorm']>[]} the normalisation before each layer and after the
+   *   last
+   */
   #norms;
 
   /**
@@ -56,7 +62,7 @@ export class LanguageModel {
       this.config = JSON.parse(config);
       /** @type {Training | null} */
       this.training = training ? JSON.parse(training) : null;
-      /** What the heads of each layer have learned, if that was measured. @type {Scores[][] | null} */
+      /** The habits of each layer's heads, if they were measured. @type {Scores[][] | null} */
       this.heads = heads ? JSON.parse(heads) : null;
 
       const { vocabularySize, dModel, numLayers, scaleBySqrtDim } = this.config;
@@ -85,7 +91,7 @@ export class LanguageModel {
     return this.config.positions === 'rotary';
   }
 
-  /** @param {boolean} turned whether queries and keys are turned by their positions */
+  /** @param {boolean} turned whether positions rotate queries and keys */
   #stack(turned) {
     const { dModel, numHeads, numLayers, dimFeedforward, activation, base } = this.config;
     return new this.#attn.TransformerEncoder({
@@ -94,7 +100,10 @@ export class LanguageModel {
     });
   }
 
-  /** The stack of layers. @param {boolean} positions whether they know where tokens stand */
+  /**
+   * The stack of layers.
+   * @param {boolean} positions whether the layers know the tokens' positions
+   */
   stack(positions) {
     if (positions || !this.rotary) return this.#encoder;
     if (!this.#unturned) {
@@ -113,7 +122,7 @@ export class LanguageModel {
   }
 
   /**
-   * The attention of a layer by itself. It lives as long as the model.
+   * The attention of a layer alone. It lives as long as the model.
    * @param {number} layer
    * @param {boolean} positions
    */
@@ -135,14 +144,18 @@ export class LanguageModel {
     return attention;
   }
 
-  /** What the model makes of its tokens before it knows their places. @param {ArrayLike<number>} ids @returns {Tensor} (n, E) */
+  /**
+   * Embeds tokens without their positions.
+   * @param {ArrayLike<number>} ids
+   * @returns {Tensor} (n, E)
+   */
   embed(ids) {
     return this.#embedding.forward(Int32Array.from(ids));
   }
 
   /**
-   * What positions add to the embeddings, (n, E), or, of rotary ones, sines and cosines of the angles by
-   * which they turn each pair of a head's columns, (n, D).
+   * The vectors that positions add to the embeddings, (n, E). For rotary positions: sines and
+   * cosines of the angles by which they rotate each pair of a head's columns, (n, D).
    * @param {number} length
    * @returns {Tensor}
    */
@@ -154,10 +167,10 @@ export class LanguageModel {
   }
 
   /**
-   * Reads embeddings, layer by layer, as far as is asked for.
+   * Runs embeddings through the model, layer by layer, only as far as results are requested.
    * @param {Tensor} embedding (n, E), n ≥ 1
-   * @param {{ exclusion?: ExclusionOptions, positions?: boolean }} [options] exclusion: of every layer,
-   *   causal by default; positions: whether it knows where tokens stand
+   * @param {{ exclusion?: ExclusionOptions, positions?: boolean }} [options] exclusion: for every
+   *   layer, causal by default; positions: whether the model knows the tokens' positions
    */
   read(embedding, { exclusion = { causal: true }, positions = true } = {}) {
     const added = positions && !this.rotary;
@@ -165,20 +178,30 @@ export class LanguageModel {
     /** @type {Tensor[]} */
     const streams = [added ? this.#attn.positionalEncoding(embedding, { base }) : embedding];
     const { layers } = this.stack(positions);
-    /** What goes into a layer, and out of the one before it: (n, E). @param {number} layer */
+    /**
+     * The input of a layer, which is the output of the previous one: (n, E).
+     * @param {number} layer
+     */
     const stream = (layer) => {
       for (let l = streams.length; l <= layer; l++) {
         streams[l] = layers[l - 1].forward(streams[l - 1], { attention: exclusion }).output;
       }
       return streams[layer];
     };
-    /** What a layer's attention reads, the former after normalisation: (n, E). @param {number} layer */
+    /**
+     * The input of a layer's attention, that is, the normalised input of the layer: (n, E).
+     * @param {number} layer
+     */
     const layerInput = (layer) => this.#norms[layer].forward(stream(layer));
     /** @type {Tensor | undefined} */
     let last;
     return {
       ...{ stream, layerInput },
-      /** Of some rows of the last layer: what may come next, (rows, V). @param {number} [begin] @param {number} [end] */
+      /**
+       * The logits of the next token for some rows of the last layer: (rows, V).
+       * @param {number} [begin]
+       * @param {number} [end]
+       */
       logits: (begin = 0, end = embedding.shape[0]) => {
         const { data, shape } = (last ??= layerInput(this.config.numLayers));
         const width = shape[1];
@@ -191,8 +214,8 @@ export class LanguageModel {
   }
 
   /**
-   * How well each token was foretold by those before it: log-probabilities of all but the first, in
-   * nats. Their mean with the sign turned is the model's loss.
+   * How well the model predicted each token from those before it: log-probabilities of all tokens
+   * but the first, in nats. Their negated mean is the model's loss.
    * @param {ArrayLike<number>} ids
    * @param {{ positions?: boolean }} [options]
    */
@@ -206,14 +229,18 @@ export class LanguageModel {
   }
 
   /**
-   * Writes on: takes tokens one after the other, with keys and values of past ones in a cache. To be
-   * disposed of.
+   * Generates text: takes tokens one at a time and keeps past keys and values in a cache. The
+   * caller must dispose of it.
    */
   writer() {
     const caches = this.#encoder.makeCaches();
     let position = 0;
     return {
-      /** The logits after these next tokens. @param {ArrayLike<number>} ids @returns {Float32Array} (V) */
+      /**
+       * The logits after the given tokens.
+       * @param {ArrayLike<number>} ids
+       * @returns {Float32Array} (V)
+       */
       next: (ids) => {
         let x = this.embed(ids);
         if (!this.rotary) {
@@ -253,9 +280,10 @@ function logSumExp(row) {
 }
 
 /**
- * The tokens that may come next, the most probable first.
+ * The candidates for the next token, the most probable first.
  * @param {Float32Array} logits (V)
- * @param {{ temperature: number, topK: number }} options topK: how many are left in, 0 for all
+ * @param {{ temperature: number, topK: number }} options topK: number of candidates to keep, 0
+ *   for all
  * @returns {{ id: number, probability: number }[]}
  */
 export function candidates(logits, { temperature, topK }) {
@@ -268,9 +296,9 @@ export function candidates(logits, { temperature, topK }) {
 }
 
 /**
- * One of them.
+ * Picks one of the candidates.
  * @param {{ id: number, probability: number }[]} candidates
- * @param {number} at from 0 to 1: where in the sum of their probabilities
+ * @param {number} at from 0 to 1: position in the cumulative probability
  */
 export function chosen(candidates, at) {
   let sum = 0;

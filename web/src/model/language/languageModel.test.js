@@ -18,7 +18,7 @@ function assertClose(a, b, within) {
 }
 
 /**
- * The same by one pass through the core's stack.
+ * The reference: one pass through the core's stack.
  * @param {'rotary' | 'sinusoidal'} positions
  * @param {import('attn').ExclusionOptions} exclusion
  * @param {boolean} [placed]
@@ -69,7 +69,7 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
     ['without positions', { causal: true }, false],
     ['with other masks', { window: { left: 2, right: 2 } }, true],
   ])) {
-    test(`a model with ${positions} positions reads what the core’s stack gives, ${name}`, () => {
+    test(`a model with ${positions} positions matches the core’s stack, ${name}`, () => {
       const { model } = smallLanguageModel(attn, positions);
       const reading = model.read(model.embed(ids), { exclusion, positions: placed });
       const { intermediates, logits } = whole(positions, exclusion, placed);
@@ -92,7 +92,7 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
     });
   }
 
-  test(`a writer with ${positions} positions says token by token what one pass says`, () => {
+  test(`a writer with ${positions} positions gives token by token what one pass gives`, () => {
     const { model } = smallLanguageModel(attn, positions);
     const { logits } = whole(positions, { causal: true });
     const writer = model.writer();
@@ -103,7 +103,7 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
   });
 }
 
-test('how well a token was foretold is its log-probability after those before it', () => {
+test('a token’s prediction score is its log-probability given the tokens before it', () => {
   const { model } = smallLanguageModel(attn);
   const { logits } = whole('rotary', { causal: true });
   const foretold = model.foretold(ids);
@@ -117,7 +117,7 @@ test('how well a token was foretold is its log-probability after those before it
   );
 });
 
-test('candidates are the most probable tokens, at a temperature, and share all probability', () => {
+test('candidates are the most probable tokens, at a temperature, and their probabilities add up to one', () => {
   const logits = Float32Array.of(1, 3, 2, 3);
   const all = candidates(logits, { temperature: 1, topK: 0 });
   assert.deepEqual(
@@ -137,7 +137,7 @@ test('candidates are the most probable tokens, at a temperature, and share all p
   assert.equal(chosen(two, 0.999).id, 2);
 });
 
-test('a file that is cut off or says nothing of the model is refused', () => {
+test('a file that is truncated or lacks the model’s description is rejected', () => {
   const { bytes } = smallLanguageModel(attn);
   assert.throws(() => new LanguageModel(attn, bytes.slice(0, 1000)));
   const silent = attn.toSafetensors({ a: { data: [1], shape: [1] } });

@@ -4,8 +4,8 @@ import { exclusionCode } from '../exclusionCode.js';
 /** @typedef {import('../sentence.js').SentenceSettings} SentenceSettings */
 
 /**
- * What programs know of the language model: what it is made of, the tokens by their numbers, and what
- * this module says, which is loaded with the model.
+ * Data about the language model for programs: its configuration, token ids, and this module's
+ * functions, which are loaded with the model.
  * @typedef {{ config: import('./languageModel.js').Config, ids: number[], tokens: string[] }} Known
  * @typedef {Known & typeof import('./languagePrograms.js')} Learned
  */
@@ -18,7 +18,7 @@ function partsOf(settings, { config }) {
   const rotary = `.rotary = attn::RotaryEmbeddingOptions{.base = ${double(base)}}`;
   return {
     ...{ adds, turns, rotary },
-    /** Options of a layer, in JavaScript and in C++. */
+    /** Options of a layer in JavaScript and in C++. */
     sizes: `dimFeedforward: ${dimFeedforward}, activation: '${activation}', normFirst: true`,
     block: `{.d_model = d_model,
     .num_heads = num_heads,
@@ -30,8 +30,8 @@ function partsOf(settings, { config }) {
 }
 
 /**
- * The model itself as lines of programs: `ids`, `n`, its sizes, `embedding` and `encoder`. Its file lies
- * beside the program.
+ * The lines of programs that define the model: `ids`, `n`, its sizes, `embedding` and `encoder`.
+ * The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
  */
@@ -137,14 +137,13 @@ def embed(ids):
 }
 
 /**
- * What programs about the language model begin with: `embedded`, `read`, which gives what a layer is
- * given for such embeddings, `x`, the same of these tokens, all (n, E), and the `layer` (`mha` in
- * Python). The model's file lies beside the program.
- *
+ * The first lines of programs about the language model. They define `embedded`; `read`, which
+ * computes a layer's input from such embeddings; `x`, that input for these tokens, all (n, E); and
+ * the `layer` (`mha` in Python). The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
- * @param {'attention' | 'block'} what the layer is
- * @param {boolean} [turned] whether the positions of its own attention turn queries and keys
+ * @param {'attention' | 'block'} what kind of the layer
+ * @param {boolean} [turned] whether rotary positions rotate queries and keys in its attention
  */
 export function languageCode(settings, learned, what, turned = true) {
   const { layer } = settings;

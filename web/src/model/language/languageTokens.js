@@ -9,14 +9,14 @@ export class LanguageTokens {
     result: { tokens: /** @type {string[]} */ ([]), ids: /** @type {number[]} */ ([]), total: 0 },
   };
 
-  /** @param {object} json the file */
+  /** @param {object} json the tokenizer file */
   constructor(json) {
     this.#tokens = new ModelTokens(json);
   }
 
   /**
-   * The first `maxTokens` tokens of a text, as a reader sees them and by their numbers, and how many there
-   * are. The model has learned from texts with one space between words.
+   * The first `maxTokens` tokens of a text, as labels and as ids, and the total number of tokens.
+   * The model was trained on text with single spaces between words.
    * @param {string} text
    */
   of(text) {
@@ -27,12 +27,20 @@ export class LanguageTokens {
     return this.#last.result;
   }
 
-  /** A token for a reader. @param {number} id @param {readonly number[]} before the tokens before it */
+  /**
+   * The label of a token.
+   * @param {number} id
+   * @param {readonly number[]} before the tokens before it
+   */
   label(id, before) {
     return this.#tokens.label(id, before);
   }
 
-  /** What tokens add to the text of others. @param {readonly number[]} before @param {readonly number[]} ids */
+  /**
+   * The text that tokens append to the text of others.
+   * @param {readonly number[]} before
+   * @param {readonly number[]} ids
+   */
   added(before, ids) {
     return this.#tokens.added(before, ids);
   }

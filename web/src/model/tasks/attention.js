@@ -8,18 +8,18 @@ import { sentence } from './task.js';
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /**
- * What is drawn of a head, and would take too long to find out on the page's thread.
+ * Data for drawing a head that would take too long to compute on the page's thread.
  * @typedef {object} Survey
  * @property {Matrix} [coarse]
  * @property {Matrix} [small]
- * @property {import('../../figures/attention/arcs.js').Arc[]} arcs the strongest
+ * @property {import('../../figures/attention/arcs.js').Arc[]} arcs the strongest arcs
  * @property {import('../../figures/attention/statistics.js').HeadStatistics} statistics
  */
 
-/** Cells along a side of the small picture of a head. */
+/** Number of cells along each side of a head's small picture. */
 const thumbnail = 128;
 
-/** The layer's output and weights, and what is drawn of each head. */
+/** Computes the layer's output and weights, and the drawing data of each head. */
 export const attentionTask = {
   name: /** @type {const} */ ('attention'),
   reads: sentence,

@@ -4,7 +4,7 @@ import { turnsBy, withSentence } from '../sentence.js';
 import { timed } from '../timed.js';
 import { sentence } from './task.js';
 
-/** What changing one number of a projection changes. */
+/** Computes the effect of changing one number in a projection. */
 export const editTask = {
   name: /** @type {const} */ ('edit'),
   reads: /** @type {const} */ ([...sentence, 'head', 'editMatrix', 'editCell', 'editBy']),

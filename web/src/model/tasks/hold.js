@@ -1,4 +1,4 @@
-/** Holds a lock for as long as the worker lives: the page hears of its end. */
+/** Holds a lock as long as the worker lives, so that the page notices its end. */
 export const holdTask = {
   name: /** @type {const} */ ('hold'),
   reads: [],

@@ -1,8 +1,8 @@
-/** Takes the language model into the worker, for tasks that come later. */
+/** Loads the language model into the worker for later tasks. */
 export const languageTask = {
   name: /** @type {const} */ ('language'),
   reads: [],
-  /** @param {import('attn').Attn} attn @param {Uint8Array} bytes of its file */
+  /** @param {import('attn').Attn} attn @param {Uint8Array} bytes contents of its file */
   run: async (attn, bytes) => {
     const { LanguageModel } = await import('../language/languageModel.js');
     here.model = new LanguageModel(attn, bytes);
@@ -10,7 +10,7 @@ export const languageTask = {
 };
 
 /**
- * The models in this worker: the page's, or the reader's.
+ * The models in this worker: the page's or the reader's.
  * @type {{
  *   model: import('../language/languageModel.js').LanguageModel | null,
  *   own: import('../own/ownServer.js').OwnModel | null,

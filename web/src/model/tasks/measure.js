@@ -7,7 +7,7 @@ import { maxAbsDifference } from '../difference.js';
  *   | { length: number, difference: number }} Report
  */
 
-/** Times one kind of work, and reports length by length. */
+/** Times one kind of work and reports results length by length. */
 export const measureTask = {
   name: /** @type {const} */ ('measure'),
   reads: [],

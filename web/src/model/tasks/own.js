@@ -1,12 +1,13 @@
 import { here } from './language.js';
 
-/** Takes the reader's model into a worker of its own, and asks it for what only it can do. */
+/** Opens the reader's model in a separate worker and calls its methods. */
 export const ownTask = {
   name: /** @type {const} */ ('own'),
   reads: [],
   /**
-   * @param {import('attn').Attn} attn  loaded for models
-   * @param {{ method: 'open', given: any } | { method: import('../own/own.svelte.js').Method, given: any }} asked
+   * @param {import('attn').Attn} attn  a module loaded with support for models
+   * @param {{ method: 'open', given: any } | { method: import('../own/own.svelte.js').Method,
+   *   given: any }} asked
    */
   async run(attn, { method, given }) {
     if (method !== 'open') return /** @type {any} */ (here.own)[method](given);

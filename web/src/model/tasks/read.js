@@ -2,7 +2,7 @@ import { withSentence } from '../sentence.js';
 import { timed } from '../timed.js';
 import { sentence } from './task.js';
 
-/** What a layer of the language model reads of a long sentence. */
+/** Computes the input of a language model's layer for a long sentence. */
 export const readTask = {
   name: /** @type {const} */ ('read'),
   reads: sentence,

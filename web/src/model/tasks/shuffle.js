@@ -5,7 +5,7 @@ import { timed } from '../timed.js';
 import { here } from './language.js';
 import { layer } from './task.js';
 
-/** What the order of the tokens changes, with and without an encoding. */
+/** Computes the effect of the tokens' order, with and without an encoding. */
 export const shuffleTask = {
   name: /** @type {const} */ ('shuffle'),
   reads: /** @type {const} */ ([...layer, 'encoding', 'base', 'shuffle', 'order', 'orderCausal']),

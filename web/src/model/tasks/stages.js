@@ -4,7 +4,7 @@ import { withSentence } from '../sentence.js';
 import { timed } from '../timed.js';
 import { sentence } from './task.js';
 
-/** Scores, scaled and masked scores, and weights of a head. */
+/** Computes scores, scaled and masked scores, and weights of a head. */
 export const stagesTask = {
   name: /** @type {const} */ ('stages'),
   reads: /** @type {const} */ ([...sentence, 'head']),

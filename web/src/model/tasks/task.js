@@ -1,18 +1,17 @@
 /** @typedef {(typeof import('../sentence.js').names)[number]} GivenName */
 
 /**
- * A task of the worker. It yields before it begins, so that one that is no longer wanted never starts.
- *
+ * A task of the worker. It yields before it begins, so that a task cancelled early never starts.
  * @template {string} Name
  * @template Given
  * @template Progress
  * @template Result
  * @typedef {object} Task
  * @property {Name} name
- * @property {readonly GivenName[]} reads what it depends on besides the tokens
+ * @property {readonly GivenName[]} reads settings that it depends on, besides the tokens
  * @property {(attn: import('attn').Attn, given: Given) =>
  *   Generator<Progress, Result> | Promise<Result>} run
- * @property {boolean} [own] whether a reader's model can do it, too
+ * @property {boolean} [own] whether a reader's model supports it
  */
 
 /** The settings that most tasks depend on. */

@@ -1,11 +1,11 @@
 import { Lane } from '../training/lane.js';
 
-/** A model that learns: it stays in the worker, and the page calls its methods. */
+/** Creates a model to train. It stays in the worker, and the page calls its methods. */
 export const trainTask = {
   name: /** @type {const} */ ('train'),
   reads: [],
   /**
-   * @param {import('attn').Attn} attn  loaded to train
+   * @param {import('attn').Attn} attn  a module loaded with support for training
    * @param {import('../training/model.js').LaneOptions} options
    */
   run: async (attn, options) =>

@@ -3,7 +3,7 @@ import { withSentence } from '../sentence.js';
 import { timed } from '../timed.js';
 import { sentence } from './task.js';
 
-/** One word's way through a head. */
+/** Computes the steps of one word through a head. */
 export const walkTask = {
   name: /** @type {const} */ ('walk'),
   reads: /** @type {const} */ ([...sentence, 'head', 'shuffle', 'walkWord']),

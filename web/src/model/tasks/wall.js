@@ -1,6 +1,6 @@
 import { masks } from './task.js';
 
-/** Every head of every layer, over the sentence: a layer at a time. */
+/** Computes every head of every layer for the sentence, one layer at a time. */
 export const wallTask = {
   name: /** @type {const} */ ('wall'),
   reads: /** @type {const} */ (['weights', 'heads', 'dModel', 'encoding', 'base', ...masks]),

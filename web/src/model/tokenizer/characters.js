@@ -1,6 +1,6 @@
-// Classes of characters as the library `tokenizers` knows them. Its tables of marks and punctuation are
-// those of Unicode 8 to 11, while browsers follow the newest version. The characters that only browsers know
-// are listed here; tests/tokenizers compares every code point with the library.
+// Character classes as in the library `tokenizers`. Its tables of marks and punctuation are those
+// of Unicode 8 to 11, while browsers follow the newest version. The characters that only browsers
+// know are listed here. tests/tokenizers compares every code point with the library.
 
 const laterNonspacing =
   '\\u07fd\\u0897-\\u08e1\\u09fe\\u0afa-\\u0aff\\u0b55\\u0c04-\\u0c3c\\u0d00\\u0d3b-\\u0d3c\\u0d81\\u0eba\\u0ece\\u180f-\\u1886\\u1abf-\\u1aeb\\u1df6-\\u1dfb\\ua82c\\ua8c5\\ua8ff\\ua9bd\\u{10d24}-\\u{10f85}\\u{11070}-\\u{11074}\\u{110c2}\\u{111c9}\\u{111cf}\\u{1123e}-\\u{11241}\\u{1133b}\\u{113bb}-\\u{1145e}\\u{1182f}-\\u{11f5a}\\u{13440}-\\u{13455}\\u{1611e}-\\u{1612f}\\u{16f4f}\\u{16fe4}\\u{1cf00}-\\u{1cf46}\\u{1e000}-\\u{1e6f5}\\u{1e944}-\\u{1e94a}';
@@ -20,10 +20,10 @@ export const punctuation = new RegExp(
   'gu',
 );
 
-/** Matches one combining mark, of any kind. */
+/** Matches one combining mark of any kind. */
 export const mark = new RegExp(`[\\u1cf2\\u1cf3]|(?![${laterMarks}])\\p{M}`, 'gu');
 
-/** Matches one mark without a width of its own. */
+/** Matches one nonspacing mark. */
 export const nonspacingMark = new RegExp(
   `[\\u1734\\u{1171e}]|(?![${laterNonspacing}])\\p{Mn}`,
   'gu',
@@ -35,22 +35,22 @@ export const control = new RegExp(
   'gu',
 );
 
-/** Matches one character of white space: unlike `\s`, with U+0085 and without U+FEFF. */
+/** Matches one white-space character. Unlike `\s`, includes U+0085 and excludes U+FEFF. */
 export const space = /\p{White_Space}/gu;
 
-/** Matches white space at the beginning, and white space at the end. */
+/** Matches leading white space. */
 export const spaceAtStart = /^\p{White_Space}+/u;
 
-/** What Rust's `\w` stands for, between brackets. */
+/** The contents of a character class equivalent to Rust's `\w`. */
 export const wordClass = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}';
 
-/** Matches the words, and the runs of other characters, between white space. */
+/** Matches words, and runs of other characters between white space. */
 export const words = new RegExp(`[${wordClass}]+|[^${wordClass}${white}]+`, 'gu');
 
 const later = new RegExp(`([${laterForms}]+)`, 'u');
 
 /**
- * Normalizes a text. Characters whose decomposition the library does not know stay as they are.
+ * Normalizes a text. Characters whose decomposition the library does not know stay unchanged.
  * @param {string} text
  * @param {'NFC' | 'NFD' | 'NFKC' | 'NFKD'} form
  */
@@ -62,7 +62,7 @@ export const normalized = (text, form) =>
 
 /** @param {string} text */
 export function withoutSpaceAtEnd(text) {
-  // A pattern such as /\s+$/ would look at a run of white space once for each of its characters.
+  // A pattern such as /\s+$/ would rescan a run of white space from each of its characters.
   let end = text.length;
   while (end > 0 && isSpace(text[end - 1])) end -= 1;
   return text.slice(0, end);

@@ -1,5 +1,5 @@
-// SentencePiece's table of replacements, as tokenizer.json has it in base 64: a trie of UTF-8 in a double
-// array, then the replacements, each with a zero byte after it.
+// SentencePiece's table of replacements, which tokenizer.json stores in base 64: a trie over UTF-8
+// bytes as a double array, followed by the zero-terminated replacements.
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const encoder = new TextEncoder();
@@ -23,7 +23,10 @@ export function charsmap(base64, field) {
   const trie = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
   const replacements = bytes.subarray(4 + size);
 
-  /** The replacement of the shortest beginning that has one, as in the library. @param {string} text */
+  /**
+   * Returns the replacement of the shortest prefix that has one, as the library does.
+   * @param {string} text
+   */
   function found(text) {
     let node = offsetOf(trie[0]);
     for (const byte of encoder.encode(text)) {

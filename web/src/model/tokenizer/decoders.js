@@ -105,9 +105,9 @@ function replacer({ pattern, content }, field) {
 }
 
 /**
- * The function that a decoder of tokenizer.json stands for.
+ * Creates the function for a decoder in tokenizer.json.
  * @param {any} config
- * @param {string} [field] its name, for errors
+ * @param {string} [field] its name, for error messages
  * @returns {Decoder}
  */
 export function decoderOf(config, field = 'decoder') {

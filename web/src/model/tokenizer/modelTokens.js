@@ -1,20 +1,20 @@
 import { Tokenizer } from './tokenizer.js';
 
-/** A token that begins, and one that ends, within a word. */
+/** Match a token that begins, and one that ends, within a word. */
 const begins = /^[\p{L}\p{N}\p{M}]/u;
 const ends = /[\p{L}\p{N}\p{M}\ufffd]$/u;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The tokens of a model, as its tokenizer.json says, and what a reader sees of them. */
+/** The tokens of a model according to its tokenizer.json, and their labels. */
 export class ModelTokens {
   #tokenizer;
-  /** What marks tokens that continue a word: their prefix, or the lack of a suffix or a space. */
+  /** What marks tokens that continue a word: their prefix, or a missing suffix or space. */
   #marks;
-  /** How many numbers there are: the largest, and one. */
+  /** Number of ids: the largest id plus one. */
   size;
 
-  /** @param {any} json the file */
+  /** @param {any} json contents of the file */
   constructor(json) {
     this.#tokenizer = new Tokenizer(json);
     this.#marks = this.#tokenizer.marks;
@@ -22,7 +22,7 @@ export class ModelTokens {
   }
 
   /**
-   * The first tokens of a text, as a reader sees them and by their numbers, and how many there are.
+   * The first tokens of a text, as labels and as ids, and the total number of tokens.
    * @param {string} text
    * @param {number} most
    */
@@ -36,19 +36,22 @@ export class ModelTokens {
     };
   }
 
-  /** The types of tokens: those after the first separator are of a second sentence. @param {readonly number[]} ids */
+  /**
+   * The types of tokens. Tokens after the first separator belong to a second sentence.
+   * @param {readonly number[]} ids
+   */
   typesOf(ids) {
     return this.#tokenizer.typesOf(ids);
   }
 
-  /** Whether it stands for no text. @param {number} id */
+  /** True if the token represents no text. @param {number} id */
   isSpecial(id) {
     return this.#tokenizer.isSpecial(id);
   }
 
   /**
-   * A token for a reader: without the space before a word. A token that continues a word has a hyphen in
-   * front, and part of a character is shown by its bytes.
+   * The label of a token, without the space before a word. A token that continues a word has a
+   * hyphen in front, and a partial character is shown as its bytes.
    * @param {number} id
    * @param {readonly number[]} before the tokens before it
    */
@@ -67,7 +70,11 @@ export class ModelTokens {
     return text.replace(/[^\n]/g, '').replaceAll('\n', '↵') || '␣';
   }
 
-  /** Whether a token continues the word before it. @param {number} id @param {readonly number[]} before */
+  /**
+   * True if a token continues the word before it.
+   * @param {number} id
+   * @param {readonly number[]} before
+   */
   #continues(id, before) {
     const { prefix, suffix, spaces } = this.#marks;
     if (prefix) return this.#hasPrefix(id);
@@ -76,7 +83,7 @@ export class ModelTokens {
     if (suffix) return !this.#tokenizer.token(last)?.endsWith(suffix);
     if (!spaces || !begins.test(this.#text(id))) return false;
     const text = this.#text(last);
-    // Part of a character: it has at most four bytes, which may be four tokens.
+    // Decode partial characters with up to four tokens, because a character has at most four bytes.
     return ends.test(text.endsWith('\ufffd') ? this.#tokenizer.decode(before.slice(-4)) : text);
   }
 
@@ -87,7 +94,7 @@ export class ModelTokens {
     return raw.startsWith(prefix) && raw !== prefix;
   }
 
-  /** What a token stands for, with the spaces around it. @param {number} id */
+  /** The text of a token, including surrounding spaces. @param {number} id */
   #text(id) {
     const known = this.#texts.get(id);
     if (known !== undefined) return known;
@@ -108,8 +115,8 @@ export class ModelTokens {
   }
 
   /**
-   * What tokens add to the text of others. The token that completes a character adds all of it, and the
-   * tokens before add none of it.
+   * The text that tokens append to the text of others. The token that completes a character adds
+   * all of it; the tokens before add none.
    * @param {readonly number[]} before
    * @param {readonly number[]} ids
    */
@@ -117,14 +124,17 @@ export class ModelTokens {
     return this.#whole([...before, ...ids]).slice(this.#whole(before).length);
   }
 
-  /** The text of tokens, up to the last character that is complete. @param {readonly number[]} ids */
+  /** The text of tokens, up to the last complete character. @param {readonly number[]} ids */
   #whole(ids) {
     let end = ids.length;
     while (end > 0 && this.#endsWithin(ids.slice(Math.max(0, end - 4), end))) end -= 1;
     return this.#tokenizer.decode(ids.slice(0, end), { skipSpecial: true });
   }
 
-  /** Whether the last bytes of tokens begin a character and do not complete it. @param {readonly number[]} ids */
+  /**
+   * True if the last bytes of the tokens begin a character without completing it.
+   * @param {readonly number[]} ids
+   */
   #endsWithin(ids) {
     const bytes = ids.flatMap((id) => this.#tokenizer.bytes(id) ?? [0]).slice(-4);
     const lead = bytes.findLastIndex((byte) => (byte & 0xc0) !== 0x80);

@@ -1,4 +1,4 @@
-// Tokens of a model next to those of Hugging Face's library: see tests/tokenizers/record.py.
+// Compares a model's tokens with Hugging Face's library; see tests/tokenizers/record.py.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ for (const [name, { tokenizer, cases }] of Object.entries(tokenizers)) {
   });
 }
 
-/** A byte-level tokenizer of whole words. @param {string[]} words @param {object} [changes] */
+/** A byte-level tokenizer for whole words. @param {string[]} words @param {object} [changes] */
 const byteLevel = (words, changes = {}) =>
   new ModelTokens({
     added_tokens: [{ id: 0, content: '<s>', special: true, normalized: false }],
@@ -40,11 +40,11 @@ const byteLevel = (words, changes = {}) =>
 /** @param {ModelTokens} tokens @param {string} text */
 const labels = (tokens, text) => tokens.of(text, 100).tokens;
 
-test('hash signs of a byte-level vocabulary are hash signs', () => {
+test('hash signs in a byte-level vocabulary stay hash signs', () => {
   assert.deepEqual(labels(byteLevel(['##', 'ĠTitle']), '## Title'), ['##', 'Title']);
 });
 
-test('the first word of a text or after a special token continues no word', () => {
+test('the first word of a text or after a special token does not continue a word', () => {
   const tokens = byteLevel(['The', 'Ġcat', 's', '"', 'Ċ', 'Ġ']);
   assert.deepEqual(labels(tokens, 'The cat'), ['The', 'cat']);
   assert.deepEqual(labels(tokens, '<s>The cat'), ['<s>', 'The', 'cat']);
@@ -55,7 +55,7 @@ test('the first word of a text or after a special token continues no word', () =
   assert.equal(tokens.label(99, [1]), '#99');
 });
 
-test('a token after an emoji continues no word, and one after part of a letter does', () => {
+test('a token after an emoji does not continue a word, but one after part of a letter does', () => {
   const tokens = byteLevel(['a', 'b', 'ðŁĺ', 'Ģ', 'Ã', '©', 't']);
   assert.deepEqual(
     [1, 3, 4, 2].map((id, i, all) => tokens.label(id, all.slice(0, i))),
@@ -67,7 +67,7 @@ test('a token after an emoji continues no word, and one after part of a letter d
   );
 });
 
-test("WordPiece's prefix marks what continues a word, and it alone", () => {
+test('only WordPiece’s prefix marks a token that continues a word', () => {
   const tokens = new ModelTokens({
     pre_tokenizer: { type: 'BertPreTokenizer' },
     model: {
@@ -79,7 +79,7 @@ test("WordPiece's prefix marks what continues a word, and it alone", () => {
   assert.deepEqual(labels(tokens, 'it walks ##'), ['it', 'walk', '-s', '#', '#']);
 });
 
-test('tokens of models that mark the ends of words, or whose tokens are words', () => {
+test('labels are right for models that mark the ends of words and models whose tokens are words', () => {
   const ends = new ModelTokens({
     pre_tokenizer: { type: 'WhitespaceSplit' },
     model: {
@@ -98,7 +98,7 @@ test('tokens of models that mark the ends of words, or whose tokens are words', 
   assert.equal(words.label(2, [1]), '##s');
 });
 
-test("SentencePiece's space begins a word", () => {
+test('SentencePiece’s space begins a word', () => {
   const tokens = new ModelTokens({
     pre_tokenizer: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'first' },
     decoder: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'first' },
@@ -132,14 +132,14 @@ for (const name of ['byte_level', 'byte_fallback', 'unigram_bytes']) {
   });
 }
 
-test('an emoji is added by its last token, and nothing of it before', () => {
+test('an emoji is added by its last token, and no part of it earlier', () => {
   const tokens = byteLevel(['a', 'ĠðŁĺ', 'Ģ']);
   assert.equal(tokens.added([], [1, 2]), 'a');
   assert.equal(tokens.added([1], [2]), '');
   assert.equal(tokens.added([1, 2], [3]), ' 😀');
 });
 
-test('bytes that no character begins with are not waited for', () => {
+test('bytes that cannot begin a character are added immediately', () => {
   const tokens = byteLevel(['a', 'Ģ', 'ÿ', 'Ã']);
   assert.equal(tokens.added([1], [2]), '\ufffd');
   assert.equal(tokens.added([1], [3]), '\ufffd');

@@ -2,19 +2,19 @@ import { WordPiece } from '@huggingface/tokenizers';
 
 import { bytesOf, unsupported } from './patterns.js';
 
-/** @typedef {(text: string) => number[]} Model the tokens of a piece of text, which is not empty */
+/** @typedef {(text: string) => number[]} Model finds the tokens of a non-empty piece of text */
 
-/** Most pieces of text whose tokens are remembered. */
+/** Largest number of pieces of text whose tokens are cached. */
 const mostKept = 10_000;
 
 /**
- * The token that stands for a byte.
+ * The token that represents a byte.
  * @param {number} byte
  */
 const byteToken = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 
 /**
- * The tokens that stand for the bytes of a text, if the vocabulary has them all.
+ * The tokens that represent the bytes of a text, if the vocabulary contains them all.
  * @param {ReadonlyMap<string, number>} ids
  * @param {string} text
  */
@@ -23,14 +23,14 @@ function bytesIn(ids, text) {
   return found.includes(undefined) ? null : /** @type {number[]} */ (found);
 }
 
-/** @param {string} text @param {string} reason why there is no token for unknown text */
+/** @param {string} text @param {string} reason why unknown text has no token */
 const noToken = (text, reason) =>
   new Error(`tokenizer.json: no token stands for ${JSON.stringify(text)}, and ${reason}`);
 
 /** @param {string} token */
 const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;
 
-/** A binary heap of pairs to merge: the lowest rank first, and of equal ones the leftmost. */
+/** A binary heap of pairs to merge. The lowest rank comes first, then the leftmost pair. */
 class Merges {
   /** @type {{ rank: number, at: number, id: number }[]} */
   #heap = [];
@@ -69,7 +69,7 @@ class Merges {
 }
 
 /**
- * Merges of pairs of tokens, by both ids.
+ * Maps pairs of token ids to their merges.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Map<number, Map<number, { rank: number, id: number }>>}
@@ -92,8 +92,8 @@ function mergesOf({ merges, continuing_subword_prefix }, ids) {
 }
 
 /**
- * Byte-pair encoding. An own one, as that of `@huggingface/tokenizers` merges texts rather than tokens:
- * it knows no prefix of later tokens, and merges no bytes.
+ * Byte-pair encoding. `@huggingface/tokenizers` is not used, because it merges texts rather than
+ * tokens, ignores the prefix of continuing tokens, and does not merge bytes.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}
@@ -109,12 +109,13 @@ function bpe(config, ids) {
   const suffix = config.end_of_word_suffix ?? '';
   const merges = mergesOf(config, ids);
 
-  /** The tokens of single characters. @param {string} text */
+  /** The tokens of individual characters. @param {string} text */
   function lettersOf(text) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // An unknown character is written when the next known one follows: so does the library, even after bytes.
+    // The library writes an unknown character only when the next known one follows, even after
+    // bytes.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
@@ -153,7 +154,7 @@ function bpe(config, ids) {
       const { at, id } = top;
       const right = next[at];
       if (tokens[at] === gone || right >= tokens.length) continue;
-      // One of the two has been merged with another token since.
+      // One of the two has since been merged with another token.
       if (merges.get(tokens[at])?.get(tokens[right])?.id !== id) continue;
       tokens[at] = id;
       tokens[right] = gone;
@@ -172,8 +173,8 @@ function bpe(config, ids) {
 }
 
 /**
- * The most probable division of a text. An own one, as that of `@huggingface/tokenizers` has no bytes for
- * unknown characters.
+ * Finds the most probable segmentation of a text. `@huggingface/tokenizers` is not used, because it
+ * has no bytes for unknown characters.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}
@@ -185,14 +186,14 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
   const unknownScore =
     scores.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.min(a, b), Infinity) -
     10;
-  /** How long the longest token is that begins with a character. @type {Map<string, number>} */
+  /** Length of the longest token by first character. @type {Map<string, number>} */
   const longest = new Map();
   for (const token of ids.keys()) {
     const letter = String.fromCodePoint(token.codePointAt(0) ?? 0);
     longest.set(letter, Math.max(longest.get(letter) ?? 0, token.length));
   }
   return (text) => {
-    /** The best way to each place: where its last token begins, and that token. */
+    /** The best path to each position: the start of its last token, and that token. */
     const best = Array.from({ length: text.length + 1 }, () => ({ from: -1, score: 0, id: -1 }));
     /** @param {number} from @param {number} to @param {number} id @param {number} score */
     const reach = (from, to, id, score) => {
@@ -212,7 +213,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
       if (!single) reach(from, from + letter.length, unknown, unknownScore);
       from += letter.length;
     }
-    /** The tokens from the last to the first; unknown ones next to each other are one. */
+    /** Collects the tokens from last to first and joins adjacent unknown ones. */
     /** @type {{ from: number, to: number, known: boolean }[]} */
     const parts = [];
     for (let to = text.length; to > 0; to = best[to].from) {
@@ -258,7 +259,7 @@ function wordLevel({ unk_token }, ids) {
   };
 }
 
-/** The kind of a model in a file from the time when it did not name it. @param {any} config */
+/** Infers the kind of a model from an older file that does not name it. @param {any} config */
 function kindOf({ vocab, merges, continuing_subword_prefix }) {
   if (merges) return 'BPE';
   if (Array.isArray(vocab)) return 'Unigram';
@@ -268,7 +269,8 @@ function kindOf({ vocab, merges, continuing_subword_prefix }) {
 const kinds = { BPE: bpe, Unigram: unigram, WordPiece: wordPiece, WordLevel: wordLevel };
 
 /**
- * A model of tokenizer.json: its kind, its vocabulary, and the function that finds the tokens of a piece.
+ * Creates a model from tokenizer.json: its kind, its vocabulary, and a function that finds the
+ * tokens of a piece.
  * @param {any} config
  */
 export function modelOf(config) {

@@ -12,11 +12,17 @@ import { bytesAsLetters, matcher, unsupported } from './patterns.js';
 
 /** @typedef {(text: string) => string} Normalizer */
 
-/** Ideographs that BERT puts spaces around: one block fewer than Unicode has, as in the library. */
+/**
+ * Ideographs that BERT surrounds with spaces. As in the library, this is one block fewer than in
+ * Unicode.
+ */
 const ideograph =
   /[\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu;
 
-/** Lowers each letter by itself, so that a final sigma is not special. @type {Normalizer} */
+/**
+ * Converts each letter to lower case separately, so that a final sigma gets no special treatment.
+ * @type {Normalizer}
+ */
 const lowered = (text) => {
   const lower = text.toLowerCase();
   return /Σ/.test(text) ? Array.from(text, (each) => each.toLowerCase()).join('') : lower;
@@ -53,9 +59,9 @@ const stripper =
   };
 
 /**
- * The function that a normalizer of tokenizer.json stands for.
+ * Creates the function for a normalizer in tokenizer.json.
  * @param {any} config
- * @param {string} [field] its name, for errors
+ * @param {string} [field] its name, for error messages
  * @returns {Normalizer}
  */
 export function normalizerOf(config, field = 'normalizer') {

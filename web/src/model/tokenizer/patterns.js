@@ -1,13 +1,16 @@
 import { SplitPreTokenizer } from '@huggingface/tokenizers';
 
-/** A part of a text, from and to, and whether it matches a pattern. @typedef {[number, number, boolean]} Part */
+/**
+ * A part of a text: its start, its end, and whether it matches a pattern.
+ * @typedef {[number, number, boolean]} Part
+ */
 
 /** @param {string} field @param {unknown} type */
 export const unsupported = (field, type) =>
   new Error(`${field}: attn does not support the type ${JSON.stringify(type)}`);
 
 /**
- * Divides a text into what matches a regular expression and what is between.
+ * Splits a text into matches of a regular expression and the parts between them.
  * @param {string} text
  * @param {RegExp} pattern
  * @returns {Part[]}
@@ -17,7 +20,7 @@ export function partsOf(text, pattern) {
   const parts = [];
   let last = 0;
   for (const { 0: match, index } of text.matchAll(pattern)) {
-    // Oniguruma does not find an empty match right after another match, nor within a character.
+    // Oniguruma finds no empty match right after another match or inside a character.
     if (!match && ((index === last && parts.length) || isInCharacter(text, index))) continue;
     if (index > last) parts.push([last, index, false]);
     parts.push([index, index + match.length, true]);
@@ -27,17 +30,21 @@ export function partsOf(text, pattern) {
   return parts;
 }
 
-/** Whether an index is between the two code units of a character. @param {string} text @param {number} index */
+/**
+ * True if an index is between the two code units of a character.
+ * @param {string} text
+ * @param {number} index
+ */
 const isInCharacter = (text, index) => (text.codePointAt(index - 1) ?? 0) > 0xffff;
 
-/** A part of a regular expression that belongs together: the beginning of a group, a class, or a character. */
+/** A unit of a regular expression: the start of a group, a class, or a character. */
 const symbols =
   /\(\?(?:<?[=!]|<\w+>|[>:]|i:)|\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]|\\[pPx]\{[^}]*\}|\\.|[^]/gsu;
 
 /**
- * Rewrites what `@huggingface/tokenizers` does not translate: atomic groups and possessive quantifiers become
- * lookaheads, which JavaScript does not try again either; and without regard to case, two letters beyond ASCII
- * are the same as letters in it.
+ * Rewrites syntax that `@huggingface/tokenizers` does not translate. Atomic groups and possessive
+ * quantifiers become lookaheads, into which JavaScript does not backtrack either. Case-insensitive
+ * matching includes the two letters outside ASCII that are equivalent to ASCII letters.
  * @param {string} source
  */
 function prepared(source) {
@@ -95,8 +102,8 @@ function folded(symbol) {
 }
 
 /**
- * The regular expression that a `pattern` of tokenizer.json stands for. `@huggingface/tokenizers` translates
- * Oniguruma's syntax.
+ * Creates the regular expression for a `pattern` in tokenizer.json. `@huggingface/tokenizers`
+ * translates Oniguruma's syntax.
  * @param {{ String?: string, Regex?: string }} pattern
  * @param {string} field
  * @returns {(text: string) => Part[]}
@@ -117,14 +124,14 @@ export function matcher(pattern, field) {
   return (text) => partsOf(text, /** @type {RegExp} */ (regexp));
 }
 
-/** The letter that byte-level tokenizers write for each byte. */
+/** The letter with which byte-level tokenizers represent each byte. */
 const letters = Array.from({ length: 256 }, (_, byte) => byte).map((byte, _, all) => {
   const hidden = (/** @type {number} */ each) =>
     each <= 32 || (each >= 127 && each <= 160) || each === 173;
   return String.fromCharCode(hidden(byte) ? 256 + all.slice(0, byte).filter(hidden).length : byte);
 });
 
-/** The byte that each letter stands for. */
+/** The byte that each letter represents. */
 const byteOf = new Map(letters.map((letter, byte) => [letter, byte]));
 
 const encoder = new TextEncoder();
@@ -136,7 +143,10 @@ export const bytesOf = (text) => encoder.encode(text);
 export const bytesAsLetters = (text) =>
   Array.from(encoder.encode(text), (byte) => letters[byte]).join('');
 
-/** The bytes of a token of such letters; of any other token, those of its text. @param {string} token */
+/**
+ * The bytes of a token made of such letters; for any other token, the bytes of its text.
+ * @param {string} token
+ */
 export function lettersAsBytes(token) {
   const bytes = Array.from(token, (letter) => byteOf.get(letter));
   return bytes.includes(undefined) ? [...bytesOf(token)] : /** @type {number[]} */ (bytes);

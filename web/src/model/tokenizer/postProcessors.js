@@ -1,8 +1,8 @@
 import { unsupported } from './patterns.js';
 
 /**
- * What is done to the ids of a text: the special tokens around it, the token between two sentences, and the types
- * of both sentences.
+ * Adds to the ids of a text: special tokens around it, the token between two sentences, and the
+ * types of both sentences.
  * @typedef {object} PostProcessor
  * @property {(ids: number[]) => number[]} process
  * @property {number} [separator]
@@ -44,15 +44,15 @@ function template({ single, pair = [], special_tokens }, field) {
 }
 
 /**
- * What a post-processor of tokenizer.json stands for.
+ * Creates the post-processing for a post-processor in tokenizer.json.
  * @param {any} config
- * @param {string} [field] its name, for errors
+ * @param {string} [field] its name, for error messages
  * @returns {PostProcessor}
  */
 export function postProcessorOf(config, field = 'post_processor') {
   if (!config) return plain;
   switch (config.type) {
-    // It changes offsets only.
+    // It only changes offsets.
     case 'ByteLevel':
       return plain;
     case 'BertProcessing':

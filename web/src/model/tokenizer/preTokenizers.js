@@ -2,7 +2,10 @@ import { punctuation, space, words } from './characters.js';
 import { bytesAsLetters, matcher, partsOf, unsupported } from './patterns.js';
 
 /** @typedef {import('./patterns.js').Part} Part */
-/** A piece of a text, and whether the text begins with it. @typedef {{ text: string, first: boolean }} Piece */
+/**
+ * A piece of a text, and whether it is at the beginning of the text.
+ * @typedef {{ text: string, first: boolean }} Piece
+ */
 /** @typedef {(piece: Piece) => Piece[]} PreTokenizer */
 
 const digit = /\p{N}/gu;
@@ -11,7 +14,7 @@ const bytePattern =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 
 /**
- * Which parts become pieces, by what happens to delimiters.
+ * Selects the parts that become pieces, depending on how delimiters are treated.
  * @type {Record<string, (parts: Part[]) => Part[]>}
  */
 const behaviors = {
@@ -24,7 +27,7 @@ const behaviors = {
 };
 
 /**
- * Joins parts to the one before, as long as it has the same or the other sort.
+ * Joins each part to the previous one if `joins` returns true for whether they match.
  * @param {Part[]} parts
  * @param {(found: boolean, before: boolean) => boolean} joins
  */
@@ -118,9 +121,9 @@ const fixedLength = (length) => (piece) => {
 const inOrder = (all) => (piece) => all.reduce((pieces, each) => pieces.flatMap(each), [piece]);
 
 /**
- * The function that a pre-tokenizer of tokenizer.json stands for. It is given no empty text.
+ * Creates the function for a pre-tokenizer in tokenizer.json. It never receives empty text.
  * @param {any} config
- * @param {string} [field] its name, for errors
+ * @param {string} [field] its name, for error messages
  * @returns {PreTokenizer}
  */
 export function preTokenizerOf(config, field = 'pre_tokenizer') {

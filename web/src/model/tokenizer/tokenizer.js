@@ -9,7 +9,7 @@ import { preTokenizerOf } from './preTokenizers.js';
 /** @typedef {import('./addedTokens.js').AddedToken} AddedToken */
 
 /**
- * @param {any} config of the model
+ * @param {any} config configuration of the model
  * @param {ReturnType<typeof modelOf>} model
  * @param {boolean} byteLevel
  */
@@ -24,11 +24,12 @@ function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids 
 }
 
 /**
- * A tokenizer.json that gives the ids of Hugging Face's library `tokenizers`. `@huggingface/tokenizers`
- * gives others outside ASCII and for less common fields, so attn uses only those of its parts that are right.
- * tests/tokenizers has what the library makes of every component.
+ * A tokenizer.json that gives the same ids as Hugging Face's library `tokenizers`.
+ * `@huggingface/tokenizers` gives other ids outside ASCII and for less common fields, so attn uses
+ * only the correct parts of it. tests/tokenizers records the library's results for every component.
  *
- * Like `transformers`, it ignores the fields `truncation` and `padding`: these are settings of a call.
+ * Like `transformers`, it ignores the fields `truncation` and `padding`, which are settings of a
+ * call.
  */
 export class Tokenizer {
   #normalize;
@@ -38,21 +39,21 @@ export class Tokenizer {
   #decode;
   #findRaw;
   #findNormalized;
-  /** What special tokens look like. @type {Set<string>} */
+  /** Text of the special tokens. @type {Set<string>} */
   #special = new Set();
   /** @type {Map<number, string>} */
   #tokens = new Map();
   /** @type {Map<number, AddedToken>} */
   #added = new Map();
-  /** Whether its tokens are written in the letters of bytes. */
+  /** True if its tokens are written in byte letters. */
   #byteLevel;
   /**
-   * What tells tokens that continue a word from those that begin one: a prefix, or else the lack of a suffix on
-   * the token before, or else of a space.
+   * What distinguishes tokens that continue a word from those that begin one: a prefix, or else the
+   * lack of a suffix on the previous token, or else the lack of a space.
    */
   marks;
 
-  /** @param {any} json the file */
+  /** @param {any} json contents of the file */
   constructor(json) {
     if (!json?.model?.vocab) throw new Error('model.vocab is missing');
     this.#normalize = normalizerOf(json.normalizer);
@@ -83,11 +84,11 @@ export class Tokenizer {
   }
 
   /**
-   * The ids of a text, with the special tokens around it.
+   * The ids of a text, including the special tokens around it.
    * @param {string} given
    */
   encode(given) {
-    // A lone surrogate is no character; the library is never given one.
+    // A lone surrogate is not a character, and the library never receives one.
     const text = given.replace(/\p{Cs}/gu, '\ufffd');
     /** @type {number[]} */
     const ids = [];
@@ -102,7 +103,7 @@ export class Tokenizer {
   }
 
   /**
-   * The types of tokens: those after the first separator are of a second sentence.
+   * The types of tokens. Tokens after the first separator belong to a second sentence.
    * @param {readonly number[]} ids
    */
   typesOf(ids) {
@@ -111,7 +112,10 @@ export class Tokenizer {
     return ids.map((_, i) => types[at >= 0 && i > at ? 1 : 0]);
   }
 
-  /** @param {string} text without added tokens as they are @param {boolean} first whether the whole begins with it */
+  /**
+   * @param {string} text a text without literal added tokens
+   * @param {boolean} first whether the whole text begins with it
+   */
   #idsOf(text, first) {
     const normalized = this.#normalize(text);
     if (!normalized) return [];
@@ -127,7 +131,7 @@ export class Tokenizer {
   }
 
   /**
-   * The text of tokens. Ids that it does not know have none.
+   * The text of tokens. Unknown ids have none.
    * @param {readonly number[]} ids
    * @param {{ skipSpecial?: boolean }} [options]
    */
@@ -139,13 +143,13 @@ export class Tokenizer {
     return tokens.length ? this.#decode(tokens).join('') : '';
   }
 
-  /** A token as the vocabulary has it. @param {number} id */
+  /** A token as spelled in the vocabulary. @param {number} id */
   token(id) {
     return this.#added.get(id)?.content ?? this.#tokens.get(id);
   }
 
   /**
-   * The bytes that a token stands for; null if its text says it all.
+   * The bytes that a token represents; null if its text represents it completely.
    * @param {number} id
    * @returns {number[] | null}
    */
@@ -156,17 +160,17 @@ export class Tokenizer {
     return byte ? [parseInt(byte, 16)] : null;
   }
 
-  /** Whether a token was added to the vocabulary. @param {number} id */
+  /** True if a token was added to the vocabulary. @param {number} id */
   isAdded(id) {
     return this.#added.has(id);
   }
 
-  /** Whether a token stands for no text. @param {number} id */
+  /** True if a token represents no text. @param {number} id */
   isSpecial(id) {
     return this.#added.get(id)?.special ?? false;
   }
 
-  /** The largest id and one. */
+  /** The largest id plus one. */
   get size() {
     let size = 0;
     for (const id of this.#tokens.keys()) size = Math.max(size, id + 1);

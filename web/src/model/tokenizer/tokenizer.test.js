@@ -1,4 +1,5 @@
-// The page's tokenizer next to Hugging Face's library `tokenizers`: see tests/tokenizers/record.py.
+// Compares the page's tokenizer with Hugging Face's library `tokenizers`; see
+// tests/tokenizers/record.py.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,7 +27,7 @@ const nameOf = (config) => JSON.stringify({ ...config, precompiled_charsmap: und
 
 for (const { config, changed } of normalizers) {
   const all = Object.keys(changed).length > 60;
-  test(`the normalizer ${nameOf(config)} gives the library's texts`, () => {
+  test(`the normalizer ${nameOf(config)} gives the same texts as the library`, () => {
     const normalize = normalizerOf(config);
     lines.forEach((/** @type {string} */ line, /** @type {number} */ i) => {
       if (all && !(i in changed) && Object.keys(changed).every((key) => +key % 3 === 0)) return;
@@ -51,7 +52,7 @@ function recordedPieces(line, pieces) {
 }
 
 for (const { config, pieces } of preTokenizers) {
-  test(`the pre-tokenizer ${nameOf(config)} gives the library's pieces`, () => {
+  test(`the pre-tokenizer ${nameOf(config)} gives the same pieces as the library`, () => {
     const preTokenize = preTokenizerOf(config);
     lines.forEach((/** @type {string} */ line, /** @type {number} */ i) => {
       if (!line || !pieces[i]) return;
@@ -62,7 +63,7 @@ for (const { config, pieces } of preTokenizers) {
 }
 
 for (const { config, texts } of decoders) {
-  test(`the decoder ${nameOf(config)} gives the library's texts`, () => {
+  test(`the decoder ${nameOf(config)} gives the same texts as the library`, () => {
     const decode = decoderOf(config);
     tokenLists.forEach((/** @type {string[]} */ tokens, /** @type {number} */ i) => {
       assert.equal(decode(tokens).join(''), texts[i], JSON.stringify(tokens));
@@ -73,7 +74,7 @@ for (const { config, texts } of decoders) {
 for (const [name, { tokenizer: json, cases, beginnings = [], pairs = [] }] of Object.entries(
   recorded('tokenizers').tokenizers,
 )) {
-  test(`the tokenizer ${name} gives the library's ids and texts`, () => {
+  test(`the tokenizer ${name} gives the same ids and texts as the library`, () => {
     const tokenizer = new Tokenizer(json);
     for (const { text: given, ids, decoded } of cases) {
       const text = typeof given === 'number' ? lines[given] : given;
@@ -94,7 +95,7 @@ for (const [name, { tokenizer: json, cases, beginnings = [], pairs = [] }] of Ob
   });
 }
 
-test('characters are of the kinds that the library takes them for', () => {
+test('characters have the same classes as in the library', () => {
   const kinds = recorded('characters');
   /** @type {Record<string, (letter: string) => boolean>} */
   const found = {
@@ -162,7 +163,7 @@ test('a lone surrogate is an unknown character', () => {
   assert.deepEqual(tokenizer.encode('a \ud83d'), tokenizer.encode('a \ufffd'));
 });
 
-test('long texts take time in proportion', () => {
+test('the time for long texts is proportional to their length', () => {
   const tokenizer = new Tokenizer(recorded('tokenizers').tokenizers.single_words.tokenizer);
   assert.equal(tokenizer.encode(' '.repeat(40_000)).length, 40_002);
 });

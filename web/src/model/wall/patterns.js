@@ -1,17 +1,22 @@
-// What a head does in a sentence, measured on its weights.
+// Measures a head's behaviour in a sentence from its weights.
 
 /** @typedef {'previousToken' | 'firstToken' | 'sameToken' | 'induction' | 'place'} Pattern */
 
 /**
- * Shares of a head's attention, from 0 to 1; null where the sentence has nothing to measure it on.
+ * Shares of a head's attention from 0 to 1; null if the sentence contains nothing to measure them
+ * on.
  * @typedef {Record<Pattern, number | null>} Shares
  */
 
-/** Queries from here on count: those before cannot tell the first token from the previous one. */
+/**
+ * The first query that counts. Earlier ones cannot distinguish the first token from the previous
+ * one.
+ */
 export const firstQuery = 2;
 
 /**
- * For each token where else the same one stands: only before it, where later ones are not looked at.
+ * For each token, the other positions of the same token. Only earlier ones if later tokens are
+ * excluded.
  * @param {readonly number[]} ids
  * @param {boolean} causal
  * @returns {number[][]}
@@ -27,7 +32,7 @@ export const twinsOf = (ids, causal) =>
   });
 
 /**
- * The same tokens in reverse order; those that are kept stay where they are.
+ * Reverses the order of the tokens, except those that are kept in place.
  * @param {readonly number[]} ids
  * @param {(id: number) => boolean} isKept
  */
@@ -38,9 +43,9 @@ export function reversed(ids, isKept) {
 
 /**
  * @param {Float32Array} weights (n, n)
- * @param {Float32Array} others (n, n): the weights of the same head where the words stand in reverse order
- * @param {readonly (readonly number[])[]} twins of each token
- * @returns {Shares} means over the queries that look at anything
+ * @param {Float32Array} others (n, n): the same head's weights for the words in reverse order
+ * @param {readonly (readonly number[])[]} twins twins of each token
+ * @returns {Shares} means over the queries that attend to anything
  */
 export function sharesOf(weights, others, twins) {
   const n = twins.length;
@@ -73,7 +78,7 @@ export function sharesOf(weights, others, twins) {
   };
 }
 
-/** Attention that is spread evenly, to compare with. @param {number} n @param {boolean} causal */
+/** Uniform attention, for comparison. @param {number} n @param {boolean} causal */
 export const even = (n, causal) =>
   Float32Array.from({ length: n * n }, (_, at) => {
     const [i, j] = [Math.floor(at / n), at % n];

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { even, reversed, sharesOf, twinsOf } from './patterns.js';
 
-/** Weights of 1, one in each row. @param {number[]} keys */
+/** A matrix with a single weight of 1 in each row. @param {number[]} keys */
 const looksAt = (keys) => {
   const n = keys.length;
   const weights = new Float32Array(n * n);
@@ -14,7 +14,7 @@ const looksAt = (keys) => {
 // a b c a b
 const ids = [7, 8, 9, 7, 8];
 
-test('a head that does one thing has all of that share', () => {
+test('a head that does only one thing has a share of one', () => {
   const twins = twinsOf(ids, true);
   const cases = /** @type {const} */ ([
     ['previousToken', [0, 0, 1, 2, 3]],
@@ -28,14 +28,14 @@ test('a head that does one thing has all of that share', () => {
   }
 });
 
-test('place is what stays where the words stand in reverse order', () => {
+test('the share of place is what remains when the words are reversed', () => {
   const twins = twinsOf(ids, true);
   const [here, other] = [looksAt([0, 0, 1, 2, 3]), looksAt([0, 0, 1, 0, 0])];
   assert.equal(sharesOf(here, here, twins).place, 1);
   assert.equal(sharesOf(here, other, twins).place, 1 / 3);
 });
 
-test('what a sentence does not have is not measured', () => {
+test('a habit that the sentence cannot show is not measured', () => {
   const weights = looksAt([0, 0, 1]);
   const shares = sharesOf(weights, weights, twinsOf([1, 2, 3], true));
   assert.deepEqual([shares.sameToken, shares.induction, shares.previousToken], [null, null, 1]);
@@ -43,25 +43,25 @@ test('what a sentence does not have is not measured', () => {
   assert.equal(sharesOf(two, two, twinsOf([1, 2], true)).previousToken, null);
 });
 
-test('a query that looks at nothing does not count', () => {
+test('a query that attends to nothing does not count', () => {
   const weights = looksAt([0, 0, 1, 2, 3]);
   weights.fill(0, 3 * 5, 4 * 5);
   assert.equal(sharesOf(weights, weights, twinsOf(ids, true)).previousToken, 1);
 });
 
-test('whoever looks both ways has twins on both sides', () => {
+test('without a causal mask, tokens have twins on both sides', () => {
   assert.deepEqual(twinsOf(ids, false), [[3], [4], [], [0], [1]]);
   assert.deepEqual(twinsOf(ids, true), [[], [], [], [0], [1]]);
 });
 
-test('words are turned round, and what stands for none stays', () => {
+test('words are reversed, and tokens without text stay in place', () => {
   assert.deepEqual(
     reversed([0, 5, 6, 7, 1], (id) => id < 2),
     [0, 7, 6, 5, 1],
   );
 });
 
-test('even attention is even', () => {
+test('even attention is uniform', () => {
   assert.deepEqual([...even(2, true)], [1, 0, 0.5, 0.5]);
   assert.deepEqual([...even(2, false)], [0.5, 0.5, 0.5, 0.5]);
 });

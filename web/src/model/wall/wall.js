@@ -1,4 +1,4 @@
-// Every head of every layer, over one sentence: in the worker, layer by layer.
+// Computes every head of every layer for one sentence, in the worker and layer by layer.
 
 import { coarse, matrixOf } from '../../drawing/matrix.js';
 import { exclusionOf } from '../exclusion.js';
@@ -9,36 +9,37 @@ import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
 /** @typedef {import('./patterns.js').Shares} Shares */
 
 /**
- * What reads the sentence.
+ * The model that reads the sentence.
  * @typedef {object} Reader
  * @property {number} numLayers
- * @property {number} most tokens that are read at once
- * @property {(id: number) => boolean} isSpecial whether a token stands for no text
- * @property {(ids: readonly number[], exclusion: import('attn').ExclusionOptions, layer: number) => Tensor} weights
+ * @property {number} most largest number of tokens read at once
+ * @property {(id: number) => boolean} isSpecial true if a token represents no text
+ * @property {(ids: readonly number[], exclusion: import('attn').ExclusionOptions, layer: number)
+ *   => Tensor} weights
  *   (heads, n, n)
  */
 
 /**
  * @typedef {object} Layer
- * @property {Tensor} pictures (heads, rows, columns): the weights, or where there are more than can be seen,
- *   the strongest of each group
- * @property {Shares[]} shares of each head
+ * @property {Tensor} pictures (heads, rows, columns): the weights, or the strongest of each group
+ *   if there are too many to see
+ * @property {Shares[]} shares shares of each head
  *
- * @typedef {object} Sentence what is measured on
+ * @typedef {object} Sentence facts about the measurement
  * @property {number} length in tokens
  * @property {number} numLayers
  * @property {boolean} causal
- * @property {number} queries that previous, first and place are measured on
- * @property {number} again the same of tokens that stand elsewhere, too
- * @property {Shares} even what they were, if attention were spread evenly
+ * @property {number} queries number of queries on which previous, first and place are measured
+ * @property {number} again number of tokens that also occur elsewhere
+ * @property {Shares} even the shares under uniform attention
  *
  * @typedef {{ sentence: Sentence } | { layer: number, found: Layer } | null} Progress
  */
 
-/** Most tokens of a sentence. */
+/** Longest sentence, in tokens. */
 const mostTokens = 256;
 
-/** Cells along a side of a picture. */
+/** Number of cells along each side of a picture. */
 const mostCells = 48;
 
 /** The page's language model. @param {import('../sentence.js').Given} given @returns {Reader} */
@@ -99,7 +100,7 @@ export function* wall(given) {
   const turned = reversed(ids, reader.isSpecial);
   for (let layer = 0; layer < numLayers; layer++) {
     const weights = reader.weights(ids, exclusion, layer);
-    // Who types comes first.
+    // Typing has priority.
     yield null;
     const others = reader.weights(turned, exclusion, layer);
     const shares = Array.from({ length: weights.shape[0] }, (_, head) =>

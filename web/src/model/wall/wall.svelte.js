@@ -8,23 +8,23 @@ import { reasonOf } from '../errors.js';
 /** @typedef {{ sentence: Sentence, tokens: string[], layers: (Layer | undefined)[] }} Found */
 
 /**
- * Every head of every layer of the model in sight. What a sentence showed stays until all of the next one is
- * there; the first one comes layer by layer.
+ * Every head of every layer of the model that is shown. The results of a sentence stay until those
+ * of the next one are complete. The first results appear layer by layer.
  */
 export class Wall {
   /** @type {Found | null} */
   found = $state.raw(null);
   busy = $state(false);
   problem = $state('');
-  /** Of which model that is. */
+  /** Id of the model that they belong to. */
   #model = -1;
   /** @type {AbortController | undefined} */
   #running;
 
   #work;
-  /** What it depends on: the same as long as that is. */
+  /** Everything the result depends on, as a string. */
   #key = $derived.by(() => JSON.stringify(this.#work.given(wallTask)));
-  /** What has been found. */
+  /** Key of the completed result. */
   #done = '';
 
   /** @param {import('../work.svelte.js').Work} work */
@@ -32,12 +32,12 @@ export class Wall {
     this.#work = work;
   }
 
-  /** What it is of. */
+  /** The settings that it belongs to. */
   get live() {
     return this.#work.live;
   }
 
-  /** An attachment to what shows it. Out of sight, nothing is computed. */
+  /** An attachment for the element that shows it. Nothing is computed while it is out of sight. */
   follow = () => {
     const key = this.#key;
     if (key !== this.#done) untrack(() => void this.#compute(key));
