@@ -3,15 +3,18 @@ import { uncased } from '../../model/sentence.js';
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 
-/** Width of the words’ embeddings: wide, so that words that share no letters are nearly orthogonal. */
+/**
+ * Width of the words’ embeddings. It is large, so that words without common letters are nearly
+ * orthogonal.
+ */
 export const wordWidth = 256;
 
-/** Hidden units of additive attention where its weights are random. */
+/** Hidden units of additive attention with random weights. */
 export const numHiddens = 64;
 
 /**
- * Where tanh is shifted to by hand: tanh(u + shift) − tanh(u − shift) is a bump around u = 0 that is
- * about as wide as the difference of two unrelated embeddings.
+ * Shift of tanh in the handmade weights. tanh(u + shift) − tanh(u − shift) is a bump around u = 0
+ * that is about as wide as the difference of two unrelated embeddings.
  */
 export const shift = 1;
 
@@ -19,21 +22,20 @@ export const shift = 1;
  * @typedef {object} Alignment
  * @property {Tensor} [scores] (targets, sources)
  * @property {Tensor} weights (targets, sources): each row sums to 1
- * @property {Tensor} queries of the target's words
- * @property {Tensor} keys of the source's words
+ * @property {Tensor} queries queries of the target's words
+ * @property {Tensor} keys keys of the source's words
  */
 
 /**
- * Weights by which additive attention compares spellings. Its scores are odd in (q, k) together, so
- * it takes a constant to tell likeness from its opposite, and each query ends in a 1. Two
- * hidden units for each column c of the embeddings then make
+ * Weights with which additive attention compares spellings. Its scores are odd in (q, k) jointly,
+ * so it needs a constant to distinguish similar from opposite: each query ends in a 1. Two hidden
+ * units for each column c of the embeddings then compute
  *
- *   tanh(q_c − k_c + shift) − tanh(q_c − k_c − shift),
+ * tanh(q_c − k_c + shift) − tanh(q_c − k_c − shift),
  *
- * which is largest where q_c = k_c, and w_v adds them up with the same weight.
- *
- * @param {number} width of the embeddings
- * @param {number} sharpness w_v
+ * which is largest where q_c = k_c. w_v adds them up with equal weights.
+ * @param {number} width width of the embeddings
+ * @param {number} sharpness the weights w_v
  * @returns {[string, Tensor][]}
  */
 export function comparingWeights(width, sharpness) {
@@ -60,7 +62,8 @@ export function comparingWeights(width, sharpness) {
 }
 
 /**
- * A word of a single letter that looks most at another word that has the letter, if any does.
+ * Finds a one-letter word that attends most to another word containing that letter, if there is
+ * one.
  * @param {string[]} source
  * @param {string[]} target
  * @param {Tensor} weights (targets, sources)
@@ -80,7 +83,7 @@ export function foundByLetter(source, target, weights) {
 const embeddingOf = (attn, tokens) =>
   attn.ngramEmbedding(uncased(tokens), { dModel: wordWidth, seed: 0 });
 
-/** A matrix with another column, of ones. @param {Tensor} tensor (n, width) @returns {Tensor} */
+/** Appends a column of ones to a matrix. @param {Tensor} tensor (n, width) @returns {Tensor} */
 export function withOnes({ data, shape: [length, width] }) {
   const wider = new Float32Array(length * (width + 1)).fill(1);
   for (let i = 0; i < length; i++) {
@@ -90,7 +93,7 @@ export function withOnes({ data, shape: [length, width] }) {
 }
 
 /**
- * Additive attention from each word of the target to each of the source, untrained: the words'
+ * Untrained additive attention from each word of the target to each word of the source. The words'
  * embeddings are queries and keys.
  * @param {Attn} attn
  * @param {string[]} source
@@ -124,13 +127,13 @@ export function align(attn, source, target, settings) {
 }
 
 /**
- * The alignment of Bahdanau's decoder, untrained: a GRU reads the source, another one writes the
- * target (given to it word by word), and the state of the latter asks the states of the former.
+ * The untrained alignment of Bahdanau's decoder. One GRU reads the source. Another writes the
+ * target, which it is given word by word, and its state queries the states of the first.
  * @param {Attn} attn
  * @param {string[]} source
  * @param {string[]} target
  * @param {number} seed
- * @returns {Alignment} without scores; queries are what the decoder reads, word by word
+ * @returns {Alignment} no scores; the queries are the decoder's inputs, word by word
  */
 export function alignByDecoder(attn, source, target, seed) {
   const words = uncased(target);
@@ -161,7 +164,7 @@ export function alignByDecoder(attn, source, target, seed) {
 }
 
 /**
- * The words that each word of the target looks at most.
+ * For each word of the target, the words with the largest weights.
  * @param {Tensor} weights (targets, sources)
  * @returns {number[]}
  */

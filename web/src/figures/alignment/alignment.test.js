@@ -31,7 +31,7 @@ function eachRowAddsUpTo1(weights) {
   }
 }
 
-test('weights set by hand align words that are spelled alike', () => {
+test('handmade weights align words with similar spelling', () => {
   const { weights } = align(attn, source, target, { byHand: true, sharpness: 0.13 });
   assert.deepEqual(weights.shape, [target.length, source.length]);
   const best = strongest(weights);
@@ -53,7 +53,7 @@ for (const settings of /** @type {const} */ ([
   { byHand: true, sharpness: 0.13 },
   { byHand: false, seed: 4 },
 ])) {
-  test(`the alignment is the reference’s, ${settings.byHand ? 'by hand' : 'random'}`, () => {
+  test(`the alignment matches the reference, ${settings.byHand ? 'by hand' : 'random'}`, () => {
     const { weights, queries, keys } = align(attn, source, target, settings);
     const layer = new attn.AdditiveAttention({
       queryDim: wordWidth,
@@ -82,12 +82,12 @@ for (const settings of /** @type {const} */ ([
   });
 }
 
-test('a sharpness of 0 looks everywhere alike', () => {
+test('a sharpness of 0 gives uniform weights', () => {
   const { weights } = align(attn, source, target, { byHand: true, sharpness: 0 });
   for (const weight of weights.data) assert.ok(Math.abs(weight - 1 / source.length) < 1e-7);
 });
 
-test('the decoder’s alignment depends on the seed, and on the words before', () => {
+test('the decoder’s alignment depends on the seed and on the previous words', () => {
   const { weights } = alignByDecoder(attn, source, target, 1);
   assert.deepEqual(weights.shape, [target.length, source.length]);
   eachRowAddsUpTo1(weights);
@@ -99,7 +99,7 @@ test('the decoder’s alignment depends on the seed, and on the words before', (
   assert.notDeepEqual(rowsOf(changed)[1], rowsOf(weights)[1]);
 });
 
-test('single words are aligned, too', () => {
+test('single words can be aligned', () => {
   for (const alignment of [
     align(attn, ['a'], ['b'], { byHand: true, sharpness: 0.13 }),
     align(attn, ['a'], ['b'], { byHand: false, seed: 0 }),
@@ -109,7 +109,7 @@ test('single words are aligned, too', () => {
   }
 });
 
-test('nothing is left behind', () => {
+test('all memory is released', () => {
   const all = () => {
     align(attn, source, target, { byHand: true, sharpness: 0.13 });
     align(attn, source, target, { byHand: false, seed: 1 });
@@ -121,7 +121,7 @@ test('nothing is left behind', () => {
   assert.equal(attn.memory().bytesInUse, bytesInUse);
 });
 
-test('a word of one letter is told that finds another word by it, and only such a one', () => {
+test('a one-letter word is reported only if it finds another word by its letter', () => {
   const { weights } = align(attn, source, target, { byHand: true, sharpness: 0.13 });
   assert.deepEqual(foundByLetter(source, target, weights), { one: 'a', other: 'Area' });
   const same = align(attn, ['a', 'rose'], ['a', 'rose'], { byHand: true, sharpness: 0.13 });

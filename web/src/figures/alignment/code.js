@@ -9,7 +9,7 @@ import { numHiddens, shift, wordWidth } from './alignment.js';
 const list = (words) => words.map(literal).join(', ');
 
 /**
- * Programs for the alignment.
+ * Programs that compute the alignment.
  * @param {Settings} settings
  * @param {string[]} sourceTokens
  * @param {string[]} targetTokens
@@ -119,7 +119,7 @@ const { weights: alignment } = layer.forward(words, keys, keys, { needWeights: t
 }
 
 /**
- * Programs for the alignment of Bahdanau's decoder.
+ * Programs that compute the alignment of Bahdanau's decoder.
  * @param {Settings} settings
  * @param {string[]} source
  * @param {string[]} target

@@ -5,13 +5,13 @@
  * @property {number} weight
  */
 
-/** Most lines that are drawn. */
+/** Largest number of lines to draw. */
 export const mostLines = 600;
 
 /**
  * The strongest connections of a head, the weakest first, so that the strong ones are drawn on top.
  * @param {import('../../drawing/matrix.js').Matrix} weights (n, n)
- * @param {number | null} query whose connections alone are wanted, or null for all
+ * @param {number | null} query restricts the result to this query's connections; null for all
  * @param {number} most
  * @returns {Arc[]}
  */
@@ -20,7 +20,7 @@ export function strongestArcs({ data, columns }, query, most) {
   const [begin, end] = query === null ? [0, data.length] : [query * columns, (query + 1) * columns];
   for (let i = begin; i < end; i++) if (data[i] > largest) largest = data[i];
   if (largest === 0) return [];
-  // A histogram of the weights finds the smallest that is drawn without sorting them all.
+  // A histogram of the weights finds the smallest one to draw without sorting them all.
   const bins = new Uint32Array(256);
   const bin = (/** @type {number} */ weight) => Math.min(255, Math.floor((weight / largest) * 256));
   for (let i = begin; i < end; i++) bins[bin(data[i])] += 1;

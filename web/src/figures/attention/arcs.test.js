@@ -9,7 +9,7 @@ const matrix = (/** @type {number[]} */ values, /** @type {number} */ columns) =
   columns,
 });
 
-test('the strongest connections come last, and only as many as can be drawn', () => {
+test('the strongest connections come last, and there are only as many as can be drawn', () => {
   const weights = matrix([0.5, 0.25, 0.25, 0.125, 0.75, 0.125, 0, 0, 1], 3);
   assert.deepEqual(strongestArcs(weights, null, 2), [
     { query: 1, key: 1, weight: 0.75 },
@@ -18,7 +18,7 @@ test('the strongest connections come last, and only as many as can be drawn', ()
   assert.equal(strongestArcs(weights, null, 100).length, 7, 'what is zero is not drawn');
 });
 
-test('one query alone', () => {
+test('arcs can be restricted to one query', () => {
   const arcs = strongestArcs(matrix([0.5, 0.5, 0.25, 0.75], 2), 1, 10);
   assert.deepEqual(
     arcs.map(({ query, key }) => [query, key]),
@@ -29,7 +29,7 @@ test('one query alone', () => {
   );
 });
 
-test('equal weights are no trouble, nor is a query that attends to nothing', () => {
+test('equal weights and a query that attends to nothing are handled', () => {
   assert.equal(strongestArcs(matrix(Array(10_000).fill(0.01), 100), null, 500).length, 500);
   assert.deepEqual(strongestArcs(matrix([0, 0, 0, 0], 2), 0, 10), []);
 });

@@ -5,10 +5,12 @@ import { inputCode } from '../../model/inputCode.js';
 /** @typedef {import('../../model/sentence.js').SentenceSettings} SentenceSettings */
 
 /**
- * What programs about the layer begin with: its input `x`, the `layer`, and the masks.
+ * The first lines of programs about the layer, which define its input `x`, the `layer`, and the
+ * masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function layerCode(settings, tokens, learned) {
   if (learned) return learned.languageCode(settings, learned, 'attention');
@@ -60,7 +62,7 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
 }
 
 /**
- * Programs for the weights of a head.
+ * Programs that compute the weights of a head.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
@@ -72,7 +74,7 @@ export function attentionCode(settings, tokens, head, learned) {
 }
 
 /**
- * The same of a layer that programs begin with.
+ * Programs that compute the weights of a head of the given layer.
  * @param {ReturnType<typeof layerCode>} parts
  * @param {number} head
  * @param {number} heads

@@ -1,14 +1,15 @@
 import { matrixOf } from '../../drawing/matrix.js';
 
 /**
- * @typedef {object} HeadStatistics means over the queries that attend to anything
- * @property {number} entropy of a row, in bits
- * @property {number} distance |i − j| between query and key, weighted
- * @property {number} largest share of the key that gets most
+ * @typedef {object} HeadStatistics means over the queries that attend to at least one key
+ * @property {number} entropy entropy of a row, in bits
+ * @property {number} distance weighted mean of |i − j| between query and key
+ * @property {number} largest the largest weight of a row
  */
 
 /**
- * How evenly weights are spread, in bits: 0 for one alone, log2 n for n alike.
+ * The entropy of weights in bits: 0 if one key has all the weight, log2 n if n keys have equal
+ * weights.
  * @param {ArrayLike<number>} weights that sum to one
  */
 export function entropyOf(weights) {
@@ -20,7 +21,7 @@ export function entropyOf(weights) {
 }
 
 /**
- * How a head divides its attention.
+ * Describes how a head distributes its attention.
  * @param {import('attn').Tensor} weights (heads, n, n)
  * @param {number} head
  * @returns {HeadStatistics}

@@ -8,18 +8,18 @@ const tensor = (/** @type {number[]} */ values, /** @type {number[]} */ shape) =
   shape,
 });
 
-test('even attention has the entropy of its keys', () => {
+test('uniform attention has the entropy of its number of keys', () => {
   const weights = tensor(Array(16).fill(0.25), [1, 4, 4]);
   assert.deepEqual(headStatistics(weights, 0), { entropy: 2, distance: 1.25, largest: 0.25 });
 });
 
-test('attention to one key has none, and the second head is the one asked for', () => {
+test('attention to a single key has entropy 0, and the second head can be selected', () => {
   const weights = tensor([1, 0, 0, 1, 0, 1, 1, 0], [2, 2, 2]);
   assert.deepEqual(headStatistics(weights, 0), { entropy: 0, distance: 0, largest: 1 });
   assert.deepEqual(headStatistics(weights, 1), { entropy: 0, distance: 1, largest: 1 });
 });
 
-test('queries with nothing to attend to do not count', () => {
+test('queries that attend to nothing do not count', () => {
   const weights = tensor([0, 0, 0.5, 0.5], [1, 2, 2]);
   assert.deepEqual(headStatistics(weights, 0), { entropy: 1, distance: 0.5, largest: 0.5 });
   assert.equal(headStatistics(tensor([0, 0, 0, 0], [1, 2, 2]), 0).entropy, 0);

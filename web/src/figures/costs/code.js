@@ -1,5 +1,5 @@
 /**
- * Programs that count what the layers cost.
+ * Programs that compute the costs of the layers.
  * @param {{ n: number, d: number, k: number }} sizes
  */
 export function costsPrograms({ n, d, k }) {

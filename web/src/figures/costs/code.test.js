@@ -6,7 +6,7 @@ import { costsPrograms } from './code.js';
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
-  test(`the ${language} program prints the numbers of the table`, { skip }, async () => {
+  test(`the ${language} program prints the numbers in the table`, { skip }, async () => {
     const [n, d, k] = [65536, 256, 4];
     const programs = costsPrograms({ n, d, k });
     assert.deepEqual(await run(language, programs[language]), [

@@ -7,11 +7,11 @@
  * @property {{ multiplyAdds: number, sequentialOperations: number, maxPathLength: number | null }} costs
  */
 
-/** How far attention within a window as wide as the kernel sees. @param {number} k */
+/** Radius of an attention window as wide as the kernel. @param {number} k */
 export const windowOf = (k) => Math.floor(k / 2);
 
 /**
- * What one layer of each architecture costs.
+ * The cost of one layer of each architecture.
  * @param {Attn} attn
  * @param {{ n: number, d: number, k: number }} sizes
  * @returns {Row[]}
@@ -52,5 +52,5 @@ export function costRows(attn, { n, d, k }) {
   ];
 }
 
-/** The slider over n goes in quarter powers of two. @param {number} exponent */
+/** Maps the slider for n to quarter powers of two. @param {number} exponent */
 export const lengthAt = (exponent) => Math.round(2 ** exponent);

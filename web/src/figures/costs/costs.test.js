@@ -10,7 +10,7 @@ const attn = await load({ threads: 1 });
 /** @param {string} id @param {{ n: number, d: number, k: number }} sizes */
 const costsOf = (id, sizes) => costRows(attn, sizes).find((row) => row.id === id)?.costs;
 
-test('the table counts as its formulas say', () => {
+test('the numbers in the table follow from its formulas', () => {
   for (const sizes of [
     { n: 11, d: 64, k: 3 },
     { n: 1, d: 8, k: 2 },

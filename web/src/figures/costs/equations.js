@@ -3,7 +3,7 @@ import { part } from '../../frame/equation.js';
 const inLine = (/** @type {string} */ tex) => String.raw`\textstyle ${tex}`;
 const [n, d, k, w] = [part('n', 'n'), part('d', 'd'), part('k', 'k'), part('k', 'w')];
 
-/** What each layer costs: multiply-adds, steps in sequence, longest path. */
+/** The costs of each layer: multiply-adds, sequential steps, longest path. */
 export const costs = {
   convolution: {
     operations: inLine(`${n} ${k} ${d}^2`),

@@ -2,11 +2,12 @@ import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/progra
 import { blockPrelude } from '../encoderBlock/code.js';
 
 /**
- * Programs that decode token by token. PyTorch's layer has no cache: its program makes the one pass
- * over all tokens that the others' results are equal to.
+ * Programs that decode token by token. PyTorch's layer has no cache, so its program computes all
+ * tokens in a single pass, which gives the same results.
  * @param {Parameters<typeof blockPrelude>[0]} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function decoderCacheCode(settings, tokens, learned) {
   const prelude = blockPrelude(settings, tokens, learned);

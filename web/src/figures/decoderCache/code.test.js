@@ -15,7 +15,7 @@ const settings = /** @type {any} */ ({
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
-  test(`the ${language} program prints what is decoded`, { skip }, async () => {
+  test(`the ${language} program prints the decoded output`, { skip }, async () => {
     const attn = await load({ threads: 1 });
     const x = attn.positionalEncoding(attn.ngramEmbedding(tokens, { dModel: 16 }), { base: 100 });
     const { output } = new Decoder(attn, { ...settings, normFirst: true }).decode(x);
@@ -27,6 +27,6 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   });
 }
 
-test('the Python program says that it has no cache', () => {
+test('the Python program states that it has no cache', () => {
   assert.match(decoderCacheCode(settings, tokens).python, /PyTorch's layer has no cache/);
 });

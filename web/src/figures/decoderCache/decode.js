@@ -6,26 +6,26 @@ import { encoderLayer } from '../encoderBlock/layer.js';
 
 /**
  * @typedef {object} Decoding
- * @property {Tensor} x (n, E), as given
- * @property {Tensor} q (n, H·D), of all tokens
- * @property {Tensor} keys (n, Hkv·D): what the cache holds in the end, heads side by side
+ * @property {Tensor} x the input (n, E)
+ * @property {Tensor} q (n, H·D), for all tokens
+ * @property {Tensor} keys (n, Hkv·D): the final contents of the cache, heads side by side
  * @property {Tensor} values (n, Hkv·D)
- * @property {Tensor[]} weights of each step: (H, tokens so far)
- * @property {Tensor} output (n, E), one row from each step
- * @property {Tensor} whole (n, E), of one pass over all tokens
- * @property {Float32Array} differences |output − whole|, the largest up to and with each step
+ * @property {Tensor[]} weights at each step: (H, tokens so far)
+ * @property {Tensor} output (n, E), one row per step
+ * @property {Tensor} whole (n, E), from one pass over all tokens
+ * @property {Float32Array} differences the largest |output − whole| up to and including each step
  */
 
 /**
- * A causal block that takes one token at a time, with keys and values of past ones in a cache. What it
- * has decoded it keeps: of the next input, only what follows the rows that stayed the same is new.
+ * A causal block that processes one token at a time, with past keys and values in a cache. It keeps
+ * its results: for the next input, only rows after the unchanged ones are computed.
  */
 export class Decoder {
   #layer;
   #own;
   #cache;
   /**
-   * Of each token that is in the cache.
+   * Results for each token in the cache.
    * @type {{ x: Float32Array, q: Float32Array, output: Float32Array, weights: Tensor }[]}
    */
   #steps = [];
@@ -33,7 +33,8 @@ export class Decoder {
   /**
    * @param {Attn} attn
    * @param {import('../encoderBlock/layer.js').BlockOptions} options
-   * @param {import('../encoderBlock/layer.js').EncoderLayer} [learned] another's, which stays its
+   * @param {import('../encoderBlock/layer.js').EncoderLayer} [learned] a layer owned by someone
+   *   else
    */
   constructor(attn, options, learned) {
     this.#own = !learned;
@@ -66,7 +67,7 @@ export class Decoder {
       });
       this.#steps.push({
         x: token.data,
-        // Of one token the heads lie side by side.
+        // For a single token, the heads are side by side.
         q: intermediates['self_attn.q'].data,
         output: output.data,
         weights: { data: weights.data, shape: [weights.shape[0], t + 1] },
@@ -102,12 +103,12 @@ export class Decoder {
   }
 }
 
-/** @param {Float32Array} a @param {Float32Array} b as long as a */
+/** @param {Float32Array} a @param {Float32Array} b of the same length */
 const same = (a, b) => a.every((value, i) => value === b[i]);
 
 /**
- * What a step of decoding costs, in rows of K and V that are projected.
- * @param {number} step from 0 on
+ * The cost of a decoding step, as the number of rows of K and V that are projected.
+ * @param {number} step from 0
  */
 export function work(step) {
   const tokens = step + 1;

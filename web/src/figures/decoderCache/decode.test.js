@@ -26,7 +26,7 @@ function decode(options, x) {
 
 for (const normFirst of [false, true]) {
   for (const weights of /** @type {const} */ (['identity', 'xavier'])) {
-    test(`token by token gives what one pass gives, ${weights}${normFirst ? ', pre-norm' : ''}`, () => {
+    test(`decoding token by token matches one pass, ${weights}${normFirst ? ', pre-norm' : ''}`, () => {
       for (const [dModel, heads, length] of [
         [8, 1, 1],
         [24, 4, 5],
@@ -41,7 +41,7 @@ for (const normFirst of [false, true]) {
           largest = Math.max(largest, Math.abs(value - whole.data[i]));
         });
         assert.equal(differences[length - 1], Math.fround(largest));
-        // Sums of a few terms, in another order at the worst.
+        // The sums have few terms and differ at most in their order.
         assert.ok(largest < 1e-5, `${largest}`);
         const block = new EncoderBlock(attn, options);
         const { stages } = block.forward(x, { causal: true });
@@ -60,7 +60,7 @@ for (const normFirst of [false, true]) {
   }
 }
 
-test('each step’s weights are over the tokens so far, and add up to 1', () => {
+test('each step’s weights cover the tokens so far and add up to 1', () => {
   const options = { dModel: 16, heads: 2, normFirst: false, weights: xavier, seed: 1 };
   const { weights } = decode(options, input(6, 16));
   weights.forEach(({ data, shape }, t) => {
@@ -72,7 +72,7 @@ test('each step’s weights are over the tokens so far, and add up to 1', () => 
   });
 });
 
-test('differences only grow from step to step', () => {
+test('differences never decrease from step to step', () => {
   const options = { dModel: 64, heads: 4, normFirst: true, weights: xavier, seed: 9 };
   const { differences } = decode(options, input(11, 64));
   assert.deepEqual(
@@ -81,19 +81,19 @@ test('differences only grow from step to step', () => {
   );
 });
 
-test('what was decoded before changes nothing but the time', () => {
+test('earlier decoding does not change the result', () => {
   const options = { dModel: 16, heads: 2, normFirst: true, weights: xavier, seed: 1 };
   const decoder = new Decoder(attn, options);
   const long = input(9, 16);
   const other = { data: long.data.map((value, i) => (i < 64 ? value : -value)), shape: [9, 16] };
-  // Longer, shorter, other from the fifth token on, and back.
+  // Longer, shorter, different from the fifth token on, and back.
   for (const x of [input(6, 16), long, input(3, 16), long, other, long]) {
     assert.deepEqual(decoder.decode(x), decode(options, x));
   }
   decoder.dispose();
 });
 
-test('a cache makes the work linear', () => {
+test('a cache makes the total work linear', () => {
   assert.deepEqual(work(0), { withCache: 1, without: 1, read: 0 });
   assert.deepEqual(work(4), { withCache: 5, without: 15, read: 4 });
 });
@@ -104,7 +104,7 @@ test('later rows are empty', () => {
   assert.deepEqual([...matrix.data], [1, 2, 3, 4, 5, 6]);
 });
 
-test('nothing is left behind', () => {
+test('all memory is released', () => {
   const options = { dModel: 16, heads: 2, normFirst: false, weights: xavier, seed: 1 };
   const x = input(6, 16);
   decode(options, x);

@@ -2,11 +2,12 @@ import { cppProgram, double, javascriptProgram, pythonProgram } from '../../fram
 import { layerCode } from '../attention/code.js';
 
 /**
- * Programs for what the change of one weight does to the output of the layer.
+ * Programs that compute the effect of changing one weight on the layer's output.
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {{ row: number, column: number, value: number }} edit
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function editCode(settings, tokens, { row, column, value }, learned) {
   const { javascript, python, cpp } = layerCode(settings, tokens, learned);

@@ -6,7 +6,7 @@ import { difference } from '../../model/difference.js';
 /** @typedef {'q' | 'k' | 'v' | 'o'} Projection */
 
 /**
- * Another number in one projection; base: of the layer's rotary positions.
+ * A new value for one number in a projection; base: base of the layer's rotary positions.
  * @typedef {{ which: Projection, row: number, column: number, value: number, base?: number }} Edit
  */
 
@@ -14,7 +14,7 @@ import { difference } from '../../model/difference.js';
 export const projectionNames = { q: 'query', k: 'key', v: 'value', o: 'output' };
 
 /**
- * One of the four projections of a multi-head attention layer, a copy.
+ * A copy of one of the four projections of a multi-head attention layer.
  * @param {{ parameter: (name: string) => Tensor }} layer
  * @param {Projection} which
  * @returns {Tensor} (E, E)
@@ -29,14 +29,14 @@ export function projectionOf(layer, which) {
 }
 
 /**
- * What another number in one projection changes of a layer's output.
+ * Computes how a new value in one projection changes a layer's output.
  * @param {Attn} attn
- * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer unchanged
  * @param {Edit} edit
  * @param {Tensor} x (n, E)
  * @param {import('attn').ExclusionOptions} exclusion
  * @param {number} head
- * @param {{ output: Tensor, weights: Tensor }} [before] what the layer gives, if that is known
+ * @param {{ output: Tensor, weights: Tensor }} [before] the layer's output, if known
  */
 export function effectOf(attn, layer, edit, x, exclusion, head, before) {
   const edited = editedLayer(attn, layer, edit);
@@ -49,9 +49,9 @@ export function effectOf(attn, layer, edit, x, exclusion, head, before) {
 }
 
 /**
- * A copy of the layer of which one weight is another number. To be disposed of.
+ * Copies the layer and changes one weight. The caller must dispose of the copy.
  * @param {Attn} attn
- * @param {InstanceType<Attn['MultiHeadAttention']>} layer left as it is
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer unchanged
  * @param {Edit} edit
  */
 export function editedLayer(attn, layer, { which, row, column, value, base }) {
@@ -73,7 +73,7 @@ export function editedLayer(attn, layer, { which, row, column, value, base }) {
 }
 
 /**
- * What a layer gives for x.
+ * Runs a layer on x.
  * @param {InstanceType<Attn['MultiHeadAttention']>} layer
  * @param {Tensor} x (n, E)
  * @param {import('attn').ExclusionOptions} exclusion
@@ -84,10 +84,11 @@ export function attend(layer, x, exclusion) {
 }
 
 /**
- * The weight that the settings say, as it is and as it is to be: the first one of the head, unless
- * another is chosen.
+ * The weight selected by the settings with its old and new values. By default it is the first
+ * weight of the head.
  * @param {import('attn').Tensor} projection (E, E)
- * @param {Pick<import('../../model/sentence.js').Given, 'dModel' | 'heads' | 'head' | 'editCell' | 'editBy'>} given
+ * @param {Pick<import('../../model/sentence.js').Given, 'dModel' | 'heads' | 'head' | 'editCell'
+ *   | 'editBy'>} given
  */
 export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
   const chosen = editCell && Math.max(editCell.row, editCell.column) < dModel;
@@ -96,10 +97,13 @@ export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
   return { row, column, original, value: Math.fround(original + editBy) };
 }
 
-/** @typedef {{ weights: import('../../drawing/matrix.js').Matrix, output: Tensor }} Changes of the head, of all */
+/**
+ * @typedef {{ weights: import('../../drawing/matrix.js').Matrix, output: Tensor }} Changes
+ *   changes for the head, for all heads
+ */
 
 /**
- * What another layer changes.
+ * Computes the changes caused by another layer.
  * @param {{ output: Tensor, weights: Tensor }} after (n, E) and (heads, n, n)
  * @param {{ output: Tensor, weights: Tensor }} before
  * @param {number} head

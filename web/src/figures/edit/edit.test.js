@@ -21,7 +21,7 @@ function attendEdited(edit) {
   return result;
 }
 
-test('projections lie in the layer as PyTorch has them', () => {
+test("projections match PyTorch's layout in the layer", () => {
   const { data } = layer.parameter('in_proj_weight');
   for (const [i, which] of /** @type {const} */ (['q', 'k', 'v']).entries()) {
     const projection = projectionOf(layer, which);
@@ -31,7 +31,7 @@ test('projections lie in the layer as PyTorch has them', () => {
   assert.deepEqual(projectionOf(layer, 'o'), layer.parameter('out_proj.weight'));
 });
 
-test('an edit with the number that was there changes nothing, and the layer stays as it is', () => {
+test('an edit to the same value changes nothing, and the layer stays unchanged', () => {
   const was = layer.parameter('in_proj_weight').data.slice();
   for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
     const value = projectionOf(layer, which).data[3 * dModel + 5];
@@ -42,7 +42,7 @@ test('an edit with the number that was there changes nothing, and the layer stay
   assert.deepEqual(layer.parameter('in_proj_weight').data, was);
 });
 
-test('a query weight changes the weights of its head alone, a value weight none', () => {
+test("a query weight changes only its own head's weights, and a value weight changes none", () => {
   const edited = (/** @type {'q' | 'v'} */ which) =>
     attendEdited({ which, row: 3, column: 5, value: 2 });
   const { data } = difference(edited('q').weights, weights);
@@ -53,7 +53,7 @@ test('a query weight changes the weights of its head alone, a value weight none'
   assert.ok(difference(value.output, before.output).data.some((change) => change !== 0));
 });
 
-test('an output weight changes one column of the output, by the column of the heads', () => {
+test('an output weight changes one column of the output, in proportion to a column of the heads', () => {
   const { output } = attendEdited({ which: 'o', row: 3, column: 5, value: 2 });
   difference(output, before.output).data.forEach((change, i) => {
     if (i % dModel !== 3) assert.equal(change, 0);

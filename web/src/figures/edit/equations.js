@@ -1,8 +1,9 @@
 import { mask } from '../../frame/equation.js';
 
 /**
- * Queries, keys or values of all heads: Q, and q.
- * @param {string} symbol @param {string} name @param {boolean} [turns] whether positions turn them
+ * Queries, keys or values of all heads, with the symbols Q and q for queries, for example.
+ * @param {string} symbol @param {string} name @param {boolean} [turns] whether positions rotate
+ *   them
  */
 function projected(symbol, name, turns = false) {
   const product = String.raw`X\,\htmlData{part=${name}}{W_${name}^\top}`;
@@ -12,7 +13,7 @@ function projected(symbol, name, turns = false) {
 
 /**
  * @param {boolean} isMasked
- * @param {boolean} turns whether positions turn queries and keys
+ * @param {boolean} turns whether positions rotate queries and keys
  */
 const layerOf = (isMasked, turns) =>
   String.raw`{\htmlData{part=output}{Y} = [\,O_1 \,\ldots\, O_H\,]\, \htmlData{part=o}{W_o^\top}},\qquad\allowbreak {O_h = \htmlData{part=weights}{\operatorname{softmax}\!\left(\frac{Q_h\,K_h^\top}{\sqrt D}${isMasked ? mask.term : ''}\right)}\, V_h},\qquad\allowbreak ${projected('Q', 'q', turns)},\qquad\allowbreak ${projected('K', 'k', turns)},\qquad\allowbreak ${projected('V', 'v')}${isMasked ? `,${mask.meaning}` : ''}`;

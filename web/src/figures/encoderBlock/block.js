@@ -7,23 +7,24 @@ import { encoderLayer } from './layer.js';
 
 /**
  * @typedef {object} BlockRun
- * @property {Record<string, Tensor>} stages every matrix on the way, by the id of its stage
- * @property {Record<string, Tensor>} scores Q Kᵀ / √D of each head
+ * @property {Record<string, Tensor>} stages every matrix between input and output, by the id of
+ *   its stage
+ * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head
  */
 
-/** The intermediates of TransformerEncoderLayer that are stages, by the ids of those. */
+/** The intermediates of TransformerEncoderLayer for stages, by their ids. */
 const matrices = {
   ...{ x: 'resid_pre', attention: 'self_attn.output', sum1: 'resid_mid', norm1: 'norm1.output' },
   ...{ hidden: 'hidden', feedForward: 'linear2.output', sum2: 'resid_post', norm2: 'norm2.output' },
 };
-/** Those that the layer shows head by head. */
+/** The intermediates that the layer returns per head. */
 const byHead = {
   ...{ q: 'self_attn.q', k: 'self_attn.k', v: 'self_attn.v', heads: 'self_attn.head_output' },
 };
 const [weights, scores] = ['self_attn.weights', 'self_attn.scaled_scores'];
 const intermediates = [...Object.values(matrices), ...Object.values(byHead), weights, scores];
 
-/** An encoder block that shows every matrix between its input and its output. */
+/** An encoder block that returns every matrix between its input and its output. */
 export class EncoderBlock {
   #layer;
   #own;
@@ -31,7 +32,7 @@ export class EncoderBlock {
   /**
    * @param {Attn} attn
    * @param {BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] another's, which stays its
+   * @param {import('./layer.js').EncoderLayer} [learned] a layer owned by someone else
    */
   constructor(attn, options, learned) {
     const { dModel } = options;
@@ -42,7 +43,10 @@ export class EncoderBlock {
       data: parameter('self_attn.in_proj_weight').data,
       shape: [3, dModel, dModel],
     });
-    /** The matrix of parameters of each `product`, (columns, columns before). @type {Record<string, Tensor>} */
+    /**
+     * The parameter matrix of each `product`, (columns, columns before).
+     * @type {Record<string, Tensor>}
+     */
     this.parameters = {
       ...{ q, k, v, attention: parameter('self_attn.out_proj.weight') },
       ...{ hidden: parameter('linear1.weight'), feedForward: parameter('linear2.weight') },
@@ -90,6 +94,9 @@ export class EncoderBlock {
   }
 }
 
-/** The matrix of each head, by the id of its stage. @param {Tensor} tensor (H, n, n) */
+/**
+ * Splits a tensor into one matrix per head, by the id of its stage.
+ * @param {Tensor} tensor (H, n, n)
+ */
 const eachHead = (tensor) =>
   Object.fromEntries(splitHeads(tensor).map((matrix, head) => [`weights${head}`, matrix]));

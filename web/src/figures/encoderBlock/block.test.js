@@ -56,7 +56,7 @@ const masks = [
   { ...none, validLen: 4, blocked: [{ row: 3, column: 1 }] },
 ];
 
-test('the last matrix is the output of the layer', () => {
+test('the last matrix is the layer’s output', () => {
   for (const options of cases) {
     const block = new EncoderBlock(attn, options);
     const layer = encoderLayer(attn, options);
@@ -79,7 +79,7 @@ test('the last matrix is the output of the layer', () => {
   }
 });
 
-test('each matrix is what the reference makes of those before it', () => {
+test('each matrix follows from the previous ones as in the reference', () => {
   for (const options of cases) {
     const { dModel, heads, normFirst } = options;
     const block = new EncoderBlock(attn, options);
@@ -122,7 +122,7 @@ test('each matrix is what the reference makes of those before it', () => {
   }
 });
 
-test('what is said about a cell adds up to it', () => {
+test('the explanation of a cell adds up to its value', () => {
   for (const options of cases) {
     const { dModel, heads, normFirst } = options;
     const block = new EncoderBlock(attn, options);
@@ -168,7 +168,7 @@ test('what is said about a cell adds up to it', () => {
   }
 });
 
-test('its attention has the parameters of the page’s layer with the same seed', () => {
+test('its attention has the same parameters as the page’s layer with the same seed', () => {
   for (const weights of /** @type {const} */ (['identity', 'xavier'])) {
     const options = { dModel: 16, heads: 4, normFirst: false, weights, seed: 7 };
     const block = encoderLayer(attn, options);
@@ -181,7 +181,7 @@ test('its attention has the parameters of the page’s layer with the same seed'
   }
 });
 
-test('nothing is left behind', () => {
+test('all memory is released', () => {
   const options = {
     dModel: 16,
     heads: 2,

@@ -6,11 +6,12 @@ import { hiddenFactor } from './layer.js';
 /** @typedef {import('../../model/sentence.js').SentenceSettings & Pick<import('../../state/properties.js').Settings, 'norm'>} Settings */
 
 /**
- * What programs of a block begin with: its input `x` (n, E) and the `layer`, named after the
- * settings.
+ * The first lines of programs about a block, which define its input `x` (n, E) and the `layer` with
+ * the settings.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function blockPrelude(settings, tokens, learned) {
   if (learned) {
@@ -84,16 +85,17 @@ ${
 }
 
 /**
- * Programs for the output of the block.
+ * Programs that compute the output of the block.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function encoderBlockCode(settings, tokens, learned) {
   const prelude = blockPrelude(settings, tokens, learned);
   const { javascript, cpp, python } = exclusionCode(settings, tokens.length);
   const attention = javascript.options.join(', ');
-  // With a model they come before.
+  // With a model, these lines come earlier.
   const before = (/** @type {string} */ text) => (text && !learned ? `${text}\n` : '');
   return {
     python: pythonProgram({

@@ -23,14 +23,14 @@ const normLast = (/** @type {string} */ activation) =>
     `${f} = ${feedForward(h, activation)}`,
     `${y} = ${norm}(${h} + ${f})`,
   );
-/** With a gate, whose bend is the model's. */
+/** With a gate whose activation depends on the model. */
 const gated = (/** @type {string} */ of) =>
   String.raw`\bigl(\operatorname{f}(${of}\,W_g^\top) \circ ${of}\,W_u^\top\bigr)\,W_d^\top`;
 
-/** The steps of a block, with normalisation before or after them, or of what they add. */
+/** The steps of a block, with normalisation before or after them, or of their outputs. */
 export const block = {
   normFirst: normFirst('ReLU'),
-  /** As language models are made. */
+  /** The form used in language models. */
   gelu: normFirst('GELU'),
   normLast: normLast('ReLU'),
   normLastGelu: normLast('GELU'),

@@ -6,27 +6,28 @@ import { sumOfProducts } from '../stages/terms.js';
 /** @typedef {import('./flow.js').Stage} Stage */
 
 /**
- * How a cell was computed, in numbers.
+ * The numbers from which a cell was computed.
  * @typedef {object} Explanation
- * @property {[number, number][]} terms products that are added up; none for `sum` and `norm`, and where nobody
- *   knows them
- * @property {number[]} operands of a sum: both addends; of a norm: value, mean and deviation; of a
- *   weight: its score; of what is gated: both factors
- * @property {number} [bias] that is added
- * @property {number} [factor] of a norm: what it is multiplied by before
+ * @property {[number, number][]} terms products that are added up; empty for `sum` and `norm`,
+ *   and if they are unknown
+ * @property {number[]} operands for a sum: both addends; for a norm: value, mean and deviation;
+ *   for a weight: its score; for a gated product: both factors
+ * @property {number} [bias] added bias
+ * @property {number} [factor] for a norm: the factor applied first
  */
 
 /**
- * What a layer is like.
+ * Properties of a layer.
  * @typedef {object} How
  * @property {number} depth D
- * @property {number} [shared] heads that read the same keys and values; 1 if not given
- * @property {import('../../model/turned.js').Turn} [turn] how positions turn queries and keys
- * @property {boolean} [normalises] queries and keys: no single sum makes them then
- * @property {boolean} [meanSquare] whether norms are by that, and leave the mean as it is
- * @property {boolean} [aroundOne] whether they multiply by 1 + weight
- * @property {number} [epsilon] within the square root; as in the core if not given
- * @property {string} [scaling] what is done to scores, if they are not divided by √D
+ * @property {number} [shared] number of heads that share keys and values; 1 by default
+ * @property {import('../../model/turned.js').Turn} [turn] how positions rotate queries and keys
+ * @property {boolean} [normalises] whether queries and keys are normalised, so that no single sum
+ *   explains them
+ * @property {boolean} [meanSquare] whether norms divide by the root mean square and keep the mean
+ * @property {boolean} [aroundOne] whether norms multiply by 1 + weight
+ * @property {number} [epsilon] added inside the square root; by default as in the core
+ * @property {string} [scaling] how scores are scaled, if they are not divided by √D
  */
 
 /** @param {Tensor} tensor @param {number} row @param {number} [left] @param {number} [right] */
@@ -80,7 +81,7 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
       const [length, width] = v.shape;
       const head = Math.floor(column / depth);
       const weights = stages[`weights${head}`];
-      // Not all heads may be drawn.
+      // Some heads may not be drawn.
       if (!weights) return { terms: [], operands: [] };
       const at = Math.floor(head / shared) * depth + (column % depth);
       const values = Array.from({ length }, (_, j) => v.data[j * width + at]);
@@ -114,7 +115,11 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
   }
 }
 
-/** A number within a sum: its sign as an operator. @param {number} value @param {boolean} first */
+/**
+ * A number within a sum, with its sign as an operator.
+ * @param {number} value
+ * @param {boolean} first
+ */
 function operand(value, first) {
   const sign = value < 0 ? '−' : '+';
   const magnitude = brief(Math.abs(value));
@@ -122,7 +127,7 @@ function operand(value, first) {
 }
 
 /**
- * A sum of products, the largest ones written out and the others counted.
+ * A sum of products. The largest ones are written out and the rest are counted.
  * @param {[number, number][]} terms
  * @param {number} most
  */
@@ -143,8 +148,10 @@ export function writtenOut(terms, most) {
  * The explanation as the right-hand side of an equation.
  * @param {Stage} stage
  * @param {Explanation} explanation
- * @param {{ most: number, depth: number, keys: number, activation?: string, scaling?: string }} sizes most:
- *   products that are written out; depth: D; keys: how many are attended to; scaling: of scores
+ * @param {{ most: number, depth: number, keys: number, activation?: string, scaling?: string }}
+ *   sizes most:
+ *   number of products to write out; depth: D; keys: number of attended keys; scaling: scaling of
+ *   scores
  */
 export function inWords(stage, explanation, sizes) {
   const { most, depth, keys, activation = 'ReLU', scaling = `/ √${depth}` } = sizes;

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { writtenOut } from './explain.js';
 
-test('the largest products are written out, the others counted', () => {
+test('the largest products are written out, and the others are counted', () => {
   const terms = /** @type {[number, number][]} */ ([
     [0.1, 0.1],
     [2, -3],
@@ -15,7 +15,7 @@ test('the largest products are written out, the others counted', () => {
   assert.equal(writtenOut(terms, 9), '0.1·0.1 − 2·3 + 1·4 + 0.5·0.5');
 });
 
-test('nothing adds up to 0', () => {
+test('an empty sum is 0', () => {
   assert.equal(writtenOut([], 3), '0');
   assert.equal(writtenOut([[0, 4]], 3), '0');
 });

@@ -1,47 +1,52 @@
 /**
- * The encoder block as a graph of matrices: which one is made of which, and of which of their cells.
- * The only step in which rows meet is attention; all others work on each token by itself.
+ * The encoder block as a graph of matrices: the inputs of each matrix, and of each of its cells.
+ * Rows interact only in attention. All other steps process each token separately.
  */
 
 /** @typedef {import('../../state/selection.svelte.js').Cell} Cell */
 
 /**
- * How a matrix is made:
+ * How a matrix is computed:
  * - `input`: given;
  * - `product`: rows times a matrix of parameters, (n, ·);
  * - `weights`: softmax(Q Kᵀ / √D) of one head, (n, n);
  * - `mix`: weights times values, head by head, (n, E);
- * - `sum`: of two matrices, the residual first;
+ * - `sum`: the sum of two matrices, the residual first;
  * - `norm`: each row with mean 0 and deviation 1, or with a mean square of 1;
- * - `gated`: a product that goes through the activation, times another one;
- * - `normed`: a product whose rows are normalised.
+ * - `gated`: a product passed through the activation, times another product;
+ * - `normed`: a product with normalised rows.
  * @typedef {'input' | 'product' | 'weights' | 'mix' | 'sum' | 'norm' | 'gated' | 'normed'} Kind
  *
  * @typedef {object} Stage
  * @property {string} id
  * @property {Kind} kind
- * @property {string[]} from ids
- * @property {string} symbol of the figure's equation, where it has one
+ * @property {string[]} from ids of its inputs
+ * @property {string} symbol symbol in the figure's equation, if it has one
  * @property {string} name
  * @property {number} [head]
  */
 
 /**
- * What a block may have otherwise: none of its norms before or after attention and the feed-forward network, the
- * first of the heads that are drawn, a gate, and norms of what is added.
- * @typedef {{ noNorms?: boolean, firstHead?: number, gated?: boolean, normsOutputs?: boolean }} Variation
+ * Differences from a standard block: no norms before or after attention and the feed-forward
+ * network, the first head drawn, a gate, and norms of the outputs that are added to the residual.
+ * @typedef {{ noNorms?: boolean, firstHead?: number, gated?: boolean, normsOutputs?: boolean }}
+ *   Variation
  */
 
-/** The ids of a block's stages that hold weights, one for each head. @param {number} heads @param {number} first */
+/**
+ * The ids of a block's stages with weights, one for each head.
+ * @param {number} heads
+ * @param {number} first
+ */
 const weightsOf = (heads, first) =>
   Array.from({ length: heads }, (_, head) => `weights${first + head}`);
 
 /**
- * The stages in the order in which they are computed; the last one is the block's output. norm1 and
- * norm2 are PyTorch's names.
+ * The stages in order of computation. The last one is the block's output. norm1 and norm2 are
+ * PyTorch's names.
  * @param {boolean} normFirst pre-norm instead of post-norm
  * @param {number} heads
- * @param {string} [activation] of the feed-forward network
+ * @param {string} [activation] activation of the feed-forward network
  * @param {Variation} [variation]
  * @returns {Stage[]}
  */
@@ -125,8 +130,8 @@ export function encoderFlow(normFirst, heads, activation = 'ReLU', variation = {
  * @property {number} dModel E
  * @property {number} hidden
  * @property {number} heads
- * @property {number} [depth] D, unless that is E / heads
- * @property {number} [shared] heads that read the same keys and values; 1 if not given
+ * @property {number} [depth] D; by default E / heads
+ * @property {number} [shared] number of heads that share keys and values; 1 by default
  */
 
 /** @param {Sizes} sizes */
@@ -142,9 +147,9 @@ export function columnsOf(id, sizes) {
 }
 
 /**
- * What one part of a matrix is directly made of.
+ * The direct inputs of a part of a matrix.
  * @param {Stage} stage
- * @param {Region} region of its matrix
+ * @param {Region} region part of the stage's matrix
  * @param {Sizes} sizes
  * @returns {Region[]}
  */
@@ -171,7 +176,7 @@ function madeOf(stage, { top, bottom, left, right }, sizes) {
         right: (head + 1) * depth,
       });
       const head = Number(stage.head);
-      // A weight depends on all keys: they share what softmax divides among them.
+      // A weight depends on all keys, because softmax normalises over them.
       return [
         { id: 'q', top, bottom, ...band(head) },
         { id: 'k', top: 0, bottom: length, ...band(Math.floor(head / shared)) },
@@ -196,7 +201,7 @@ function madeOf(stage, { top, bottom, left, right }, sizes) {
   }
 }
 
-/** The smallest region that holds both. @param {Region} a @param {Region} b */
+/** The smallest region that contains both. @param {Region} a @param {Region} b */
 const union = (a, b) => ({
   id: a.id,
   top: Math.min(a.top, b.top),
@@ -206,13 +211,13 @@ const union = (a, b) => ({
 });
 
 /**
- * What made a cell.
+ * The origins of a cell.
  * @param {Stage[]} flow
  * @param {string} id the cell's matrix
  * @param {Cell} cell
  * @param {Sizes} sizes
- * @returns {{ direct: Region[], all: Map<string, Region> }} what it was computed from, and all that
- *   this was made of in turn, one region for each matrix
+ * @returns {{ direct: Region[], all: Map<string, Region> }} its direct inputs, and all direct and
+ *   indirect inputs, one region for each matrix
  */
 export function originsOf(flow, id, { row, column }, sizes) {
   const stages = new Map(flow.map((stage) => [stage.id, stage]));
@@ -220,7 +225,8 @@ export function originsOf(flow, id, { row, column }, sizes) {
   const direct = madeOf(/** @type {Stage} */ (stages.get(id)), start, sizes);
   /** @type {Map<string, Region>} */
   const all = new Map();
-  // Backwards through the flow, so that a matrix is complete before its own origins are asked for.
+  // Goes backwards through the flow, so that a matrix's region is complete before its own inputs
+  // are determined.
   for (const region of direct) all.set(region.id, region);
   for (const stage of flow.toReversed()) {
     const region = all.get(stage.id);

@@ -14,7 +14,7 @@ const rowsOf = (all, id) => {
 for (const normFirst of [false, true]) {
   const flow = encoderFlow(normFirst, 2);
 
-  test(`every matrix is made of matrices before it${normFirst ? ', pre-norm' : ''}`, () => {
+  test(`every matrix depends only on earlier matrices${normFirst ? ', pre-norm' : ''}`, () => {
     const known = new Set();
     for (const { id, from } of flow) {
       assert.ok(
@@ -27,7 +27,7 @@ for (const normFirst of [false, true]) {
     assert.equal(flow.at(-1)?.id, normFirst ? 'sum2' : 'norm2');
   });
 
-  test(`the output comes from its own row but for attention${normFirst ? ', pre-norm' : ''}`, () => {
+  test(`except in attention, the output depends only on its own row${normFirst ? ', pre-norm' : ''}`, () => {
     const output = /** @type {string} */ (flow.at(-1)?.id);
     const { all } = originsOf(flow, output, { row: 3, column: 1 }, sizes);
     for (const id of ['sum1', 'attention', 'heads', 'hidden', 'feedForward', 'q']) {
@@ -38,7 +38,7 @@ for (const normFirst of [false, true]) {
   });
 }
 
-test('post-norm normalises sums, pre-norm what layers read', () => {
+test('post-norm normalises sums, pre-norm normalises the layers’ inputs', () => {
   const from = (/** @type {boolean} */ normFirst, /** @type {string} */ name) =>
     encoderFlow(normFirst, 1).find(({ id }) => id === name)?.from;
   assert.deepEqual([from(false, 'norm1'), from(false, 'norm2')], [['sum1'], ['sum2']]);
@@ -54,7 +54,7 @@ test('post-norm normalises sums, pre-norm what layers read', () => {
   );
 });
 
-test('a weight is made of a query and all keys, in the columns of its head', () => {
+test('a weight depends on a query and all keys, in the columns of its head', () => {
   const { direct } = originsOf(encoderFlow(false, 2), 'weights1', { row: 2, column: 4 }, sizes);
   assert.deepEqual(direct, [
     { id: 'q', top: 2, bottom: 3, left: 4, right: 8 },
@@ -62,7 +62,7 @@ test('a weight is made of a query and all keys, in the columns of its head', () 
   ]);
 });
 
-test('what a head finds is made of a row of its weights and a column of values', () => {
+test('a head’s output depends on a row of its weights and a column of values', () => {
   const { direct, all } = originsOf(encoderFlow(false, 2), 'heads', { row: 2, column: 5 }, sizes);
   assert.deepEqual(direct, [
     { id: 'weights1', top: 2, bottom: 3, left: 0, right: 5 },
@@ -72,7 +72,7 @@ test('what a head finds is made of a row of its weights and a column of values',
   assert.ok(!all.has('hidden'));
 });
 
-test('a sum is made of the two cells in the same place', () => {
+test('a sum depends on the two cells in the same place', () => {
   const { direct } = originsOf(encoderFlow(false, 2), 'sum1', { row: 1, column: 6 }, sizes);
   assert.deepEqual(
     direct.map(({ id, top, left }) => [id, top, left]),
@@ -83,7 +83,7 @@ test('a sum is made of the two cells in the same place', () => {
   );
 });
 
-test('the input is made of nothing', () => {
+test('the input depends on nothing', () => {
   const { direct, all } = originsOf(encoderFlow(true, 2), 'x', { row: 0, column: 0 }, sizes);
   assert.deepEqual([direct.length, all.size], [0, 0]);
 });

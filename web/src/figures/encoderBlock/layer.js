@@ -1,6 +1,6 @@
 /** @typedef {import('attn').Attn} Attn */
 
-/** Width of the hidden layer as a multiple of E; Vaswani et al. have 4. */
+/** Ratio of the hidden layer's width to E. Vaswani et al. use 4. */
 export const hiddenFactor = 2;
 
 /**
@@ -8,18 +8,18 @@ export const hiddenFactor = 2;
  * @property {number} dModel E
  * @property {number} heads
  * @property {boolean} normFirst
- * @property {import('../../state/properties.js').Weights} weights of the attention; those of the
- *   feed-forward network are random unless they are learned, too
+ * @property {import('../../state/properties.js').Weights} weights weights of the attention; the
+ *   feed-forward network's weights are random unless they are also learned
  * @property {number} seed
- * @property {number} [layer] of the language model
- * @property {boolean} [positions] whether that knows where tokens stand
+ * @property {number} [layer] layer of the language model
+ * @property {boolean} [positions] whether the model knows the tokens' positions
  */
 
 /** @typedef {InstanceType<Attn['TransformerEncoderLayer']>} EncoderLayer */
 
 /**
- * The core's encoder layer with the page's settings. With the same seed its attention has the
- * parameters of the page's MultiHeadAttention.
+ * The core's encoder layer with the page's settings. With the same seed, its attention has the same
+ * parameters as the page's MultiHeadAttention.
  * @param {Attn} attn
  * @param {BlockOptions} options
  */

@@ -1,7 +1,7 @@
 /**
- * Where each matrix of the block is drawn, and the lines between them, in CSS pixels. Wide, the
- * block flows in two rows, attention above and the feed-forward network below; narrow, from top to
- * bottom. Rows of all matrices are equally high, columns equally wide.
+ * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout the
+ * block flows in two rows, attention above and the feed-forward network below. In a narrow one it
+ * flows from top to bottom. All matrices have the same row height and column width.
  */
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
@@ -11,29 +11,29 @@
  * @property {boolean} wide
  * @property {number} width
  * @property {number} height
- * @property {Map<string, Box>} boxes of the matrices, without their titles, by the id of the stage
+ * @property {Map<string, Box>} boxes boxes of the matrices, without their titles, by stage id
  * @property {{ from: string, to: string, residual: boolean, d: string }[]} lines
- * @property {{ id: string, x: number, y: number }[]} sums where two lines meet and are added
- * @property {Box[]} names where tokens are named: to the left of matrices
- * @property {Box | null} free room that nothing takes, below the upper row
+ * @property {{ id: string, x: number, y: number }[]} sums points where two lines meet and are added
+ * @property {Box[]} names places for token names, to the left of matrices
+ * @property {Box | null} free unused space below the upper row
  */
 
-/** Above each matrix. */
+/** Space above each matrix. */
 export const titleHeight = 24;
 
-/** From this width on the block is laid out in two rows. */
+/** Minimum width of the layout in two rows. */
 export const wideFrom = 960;
 
 const radius = 9;
 
 /**
  * @param {object} given
- * @param {number} given.available width
+ * @param {number} given.available available width
  * @param {number} given.length n
  * @param {number} given.heads
  * @param {boolean} given.normFirst
- * @param {number} given.hiddenFactor width of the hidden layer over E
- * @param {boolean} [given.noNorms] neither before nor after
+ * @param {number} given.hiddenFactor ratio of the hidden layer's width to E
+ * @param {boolean} [given.noNorms] true if there are no norms
  * @param {number} [given.firstHead]
  * @returns {Layout}
  */
@@ -53,7 +53,8 @@ export function layOut({ firstHead = 0, ...given }) {
 const middle = ({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 });
 
 /**
- * A line with rounded corners through points that are right or left of, above or below each other.
+ * A line with rounded corners through points, each of which is left of, right of, above or below
+ * the previous one.
  * @param {[number, number][]} points
  */
 function route(points) {
@@ -85,11 +86,11 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
   const height = rowHeight * length;
   const gutter = rowHeight >= 10.5 ? 84 : 24;
   const gap = Math.max(30, Math.min(44, available / 32));
-  // At least as far apart as three lines of text below the upper row take.
+  // At least the height of three lines of text below the upper row.
   const pitch = Math.max(height + titleHeight + 10, 96);
   const bus = 22;
 
-  // Heads in at most two rows, beside queries and keys.
+  // Heads form at most two rows, next to queries and keys.
   const headRows = heads === 1 ? 1 : 2;
   const headColumns = Math.ceil(heads / headRows);
   const headGap = 12;
@@ -185,7 +186,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ]);
   }
   for (let head = 0; head < heads; head++) {
-    // The first column stands for all.
+    // The first column represents all heads.
     if (head >= headRows) break;
     const id = `weights${head}`;
     const turn = right('q') + gap / 2;
@@ -232,7 +233,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ],
     true,
   );
-  // From the upper row's end back to the lower row's beginning, and on the way into the sum.
+  // From the end of the upper row to the beginning of the lower row, and on the way into the sum.
   const fed = normFirst ? 'norm2' : 'hidden';
   const out = Math.min(available - 2, right(ending) + gap / 2);
   const turn = out > right(ending) + 8 ? out : middle(box(ending)).x;
@@ -292,7 +293,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   /** @type {Map<string, Box>} */
   const boxes = new Map();
   let y = 0;
-  /** @param {string[]} ids side by side */
+  /** @param {string[]} ids matrices placed side by side */
   const row = (ids, tall = height) => {
     y += titleHeight;
     const between = 12;
@@ -326,7 +327,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   const lines = [];
   /** @param {string} from @param {string} to */
   const down = (from, to) => {
-    // Between the end of one and the title of the next, at its left edge.
+    // Between the end of one matrix and the title of the next, at its left edge.
     const x = box(to).x + 8;
     lines.push({
       ...{ from, to, residual: false },
@@ -361,7 +362,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));
-    // Leaves below the middle, where a sum that ends here does not come in.
+    // Leaves below the middle, where no incoming line to a sum ends.
     const out = start.y + 0.85 * start.height;
     lines.push({
       ...{ from: /** @type {string} */ (from), to: id, residual: true },

@@ -19,7 +19,7 @@ function everywhere(check) {
   for (const given of cases) check(given, layOut({ ...given, hiddenFactor: 2 }));
 }
 
-test('every matrix has its place inside the figure', () => {
+test('every matrix is inside the figure', () => {
   everywhere((given, { boxes, height }) => {
     for (const { id } of encoderFlow(given.normFirst, given.heads)) {
       const box = boxes.get(id);
@@ -32,7 +32,7 @@ test('every matrix has its place inside the figure', () => {
   });
 });
 
-test('no matrix lies upon another or its title', () => {
+test('no matrix overlaps another or its title', () => {
   everywhere((given, { boxes }) => {
     const all = [...boxes];
     all.forEach(([a, first], i) => {
@@ -48,18 +48,18 @@ test('no matrix lies upon another or its title', () => {
   });
 });
 
-test('rows of all matrices of tokens are equally high', () => {
+test('all matrices with tokens as rows have the same row height', () => {
   everywhere((given, { boxes }) => {
     const heights = [...boxes].filter(([id]) => !id.startsWith('weights')).map(([, b]) => b.height);
     assert.equal(new Set(heights).size, 1);
   });
 });
 
-test('every matrix but the first is reached by a line, and both sums by two', () => {
+test('a line leads to every matrix except the first, and two lead to both sums', () => {
   everywhere((given, { lines, sums }) => {
     const reached = new Set(lines.map(({ to }) => to));
     for (const { id, kind } of encoderFlow(given.normFirst, given.heads)) {
-      // Heads share their lines.
+      // Heads share their connecting lines.
       if (kind === 'input' || /^weights[1-9]/.test(id)) continue;
       assert.ok(reached.has(id), `${id} of ${JSON.stringify(given)}`);
     }
@@ -72,13 +72,13 @@ test('every matrix but the first is reached by a line, and both sums by two', ()
   });
 });
 
-test('lines have numbers only', () => {
+test('lines contain only valid numbers', () => {
   everywhere((given, { lines }) => {
     for (const { d } of lines) assert.match(d, /^M[-\d.]+ [-\d.]+(?:[LQV][-\d. e]+)*$/);
   });
 });
 
-test('what is said about a cell lies upon nothing', () => {
+test('the explanation of a cell overlaps nothing', () => {
   everywhere((given, { boxes, free, wide }) => {
     assert.equal(free !== null, wide);
     if (!free) return;

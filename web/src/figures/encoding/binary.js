@@ -1,21 +1,21 @@
 /**
- * The binary counter beside the encoding (D2L 11.6.3): bit k of a position goes through one period
- * in 2^(k+1) positions, as a column of the encoding does in 2π·base^(2j/d).
+ * The binary counter next to the encoding (D2L 11.6.3). Bit k of a position has a period of 2^(k+1)
+ * positions, and a column of the encoding has one of 2π·base^(2j/d).
  */
 
-/** Bits that a whole number takes when written. @param {number} number at least 0 */
+/** Number of bits in a written whole number. @param {number} number at least 0 */
 export const bitCount = (number) => number.toString(2).length;
 
 /** Bit `index` of a whole number up to 2^53. @param {number} number @param {number} index */
 export const bitOf = (number, index) =>
   number < 2 ** 31 && index < 31 ? (number >> index) & 1 : Math.floor(number / 2 ** index) % 2;
 
-/** Positions in which a pair of columns turns once. @param {number} pair */
+/** Number of positions in which a pair of columns makes one turn. @param {number} pair */
 export const wavelength = (pair, /** @type {number} */ width, /** @type {number} */ base) =>
   2 * Math.PI * base ** ((2 * pair) / width);
 
 /**
- * The pair of columns whose wavelength is nearest to the period of a bit, by ratio.
+ * The pair of columns whose wavelength is closest to the period of a bit, as a ratio.
  * @param {number} bit
  * @param {number} width
  * @param {number} base
@@ -28,11 +28,11 @@ export function pairLikeBit(bit, width, base) {
 }
 
 /**
- * The bit whose period is nearest to the wavelength of a pair of columns, by ratio.
+ * The bit whose period is closest to the wavelength of a pair of columns, as a ratio.
  * @param {number} pair
  * @param {number} width
  * @param {number} base
- * @param {number} bits how many there are
+ * @param {number} bits number of bits
  */
 export function bitLikePair(pair, width, base, bits) {
   const bit = Math.round(Math.log2(wavelength(pair, width, base))) - 1;

@@ -9,13 +9,13 @@ const written = (number) =>
     .reverse()
     .join('');
 
-test('a number is written as JavaScript writes it, up to a million and beyond', () => {
+test('binary digits match JavaScript’s, up to a million and beyond', () => {
   for (const number of [0, 1, 2, 5, 7, 8, 59, 1023, 1024, 1_000_000, 2 ** 40 + 3]) {
     assert.equal(written(number), number.toString(2));
   }
 });
 
-test('the pair of a bit has the nearest wavelength of all pairs', () => {
+test('a bit is matched with the pair of the closest wavelength', () => {
   for (const [width, base] of [
     [32, 10000],
     [33, 10000],
@@ -33,7 +33,7 @@ test('the pair of a bit has the nearest wavelength of all pairs', () => {
   }
 });
 
-test('the bit of a pair has the nearest period of all bits', () => {
+test('a pair is matched with the bit of the closest period', () => {
   for (const [width, base, bits] of [
     [32, 10000, 6],
     [33, 10000, 20],

@@ -1,7 +1,7 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 
 /**
- * Programs for the encoding.
+ * Programs that compute the encoding.
  * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
  */
 export const encodingPrograms = ({ length, width, base, start, step }) => ({

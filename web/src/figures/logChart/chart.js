@@ -7,9 +7,9 @@
  */
 
 /**
- * The whole powers of ten around all y.
+ * The powers of ten that enclose all y.
  * @param {Series[]} series
- * @param {[number, number]} empty  what to show while there is nothing
+ * @param {[number, number]} empty  the domain of an empty chart
  * @returns {[number, number]}
  */
 export function domainOf(series, empty) {
@@ -28,8 +28,8 @@ export function powersOfTen([low, high]) {
 }
 
 /**
- * Moves labels apart until none is nearer than `gap` to the next, as little as it takes, within
- * [0, height].
+ * Moves labels apart by the smallest amounts that leave a distance of at least `gap`, within [0,
+ * height].
  * @param {number[]} wanted
  * @param {number} gap
  * @param {number} height
@@ -50,7 +50,7 @@ export function spread(wanted, gap, height) {
   return places;
 }
 
-/** A time with a unit that suits it: 83 µs, 1.24 ms, 2.1 s. @param {number} seconds */
+/** Formats a time in a suitable unit: 83 µs, 1.24 ms, 2.1 s. @param {number} seconds */
 export function timeLabel(seconds) {
   const [value, unit] =
     seconds < 1e-3 ? [seconds * 1e6, 'µs'] : seconds < 1 ? [seconds * 1e3, 'ms'] : [seconds, 's'];
@@ -59,10 +59,11 @@ export function timeLabel(seconds) {
 }
 
 /**
- * The place nearest to a pointer: of all series the point with the least distance.
+ * The point nearest to the pointer, over all series.
  * @param {Series[]} series
- * @param {number[]} xs  the x of the columns
- * @param {(point: { x: number, y: number }) => { x: number, y: number }} place  in pixels
+ * @param {number[]} xs  x of the columns
+ * @param {(point: { x: number, y: number }) => { x: number, y: number }} place maps a point to
+ *   pixels
  * @param {{ x: number, y: number }} pointer
  * @returns {import('../../state/selection.svelte.js').Cell | null}
  */

@@ -11,14 +11,14 @@ const series = (ys) => ({
   law: null,
 });
 
-test('axes reach from one power of ten to another', () => {
+test('axes extend from one power of ten to another', () => {
   assert.deepEqual(domainOf([series([0.002, 0.03])], [1, 10]), [0.001, 0.1]);
   assert.deepEqual(domainOf([series([0.01])], [1, 10]), [0.01, 0.1]);
   assert.deepEqual(domainOf([series([])], [1e-3, 1]), [1e-3, 1]);
   assert.deepEqual(powersOfTen([1e-3, 10]), [1e-3, 1e-2, 0.1, 1, 10]);
 });
 
-test('labels keep apart and inside', () => {
+test('labels stay apart and inside the chart', () => {
   const places = spread([50, 52, 10, 99, 100], 12, 100);
   const sorted = places.toSorted((a, b) => a - b);
   sorted.slice(1).forEach((place, i) => assert.ok(place - sorted[i] >= 12 - 1e-9));
@@ -26,7 +26,7 @@ test('labels keep apart and inside', () => {
   assert.deepEqual(spread([10, 40, 80], 12, 100), [10, 40, 80]);
 });
 
-test('durations have units that suit them', () => {
+test('durations have suitable units', () => {
   assert.equal(timeLabel(0.0000831), '83.1 µs');
   assert.equal(timeLabel(0.00124), '1.24 ms');
   assert.equal(timeLabel(0.123), '123 ms');

@@ -1,8 +1,8 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 
 /**
- * Programs for the tokens that may come next: a line for each of the ten most probable, its number and
- * its probability.
+ * Programs that predict the next token. They print a line for each of the ten most probable tokens
+ * with its id and probability.
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {import('../../model/language/languagePrograms.js').Learned} learned
  * @param {{ temperature: number, topK: number }} options

@@ -2,7 +2,7 @@
 
 /**
  * The part of a matrix that belongs to the first tokens.
- * @param {Matrix} matrix a row for each token
+ * @param {Matrix} matrix one row per token
  * @param {number} rows
  * @param {number} columns
  * @returns {Matrix}
@@ -17,7 +17,7 @@ export function firstOf({ data, rows: all, columns: width }, rows, columns) {
 }
 
 /**
- * A matrix with rows and columns exchanged.
+ * Transposes a matrix.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */
@@ -32,7 +32,7 @@ export function transposed({ data, rows, columns }) {
 }
 
 /**
- * A matrix with its last column first.
+ * Reverses the order of a matrix's columns.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */
@@ -45,8 +45,7 @@ export function mirrored({ data, rows, columns }) {
 }
 
 /**
- * The keys that a query looks at most, with their weights, the largest first; those without any weight
- * are left out.
+ * The keys with the largest weights for a query, the largest first. Keys with weight 0 are omitted.
  * @param {Matrix} weights
  * @param {number} query
  * @param {number} most
@@ -62,7 +61,7 @@ export function strongestKeys({ data, columns }, query, most) {
 }
 
 /**
- * The largest weight that a token gives to another one, 0 if there is none.
+ * The largest weight between two different tokens, 0 if there is none.
  * @param {Matrix} weights
  */
 export function largestBetween({ data, rows, columns }) {

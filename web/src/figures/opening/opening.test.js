@@ -12,13 +12,13 @@ test('the first rows and columns of a matrix', () => {
   assert.deepEqual(firstOf(matrix, 9, 9), matrix);
 });
 
-test('rows become columns', () => {
+test('transposing turns rows into columns', () => {
   const turned = transposed(matrix);
   assert.deepEqual(turned, { data: Float32Array.of(1, 4, 2, 5, 3, 6), rows: 3, columns: 2 });
   assert.deepEqual(transposed(turned), matrix);
 });
 
-test('columns from right to left', () => {
+test('mirroring reverses the columns', () => {
   assert.deepEqual(mirrored(matrix).data, Float32Array.of(3, 2, 1, 6, 5, 4));
   assert.deepEqual(mirrored(mirrored(matrix)), matrix);
 });

@@ -1,13 +1,13 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 
 /**
- * Programs for the model's loss: of the tokens as they are written, shuffled, and without positions.
+ * Programs that compute the model's loss for the tokens in order, shuffled, and without positions.
  * @param {import('../../model/sentence.js').SentenceSettings} given
  * @param {import('../../model/language/languagePrograms.js').Learned} learned
  * @param {number[]} order
  */
 export function lossCode(given, learned, order) {
-  // Each case says itself whether there are positions.
+  // Each case specifies itself whether there are positions.
   const settings = { ...given, encoding: /** @type {const} */ ('sinusoidal') };
   const { config } = learned;
   const { vocabularySize } = config;

@@ -1,23 +1,23 @@
 /**
- * A connection of a diagram, from a node of one row to a node of the same or the next one. Row 0 are
- * the tokens.
+ * A connection in a diagram, from a node in one row to a node in the same or the next row. Row 0
+ * contains the tokens.
  * @typedef {{ row: number, column: number }} Node
  * @typedef {{ from: Node, to: Node }} Connection
  *
  * @typedef {object} Diagram
- * @property {number} rows  the tokens' one included
- * @property {Connection[]} connections  all there are
- * @property {Connection[]} path  those that the two tokens run through until they meet
- * @property {Node | null} meeting  where they do
+ * @property {number} rows  including the row of tokens
+ * @property {Connection[]} connections  all connections
+ * @property {Connection[]} path  the connections from the two tokens to where they meet
+ * @property {Node | null} meeting  the node where they meet
  */
 
-/** Most tokens that are drawn. */
+/** Largest number of tokens to draw. */
 export const drawnTokens = 16;
 
 /** @typedef {ReturnType<typeof pathLengths>} Lengths */
 
 /**
- * The length of the longest path between any two of n tokens; null where there is none.
+ * The length of the longest path between any two of n tokens; null if there is none.
  * @param {import('attn').Attn} attn
  * @param {{ n: number, k: number }} sizes k: kernel size of the convolution
  */
@@ -31,8 +31,9 @@ export function pathLengths({ architectureCosts }, { n, k }) {
 }
 
 /**
- * What an output of a convolution that keeps the length sees: from `left` tokens before it to `right`
- * after it. With an even kernel it sees one more after it.
+ * The tokens that an output of a length-preserving convolution depends on: from `left` tokens
+ * before it to `right` tokens after it. An even kernel includes one more token after it than
+ * before.
  * @param {number} k
  */
 export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil((k - 1) / 2) });
@@ -41,7 +42,7 @@ export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil(
 const up = (row, from, to) => ({ from: { row, column: from }, to: { row: row + 1, column: to } });
 
 /**
- * Layers of convolutions, as many as it takes until one output sees both tokens.
+ * As many convolution layers as it takes until one output depends on both tokens.
  * @param {number} n
  * @param {number} k
  * @param {number} layers
@@ -59,8 +60,8 @@ export function convolution(n, k, layers, first, second) {
       }
     }
   }
-  // After L layers output p sees p − L·left … p + L·right: the places that see both, and of them the
-  // middle one.
+  // After L layers output p depends on inputs p − L·left … p + L·right. Of the outputs that depend
+  // on both tokens, take the middle one.
   const [low, high] = [Math.min(first, second), Math.max(first, second)];
   const from = Math.max(0, high - layers * right);
   const to = Math.min(n - 1, low + layers * left);
@@ -69,7 +70,7 @@ export function convolution(n, k, layers, first, second) {
   const path = [...new Set([first, second])].flatMap((token) => {
     let at = token;
     return Array.from({ length: layers }, (_, row) => {
-      // Evenly over the layers, no step beyond what a window spans.
+      // Spread evenly over the layers, with no step beyond the span of a window.
       const wanted = Math.round(token + ((meeting - token) * (row + 1)) / layers);
       const next = Math.min(at + left, Math.max(at - right, wanted));
       const step = up(row, at, next);
@@ -81,7 +82,7 @@ export function convolution(n, k, layers, first, second) {
 }
 
 /**
- * A recurrent layer: each state reads its token and the state before.
+ * A recurrent layer: each state reads its token and the previous state.
  * @param {number} n
  * @param {number} first
  * @param {number} second

@@ -9,7 +9,7 @@ const key = (/** @type {Connection} */ { from, to }) =>
   [from.row, from.column, to.row, to.column].join();
 
 /**
- * Whether a path is made of connections that exist and leads from a token to where they meet.
+ * True if a path consists of existing connections from a token to the meeting node.
  * @param {Diagram} diagram
  * @param {number} token
  */
@@ -26,7 +26,7 @@ function connects({ connections, path, meeting }, token) {
   return at.includes(`${meeting?.row},${meeting?.column}`);
 }
 
-test('the two tokens meet in every architecture, wherever they stand', () => {
+test('the two tokens meet in every architecture, whatever their positions', () => {
   for (const n of [1, 2, 7, 12]) {
     for (let first = 0; first < n; first++) {
       for (let second = 0; second < n; second++) {
@@ -45,12 +45,12 @@ test('the two tokens meet in every architecture, wherever they stand', () => {
   }
 });
 
-test('one convolution fewer and they do not meet', () => {
+test('with one convolution fewer they do not meet', () => {
   assert.equal(convolution(12, 3, 2, 1, 7).meeting, null);
   assert.notEqual(convolution(12, 3, 3, 1, 7).meeting, null);
 });
 
-test('windows span k tokens, the odd one behind', () => {
+test('windows span k tokens, with the extra token of an even kernel after the output', () => {
   assert.deepEqual(window(3), { left: 1, right: 1 });
   assert.deepEqual(window(4), { left: 1, right: 2 });
   assert.equal(convolution(9, 4, 1, 0, 0).connections.length, 9 * 4 - 1 - 3);

@@ -1,8 +1,8 @@
 import { mask } from '../../frame/equation.js';
 
 /**
- * @param {string} read what the layer reads
- * @param {boolean} [turns] whether positions turn queries and keys
+ * @param {string} read symbol of the layer's input
+ * @param {boolean} [turns] whether positions rotate queries and keys
  */
 function weightsOf(read, turns = false) {
   const projected = (/** @type {string} */ name) => {

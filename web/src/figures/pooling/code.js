@@ -5,18 +5,18 @@ import { bump, encodingWidth, numHiddens } from './pooling.js';
 /** @typedef {import('./pooling.js').Scoring} Scoring */
 /** @typedef {import('./pooling.js').PoolingOptions} PoolingOptions */
 
-/** @param {readonly number[]} values lines of up to ten */
+/** @param {readonly number[]} values written in lines of up to ten */
 function list(values) {
   const lines = [];
   for (let i = 0; i < values.length; i += 10) lines.push(values.slice(i, i + 10).join(', '));
   return lines.map((line) => `    ${line},`).join('\n');
 }
 
-/** A number as a C++ float. @param {number} value */
+/** Writes a number as a C++ float. @param {number} value */
 const float = (value) => `${Number.isInteger(value) ? value.toFixed(1) : value}F`;
 
 /**
- * Programs that pool these points: for each query its value.
+ * Programs that pool these points and print one value per query.
  * @param {Scoring} scoring
  * @param {import('./pooling.js').Point[]} points ascending in x
  * @param {PoolingOptions} options

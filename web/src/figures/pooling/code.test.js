@@ -29,7 +29,7 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
   for (const [scoring, changes] of cases) {
     const name = [scoring, ...Object.values(changes)].join(', ');
-    test(`the ${language} program pools what is drawn: ${name}`, { skip }, async () => {
+    test(`the ${language} program pools the drawn points: ${name}`, { skip }, async () => {
       const settings = { ...options, ...changes };
       const { data } = pool(attn, scoring, points, settings).output;
       const rows = await run(language, poolingPrograms(scoring, points, settings)[language]);

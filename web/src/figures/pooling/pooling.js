@@ -18,26 +18,26 @@ import { clampPoint, range } from './points.js';
  * @property {import('attn').Tensor} weights (queries, keys)
  */
 
-/** The function that the training points follow, of D2L's section 11.2. @param {number} x */
+/** The function behind the training points, from D2L's section 11.2. @param {number} x */
 export const truth = (x) => 2 * Math.sin(x) + x;
 
-/** Where the pooled curve is asked for: 0, 0.1 … 4.9, as there. */
+/** The queries of the pooled curve: 0, 0.1 … 4.9, as in D2L. */
 export const queries = Array.from({ length: 50 }, (_, i) => i / 10);
 
-/** Width of the encodings that a dot product is taken of. */
+/** Width of the encodings in the dot product. */
 export const encodingWidth = 64;
 
-/** Hidden units of additive attention with random weights; two are enough by hand. */
+/** Hidden units of additive attention with random weights. Two are enough for handmade ones. */
 export const numHiddens = 8;
 
 /**
- * Training points around the true function: x uniform, y with normal noise of deviation 1.
+ * Training points around the true function: x is uniform, and y has normal noise of deviation 1.
  * @param {number} count
  * @param {number} seed
  * @returns {Point[]} ascending in x
  */
 export function drawPoints(count, seed) {
-  // A linear congruential generator starts alike for neighbouring seeds: spread them first.
+  // A linear congruential generator starts similarly for neighbouring seeds, so spread them first.
   const random = randomLcg(((seed + 1) * 0.6180339887498949) % 1);
   const noise = randomNormal.source(random)(0, 1);
   return Array.from({ length: count }, () => {
@@ -50,8 +50,8 @@ export function drawPoints(count, seed) {
 const column = (values) => ({ data: Float32Array.from(values), shape: [values.length, 1] });
 
 /**
- * Weights that make of a(q, k) = w_vᵀ tanh(W_q q + W_k k), with a 1 beside each number, a bump around
- * q = k: 4 tanh((q − k)/σ + 1) − 4 tanh((q − k)/σ − 1).
+ * Weights that turn a(q, k) = w_vᵀ tanh(W_q q + W_k k), with a 1 next to each number, into a bump
+ * around q = k: 4 tanh((q − k)/σ + 1) − 4 tanh((q − k)/σ − 1).
  * @param {number} width σ
  */
 export const bump = (width) => ({
@@ -60,7 +60,7 @@ export const bump = (width) => ({
   'w_v.weight': { data: [4, -4], shape: [1, 2] },
 });
 
-/** @param {readonly number[]} values (n, 2): each with a 1 beside it */
+/** @param {readonly number[]} values (n, 2): each followed by a 1 */
 const withOne = (values) => ({
   data: Float32Array.from(values.flatMap((value) => [value, 1])),
   shape: [values.length, 2],
@@ -115,8 +115,8 @@ export function pool(attn, scoring, points, options) {
 }
 
 /**
- * How far the pooled curve is from the true function: the root of the mean square.
- * @param {ArrayLike<number>} output at the queries
+ * The root mean square distance between the pooled curve and the true function.
+ * @param {ArrayLike<number>} output the pooled curve at the queries
  */
 export function error(output) {
   const sum = queries.reduce((total, x, i) => total + (output[i] - truth(x)) ** 2, 0);
@@ -156,7 +156,7 @@ export const descriptions = {
 };
 
 /**
- * A note on a scoring function as it is set.
+ * A note on a scoring function with its current settings.
  * @param {Scoring} scoring
  * @param {PoolingOptions} options
  */
@@ -174,7 +174,7 @@ export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   return descriptions[scoring].note;
 }
 
-/** Whether the width σ has a part in it. @param {Scoring} scoring @param {PoolingOptions} options */
+/** True if the width σ affects it. @param {Scoring} scoring @param {PoolingOptions} options */
 export function usesWidth(scoring, { dotInput, additiveWeights }) {
   if (scoring === 'scaledDot') return dotInput === 'encoding';
   if (scoring === 'additive') return additiveWeights === 'byHand';
@@ -182,7 +182,8 @@ export function usesWidth(scoring, { dotInput, additiveWeights }) {
 }
 
 /**
- * The form of a scoring function as it is set: those that can be set have two.
+ * The form of a scoring function with its current settings. Functions with a setting have two
+ * forms.
  * @param {Scoring} scoring
  * @param {PoolingOptions} options
  */
@@ -195,7 +196,7 @@ export function formOf(scoring, { dotInput, additiveWeights }) {
 /** @typedef {ReturnType<typeof formOf>} Form */
 
 /**
- * How scores become weights: by softmax, as shares of their sum, or the best takes all.
+ * How scores become weights: by softmax, as shares of their sum, or all weight for the best.
  * @param {Form} form
  */
 export function weighting(form) {

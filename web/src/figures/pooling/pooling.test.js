@@ -20,7 +20,7 @@ const options = {
 const points = drawPoints(12, 5);
 const attn = await load({ threads: 1 });
 
-test('training points are seeded, in order, on the grid and inside the plot', () => {
+test('training points are seeded, sorted, on the grid and inside the plot', () => {
   assert.deepEqual(drawPoints(40, 1), drawPoints(40, 1));
   assert.notDeepEqual(drawPoints(40, 1), drawPoints(40, 2));
   const many = drawPoints(60, 9);
@@ -32,7 +32,7 @@ test('training points are seeded, in order, on the grid and inside the plot', ()
   assert.ok(Math.abs(noise.reduce((sum, value) => sum + value) / 60) < 0.5);
 });
 
-test('points survive the way through a URL, and nonsense becomes none', () => {
+test('points survive a round trip through a URL, and invalid text gives no points', () => {
   const moved = [...points, { x: 5, y: -1.05 }, { x: 0, y: 0.07 }];
   assert.deepEqual(
     parseSettings(formatSettings({ ...parseSettings(''), points: moved })).points,
@@ -46,7 +46,7 @@ test('points survive the way through a URL, and nonsense becomes none', () => {
   assert.equal(parseSettings(`points=${'1.1_'.repeat(5000)}`).points?.length, limits.points.max);
 });
 
-test('every scoring function gives weights that sum to one, or to zero where no key is near', () => {
+test('every scoring function gives weights that sum to one, or to zero if no key is near', () => {
   for (const scoring of scoringFunctions) {
     const { output, weights } = pool(attn, scoring, points, options);
     assert.deepEqual(weights.shape, [queries.length, points.length]);
@@ -61,7 +61,7 @@ test('every scoring function gives weights that sum to one, or to zero where no 
   }
 });
 
-test('encodings and the bump prefer near keys, bare numbers the largest', () => {
+test('encodings and the bump prefer near keys, and bare numbers prefer the largest', () => {
   const best = (/** @type {Float32Array} */ row) => row.indexOf(Math.max(...row));
   const nearest = (/** @type {number} */ q) =>
     best(Float32Array.from(points, ({ x }) => -Math.abs(x - q)));
@@ -84,7 +84,7 @@ test('the error is the root mean square distance from the true function', () => 
   assert.ok(Math.abs(error(queries.map((x, i) => truth(x) + (i % 2 ? 2 : -2))) - 2) < 1e-12);
 });
 
-test('every scoring function is explained, by an equation that has σ where it acts', () => {
+test('every scoring function has an explanation, and its equation contains σ where σ has an effect', () => {
   for (const scoring of scoringFunctions) {
     for (const dotInput of /** @type {const} */ (['encoding', 'number'])) {
       for (const additiveWeights of /** @type {const} */ (['byHand', 'random'])) {

@@ -4,18 +4,23 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Most rows that are compared: more cells than pixels say nothing. */
+/** Largest number of rows to compare. More cells than pixels show nothing new. */
 export const mostRows = 512;
 
-/** How numbers can be stored, by what is left of float32. */
+/** Storage types, by decreasing similarity to float32. */
 export const types = /** @type {const} */ (['bfloat16', 'float16', 'int8']);
 /** @typedef {(typeof types)[number]} Type */
 
-/** What is rounded, and what comes of it. */
+/** The rounded quantity, and the quantities computed from it. */
 export const quantities = /** @type {const} */ (['encoding', 'scores', 'weights']);
 /** @typedef {(typeof quantities)[number]} Quantity */
 
-/** Rows as the core stores them, and attention of the exact rows over those. @param {Attn} attn @param {Tensor} rows (n, d) @param {Type | 'float32'} type */
+/**
+ * Stores rows as the core does, and computes attention of the exact rows over the stored ones.
+ * @param {Attn} attn
+ * @param {Tensor} rows (n, d)
+ * @param {Type | 'float32'} type
+ */
 function attend(attn, { data, shape: [length, width] }, type) {
   const rows = { data, shape: [1, 1, length, width] };
   const cache = new attn.KeyValueCache({
@@ -42,7 +47,7 @@ function attend(attn, { data, shape: [length, width] }, type) {
 }
 
 /**
- * What rounding loses: the magnitudes of the differences, the largest of them and their mean.
+ * The loss from rounding: the magnitudes of the differences, the largest of them, and their mean.
  * @param {Matrix} rounded
  * @param {Matrix} exact
  */
@@ -55,8 +60,8 @@ function lossOf(rounded, exact) {
 }
 
 /**
- * Rows of numbers, the scores and weights of their attention over themselves, and what is lost of each
- * where the keys are stored in fewer bytes, as in a cache. A step for each type.
+ * Computes the scores and weights of some rows' attention over themselves, and the loss of each if
+ * the keys are stored in fewer bytes, as in a cache. One step per type.
  * @param {Attn} attn
  * @param {Tensor} rows (n, d)
  */

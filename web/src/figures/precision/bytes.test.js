@@ -12,7 +12,11 @@ before(async () => {
   attn = await load({ threads: 1 });
 });
 
-/** To the nearest number of that many binary digits, ties to even. @param {number} x @param {number} digits */
+/**
+ * Rounds to the nearest number with this many binary digits, ties to even.
+ * @param {number} x
+ * @param {number} digits
+ */
 function roundedTo(x, digits) {
   if (x === 0) return 0;
   const unit = 2 ** (Math.floor(Math.log2(Math.abs(x))) - digits + 1);
@@ -24,7 +28,7 @@ function roundedTo(x, digits) {
 const [length, width] = [9, 20];
 const encoding = () => attn.sinusoidalEncoding({ length, dModel: width, base: 50, start: 7 });
 
-test('numbers are rounded as their types say', () => {
+test('numbers are rounded to their types', () => {
   const rows = encoding();
   const { losses, exact } = finish(measureBytes(attn, rows));
   assert.deepEqual(exact.encoding.data, rows.data);
@@ -43,7 +47,7 @@ test('numbers are rounded as their types say', () => {
   });
 });
 
-test('scores and weights are those of exact queries over rounded keys', () => {
+test('scores and weights are computed from exact queries and rounded keys', () => {
   const { data } = encoding();
   const { losses, exact } = finish(measureBytes(attn, encoding()));
   for (const type of types) {
@@ -70,7 +74,7 @@ test('scores and weights are those of exact queries over rounded keys', () => {
   }
 });
 
-test('the largest and the mean error are those of the map, and float16 loses the least', () => {
+test('the largest and the mean error match the map, and float16 loses the least', () => {
   const { losses } = finish(measureBytes(attn, encoding()));
   for (const type of types) {
     for (const { error, largest, mean } of Object.values(losses[type])) {
@@ -86,7 +90,7 @@ test('the largest and the mean error are those of the map, and float16 loses the
   }
 });
 
-test('one row of zeros loses nothing', () => {
+test('a single row of zeros loses nothing', () => {
   const rows = { data: new Float32Array(3), shape: [1, 3] };
   const { losses } = finish(measureBytes(attn, rows));
   for (const type of types) {

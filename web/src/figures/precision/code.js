@@ -2,7 +2,7 @@ import { cppProgram, double, javascriptProgram, pythonProgram } from '../../fram
 import { inputCode } from '../../model/inputCode.js';
 
 /**
- * Programs for one row of the errors: those of the usual float32 code at a position.
+ * Programs that compute one row of the errors of the usual float32 code, at a position.
  * @param {{ width: number, base: number, position: number }} settings
  */
 export const errorPrograms = ({ width, base, position }) => ({
@@ -49,7 +49,7 @@ const error = { data: signed.data.map(Math.abs), shape: signed.shape };`,
 });
 
 /**
- * Programs for the weights of a window of encodings that starts at a position.
+ * Programs that compute the weights of a window of encodings starting at a position.
  * @param {{ width: number, base: number, start: number }} settings
  */
 export const driftPrograms = ({ width, base, start }) => ({
@@ -91,7 +91,7 @@ const { weights } = attn.scaledDotProductAttention(P, P, P, { needWeights: true 
   }),
 });
 
-/** How PyTorch stores numbers as a type. */
+/** PyTorch code that stores numbers as a type. */
 const pythonStorage = {
   float16: 'stored = x.half().float()',
   bfloat16: 'stored = x.bfloat16().float()',
@@ -101,7 +101,7 @@ stored = (x / scale).round() * scale`,
 const cppTypes = { float16: 'kFloat16', bfloat16: 'kBFloat16', int8: 'kInt8' };
 
 /**
- * Rows that are stored: those of the encoding, as `x` (n, d_model).
+ * Rows to be stored: the encoding's, as `x` (n, d_model).
  * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
  */
 const encodingCode = ({ length, width, base, start, step }) => ({
@@ -120,8 +120,10 @@ const x = attn.sinusoidalEncoding({ length: n, dModel, base: ${base}, start: ${s
 });
 
 /**
- * Programs for what the weights lose where keys are stored as a type: those of positions, or of a sentence.
- * @param {{ length: number, width: number, base: number, start: number, step: number, dModel: number }} settings
+ * Programs that compute the loss of the weights when keys are stored as a type. The keys are
+ * positions or a sentence.
+ * @param {{ length: number, width: number, base: number, start: number, step: number, dModel:
+ *   number }} settings
  * @param {string[] | null} tokens
  * @param {'float16' | 'bfloat16' | 'int8'} type
  */

@@ -12,7 +12,7 @@ import { exactValue } from './precision.js';
 
 const [width, base, position] = [32, 10000, 8_388_607];
 
-/** Whether the weights of a window follow from exact encodings. */
+/** Checks that the weights of a window follow from exact encodings. */
 const exactWeights = Array.from({ length: 16 }, (_, i) => {
   const scores = Array.from({ length: 16 }, (_, k) => {
     let sum = 0;
@@ -31,7 +31,8 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   test(`the ${language} program prints the errors of float32`, { skip }, async () => {
     const [errors] = await run(language, errorPrograms({ width, base, position })[language]);
     assert.equal(errors.length, width);
-    // Which bits are lost depends on how a language raises to a power; how many does not.
+    // Which bits are lost depends on a language's power function, but the number of lost bits does
+    // not.
     assert.ok(errors[0] < 1e-7 && errors[1] < 1e-7, 'the first pair has frequency 1');
     assert.ok(Math.max(...errors) > 0.01);
     for (const [column, error] of errors.entries()) {
@@ -53,7 +54,7 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
 
   for (const tokens of [null, ['the', 'cat', 'sat', 'on', 'the', 'mat']]) {
     const what = tokens ? 'a sentence' : 'positions';
-    test(`the ${language} program prints what weights of ${what} lose`, { skip }, async () => {
+    test(`the ${language} program prints the loss of weights of ${what}`, { skip }, async () => {
       const positions = { length: 7, base: 100, start: 3, step: 2 };
       const settings = { ...positions, width: 12, dModel: 16 };
       const rows = tokens

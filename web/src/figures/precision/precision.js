@@ -4,19 +4,21 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** The last position up to which float32 has every whole number. */
+/** The last position up to which float32 represents every whole number. */
 export const lastPosition = 2 ** 24;
 
-/** Where the compared window starts at first: its positions are float32 numbers, its angles are not. */
+/**
+ * Initial start of the compared window. Its positions are float32 numbers, but its angles are not.
+ */
 export const driftStart = 2 ** 22;
 
-/** Positions whose errors are told: usual lengths of a text. */
+/** Positions whose errors are reported: usual lengths of a text. */
 export const usualLengths = [2 ** 12, 2 ** 16];
 
-/** Positions drawn for each doubling. */
+/** Number of positions per doubling. */
 const perOctave = 4;
 
-/** Whole positions from 1 to 2^24 whose logarithms are about evenly spaced, and 0 before them. */
+/** 0, then whole positions from 1 to 2^24 that are about evenly spaced on a logarithmic scale. */
 export const positions = [
   0,
   ...new Set(
@@ -25,8 +27,8 @@ export const positions = [
 ];
 
 /**
- * The exact encoding in double precision: for positions up to 2^24 its angles are off by less than
- * 1e-9, far less than what is measured with it.
+ * The exact encoding in double precision. For positions up to 2^24 its angles are within 1e-9, far
+ * better than the errors measured with it.
  * @param {number} position
  * @param {number} column
  * @param {number} width
@@ -37,13 +39,13 @@ export function exactValue(position, column, width, base) {
   return column % 2 ? Math.cos(angle) : Math.sin(angle);
 }
 
-/** Neighbouring positions whose attention is compared. */
+/** Number of neighbouring positions whose attention is compared. */
 export const windowLength = 16;
 
 /**
- * Both encodings of the windows that start at each of `positions`, their errors in the first
- * row of each, and the attention of each window over its encodings alone. Exact weights would be the
- * same for all windows: they depend on distances only. A step for each window.
+ * Computes both encodings of the windows that start at each of `positions`, their errors in the
+ * first row of each, and the attention of each window over its own encodings. Exact weights would
+ * be the same for all windows, because they depend only on distances. One step per window.
  * @param {Attn} attn
  * @param {{ width: number, base: number }} settings
  */
@@ -98,13 +100,13 @@ export function* measure(attn, { width, base }) {
 }
 
 /**
- * What `measure` finds. For each code: values and errors (positions, columns), weights (positions, n,
- * n), and drift, the largest |difference| of those to the weights at position 0.
+ * The result of `measure`. For each code: values and errors (positions, columns), weights
+ * (positions, n, n), and drift, the largest |difference| from the weights at position 0.
  * @typedef {ReturnType<typeof measure> extends Generator<any, infer T> ? T : never} Measurement
  */
 
 /**
- * The largest error of a code and the position of it, and the largest at each of the usual lengths.
+ * The largest error of a code and its position, and the largest error at each of the usual lengths.
  * @param {Measurement['usual']} [code]
  */
 export function largestOf(code) {
@@ -120,7 +122,7 @@ export function largestOf(code) {
 }
 
 /**
- * The largest |difference| of each matrix to the first one.
+ * The largest |difference| of each matrix from the first one.
  * @param {import('attn').Tensor} matrices (count, rows, columns)
  * @returns {number[]}
  */

@@ -23,7 +23,7 @@ before(async () => {
 /** @param {Float32Array} data */
 const largest = (data) => data.reduce((most, value) => Math.max(most, value), 0);
 
-test('positions are whole, different, ascending, and reach from 0 to 2^24', () => {
+test('positions are whole, distinct, ascending, and range from 0 to 2^24', () => {
   assert.equal(positions[0], 0);
   assert.equal(positions.at(-1), 2 ** 24);
   for (let i = 1; i < positions.length; i++) {
@@ -31,7 +31,7 @@ test('positions are whole, different, ascending, and reach from 0 to 2^24', () =
   }
 });
 
-test('the largest error has its position, and is small at the usual lengths of a text', () => {
+test('the largest error has its position, and errors at the usual lengths of a text are small', () => {
   const { usual } = finish(measure(attn, { width: 32, base: 10000 }));
   const found = largestOf(usual);
   const row = positions.indexOf(found.position);
@@ -41,13 +41,13 @@ test('the largest error has its position, and is small at the usual lengths of a
   for (const error of found.usual) assert.ok(error > 1e-6 && error < 1e-3);
 });
 
-test('the window starts at first where positions are float32 numbers and weights change', () => {
+test('the initial window has float32 positions and weights that change', () => {
   assert.equal(Math.fround(driftStart + windowLength - 1), driftStart + windowLength - 1);
   const { usual } = finish(measure(attn, { width: 32, base: 10000 }));
   assert.ok(usual.drift[positions.indexOf(driftStart)] > 1e-3);
 });
 
-test('the usual code is off by far more than the core, which keeps what it promises', () => {
+test('the usual code is off by far more than the core, which stays within its bound', () => {
   for (const [width, base] of [
     [32, 10000],
     [5, 50],
@@ -55,7 +55,7 @@ test('the usual code is off by far more than the core, which keeps what it promi
     const { usual, core } = finish(measure(attn, { width, base }));
     assert.ok(largest(core.error.data) <= 1.2e-7);
     assert.ok(largest(usual.error.data) > 0.01);
-    // What the core says that the usual code is off by, against its own encoding.
+    // The errors of the usual code relative to the core's own encoding.
     usual.error.data.forEach((error, i) => {
       const difference = Math.abs(usual.values.data[i] - core.values.data[i]);
       assert.ok(Math.abs(error - difference) <= 1.2e-7 + 1e-7 * error, `${i}`);
@@ -63,7 +63,7 @@ test('the usual code is off by far more than the core, which keeps what it promi
   }
 });
 
-test('weights of the core hardly depend on where a window starts, those of the usual code do', () => {
+test('the core’s weights hardly depend on where a window starts, but the usual code’s do', () => {
   const { usual, core } = finish(measure(attn, { width: 32, base: 10000 }));
   assert.deepEqual(core.weights.shape, [positions.length, windowLength, windowLength]);
   assert.ok(Math.max(...core.drift) < 1e-6);
@@ -71,7 +71,7 @@ test('weights of the core hardly depend on where a window starts, those of the u
   assert.equal(usual.drift[0], 0);
 });
 
-test('drift is the largest difference to the first matrix', () => {
+test('drift is the largest difference from the first matrix', () => {
   const data = Float32Array.of(1, 2, 3, 4, 1, 2.5, 3, 4, 0, 2, 3, 4);
   assert.deepEqual(driftOf({ data, shape: [3, 2, 2] }), [0, 0.5, 1]);
 });

@@ -10,7 +10,7 @@ import { depth } from './rotary.js';
 import { evenWidth } from './rotation.js';
 
 /**
- * Programs for P[i + δ] − M_δ · P[i].
+ * Programs that compute P[i + δ] − M_δ · P[i].
  * @param {{ length: number, width: number, base: number, delta: number }} settings
  */
 export function rotationPrograms({ length, width: given, base, delta }) {
@@ -62,7 +62,8 @@ const difference = {
 }
 
 /**
- * Programs for the sines of a pair of columns: now, some positions later, and the latter from sine and cosine.
+ * Programs that compute the sines of a pair of columns now and some positions later, and the later
+ * ones from sine and cosine.
  * @param {{ length: number, width: number, base: number, delta: number }} settings
  * @param {number} pair
  */
@@ -115,7 +116,7 @@ for (let row = 0; row < length; row++) {
 }
 
 /**
- * Programs for the scores of a query and a key at all places.
+ * Programs that compute the scores of a query and a key at all positions.
  * @param {[string, string]} words
  * @param {{ length: number, base: number }} settings
  */

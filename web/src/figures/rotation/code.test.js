@@ -9,14 +9,14 @@ import { turnedScores } from './rotary.js';
 
 for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
   const skip = await reasonToSkip(language);
-  test(`the ${language} program prints how far both ways are apart`, { skip }, async () => {
+  test(`the ${language} program prints the differences between both ways`, { skip }, async () => {
     const settings = { length: 7, width: 9, base: 100, delta: -3.5 };
     const rows = await run(language, rotationPrograms(settings)[language]);
     assert.deepEqual([rows.length, rows[0].length], [7, 8]);
     for (const value of rows.flat()) assert.ok(Math.abs(value) < 3.1e-7, `${value}`);
   });
 
-  test(`the ${language} program prints the sines of the figure`, { skip }, async () => {
+  test(`the ${language} program prints the figure’s sines`, { skip }, async () => {
     const [settings, pair] = [{ length: 7, width: 9, base: 100, delta: -3.5 }, 1];
     const rows = await run(language, sinePrograms(settings, pair)[language]);
     assert.equal(rows.length, settings.length);
@@ -29,7 +29,7 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
     });
   });
 
-  test(`the ${language} program prints the scores of the figure`, { skip }, async () => {
+  test(`the ${language} program prints the figure’s scores`, { skip }, async () => {
     /** @type {[string, string]} */
     const words = ['tired', 'lady'];
     const settings = { length: 9, base: 100 };

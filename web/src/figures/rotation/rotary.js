@@ -5,20 +5,20 @@ import { product } from '../../model/product.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Numbers of a query and a key, two for each hand. */
+/** Size of a query and a key, with two numbers per hand. */
 export const depth = 8;
 
 /**
- * @typedef {object} Moved a query and a key, each turned by its place
+ * @typedef {object} Moved a query and a key, each rotated by its position
  * @property {Float32Array} query (D)
  * @property {Float32Array} key (D)
  * @property {number} score their dot product
  */
 
 /**
- * Two words as a query and a key, turned by every place that each may have.
+ * Rotates the query and key of two words to every possible position.
  * @param {Attn} attn
- * @param {[string, string]} words the query's and the key's
+ * @param {[string, string]} words words of the query and the key
  * @param {{ length: number, base: number }} settings
  */
 export function turnedScores(attn, words, { length, base }) {
@@ -35,7 +35,7 @@ export function turnedScores(attn, words, { length, base }) {
 }
 
 /**
- * The two where they stand now: places need not be whole, nor within the sentence.
+ * The query and key at their current positions, which may be fractional or outside the sentence.
  * @param {Attn} attn
  * @param {[string, string]} words
  * @param {{ base: number, places: [number, number] }} settings
@@ -58,7 +58,7 @@ export function turnedPair(attn, words, { base, places }) {
 const vectorOf = (data, row) => data.subarray(row * depth, (row + 1) * depth);
 
 /**
- * One vector at several places.
+ * Rotates one vector to several positions.
  * @param {InstanceType<Attn['RotaryEmbedding']>} rope
  * @param {Float32Array} vector
  * @param {Float64Array} positions
@@ -73,7 +73,7 @@ function turned(rope, vector, positions) {
 }
 
 /**
- * The most that two scores of one distance differ by.
+ * The largest difference between two scores at the same distance.
  * @param {Matrix} scores (n, n)
  */
 export function spreadAlongDiagonals({ data, rows }) {
@@ -91,8 +91,8 @@ export function spreadAlongDiagonals({ data, rows }) {
 }
 
 /**
- * What a pair of numbers adds to the score, and the turn from the key's hand to the query's, clockwise in
- * degrees.
+ * The contribution of a pair of numbers to the score, and the angle from the key's hand to the
+ * query's, clockwise in degrees.
  * @param {Moved} moved
  * @param {number} pair
  */

@@ -14,7 +14,7 @@ before(async () => {
 /** @type {[string, string]} */
 const words = ['tired', 'lady'];
 
-/** In double precision. @param {number} m @param {number} n @param {number} base */
+/** Computes scores in double precision. @param {number} m @param {number} n @param {number} base */
 function exact(m, n, base) {
   const { data } = attn.ngramEmbedding(words, { dModel: depth, seed: 0 });
   let sum = 0;
@@ -31,7 +31,7 @@ function exact(m, n, base) {
   return sum;
 }
 
-test('scores are those of hands that were turned by their places', () => {
+test('scores match hands rotated by their positions', () => {
   for (const [length, base] of [
     [1, 10000],
     [13, 2],
@@ -49,12 +49,12 @@ test('scores are those of hands that were turned by their places', () => {
   }
 });
 
-test('places may be fractions, and outside of the sentence', () => {
+test('positions may be fractional and outside the sentence', () => {
   const { score } = turnedPair(attn, words, { base: 100, places: [-3.5, 70.25] });
   assert.ok(Math.abs(score - exact(-3.5, 70.25, 100)) < 1e-5);
 });
 
-test('the parts of the hands add up to the score, and their angle follows the distance', () => {
+test('the contributions of the hands add up to the score, and their angle follows the distance', () => {
   const at = (/** @type {number} */ m, /** @type {number} */ n) =>
     turnedPair(attn, words, { base: 10000, places: [m, n] });
   const moved = at(7, 3);
@@ -64,7 +64,7 @@ test('the parts of the hands add up to the score, and their angle follows the di
   assert.ok(Math.abs(((turn + 720) % 360) - 180 / Math.PI) < 1e-3, `${turn}`);
 });
 
-test('the spread is that of the diagonal whose scores differ most', () => {
+test('the spread belongs to the diagonal whose scores differ most', () => {
   const data = Float32Array.from([1, 5, 0, 2, 3, 7, 9, 4, 1.5]);
   assert.equal(spreadAlongDiagonals({ data, rows: 3, columns: 3 }), 2);
 });

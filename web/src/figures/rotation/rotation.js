@@ -6,11 +6,11 @@ import { difference, maxAbsDifference } from '../../model/difference.js';
 
 /** @typedef {ReturnType<typeof rotate>} Rotation */
 
-/** The width that is drawn: the last sine of an odd one has no cosine to turn with. */
+/** The width to draw. The last sine of an odd width has no cosine to rotate with. */
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
 
 /**
- * An encoding; the encoding δ positions further on, computed directly and by turning the first with
+ * Computes an encoding; the encoding δ positions later, directly and by rotating the first with
  * M_δ; and M_δ.
  * @param {Attn} attn
  * @param {{ length: number, width: number, base: number, delta: number }} settings
@@ -31,7 +31,7 @@ export function rotate(attn, { length, width, base, delta }) {
 }
 
 /**
- * Block `pair` of M_δ on its diagonal, row by row.
+ * Block `pair` on the diagonal of M_δ, in row-major order.
  * @param {Matrix} matrix
  * @param {number} pair
  * @returns {[number, number, number, number]}

@@ -11,10 +11,12 @@ before(async () => {
   attn = await load({ threads: 1 });
 });
 
-/** How far a turned encoding may be from the one computed directly: the sum of both bounds. */
+/**
+ * Largest distance between a rotated encoding and one computed directly: the sum of both bounds.
+ */
 const tolerance = 2.7e-7 + 3.9e-8;
 
-test('turning by any δ is encoding δ positions further on', () => {
+test('rotating by any δ gives the encoding δ positions later', () => {
   for (const [length, width, base, delta] of [
     [60, 32, 10000, 7],
     [1, 2, 2, -3.5],

@@ -1,9 +1,14 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** How far two sines may be apart that the eye takes for one. */
+/** Largest difference between two sines that look alike. */
 const alike = 0.12;
 
-/** The pair of columns that a shift turns nearest to a right angle. @param {number} delta @param {number} base @param {number} columns */
+/**
+ * The pair of columns whose rotation by a shift is closest to a right angle.
+ * @param {number} delta
+ * @param {number} base
+ * @param {number} columns
+ */
 export function tellingPair(delta, base, columns) {
   const [pair] = Array.from({ length: columns / 2 }, (_, j) => j).sort(
     (a, b) => miss(a) - miss(b) || a - b,
@@ -17,8 +22,8 @@ export function tellingPair(delta, base, columns) {
 }
 
 /**
- * The position whose sine is about that of another one, and yet leads elsewhere; null where there is
- * none.
+ * A position with about the same sine as another but a different sine after the shift; null if
+ * there is none.
  * @param {Matrix} encoding
  * @param {Matrix} shifted
  * @param {number} pair

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 
 import { tellingPair, twinOf } from './sine.js';
 
-test('the pair is taken that a shift turns by about a right angle', () => {
-  // Angles of 5 positions: 5, 2.8, 1.6, … rad in 32 columns.
+test('the chosen pair rotates by about a right angle', () => {
+  // Angles of a shift by 5 positions: 5, 2.8, 1.6, … rad in 32 columns.
   assert.equal(tellingPair(5, 10000, 32), 2);
   assert.equal(tellingPair(-5, 10000, 32), 2);
 });
 
-test('a twin has the same sine and another one after the shift', () => {
+test('a twin has the same sine and a different one after the shift', () => {
   const angles = [Math.PI / 6, (5 * Math.PI) / 6, 3];
   const at = (/** @type {number} */ shift) => ({
     data: Float32Array.from(angles.flatMap((a) => [Math.sin(a + shift), Math.cos(a + shift)])),

@@ -2,7 +2,7 @@ import { javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { pythonCode } from '../../model/pythonCode.js';
 import { randomCount, widths } from './scale.js';
 
-/** Programs for the spread of random scores, by width. */
+/** Programs that compute the spread of random scores by width. */
 export const scaleCode = () => ({
   python: pythonProgram({
     body: `${pythonCode('normal')}

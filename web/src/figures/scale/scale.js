@@ -4,12 +4,12 @@ import { headStatistics } from '../attention/statistics.js';
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 
-/** What scores can be divided by: nothing, the root of the width of a head, or the width itself. */
+/** Divisors of scores: none, the square root of the head's width, or the width. */
 export const divisors = /** @type {const} */ (['none', 'root', 'width']);
 
 /** @typedef {(typeof divisors)[number]} Divisor */
 
-/** The factor on the scores. @param {Divisor} divisor @param {number} depth */
+/** The factor that multiplies scores. @param {Divisor} divisor @param {number} depth */
 export const factorOf = (divisor, depth) =>
   ({ none: 1, root: 1 / Math.sqrt(depth), width: 1 / depth })[divisor];
 
@@ -17,13 +17,14 @@ export const factorOf = (divisor, depth) =>
  * @typedef {object} Scaled
  * @property {Divisor} divisor
  * @property {Tensor} weights (1, 1, n, n)
- * @property {number} entropy of a row, in bits, as a mean
- * @property {number} largest weight of a row, as a mean
- * @property {number} slope of the weights of a row, each by its own score, added up: the sum of w·(1 − w), as a mean
+ * @property {number} entropy mean entropy of a row, in bits
+ * @property {number} largest mean of the rows' largest weights
+ * @property {number} slope mean over the rows of the sum of w·(1 − w), the derivatives of the
+ *   weights with respect to their own scores
  */
 
 /**
- * The same queries and keys, their scores divided by each.
+ * Attention with the same queries and keys for each divisor.
  * @param {Attn} attn
  * @param {Tensor} query (1, n, D)
  * @param {Tensor} key (1, n, D)
@@ -44,9 +45,9 @@ export function scaledBy(attn, query, key, exclusion) {
 }
 
 /**
- * The mean over the rows of the sum of w·(1 − w): by how much weights move with their own scores. Near 1
- * where a row is spread, 0 where one key has all of it. Of the largest weight alone it would be no measure:
- * that is largest where this weight is ½.
+ * The mean over the rows of the sum of w·(1 − w), which measures how much weights respond to their
+ * own scores. Near 1 if a row is spread out, 0 if one key has all the weight. The largest weight's
+ * term alone would be a bad measure: it is largest where this weight is ½.
  * @param {Tensor} weights (…, n, n)
  */
 export function slopeOf(weights) {
@@ -61,15 +62,15 @@ export function slopeOf(weights) {
   return attending ? sum / attending : 0;
 }
 
-/** The sum of w·(1 − w) of one row. @param {Float32Array} weights */
+/** The sum of w·(1 − w) over one row. @param {Float32Array} weights */
 export const responseOf = (weights) => weights.reduce((sum, w) => sum + w * (1 - w), 0);
 
-/** Widths that random vectors are drawn for, and how many of them. */
+/** Widths of the random vectors, and their number. */
 export const widths = [1, 4, 16, 64, 256, 1024];
 export const randomCount = 64;
 
 /**
- * What becomes of the scores of random vectors, wider and wider.
+ * Statistics of the scores of random vectors, by increasing width.
  * @param {Attn} attn
  * @returns {{ width: number, spread: number, divided: Scaled, undivided: Scaled }[]}
  */

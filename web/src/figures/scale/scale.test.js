@@ -11,12 +11,12 @@ before(async () => {
   attn = await load();
 });
 
-test('the slope of a softmax is the sum of w·(1 − w), and rows that are masked have none', () => {
+test('the slope of a softmax is the sum of w·(1 − w), and masked rows have none', () => {
   const data = Float32Array.of(0.25, 0.75, 0, 0);
   assert.ok(Math.abs(slopeOf({ data, shape: [1, 2, 2] }) - 0.375) < 1e-7);
 });
 
-test('undivided, the slope falls with every width; divided by √D it stays near 1', () => {
+test('without division the slope falls with every width, and divided by √D it stays near 1', () => {
   const all = byWidth(attn);
   all.forEach(({ width, undivided, divided }, i) => {
     assert.ok(divided.slope > 0.9 && divided.slope < 1, `${width}: ${divided.slope}`);
@@ -26,19 +26,19 @@ test('undivided, the slope falls with every width; divided by √D it stays near
   assert.ok(all[5].undivided.slope < 0.1);
 });
 
-test('scores of random vectors spread as the root of their width', () => {
+test('scores of random vectors spread like the square root of their width', () => {
   for (const { width, spread } of byWidth(attn)) {
     assert.ok(Math.abs(spread / Math.sqrt(width) - 1) < 0.25, `${width}: ${spread}`);
   }
 });
 
-test('undivided, wide vectors saturate the softmax; divided by √D they do not', () => {
+test('without division wide vectors saturate the softmax, and divided by √D they do not', () => {
   const { undivided, divided } = byWidth(attn)[5];
   assert.ok(undivided.largest > 0.8 && undivided.slope < 0.1);
   assert.ok(divided.largest < 0.3 && divided.entropy > 4);
 });
 
-test('the weights are those of a layer when scores are divided by √D', () => {
+test('the weights match the layer’s if scores are divided by √D', () => {
   const [q, k] = [2, 3].map((seed) => attn.randomNormal({ shape: [1, 5, 8], seed }));
   const { weights } = attn.scaledDotProductAttention(q, k, k, { numHeads: 1, needWeights: true });
   const root = scaledBy(attn, q, k, {}).find(({ divisor }) => divisor === 'root');

@@ -9,12 +9,13 @@ import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
 /** @typedef {SchemeSettings & { tokens: string[], dModel: number }} ProgramSettings */
 
 /**
- * Programs for what a scheme says about positions: its matrix, or, where nothing is said, the
- * attention without any.
+ * Programs that compute a scheme's matrix, or attention without positions for the scheme that has
+ * none.
  * @param {SchemeName} name
  * @param {ProgramSettings} settings
- * @param {(import('../../model/language/languagePrograms.js').Learned & { given: import('../../model/sentence.js').SentenceSettings }) | null} [language]
- *   the language model, if the layer is one of its, and the settings
+ * @param {(import('../../model/language/languagePrograms.js').Learned & { given:
+ *   import('../../model/sentence.js').SentenceSettings }) | null} [language]
+ *   the language model, if the layer is one of its layers, and the settings
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export function schemePrograms(name, settings, language) {
@@ -194,7 +195,10 @@ attn::fill_normal(attn::Tensor(relative_keys.data(), {rows, columns}),
   };
 }
 
-/** The rules in Python, with the names of the core's documentation. @type {Record<string, string>} */
+/**
+ * The rules in Python, with the names used in the core's documentation.
+ * @type {Record<string, string>}
+ */
 const pythonRules = {
   rotary: '',
   linear: `

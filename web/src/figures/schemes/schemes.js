@@ -6,16 +6,22 @@ import { schemeTitles } from '../../model/training/schemes.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Tokens beyond these are left out of the comparison: its cells would be too small to read. */
+/** Number of tokens to compare. With more, the cells would be too small to read. */
 export const mostTokens = 64;
 
-/** T5's own: buckets of distances, and the distance from which on all share the last one. */
+/**
+ * T5's own values: the number of buckets, and the distance from which all positions share the last
+ * one.
+ */
 export const t5 = { numBuckets: 32, maxDistance: 128 };
 
-/** Learned numbers are drawn as torch.nn.Embedding draws them before training. */
+/** Learned numbers are initialised like those of torch.nn.Embedding. */
 const deviation = 1;
 
-/** Whose slope ALiBi has here: the steepest one. In the last head it would not be seen over a sentence. */
+/**
+ * The head whose ALiBi slope is used: the steepest. In the last head it would be invisible within a
+ * sentence.
+ */
 export const alibiHead = 0;
 
 /** Streams of the random numbers, so that no two tables are alike. */
@@ -24,24 +30,24 @@ export const streams = { t5: 1, shaw: 2 };
 /**
  * @typedef {object} SchemeSettings
  * @property {number} heads
- * @property {number} head the one that is compared
+ * @property {number} head the head to compare
  * @property {import('../../state/properties.js').Weights} weights
- * @property {number} seed of the weights and the learned tables
+ * @property {number} seed seed of the weights and the learned tables
  * @property {number} base
- * @property {number} factor by which scaled rotary embeddings reach further
- * @property {number} trained positions that they were trained for
- * @property {number} clip largest distance that Shaw's keys tell apart
+ * @property {number} factor length factor of scaled rotary embeddings
+ * @property {number} trained number of positions that they were trained for
+ * @property {number} clip largest distance that Shaw's keys distinguish
  * @property {boolean} causal
  *
  * @typedef {object} Comparison
  * @property {SchemeName} name
- * @property {Matrix | null} matrix the encoding or bias; null where there is none
- * @property {Matrix | null} weights (n, n); null where the scheme does not fit the width of a head
+ * @property {Matrix | null} matrix the encoding or bias; null if there is none
+ * @property {Matrix | null} weights (n, n); null if the scheme does not support the head's width
  */
 
 /**
- * Ways to tell attention where tokens stand. `kind` says what the matrix of one holds: a row for
- * each position, a number for each query and key, or a row for each distance.
+ * Positional schemes for attention. `kind` describes the scheme's matrix: one row per position, one
+ * number per query and key, or one row per distance.
  */
 export const schemes = /** @type {const} */ ({
   none: { title: schemeTitles.none, kind: 'nothing' },
@@ -62,7 +68,7 @@ export const schemes = /** @type {const} */ ({
 export const schemeNames = /** @type {SchemeName[]} */ (Object.keys(schemes));
 
 /**
- * The rule that stretches a rotary embedding, as the core takes it.
+ * The scaling rule of a rotary embedding as an option of the core.
  * @param {SchemeName} name
  * @param {{ factor: number, trained: number }} settings
  */
@@ -93,16 +99,17 @@ export function scalingOf(name, { factor, trained }) {
  * A layer, or the projections of the head, (D, E) and (D).
  * @typedef {InstanceType<Attn['MultiHeadAttention']> | {
  *   projections: { weight: Tensor, bias?: Float32Array }[],
- * }} Learned projections: of queries and of keys
+ * }} Learned projections: projections of queries and of keys
  */
 
 /**
- * The same sentence and the same weights under every scheme.
+ * Compares all schemes with the same sentence and the same weights.
  * @param {Attn} attn
  * @param {Tensor} x embeddings (n, E)
  * @param {SchemeSettings} settings
- * @param {Learned} [learned] the layer, where its weights are learned
- * @returns {Generator<undefined, Comparison[]>} in the order of `schemeNames`, a step for each
+ * @param {Learned} [learned] the layer, if its weights are learned
+ * @returns {Generator<undefined, Comparison[]>} results in the order of `schemeNames`, one step
+ *   per scheme
  */
 export function* compare(attn, x, settings, learned) {
   const head = new Head(attn, x.shape[1], settings, learned);
@@ -114,7 +121,7 @@ export function* compare(attn, x, settings, learned) {
   return compared;
 }
 
-/** One head: its query and key projections, D columns each. */
+/** One head: its query and key projections with D columns each. */
 class Head {
   #attn;
   #settings;
@@ -250,7 +257,7 @@ class Head {
     });
   }
 
-  /** @param {Tensor} x @param {object} [terms] of the scores */
+  /** @param {Tensor} x @param {object} [terms] additional terms of the scores */
   #attend(x, terms = {}) {
     const [query, key] = this.#project(x);
     return this.#weights(query, key, terms);
@@ -267,7 +274,12 @@ class Head {
   }
 }
 
-/** Two matrices of as many rows as one. @param {Matrix} a @param {Matrix} b @returns {Matrix} */
+/**
+ * Puts two matrices with the same number of rows side by side.
+ * @param {Matrix} a
+ * @param {Matrix} b
+ * @returns {Matrix}
+ */
 function beside(a, b) {
   const columns = a.columns + b.columns;
   const data = new Float32Array(a.rows * columns);
@@ -279,7 +291,7 @@ function beside(a, b) {
 }
 
 /**
- * What a cell of a scheme's matrix is.
+ * Describes a cell of a scheme's matrix.
  * @param {SchemeName} name
  * @param {{ row: number, column: number }} cell
  * @param {Matrix} matrix

@@ -28,7 +28,7 @@ const compared = () => finish(compare(attn, attn.ngramEmbedding(tokens, { dModel
 const rowsOf = ({ data, rows, columns }) =>
   Array.from({ length: rows }, (_, i) => [...data.subarray(i * columns, (i + 1) * columns)]);
 
-test('every scheme gives weights that sum to one, and no two give the same', () => {
+test('every scheme gives weights that sum to one, and no two schemes give the same', () => {
   const all = compared();
   assert.deepEqual(
     all.map(({ name }) => name),
@@ -45,7 +45,7 @@ test('every scheme gives weights that sum to one, and no two give the same', () 
   assert.equal(seen.size, schemeNames.length);
 });
 
-test('without positions, the weights of equal tokens are equal; with any they are not', () => {
+test('without positions equal tokens have equal weights, and with any scheme they do not', () => {
   for (const { name, weights } of compared()) {
     assert.ok(weights);
     const [first, again] = [rowsOf(weights)[0], rowsOf(weights)[4]];
@@ -55,7 +55,7 @@ test('without positions, the weights of equal tokens are equal; with any they ar
   }
 });
 
-test('matrices hold what the papers say', () => {
+test('the matrices match the papers', () => {
   const matrices = Object.fromEntries(compared().map(({ name, matrix }) => [name, matrix]));
   const { alibi, rotary, linear } = matrices;
   assert.ok(alibi && rotary && linear);
@@ -77,7 +77,7 @@ test('matrices hold what the papers say', () => {
   }
 });
 
-test('heads of one column cannot be turned', () => {
+test('heads with one column cannot be rotated', () => {
   const x = attn.ngramEmbedding(tokens, { dModel: 8 });
   const all = finish(compare(attn, x, { ...settings, heads: 8 }));
   for (const { name, weights } of all) {

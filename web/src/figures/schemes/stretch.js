@@ -8,18 +8,20 @@ export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3
 /**
  * How much each rule slows each hand.
  * @typedef {object} Stretch
- * @property {number} base of its hands
- * @property {number} trained positions that the model was trained for
- * @property {[number, number]} turns of the fastest and the slowest hand within these
- * @property {number} length of the text, in positions
- * @property {{ name: SchemeName, title: string, slowed: number[] }[]} rules slowed: by what each hand's speed is
- *   divided, from the fastest to the slowest
+ * @property {number} base base of its hands
+ * @property {number} trained number of positions that the model was trained for
+ * @property {[number, number]} turns turns of the fastest and the slowest hand within these
+ *   positions
+ * @property {number} length length of the text, in positions
+ * @property {{ name: SchemeName, title: string, slowed: number[] }[]} rules slowed: the divisor
+ *   of each hand's speed, from the fastest to the slowest
  */
 
 /**
  * @param {import('attn').Attn} attn
- * @param {{ dim: number, base: number, factor: number, trained: number }} settings dim: columns of a head
- * @returns {Stretch | null} none where a head has fewer than two hands
+ * @param {{ dim: number, base: number, factor: number, trained: number }} settings dim: number of
+ *   columns of a head
+ * @returns {Stretch | null} null if a head has fewer than two hands
  */
 export function stretchOf(attn, { dim, base, factor, trained }) {
   const rotaryDim = dim - (dim % 2);

@@ -8,21 +8,21 @@ import { stretchOf } from './stretch.js';
 const attn = await load({ threads: 1 });
 const settings = { dim: 32, base: 10000, factor: 4, trained: 8192 };
 
-/** By what each hand is slowed, under a rule. @param {Partial<typeof settings>} [other] */
+/** The divisors of the hands' speeds under each rule. @param {Partial<typeof settings>} [other] */
 function slowedBy(other) {
   const stretch = stretchOf(attn, { ...settings, ...other });
   assert.ok(stretch);
   return Object.fromEntries(stretch.rules.map(({ name, slowed }) => [name, slowed]));
 }
 
-test('linear slows all hands alike, NTK the slower ones the more', () => {
+test('linear scaling slows all hands equally, and NTK slows the slower ones more', () => {
   const { linear, dynamic } = slowedBy();
   for (const by of linear) assert.ok(Math.abs(by - 4) < 1e-12);
   assert.equal(dynamic[0], 1);
   dynamic.slice(1).forEach((by, hand) => assert.ok(by > dynamic[hand]));
 });
 
-test('YaRN and Llama 3 leave alone what turns often, and slow what never turns by the whole factor', () => {
+test('YaRN and Llama 3 do not change hands that turn often, and slow those that never complete a turn by the whole factor', () => {
   const { yarn, llama3 } = slowedBy();
   const turns = Array.from({ length: 16 }, (_, j) => 8192 / (2 * Math.PI * 10000 ** (j / 16)));
   turns.forEach((often, hand) => {
@@ -31,11 +31,11 @@ test('YaRN and Llama 3 leave alone what turns often, and slow what never turns b
   });
   assert.equal(yarn[0], 1);
   assert.ok(Math.abs(yarn[15] - 4) < 1e-9);
-  // Between 32 turns and one, evenly from hand to hand: hand 6 to hand 13.
+  // Between 32 turns and one, interpolated evenly from hand to hand: hand 6 to hand 13.
   const share = yarn.map((by) => (1 - 1 / by) / (1 - 1 / 4));
   for (let hand = 7; hand <= 12; hand++) assert.ok(Math.abs(share[hand] - (hand - 6) / 7) < 1e-9);
 });
 
-test('a head of one hand, or none, has nothing to compare', () => {
+test('a head with one hand or none has nothing to compare', () => {
   for (const dim of [1, 2, 3]) assert.equal(stretchOf(attn, { ...settings, dim }), null);
 });

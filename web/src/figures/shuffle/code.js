@@ -3,11 +3,12 @@ import { layerCode } from '../attention/code.js';
 
 /**
  * Programs that measure whether the layer sees the order of its input: π(f(X)) − f(π(X)), where the
- * layer f begins with the encoding of positions, if there is one.
+ * layer f begins with the positional encoding, if there is one.
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number[]} order
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function shuffleCode(settings, tokens, order, learned) {
   const { base } = settings;

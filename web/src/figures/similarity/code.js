@@ -1,7 +1,7 @@
 import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 
 /**
- * Programs for P·Pᵀ.
+ * Programs that compute P·Pᵀ.
  * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
  */
 export const similarityPrograms = ({ length, width, base, start, step }) => ({

@@ -1,7 +1,8 @@
 /**
- * Where nearness fails: two distances, the larger of which has the larger product, because a fast hand has
- * come round again. The pair that shows it best, if any does.
- * @param {ArrayLike<number>} products of a position with itself, and with those 1, 2, 3 … on
+ * A case where proximity fails: two distances of which the larger one has the larger product,
+ * because a fast hand has come round again. Returns the clearest pair, if any.
+ * @param {ArrayLike<number>} products products of a position with itself and with the positions
+ *   1, 2, 3 … later
  * @returns {{ near: number, far: number } | null}
  */
 export function uneven(products) {
@@ -13,6 +14,6 @@ export function uneven(products) {
     if (products[far] < products[near]) near = far;
     if (rise({ near, far }) > rise(best)) best = { near, far };
   }
-  // A hundredth of the product of a place with itself can be seen.
+  // A hundredth of a position's product with itself is visible.
   return rise(best) > 0.01 * products[0] ? best : null;
 }

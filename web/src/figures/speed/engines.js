@@ -2,16 +2,19 @@
 /** @typedef {import('../../measurement/run.svelte.js').Result} Result */
 /** @typedef {import('attn').Variant} Variant */
 
-/** Of the attention that is timed. */
+/** Shape of the attention that is timed. */
 export const shape = { heads: 8, dim: 64 };
 
 export const lengths = [64, 128, 256, 512, 1024, 2048, 4096];
 
-/** Where results are compared with those in doubles; longer ones take doubles too long. */
+/**
+ * Length at which results are compared with ones in doubles, which take too long for greater
+ * lengths.
+ */
 export const comparedAt = 256;
 
 /**
- * Multiplications and additions: two products of N × D by D × N in each head.
+ * Multiplications and additions of two products of N × D by D × N in each head.
  * @param {number} length
  */
 export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
@@ -21,12 +24,12 @@ export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
  * @property {string} id
  * @property {string} name
  * @property {string} note
- * @property {Variant | null} variant  null: JavaScript
+ * @property {Variant | null} variant  null for JavaScript
  */
 
 /**
- * What can do the work. Whether this browser has it turns out when it is loaded.
- * @param {Variant} best  the best one without threads, which threads then share
+ * The engines that can do the work. Whether this browser supports one is known once it is loaded.
+ * @param {Variant} best  the best variant without threads, which the threaded engine also uses
  * @returns {Engine[]}
  */
 export function enginesFor(best) {
@@ -62,7 +65,7 @@ export const jobsOf = (engines) =>
   }));
 
 /**
- * The largest length that everything which ran has reached: where it can be compared.
+ * The largest length that every engine has reached, at which they can be compared.
  * @param {Result[]} results
  */
 export function commonLength(results) {
@@ -75,14 +78,14 @@ export function commonLength(results) {
  * @typedef {object} Row
  * @property {Engine} engine
  * @property {number} threads
- * @property {number | null} gflops  null: not measured
- * @property {number | null} speedup  against JavaScript
- * @property {number | null} difference  the largest |result − the same in doubles|
+ * @property {number | null} gflops  null if not measured
+ * @property {number | null} speedup  relative to JavaScript
+ * @property {number | null} difference  the largest |result − result in doubles|
  * @property {string} failure
  */
 
 /**
- * What was measured at one length.
+ * The measurements at one length.
  * @param {Engine[]} engines
  * @param {Result[]} results
  * @param {number | null} length

@@ -22,7 +22,7 @@ const result = (id, points) => ({
   failure: '',
 });
 
-test('threads share the best variant', () => {
+test('the threaded engine uses the best variant', () => {
   assert.deepEqual(
     engines.map(({ variant }) => variant),
     [null, 'simd128', 'relaxed-simd', 'relaxed-simd-threads'],
@@ -30,7 +30,7 @@ test('threads share the best variant', () => {
   assert.equal(enginesFor('simd128')[3].variant, 'simd128-threads');
 });
 
-test('JavaScript takes no module, and lengths suit its tiles', () => {
+test('JavaScript needs no module, and lengths are multiples of its tiles', () => {
   const jobs = jobsOf(engines);
   assert.equal(jobs[0].work, 'scalarAttention');
   assert.equal(jobs[0].variant, undefined);
@@ -38,11 +38,11 @@ test('JavaScript takes no module, and lengths suit its tiles', () => {
   assert.ok(lengths.includes(comparedAt));
 });
 
-test('two products of 8 heads are counted', () => {
+test('two products in each of 8 heads are counted', () => {
   assert.equal(operations(512), 536870912);
 });
 
-test('rows compare at one length, and what was not measured stays empty', () => {
+test('rows compare engines at one length, and missing measurements stay empty', () => {
   const results = [
     result('javascript', [
       [64, 1e-3],

@@ -1,18 +1,19 @@
 import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
 import { layerCode } from '../attention/code.js';
 
-/** What lies between the input and the output, by the names of the layer. */
+/** The intermediates between input and output, as the layer names them. */
 const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights', 'head_output'];
 
 /** @param {string[]} texts @param {string} [quote] */
 const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote).join(', ');
 
 /**
- * Programs that go through a head stage by stage, to its output.
+ * Programs that go through a head stage by stage, up to its output.
  * @param {import('../../model/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the language model, if the layer is one of its
+ * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ *   language model, if the layer is one of its layers
  */
 export function stagesCode(settings, tokens, head, learned) {
   const { dModel, heads } = settings;

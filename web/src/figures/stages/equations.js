@@ -1,6 +1,6 @@
 import { mask } from '../../frame/equation.js';
 
-/** @param {boolean} turns whether positions turn queries and keys */
+/** @param {boolean} turns whether positions rotate queries and keys */
 function stagesOf(turns) {
   const projected = (/** @type {string} */ name) => {
     const product = String.raw`\htmlData{part=x}{X}\,W_${name}^\top`;

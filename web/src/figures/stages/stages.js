@@ -9,22 +9,24 @@ import { joinHeads } from '../../model/heads.js';
 /** @typedef {'x' | 'q' | 'k' | 'v' | 'scores' | 'scaled' | 'capped' | 'masked' | 'weights' | 'head' | 'output'} StageId */
 
 /**
- * Everything between the input of a multi-head attention layer and its output, for one head.
+ * All steps between the input of a multi-head attention layer and its output, for one head.
  * @typedef {object} Stages
- * @property {Matrix} query X·W_qᵀ, the head's columns of it: (n, D), as `key` and `value`
+ * @property {Matrix} query the head's columns of X·W_qᵀ: (n, D), like `key` and `value`
  * @property {Matrix} key
  * @property {Matrix} value
- * @property {Matrix} scores q·k: (n, n), as the next three
+ * @property {Matrix} scores q·k: (n, n), like the next four
  * @property {Matrix} scaled divided by √D
- * @property {Matrix} [capped] softly, where the layer does so
+ * @property {Matrix} [capped] after softcapping, if the layer does it
  * @property {Matrix} masked −∞ where excluded
  * @property {Matrix} weights after softmax
- * @property {Matrix} attended weights · value, of all heads side by side: (n, H·D)
+ * @property {Matrix} attended weights · value, all heads side by side: (n, H·D)
  * @property {Matrix} output attended · W_oᵀ: (n, E)
  *
- * @typedef {{ weight: Tensor, bias?: Float32Array }} Affine  a projection: (columns, columns before), and (columns)
+ * @typedef {{ weight: Tensor, bias?: Float32Array }} Affine a projection: weight (outputs,
+ *   inputs) and bias (outputs)
  *
- * What makes queries, keys and values of one head, (D, E) each, and the output of all heads, (E, H·D).
+ * The projections to queries, keys and values of one head, (D, E) each, and from all heads to the
+ *   output, (E, H·D).
  * @typedef {{ q: Affine, k: Affine, v: Affine, o?: Affine }} Projections
  */
 
@@ -42,7 +44,7 @@ export function stagesOf(attn, x, layer, exclusion, head) {
     intermediates: ['q', 'k', 'v', 'head_output'],
   });
   const [query, key, value] = ['q', 'k', 'v'].map((name) => matrixOf(intermediates[name], head));
-  // Of this head alone: those of all heads of a long sentence are too much to keep.
+  // Only for this head, because the scores of all heads of a long sentence take too much memory.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],
@@ -69,7 +71,7 @@ export function stagesOf(attn, x, layer, exclusion, head) {
 
 /**
  * The projections of a head.
- * @param {Record<string, Tensor>} parameters of the layer, by PyTorch's names
+ * @param {Record<string, Tensor>} parameters parameters of the layer by PyTorch's names
  * @param {number} head
  * @param {number} depth D
  * @returns {Projections}
@@ -108,9 +110,10 @@ export function columnsOf({ data, rows, columns }, begin, end) {
 }
 
 /**
- * What of each stage a cell of another was made of: a whole row, a whole column, or one cell.
+ * The part of each stage that a cell of another stage depends on: a whole row, a whole column, or
+ * one cell.
  * @param {import('../../state/selection.svelte.js').Cell} cell
- * @param {boolean} isCapped whether scores are
+ * @param {boolean} isCapped whether scores are softcapped
  * @returns {Record<StageId, Partial<Record<StageId, { row?: number, column?: number }>>>}
  */
 export const sourcesOf = ({ row, column }, isCapped) => ({

@@ -1,25 +1,24 @@
 /**
  * How one number was computed from others.
- *
  * @typedef {object} Term
- * @property {number} index that is summed over
- * @property {string} name of it
+ * @property {number} index the summation index
+ * @property {string} name name of the index
  * @property {number} a
  * @property {number} b
  * @property {number} product
  *
  * @typedef {object} Sum
  * @property {Term[]} terms the largest first
- * @property {number} others how many terms are not listed
+ * @property {number} others number of terms that are not listed
  * @property {number} rest their sum
  */
 
 /**
- * Σ a[i]·b[i], the terms that matter most first.
+ * Σ a[i]·b[i] with the largest terms first.
  * @param {ArrayLike<number>} a
  * @param {ArrayLike<number>} b
  * @param {(index: number) => string} name
- * @param {number} most terms that are listed
+ * @param {number} most number of terms to list
  * @returns {Sum}
  */
 export function sumOfProducts(a, b, name, most) {
@@ -49,8 +48,8 @@ export function sumOfProducts(a, b, name, most) {
 }
 
 /**
- * The softmax of a row: a is the score, b its exponential relative to the row's largest, product
- * the share.
+ * The softmax of a row: a is the score, b its exponential relative to the row's largest, and
+ * product its share.
  * @param {ArrayLike<number>} scores −∞ where excluded
  * @param {(index: number) => string} name
  * @param {number} at the index in question, always listed

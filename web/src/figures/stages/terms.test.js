@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { softmaxTerms, sumOfProducts } from './terms.js';
 
-test('few terms keep their order, and add up', () => {
+test('a few terms keep their order and add up', () => {
   const { terms, others, rest } = sumOfProducts([1, -2, 3], [4, 5, 6], String, 5);
   assert.deepEqual(
     terms.map(({ product }) => product),
@@ -13,7 +13,7 @@ test('few terms keep their order, and add up', () => {
   assert.equal(rest, 0);
 });
 
-test('of many terms the largest are listed, and the rest is not lost', () => {
+test('of many terms the largest are listed, and the rest is summed', () => {
   const a = Array.from({ length: 50 }, (_, i) => (i % 7) - 3);
   const b = Array.from({ length: 50 }, (_, i) => (i % 11) - 5);
   const { terms, others, rest } = sumOfProducts(a, b, String, 8);
@@ -27,7 +27,7 @@ test('of many terms the largest are listed, and the rest is not lost', () => {
   assert.equal(Math.abs(terms[0].product), 15);
 });
 
-test('a softmax lists the key in question, and no excluded one', () => {
+test('a softmax lists the key in question and no excluded key', () => {
   const { terms, total, others } = softmaxTerms([0, 2, -Infinity, 1, -5], String, 4, 3);
   assert.deepEqual(
     terms.map(({ name }) => name),
@@ -37,7 +37,7 @@ test('a softmax lists the key in question, and no excluded one', () => {
   assert.ok(Math.abs(total - (Math.exp(-2) + 1 + Math.exp(-1) + Math.exp(-7))) < 1e-15);
 });
 
-test('a row with nothing to attend to has no shares', () => {
+test('a row that attends to nothing has no shares', () => {
   const { terms } = softmaxTerms([-Infinity, -Infinity], String, 1, 3);
   assert.deepEqual(
     terms.map(({ share }) => share),

@@ -6,8 +6,9 @@ import { cppBackward, datePrograms, javascriptBackward, nativePositions } from '
 /** @typedef {import('../../model/training/model.js').LaneOptions} LaneOptions */
 
 /**
- * How to make an example of a world in which n are given: in C++ and JavaScript from uniform random numbers
- * u; in Python a whole batch, from numbers of its own. And how long it is, and how many numbers it takes.
+ * How to make an example of a world with n given symbols: in C++ and JavaScript from uniform random
+ * numbers u, in Python a whole batch from its own random numbers. Also its length and how many
+ * random numbers it takes.
  * @typedef {Record<'python' | 'cpp' | 'javascript' | 'length' | 'numbers', string>} Filling
  */
 
@@ -125,8 +126,8 @@ targets.set(same.map((count) => (count > 10 ? -100 : 4 + count)));`,
 const indented = (text, by) => text.replace(/^(?=.)/gm, ' '.repeat(by));
 
 /**
- * Programs that train a model and print what a head looks at in an example: the same numbers in C++ and
- * JavaScript, but for rounding.
+ * Programs that train a model and print a head's attention in an example. C++ and JavaScript print
+ * the same numbers up to rounding.
  * @param {LaneOptions} options
  * @param {{ ids: Int32Array, steps: number, layer: number, head: number }} shown
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
@@ -135,7 +136,8 @@ export const trainingPrograms = (options, { ids, steps, layer, head }) =>
   programs(options, steps, { ids: Array.from(ids), layer, head });
 
 /**
- * Programs that train a model and print its loss in each step, before it: a line for each, with the step.
+ * Programs that train a model and print its loss before each step: one line per step, with the step
+ * number.
  * @param {LaneOptions} options
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
@@ -143,7 +145,7 @@ export const trainingPrograms = (options, { ids, steps, layer, head }) =>
 export const lossPrograms = (options, steps) => programs(options, steps, undefined, 'losses');
 
 /**
- * Programs that train a model with a learned table of positions, and print the table.
+ * Programs that train a model with a learned table of positions and print the table.
  * @param {LaneOptions} options
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
@@ -151,8 +153,8 @@ export const lossPrograms = (options, steps) => programs(options, steps, undefin
 export const tableProgram = (options, steps) => programs(options, steps);
 
 /**
- * Programs that train a model, and print how many of its answers are right when more is given: a line for
- * each size, with the size and the share.
+ * Programs that train a model and print the share of right answers for longer inputs: one line per
+ * size, with the size and the share.
  * @param {Exclude<LaneOptions, { world: 'dates' }>} options
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
@@ -162,9 +164,9 @@ export const reachPrograms = (options, steps) => programs(options, steps, undefi
 /**
  * @param {LaneOptions} options
  * @param {number} steps
- * @param {{ ids: number[], layer: number, head: number }} [shownHead] whose attention is printed; the table of
- *   positions, if it is left out
- * @param {'reach' | 'losses'} [instead] printed instead: how the model does when more is given, or its losses
+ * @param {{ ids: number[], layer: number, head: number }} [shownHead] the head whose attention is
+ *   printed; without it, the table of positions
+ * @param {'reach' | 'losses'} [instead] what to print instead: accuracy on longer inputs, or losses
  */
 function programs(options, steps, shownHead, instead) {
   const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
@@ -183,7 +185,7 @@ function programs(options, steps, shownHead, instead) {
     world === 'add'
       ? '\n// The page leaves out the few examples that it holds out to test with.'
       : '';
-  /** In Python, with positions. */
+  /** Python code that adds positions. */
   const placed = (/** @type {string} */ x, /** @type {string} */ length) =>
     learned ? `${x} + P` : sinusoidal ? `${x} + positions(${length})` : x;
   return {
@@ -447,9 +449,9 @@ const shown = model.positions.parameter('weight');`
 }
 
 /**
- * The end of a program that tells how a model does when more is given.
- * @param {{ asked: number[], heldOut: number, causal: boolean, place: string }} of place:
- *   what adds positions
+ * The end of a program that prints the accuracy on longer inputs.
+ * @param {{ asked: number[], heldOut: number, causal: boolean, place: string }} of place: the
+ *   code that adds positions
  */
 const cppReach = ({ asked, heldOut, causal, place }) => `
 std::vector<float> shown;

@@ -13,7 +13,7 @@ import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from './c
 const steps = 3;
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
 
-/** @type {LaneOptions[]} every world and every scheme once */
+/** @type {LaneOptions[]} covers every world and every scheme */
 const lanes = [
   { ...common, world: 'copy', positions: 'learned' },
   { ...common, world: 'reverse', positions: 'sinusoidal' },
@@ -31,10 +31,10 @@ const lanes = [
 
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   const skip = await reasonToSkip(language);
-  test(`the ${language} program prints the table that the page learns`, { skip }, async () => {
+  test(`the ${language} program prints the same table as the page learns`, { skip }, async () => {
     const printed = await run(language, tableProgram(lanes[0], steps)[language] ?? '');
     assert.deepEqual([printed.length, printed[0].length], [20, 64]);
-    // Python draws other random numbers.
+    // Python's random numbers differ.
     if (language === 'python') return;
     const attn = await load({ training: true, threads: 1, variant: 'simd128' });
     const lane = new Lane(attn, lanes[0]);
@@ -54,7 +54,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
     const text = reachPrograms(options, steps)[language];
     if (!text) continue;
     test(
-      `the ${language} program asks for more, as the page: ${world}, ${positions}`,
+      `the ${language} program tests longer inputs like the page: ${world}, ${positions}`,
       { skip },
       async () => {
         const printed = await run(language, text);
@@ -68,7 +68,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
           sizes,
         );
         printed.forEach(([, share], i) => {
-          // Python draws other random numbers.
+          // Python's random numbers differ.
           if (language === 'python') assert.ok(share >= 0 && share < 1, `${share}`);
           else assert.ok(Math.abs(share - accuracy[i]) < 0.01, `${share} for ${accuracy[i]}`);
         });
@@ -82,7 +82,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   for (const options of lanes) {
     const { world, positions, decoder = '' } = options;
     test(
-      `the ${language} program trains as the page: ${world}, ${positions} ${decoder}`.trim(),
+      `the ${language} program trains like the page: ${world}, ${positions} ${decoder}`.trim(),
       { skip },
       async () => {
         const attn = await load({ training: true, threads: 1, variant: 'simd128' });
@@ -97,7 +97,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
             ? [10, ids.filter((id) => id !== worlds.dates.written?.padding).length]
             : [ids.length, ids.length];
         assert.deepEqual([printed.length, printed[0].length], [rows, columns]);
-        // Python draws other random numbers.
+        // Python's random numbers differ.
         if (language === 'python') return;
         const lane = new Lane(attn, options);
         assert.equal(lane.train(steps).step, steps);
@@ -119,7 +119,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
     const text = lossPrograms(options, steps)[language];
     if (!text) continue;
     test(
-      `the ${language} program prints the losses of the page: ${world}, ${positions} ${decoder}`.trim(),
+      `the ${language} program prints the page’s losses: ${world}, ${positions} ${decoder}`.trim(),
       { skip },
       async () => {
         const printed = await run(language, text);
@@ -127,7 +127,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
           printed.map(([step]) => step),
           [1, 2, 3],
         );
-        // Python draws other random numbers.
+        // Python's random numbers differ.
         if (language === 'python') return;
         const attn = await load({ training: true, threads: 1, variant: 'simd128' });
         const lane = new Lane(attn, options);

@@ -1,14 +1,14 @@
 /**
- * A curve of a chart.
+ * A curve in a chart.
  * @typedef {object} Curve
  * @property {readonly number[]} xs ascending
  * @property {ArrayLike<number>} ys
- * @property {number} [lane] whose it is; by default its own place among the curves
+ * @property {number} [lane] the lane it belongs to; by default the curve's index
  */
 
 /**
- * The losses of all steps as a curve of at most `most` points: each is the mean of some steps.
- * @param {readonly number[]} losses of steps 1, 2, …
+ * The losses of all steps as a curve of at most `most` points, each the mean of several steps.
+ * @param {readonly number[]} losses losses of steps 1, 2, …
  * @param {number} most
  * @returns {Curve}
  */
@@ -49,7 +49,11 @@ export const scoreCurves = (evaluations, name, lane) =>
     ys: evaluations.map(({ heads }) => heads[head][name]),
   }));
 
-/** The place of the x nearest to one, −1 where there is none. @param {Curve} curve @param {number} x */
+/**
+ * Index of the x nearest to a value, −1 if there is none.
+ * @param {Curve} curve
+ * @param {number} x
+ */
 export function nearestTo({ xs }, x) {
   let best = xs.length ? 0 : -1;
   xs.forEach((each, i) => {

@@ -3,12 +3,12 @@ import test from 'node:test';
 
 import { accuracyCurve, lossCurve, nearestTo, scoreCurves } from './curves.js';
 
-test('few losses are all points, at their steps', () => {
+test('a few losses are all points, at their steps', () => {
   assert.deepEqual(lossCurve([3, 2, 1]), { xs: [1, 2, 3], ys: [3, 2, 1] });
   assert.deepEqual(lossCurve([]), { xs: [], ys: [] });
 });
 
-test('of many losses each point is the mean of some, and none is left out', () => {
+test('with many losses each point is the mean of several, and none is omitted', () => {
   const losses = Array.from({ length: 1005 }, (_, i) => i);
   const { xs, ys } = lossCurve(losses, 100);
   assert.ok(xs.length <= 100);
@@ -18,7 +18,7 @@ test('of many losses each point is the mean of some, and none is left out', () =
   assert.ok(xs[xs.length - 1] > 990);
 });
 
-test('accuracy and scores are curves, and the nearest point of one is found', () => {
+test('accuracy and scores become curves, and the nearest point of a curve is found', () => {
   const evaluations = [0, 10, 20].map((step) => ({
     ...{ step, loss: 1, accuracy: step / 20, places: new Float32Array() },
     heads: [

@@ -19,7 +19,7 @@ const [padding, start] = [symbols.length - 1, (written?.symbols.length ?? 0) - 1
 const held = 'The page leaves out the days that it holds out to test with.';
 
 /**
- * Positions of the attention itself, in C++.
+ * The attention's own positions, in C++.
  * @param {LaneOptions['positions']} positions
  * @param {import('attn').AttentionPositions} options
  */
@@ -32,7 +32,7 @@ export const nativePositions = (positions, { t5Bias, maxRelativeDistance }) =>
   })[/** @type {'rotary'} */ (positions)];
 
 /**
- * The backward pass of a step; `tells` whether its loss is kept.
+ * The backward pass of a step in C++; `tells` is true if the loss is kept.
  * @param {string} loss @param {boolean} tells
  */
 export const cppBackward = (loss, tells) =>
@@ -42,7 +42,7 @@ export const cppBackward = (loss, tells) =>
   tape.backward(loss);`
     : `tape.backward(${loss});`;
 
-/** The same in JavaScript. @param {boolean} tells */
+/** The backward pass of a step in JavaScript. @param {boolean} tells */
 export const javascriptBackward = (tells) =>
   tells
     ? `const loss = attn.crossEntropy(logits, targets);
@@ -50,7 +50,11 @@ export const javascriptBackward = (tells) =>
   tape.backward(loss);`
     : 'tape.backward(attn.crossEntropy(logits, targets));';
 
-/** Texts, a line of them at most 100 wide. @param {readonly string[]} texts @param {string} indent */
+/**
+ * Lists texts in lines of at most 100 characters.
+ * @param {readonly string[]} texts
+ * @param {string} indent
+ */
 function listed(texts, indent) {
   const lines = [''];
   for (const text of texts.map(literal)) {
@@ -61,12 +65,12 @@ function listed(texts, indent) {
 }
 
 /**
- * Programs that train a model to write dates with digits and print what a head looks at while it writes
- * that of an example, or the table of positions where no head is given.
+ * Programs that train a model to write dates with digits. They print a head's attention while it
+ * writes the date of an example, or the table of positions if no head is given.
  * @param {LaneOptions} options
  * @param {number} steps
  * @param {{ ids: number[], layer: number, head: number }} [shownHead]
- * @param {boolean} [tells] whether it prints the loss of each step instead
+ * @param {boolean} [tells] whether to print the loss of each step instead
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export function datePrograms(options, steps, shownHead, tells = false) {

@@ -12,11 +12,11 @@ import { columnsOf, stagesOf } from '../stages/stages.js';
 /** @typedef {import('../../model/language/languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {ReturnType<typeof walkOf>} Walk */
 
-/** Places that the clocks go through until they show a word's. */
+/** Number of positions that the clocks go through before they show a word's. */
 const mostTicks = 12;
 
 /**
- * One word's way through a head, and what becomes of it where two things are left out.
+ * The steps of one word through a head, and the results if two of them are left out.
  * @param {Attn} attn
  * @param {import('../../model/sentence.js').Given} given
  * @param {{
@@ -49,14 +49,17 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     ...{ word, depth, keys: key, values: value },
     embedding: row(matrixFrom(embedding)),
     embeddings: matrixFrom(embedding),
-    /** Sines and cosines of its clocks, those of some places before it, and the first of these. */
+    /**
+     * Sines and cosines of its clocks and of some earlier positions, and the first of these
+     * positions.
+     */
     places: matrixFrom(
       attn.sinusoidalEncoding({ start, length: word - start + 1, dModel: width, base }),
     ),
     start,
     input: row(matrixFrom(x)),
     query: row(query),
-    /** The same before its position has turned it, if that does. */
+    /** The query before rotation by its position, if there is one. */
     unturned: turnsBy(given) === undefined || !model ? null : queryOf(model, given, x, word),
     scores: row(stages.scores).data,
     scaled: row(stages.scaled).data,
@@ -67,16 +70,16 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     ),
     blend: row(columnsOf(stages.attended, head * depth, (head + 1) * depth)),
     shuffled: shuffledOf(attn, given, { embedding, layer, model }, word),
-    /** How probable the model takes each of its tokens to come next, before softmax. */
+    /** The model's logits for the next token. */
     logits: reading ? reading.logits(word, word + 1).data : null,
   };
 }
 
-/** The token that the settings name, if it is one of these; else one that looks most decidedly at another. */
+/** The selected token if it exists, otherwise one that attends most strongly to another token. */
 function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
   if (wanted >= 0 && wanted < rows) return wanted;
   let [word, largest] = [rows - 1, 0];
-  // The later ones have more to look at.
+  // Later tokens can attend to more keys.
   for (let i = Math.floor(rows / 2); i < rows; i++) {
     for (let j = 0; j < columns; j++) {
       const weight = data[i * columns + j];
@@ -94,10 +97,10 @@ export const rowOf = ({ data, columns }, row) => ({
   ...{ data: data.slice(row * columns, (row + 1) * columns), rows: 1, columns },
 });
 
-/** Weights of a query, and how they are spread. @param {Float32Array} weights */
+/** Weights of a query, and how they are distributed. @param {Float32Array} weights */
 function shareOf(weights) {
   const largest = weights.reduce((a, b) => Math.max(a, b), 0);
-  // 0 where a change of the scores changes nothing.
+  // The slope is 0 if a change of the scores changes nothing.
   return { weights, entropy: entropyOf(weights), largest, slope: responseOf(weights) };
 }
 
@@ -114,11 +117,12 @@ function queryOf(model, { layer, head, heads }, x, word) {
 }
 
 /**
- * The word's output before and after all words are shuffled, with and without positions. Every word may
- * look at every other here: a mask would tell of their order.
+ * The word's output before and after all words are shuffled, with and without positions. Masks are
+ * ignored here, because they would reveal the order.
  * @param {Attn} attn
  * @param {import('../../model/sentence.js').Given} given
- * @param {{ embedding: Tensor, layer: InstanceType<Attn['MultiHeadAttention']>, model: LanguageModel | null }} sentence
+ * @param {{ embedding: Tensor, layer: InstanceType<Attn['MultiHeadAttention']>, model:
+ *   LanguageModel | null }} sentence
  * @param {number} word
  */
 function shuffledOf(attn, given, { embedding, layer, model }, word) {
@@ -133,8 +137,8 @@ function shuffledOf(attn, given, { embedding, layer, model }, word) {
 }
 
 /**
- * Of the keys that a query may look at its own and those with most weight, in their order, and what is left
- * for the others.
+ * The query's own key and the keys with the largest weights, in order, and the total weight of the
+ * rest.
  * @param {Pick<Walk, 'word' | 'masked' | 'divided'>} walk
  * @param {number} most
  */
@@ -149,7 +153,12 @@ export function keysOf({ word, masked, divided: { weights } }, most) {
   return { keys, others: seen.length - keys.length, rest };
 }
 
-/** Of a matrix the rows with these numbers. @param {Matrix} matrix @param {number[]} numbers @returns {Matrix} */
+/**
+ * The rows of a matrix with these indices.
+ * @param {Matrix} matrix
+ * @param {number[]} numbers
+ * @returns {Matrix}
+ */
 export function rowsOf({ data, columns }, numbers) {
   const some = new Float32Array(numbers.length * columns);
   numbers.forEach((from, to) =>
@@ -158,5 +167,5 @@ export function rowsOf({ data, columns }, numbers) {
   return { data: some, rows: numbers.length, columns };
 }
 
-/** An entropy in as many digits as can be compared. @param {number} entropy */
+/** An entropy with as many digits as can be compared. @param {number} entropy */
 export const bits = (entropy) => (entropy > 0 && entropy < 0.005 ? '< 0.01' : entropy.toFixed(2));

@@ -41,7 +41,7 @@ function learned(changes = {}) {
   return walkOf(attn, given, { embedding, x, layer, exclusion, model, reading });
 }
 
-/** In float64. @param {number[]} scores */
+/** Softmax in float64. @param {number[]} scores */
 function softmax(scores) {
   const largest = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - largest));
@@ -61,7 +61,7 @@ for (const [name, walkWith] of /** @type {const} */ ([
   ['a layer that has learned nothing', untrained],
   ['a layer of a language model', learned],
 ])) {
-  test(`in ${name}, each step follows from the one before`, () => {
+  test(`in ${name}, each step follows from the previous one`, () => {
     const { word, depth, query, keys, scores, masked, divided, undivided, values, blend } =
       walkWith({ walkWord: 6 });
     assert.equal(word, 6);
@@ -93,7 +93,7 @@ for (const [name, walkWith] of /** @type {const} */ ([
     );
   });
 
-  test(`in ${name}, shuffled words are the same without positions, and others with them`, () => {
+  test(`in ${name}, shuffled words give the same output without positions and another with them`, () => {
     const { shuffled } = walkWith();
     assert.ok(shuffled.without.difference < 1e-5, String(shuffled.without.difference));
     assert.ok(shuffled.with.difference > 1e-2, String(shuffled.with.difference));
@@ -104,7 +104,7 @@ for (const [name, walkWith] of /** @type {const} */ ([
   });
 }
 
-test('the word that looks most decidedly at another one is followed, unless one is chosen', () => {
+test('the word that attends most strongly to another one is followed, unless one is selected', () => {
   const { word, divided } = untrained();
   const most = (/** @type {ReturnType<typeof walkOf>} */ walk) =>
     Math.max(...walk.divided.weights.filter((_, j) => j !== walk.word));
@@ -116,7 +116,7 @@ test('the word that looks most decidedly at another one is followed, unless one 
   assert.equal(untrained({ walkWord: 400 }).word, word);
 });
 
-test('clocks end at the place of the word; rotary positions turn its query and keep its length', () => {
+test('clocks end at the word’s position, and rotary positions rotate its query and keep its length', () => {
   const { places, start, word } = untrained({ walkWord: 3 });
   assert.equal(start + places.rows - 1, word);
   assertClose([places.data[3 * places.columns]], [Math.sin(3)], 1e-6);
@@ -130,7 +130,7 @@ test('clocks end at the place of the word; rotary positions turn its query and k
   assert.ok(learned().logits);
 });
 
-test('keys that are hidden are none, and of many those with most weight are left', () => {
+test('hidden keys are omitted, and of many keys those with the largest weights remain', () => {
   const walk = learned({ walkWord: 3 });
   const { keys, others, rest } = keysOf(walk, 3);
   assert.equal(keys.length, 3);
@@ -146,6 +146,6 @@ test('keys that are hidden are none, and of many those with most weight are left
   });
 });
 
-test('an entropy that is nearly 0 is not called 0', () => {
+test('an entropy near 0 is not printed as 0', () => {
   assert.deepEqual([0, 0.001, 0.856].map(bits), ['0.00', '< 0.01', '0.86']);
 });

@@ -3,8 +3,9 @@ import { exclusionCode } from '../../model/exclusionCode.js';
 import { firstQuery } from '../../model/wall/patterns.js';
 
 /**
- * Programs for what each head of the language model does: a line for each, layer by layer, with its shares
- * of attention for the previous token, the first one, the same one, what followed that, and places alone.
+ * Programs that compute the behaviour of each head of the language model. They print a line for
+ * each, layer by layer, with its shares of attention for the previous token, the first token, the
+ * same token, the token after the same one, and positions alone.
  * @param {import('../../model/sentence.js').SentenceSettings} given
  * @param {import('../../model/language/languagePrograms.js').Learned} learned
  */

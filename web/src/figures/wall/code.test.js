@@ -3,7 +3,7 @@ import { here } from '../../model/tasks/language.js';
 import { wall } from '../../model/wall/wall.js';
 import { wallCode } from './code.js';
 
-/** Of each head of each layer, in the order of the page. @param {any} given @param {any} model */
+/** The page's shares for each head of each layer. @param {any} given @param {any} model */
 function sharesOnPage(given, model) {
   here.model = model;
   return [...wall({ ...given, ids })].flatMap((progress) =>

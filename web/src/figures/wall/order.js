@@ -1,15 +1,18 @@
 /** @typedef {{ layer: number, head: number }} Place */
 
-/** @typedef {readonly ({ shares: Record<string, number | null>[] } | undefined)[]} Layers those that have come */
+/**
+ * @typedef {readonly ({ shares: Record<string, number | null>[] } | undefined)[]} Layers the
+ *   layers computed so far
+ */
 
 /** The heads of each layer. @param {Layers} layers @returns {Place[][]} */
 export const byLayers = (layers) =>
   layers.map((found, layer) => (found?.shares ?? []).map((_, head) => ({ layer, head })));
 
 /**
- * All heads, the one with the largest share first. Those without one are last.
+ * All heads in descending order of a share. Heads without it come last.
  * @param {Layers} layers
- * @param {string} name of the share
+ * @param {string} name name of the share
  */
 export function sortedBy(layers, name) {
   const share = (/** @type {Place} */ { layer, head }) => layers[layer]?.shares[head][name] ?? -1;
@@ -19,7 +22,7 @@ export function sortedBy(layers, name) {
 }
 
 /**
- * Where a key leads to among boxes that stand in lines.
+ * The box that an arrow key leads to, among boxes in lines.
  * @param {readonly { left: number, top: number }[]} boxes
  * @param {number} from
  * @param {string} key

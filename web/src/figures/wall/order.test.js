@@ -9,7 +9,7 @@ const layers = [
   { shares: [{ a: null }, { a: 0.5 }] },
 ];
 
-test('heads stand by layers, or the largest share first', () => {
+test('heads are ordered by layer or by descending share', () => {
   assert.deepEqual(byLayers(layers), [
     [
       { layer: 0, head: 0 },
@@ -27,7 +27,7 @@ test('heads stand by layers, or the largest share first', () => {
   );
 });
 
-test('keys lead to the next picture in a line, and to the nearest of the next line', () => {
+test('arrow keys lead to the next picture in a line and to the nearest in the next line', () => {
   const boxes = [0, 10, 20].flatMap((left) => [{ left, top: 0 }]).concat([{ left: 4, top: 9 }]);
   assert.equal(neighbour(boxes, 0, 'ArrowRight'), 1);
   assert.equal(neighbour(boxes, 0, 'ArrowLeft'), 0);
