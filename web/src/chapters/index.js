@@ -1,22 +1,21 @@
 /**
- * The chapters in reading order. Each is loaded when it comes near.
- *
- * @typedef {object} ChapterProps what every chapter's component gets
- * @property {import('attn').Attn} attn the loaded module
- * @property {import('../model/pipeline.svelte.js').Pipeline} model from the sentence to attention, as
- *   the settings are: for what looks at its first tokens only
- * @property {import('../model/pipeline.svelte.js').Pipeline} shown the same for what looks at all of
- *   them: earlier ones while new results are being computed
- * @property {string[]} tokens of the sentence
+ * The chapters in reading order. Each is loaded when the reader comes near.
+ * @typedef {object} ChapterProps the properties of every chapter's component
+ * @property {import('attn').Attn} attn the loaded module `attn`
+ * @property {import('../model/pipeline.svelte.js').Pipeline} model the pipeline from sentence to
+ *   attention for the current settings, for users of its first tokens only
+ * @property {import('../model/pipeline.svelte.js').Pipeline} shown the same pipeline for users of
+ *   all tokens; it belongs to earlier settings while new results are being computed
+ * @property {string[]} tokens tokens of the sentence
  *
  * @typedef {object} ChapterEntry
- * @property {string} id its folder, and its place in links
+ * @property {string} id its folder and its name in links
  * @property {string} title
- * @property {boolean} [appendix] whether it is for those who build such things
+ * @property {boolean} [appendix] whether it belongs to the appendix for engineers
  * @property {() => Promise<{ default: import('svelte').Component<ChapterProps> }>} load
  */
 
-/** What stands above those of the appendix. */
+/** The heading above the chapters of the appendix. */
 export const appendix = {
   title: 'Appendix, for engineers',
   text: 'How exact and how fast all this is. Nothing before depends on it.',
@@ -78,7 +77,7 @@ export const chapters = [
   },
 ];
 
-/** What each is called by: a number, or a letter in the appendix. */
+/** The label of each chapter: a number, or a letter in the appendix. */
 export const marks = chapters.map(({ appendix }, i) => {
   const before = chapters.slice(0, i).filter((chapter) => chapter.appendix === appendix).length;
   return appendix ? String.fromCharCode(65 + before) : String(before + 1);

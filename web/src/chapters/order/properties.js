@@ -2,13 +2,16 @@ import { cell, flag, integer, permutation } from '../../state/property.js';
 
 export const largestSeed = 2 ** 31 - 1;
 
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {
-  /** Seed of the shuffled order, and the order that was made by hand instead. */
+  /** Seed of the shuffled order, and the custom order that replaces it. */
   shuffle: integer(1, { min: 0, max: largestSeed }),
   order: permutation(2048),
-  /** Whether words may look at those before them only while they are shuffled: no other mask acts there. */
+  /**
+   * Whether words may attend only to earlier ones while they are shuffled. No other mask applies
+   * there.
+   */
   orderCausal: flag(false),
-  /** Locked cell of the differences. */
+  /** The locked cell of the differences. */
   orderCell: cell(4096),
 };

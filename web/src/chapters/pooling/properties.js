@@ -10,8 +10,8 @@ export const limits = {
 };
 
 /**
- * Points that the reader has moved, in hundredths: `120.-35_143.80`; null for those that were drawn
- * from the seed.
+ * Points that the reader has moved, in hundredths: `120.-35_143.80`. Null for points drawn from the
+ * seed.
  * @type {import('../../state/property.js').Property<Point[] | null>}
  */
 const points = {
@@ -27,21 +27,21 @@ const points = {
     (value ?? []).map(({ x, y }) => `${Math.round(100 * x)}.${Math.round(100 * y)}`).join('_'),
 };
 
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {
-  /** The scoring function that is looked at. */
+  /** The selected scoring function. */
   scoring: choice(/** @type {(typeof scoringFunctions)[number]} */ ('gaussian'), scoringFunctions),
   /** σ, in units of x. */
   kernelWidth: number(0.5, limits.kernelWidth),
-  /** How many training points there are, and the seed that they are drawn from. */
+  /** Number of training points, and their seed. */
   pointCount: integer(40, limits.points),
   pointSeed: integer(1, limits.seed),
   points,
   /** The locked weight: query and key. */
   poolCell: cell(limits.points.max),
-  /** What the dot product is taken of: encodings of the x, or the x themselves. */
+  /** Inputs of the dot product: encodings of x, or x itself. */
   dotInput: choice(/** @type {'encoding' | 'number'} */ ('encoding'), ['encoding', 'number']),
-  /** The untrained weights of additive attention, and the seed of the random ones. */
+  /** The untrained weights of additive attention, and the seed of random ones. */
   additiveWeights: choice(/** @type {'byHand' | 'random'} */ ('byHand'), ['byHand', 'random']),
   additiveSeed: integer(1, limits.seed),
 };

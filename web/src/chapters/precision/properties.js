@@ -1,11 +1,11 @@
 import { cell, choice, linkedCell } from '../../state/property.js';
 import { limits } from '../encoding/properties.js';
 
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {
-  /** The locked cell of the error: which of the positions, and the column. */
+  /** The locked cell of the error: index of the position and column. */
   precisionCell: cell(limits.width.max - 1),
-  /** What is stored in fewer bytes, and the locked cell of it or of what it gives. */
+  /** The data stored in fewer bytes, and the locked cell in it or in a result. */
   bytesOf: choice(/** @type {'positions' | 'sentence'} */ ('positions'), ['positions', 'sentence']),
   bytesCell: linkedCell(limits.length.max - 1),
 };

@@ -5,9 +5,9 @@ export const limits = {
   delta: { min: -100, max: 100 },
 };
 
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {
-  /** By how many positions the encoding is moved. */
+  /** Number of positions by which the encoding is shifted. */
   delta: number(5, limits.delta, (value) => Math.round(value * 2) / 2),
   /** The position whose rotation is drawn. */
   position: integer(10, { min: 0, max: encoding.length.max - 1 }),

@@ -1,29 +1,29 @@
 import { cell, choice, flag, linkedCell, number } from '../../state/property.js';
 
-/** What heads are measured by. @type {readonly import('../../model/wall/patterns.js').Pattern[]} */
+/** The measures of heads. @type {readonly import('../../model/wall/patterns.js').Pattern[]} */
 export const patterns = ['previousToken', 'firstToken', 'sameToken', 'induction', 'place'];
 
-/** By how much a weight can be changed. */
+/** Range of the change of a weight. */
 export const editLimits = { min: -3, max: 3, step: 0.05 };
 
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {
-  /** Whether the encoding is drawn on a scale of its own, beside the embeddings. */
+  /** Whether the encoding has a separate colour scale from the embeddings. */
   ownScale: flag(false),
-  /** Locked cells: token and column of the input, query and key of the weights. */
+  /** Locked cells: token and column of the input; query and key of the weights. */
   inputCell: cell(4096),
   weightCell: cell(4096),
-  /** By what the wall of all heads is sorted. */
+  /** Order of the heads on the wall. */
   wallOrder: choice(
     /** @type {'layer' | import('../../model/wall/patterns.js').Pattern} */ ('layer'),
     ['layer', ...patterns],
   ),
   /** The locked cell of one of the layer's stages. */
   stageCell: linkedCell(4096),
-  /** The weight of the layer that is changed: projection, row and column, and by how much. */
+  /** The edited weight of the layer: projection, row and column, and the change. */
   editMatrix: choice(/** @type {'q' | 'k' | 'v' | 'o'} */ ('q'), ['q', 'k', 'v', 'o']),
   editCell: cell(255),
   editBy: number(1, editLimits),
-  /** What scores are divided by, to see what comes of it. */
+  /** Divisor of the scores, to compare its effects. */
   scaleBy: choice(/** @type {'root' | 'none' | 'width'} */ ('root'), ['root', 'none', 'width']),
 };

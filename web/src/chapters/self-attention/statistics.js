@@ -1,9 +1,13 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Rows and columns that a sentence about all of them looks at. */
+/** Number of rows and columns examined for a sentence about all of them. */
 const most = 256;
 
-/** The place of the largest weight of a row; null where all is masked. @param {Matrix} weights @param {number} row */
+/**
+ * The index of a row's largest weight; null if the row is completely masked.
+ * @param {Matrix} weights
+ * @param {number} row
+ */
 export function favouriteOf({ data, columns }, row) {
   let best = -1;
   let largest = 0;
@@ -14,7 +18,7 @@ export function favouriteOf({ data, columns }, row) {
   return best < 0 ? null : { column: best, weight: largest };
 }
 
-/** How many tokens look most at themselves. @param {Matrix} weights (n, n) */
+/** Counts the tokens that attend most to themselves. @param {Matrix} weights (n, n) */
 export function selfishOf(weights) {
   let own = 0;
   for (let row = 0; row < weights.rows; row++) {
@@ -24,7 +28,7 @@ export function selfishOf(weights) {
 }
 
 /**
- * The two tokens that give each other the most different shares; null where there are no two.
+ * The two tokens whose weights for each other differ most; null if there are fewer than two.
  * @param {Matrix} weights (n, n)
  */
 export function unequalPair({ data, rows, columns }) {
@@ -44,15 +48,15 @@ export function unequalPair({ data, rows, columns }) {
   return found;
 }
 
-/** Words of a row that are told. */
+/** Number of words of a row to mention. */
 const told = 5;
 
 /**
- * The row where a mask takes away nearest to half, and what it gives to those with the largest shares,
- * without the mask and with it (null where it may not look); null where there is no row.
+ * The row from which a mask removes closest to half of the weight, and its largest weights without
+ * and with the mask (null for masked keys). Null if there is no such row.
  * @param {Matrix} masked the weights with the mask (n, n)
- * @param {Matrix} free those without
- * @param {number} [rows] that are looked at
+ * @param {Matrix} free the weights without it
+ * @param {number} [rows] number of rows to examine
  */
 export function halfMasked(masked, free, rows = free.rows) {
   const { columns } = free;

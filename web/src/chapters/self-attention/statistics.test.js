@@ -14,11 +14,11 @@ test('the favourite of a row is its largest weight, and a masked row has none', 
   assert.equal(favouriteOf(weights, 2), null);
 });
 
-test('those who look most at themselves are counted', () => {
+test('tokens that attend most to themselves are counted', () => {
   assert.deepEqual(selfishOf(weights), { own: 1, all: 3 });
 });
 
-test('the pair is found that gives each other the most different shares', () => {
+test('the pair with the most different weights for each other is found', () => {
   assert.deepEqual(unequalPair(weights), {
     ...{ one: 1, other: 0 },
     ...{ there: weights.data[3], back: weights.data[1] },
@@ -26,7 +26,7 @@ test('the pair is found that gives each other the most different shares', () => 
   assert.equal(unequalPair({ data: Float32Array.of(1), rows: 1, columns: 1 }), null);
 });
 
-test('of the row that loses about half to a mask, the largest shares are told, with it and without', () => {
+test('the row that loses about half to a mask is reported with its largest weights, with and without the mask', () => {
   const free = { ...weights, data: Float32Array.of(0.5, 0.25, 0.25, 0.5, 0, 0.5, 0.25, 0.25, 0.5) };
   const masked = { ...free, data: Float32Array.of(1, 0, 0, 1, 0, 0, 0.25, 0.25, 0.5) };
   assert.deepEqual(halfMasked(masked, free), {

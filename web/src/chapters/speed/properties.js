@@ -1,2 +1,2 @@
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {};

@@ -12,7 +12,7 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 
 /** @typedef {'positions' | 'heads' | 'layers' | 'mask' | 'decoder'} Difference */
 
-/** The settings of which each change is another run. */
+/** The settings whose changes start a new run. */
 /** @typedef {'world' | 'trainSeed' | 'rate' | 'schemeA' | 'schemeB' | 'trainHeads' | 'trainLayers' | 'differ'} RunSetting */
 
 /** @typedef {typeof import('../../state/settings.svelte.js').settings} Settings */
@@ -22,29 +22,31 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
- * What two models that learn a world may differ in: only where something is written there is a decoder,
- * and a mask does not make sense there.
+ * The differences between two models that are available in a world. Only worlds with a decoder
+ * offer it, and there a mask makes no sense.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>
   differences.filter((each) => each !== (written ? 'mask' : 'decoder'));
 
-/** What this chapter adds to the page's settings. */
+/** The settings of this chapter. */
 export const properties = {
-  /** What is learned, from which seed, how fast, and after how many steps it is looked at. */
+  /** The task, the seed, the learning rate, and the step to show. */
   world: choice('reverse', worldNames),
   trainSeed: integer(1, { min: 0, max: 2 ** 31 - 1 }),
   rate: number(3e-3, limits.rate),
   trainStep: integer(0, limits.step),
 
-  /** What both models have, and what the second one has another of. */
+  /** The setting shared by both models, and the second model's alternative. */
   schemeA: choice('sinusoidal', schemes),
   schemeB: choice('none', schemes),
   trainHeads: choice(4, [1, 4]),
   trainLayers: choice(2, [1, 2]),
   differ: choice('positions', differences),
 
-  /** The example that is looked at, as far as the reader wrote it, and the head: layer · 4 + head. */
+  /**
+   * The selected example, as far as the reader wrote it, and the selected head: layer · 4 + head.
+   */
   example: text('', 64),
   trainHead: integer(0, limits.head),
 };

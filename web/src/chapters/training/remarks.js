@@ -1,4 +1,4 @@
-// What the numbers of a run say in words, where they say something.
+// Remarks on the numbers of a run, if there is something to remark on.
 
 import { worlds } from '../../model/training/worlds.js';
 import { texts } from './texts.js';
@@ -7,17 +7,17 @@ import { texts } from './texts.js';
 /** @import { LaneOptions } from '../../model/training/model.js' */
 /** @import { WorldName } from '../../model/training/worlds.js' */
 
-/** Worlds whose blanks differ by their places alone. @type {readonly WorldName[]} */
+/** Worlds whose blanks differ only by position. @type {readonly WorldName[]} */
 const placed = ['copy', 'reverse'];
 
 const inHundred = (/** @type {number} */ share) => Math.round(100 * share);
 
 /**
- * What lanes to which all blanks look alike make of them, once they have learned something.
+ * Describes the guesses of lanes that cannot distinguish blanks, once they have learned something.
  * @param {object} run
  * @param {{ name: string, isBlind: boolean, evaluations: readonly Evaluation[] }[]} run.lanes
  * @param {WorldName} run.world
- * @param {number} [run.to]  the step that is looked at; the newest by default
+ * @param {number} [run.to]  the selected step; the latest by default
  */
 export function guesses({ lanes, world, to = Infinity }) {
   if (!placed.includes(world)) return [];
@@ -30,12 +30,13 @@ export function guesses({ lanes, world, to = Infinity }) {
 }
 
 /**
- * Where a lane that goes by places does worse, beyond what it learned from, than one that has none
- * and can only guess; '' if nowhere.
+ * Finds a size beyond the training size at which a lane with positions does worse than one without,
+ * which can only guess. Empty if there is none.
  * @param {object} run
- * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes: number[], accuracy: number[] } | null }[]} run.lanes
+ * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes:
+ *   number[], accuracy: number[] } | null }[]} run.lanes
  * @param {WorldName} run.world
- * @param {number} run.trained  the size that was learned from
+ * @param {number} run.trained  the training size
  */
 export function misledBeyond({ lanes, world, trained }) {
   const guesser = lanes.findIndex(({ isBlind }) => isBlind);

@@ -3,7 +3,7 @@ import { settings } from '../../state/settings.svelte.js';
 /** @typedef {import('../../model/pipeline.svelte.js').Pipeline} Pipeline */
 /** @typedef {import('../../figures/encoderBlock/layer.js').BlockOptions} BlockOptions */
 
-/** What the block of the page is made of. @param {Pipeline} model @returns {BlockOptions} */
+/** The options of the page's block. @param {Pipeline} model @returns {BlockOptions} */
 export function blockOptions({ given, model }) {
   const { dModel, heads, weights, seed, layer, encoding } = given;
   if (!model) return { dModel, heads, weights, seed, normFirst: settings.norm === 'pre' };
@@ -14,18 +14,18 @@ export function blockOptions({ given, model }) {
 }
 
 /**
- * The layer of the language model that these options mean.
+ * The language model's layer for these options.
  * @param {Pipeline} model
  * @param {BlockOptions} options
  */
 export const learnedBlock = ({ model }, { weights, layer = 0, positions = true }) =>
   weights === 'learned' && model ? model.block(layer, positions) : undefined;
 
-/** What goes into the block: (n, E). @param {Pipeline} model */
+/** The input of the block: (n, E). @param {Pipeline} model */
 export const blockInput = ({ model, reading, given, input }) =>
   model ? (reading?.stream(given.layer) ?? null) : input;
 
-/** The settings of its programs. @param {Pipeline} model */
+/** The settings for its programs. @param {Pipeline} model */
 export const programSettings = ({ given, model }) => ({
   ...given,
   norm: model ? /** @type {const} */ ('pre') : settings.norm,

@@ -1,5 +1,5 @@
 /**
- * At most so many rows of a matrix.
+ * Returns at most this many rows of a matrix.
  * @param {import('attn').Tensor | null} matrix (n, columns)
  * @param {number} most
  * @returns {import('attn').Tensor | null}

@@ -8,9 +8,9 @@ import { sentenceOf } from '../../model/errors.js';
 /** @type {Next & { tokens: string[] }} */
 const nothing = { tokens: [], foretold: [], weights: new Float32Array(), candidates: [], at: -1 };
 
-/** What the reader's model expects next, from its worker. */
+/** Predictions of the reader's model, computed in its worker. */
 export class OwnNext {
-  /** The token that is looked at, if it is not the last. @type {number | null} */
+  /** The selected token, if it is not the last. @type {number | null} */
   place = $state(null);
   milliseconds = $state.raw(/** @type {number | undefined} */ (undefined));
   problem = $state('');
@@ -19,7 +19,7 @@ export class OwnNext {
   #ended = $state(false);
   /** @type {AbortController | undefined} */
   #running;
-  /** What it depends on: the same as long as that is. */
+  /** Everything the result depends on, as a string. */
   #key = $derived.by(() => {
     const { ids, tokens, layer, head, own } = this.#model.given;
     const at = Math.min(this.place ?? Infinity, ids.length - 1);
@@ -31,7 +31,7 @@ export class OwnNext {
   weights = $derived(this.#shown.weights);
   candidates = $derived(this.#shown.candidates);
   at = $derived(this.#shown.at);
-  /** Tokens that the model has places for, beyond the sentence. */
+  /** Number of tokens that fit into the model's positions after the sentence. */
   #left = $derived.by(() => {
     const most = this.#model.own?.facts.description.maxPositions || Infinity;
     return most - this.#model.given.ids.length;
@@ -54,7 +54,7 @@ export class OwnNext {
     return { temperature: settings.temperature, topK: settings.topK };
   }
 
-  /** The programs for it. */
+  /** The programs for the predictions. */
   get code() {
     return {
       load: () => import('../../model/own/ownCode.js'),
@@ -66,7 +66,7 @@ export class OwnNext {
     };
   }
 
-  /** An attachment to what shows it. */
+  /** An attachment for the element that shows it. */
   follow = () => {
     const key = this.#key;
     untrack(() => void this.#compute(JSON.parse(key)));
@@ -93,15 +93,16 @@ export class OwnNext {
     }
   }
 
-  /** What a token adds to the text. @param {number} id */
+  /** The text that a token appends. @param {number} id */
   textOf(id) {
     return this.candidates.find((each) => each.id === id)?.text ?? '';
   }
 
   /**
-   * Draws tokens, one after the other.
+   * Samples tokens one after another.
    * @param {number} count
-   * @param {(text: string) => boolean} onText takes what each adds to the text, and says whether to go on
+   * @param {(text: string) => boolean} onText receives the text that each token appends; returns
+   *   whether to continue
    */
   async write(count, onText) {
     const controller = new AbortController();

@@ -4,10 +4,13 @@ import { settings } from '../../state/settings.svelte.js';
 
 const loadPrograms = () => import('../../figures/nextWord/code.js');
 
-/** Most candidates that are drawn. */
+/** Largest number of candidates to draw. */
 export const drawn = 10;
 
-/** Where in the sum of probabilities the token at a place is drawn. @param {number} place */
+/**
+ * The point in the cumulative probability at which the token at a position is sampled.
+ * @param {number} place
+ */
 const drawAt = (place) =>
   randomLcg(((settings.draw + 1) * 0.6180339887498949 + place * 0.7548776662466927) % 1)();
 
@@ -24,15 +27,15 @@ const nothing = {
   ...{ logits: new Float32Array(), weights: new Float32Array(), ids: /** @type {number[]} */ ([]) },
 };
 
-/** What the page's language model expects next. */
+/** Predictions of the page's language model. */
 export class PagesNext {
-  /** The token that is looked at, if it is not the last. @type {number | null} */
+  /** The selected token, if it is not the last. @type {number | null} */
   place = $state(null);
   #model;
   /** @type {Stepwise<typeof nothing>} */
   #steps = new Stepwise();
   #shown = $derived(this.#steps.value ?? nothing);
-  /** The model looks back so far. */
+  /** Number of tokens that the model looks back. */
   #most = $derived.by(() => this.#model.model?.config.maxLength ?? 0);
   #first = $derived.by(() => Math.max(0, this.#model.given.ids.length - this.#most));
   #ids = $derived.by(() => this.#model.given.ids.slice(this.#first));
@@ -69,7 +72,7 @@ export class PagesNext {
     return { temperature: settings.temperature, topK: settings.topK };
   }
 
-  /** An attachment to what shows it. */
+  /** An attachment for the element that shows it. */
   follow = () =>
     this.#steps.follow(() => {
       const [language, read, words] = [this.#model.model, this.#ids, this.#tokens];
@@ -91,7 +94,7 @@ export class PagesNext {
             .attention(layer, positions)
             .forward(x, x, x, { causal: true, needWeights: true }).weights.data;
           weights = all.slice(head * n * n, (head + 1) * n * n);
-          // Some rows at a time: there are thousands of tokens to choose from.
+          // Computes a few rows at a time, because the vocabulary has thousands of tokens.
           for (let row = 0; row < n; row += 8) {
             logits.set(reading.logits(row, Math.min(n, row + 8)).data, row * width);
             yield;
@@ -108,15 +111,16 @@ export class PagesNext {
     return this.#steps.milliseconds;
   }
 
-  /** What a token adds to the text. @param {number} id */
+  /** The text that a token appends. @param {number} id */
   textOf(id) {
     return this.#model.work.language.tokens?.added(this.#ids, [id]) ?? '';
   }
 
   /**
-   * Draws tokens, one after the other.
+   * Samples tokens one after another.
    * @param {number} count
-   * @param {(text: string) => boolean} onText takes what each adds to the text, and says whether to go on
+   * @param {(text: string) => boolean} onText receives the text that each token appends; returns
+   *   whether to continue
    */
   async write(count, onText) {
     const { model: language, tokens, candidatesOf, chosen } = this.#model.work.language;

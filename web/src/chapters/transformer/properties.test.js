@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { properties } from './properties.js';
 
-test('a locked cell of the block is read back as it was written', () => {
+test('a locked cell of the block survives a round trip', () => {
   const { parse, format } = properties.blockCell;
   for (const cell of [
     { id: 'x', row: 0, column: 0 },

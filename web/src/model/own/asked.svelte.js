@@ -2,14 +2,14 @@ import { untrack } from 'svelte';
 import { sentenceOf } from '../errors.js';
 
 /**
- * What the reader's model answers, once that is in sight, and again whenever what is asked changes. Until then
- * the last answer stays, with what it answers.
+ * An answer of the reader's model, requested once the figure is visible and again whenever the
+ * question changes. Until then the previous answer stays, together with its question.
  * @template Given, Answer
  */
 export class Asked {
   /** @type {{ given: Given, answer: Answer } | null} */
   shown = $state.raw(null);
-  /** From asking to the answer. @type {number | undefined} */
+  /** Time from question to answer. @type {number | undefined} */
   milliseconds = $state.raw();
   problem = $state('');
   #own;
@@ -21,7 +21,7 @@ export class Asked {
   /**
    * @param {() => import('./own.svelte.js').Own} own
    * @param {import('./own.svelte.js').Method} method
-   * @param {() => Given | null} given what is asked; null where there is nothing to ask
+   * @param {() => Given | null} given the question; null if there is none
    */
   constructor(own, method, given) {
     this.#own = own;
@@ -29,7 +29,7 @@ export class Asked {
     this.#key = $derived.by(() => JSON.stringify(given()));
   }
 
-  /** An attachment to what shows it. */
+  /** An attachment for the element that shows the answer. */
   follow = () => {
     const given = JSON.parse(this.#key);
     untrack(() => void this.#ask(given));

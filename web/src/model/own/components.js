@@ -1,4 +1,4 @@
-// What a table of positions is made of: its leading principal components.
+// The leading principal components of a table of positions.
 
 import { SVD } from 'svd-js';
 
@@ -6,7 +6,7 @@ import { product } from '../product.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 
-/** Directions beyond those that are asked for: with them the others settle sooner. */
+/** Additional directions, with which the requested ones converge sooner. */
 const more = 4;
 const mostTurns = 80;
 
@@ -17,31 +17,36 @@ export function transposed({ data, shape: [n, d] }) {
   return { data: to, shape: [d, n] };
 }
 
-/** Without its mean row. @param {Tensor} matrix (n, d) @returns {Tensor} */
+/** Subtracts the mean row. @param {Tensor} matrix (n, d) @returns {Tensor} */
 export function centred({ data, shape: [n, d] }) {
   const mean = new Float64Array(d);
   data.forEach((value, at) => (mean[at % d] += value / n));
   return { data: data.map((value, at) => value - mean[at % d]), shape: [n, d] };
 }
 
-/** The columns of `rows`, as SVD takes them. @param {Tensor} rows (k, n) */
+/** The columns of `rows`, in the form SVD expects. @param {Tensor} rows (k, n) */
 const columnsOf = ({ data, shape: [k, n] }) =>
   Array.from({ length: n }, (_, i) => Array.from({ length: k }, (_, c) => data[c * n + i]));
 
-/** @param {number[][]} columns (n, k) @param {number[]} order of the columns @returns {Tensor} (k, n) */
+/**
+ * @param {number[][]} columns (n, k)
+ * @param {number[]} order order of the columns
+ * @returns {Tensor} (k, n)
+ */
 const rowsOf = (columns, order) => ({
   data: Float32Array.from(order.flatMap((c) => columns.map((row) => row[c]))),
   shape: [order.length, columns.length],
 });
 
 /**
- * The leading components of the rows about their mean: by subspace iteration, with the core's products and a
- * library's decomposition of the few columns between them.
+ * The leading principal components of the rows, by subspace iteration with the core's products and
+ * a library's SVD of the few columns in between.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @param {number} count
- * @returns {Generator<null, { scores: Tensor, shares: number[] }>} scores: of each component at each row, (count, n);
- *   shares: of all that the rows vary, the largest first
+ * @returns {Generator<null, { scores: Tensor, shares: number[] }>} scores: scores of each
+ *   component at each row, (count, n); shares: shares of the rows' total variance, the largest
+ *   first
  */
 export function* components(attn, table, count) {
   const x = centred(table);

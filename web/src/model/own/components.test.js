@@ -15,9 +15,9 @@ function all(steps) {
   }
 }
 
-test('a helix and noise of known sizes come apart', () => {
+test('separates a helix from noise of known size', () => {
   const [n, d] = [64, 10];
-  // Columns 2 and 7 turn once, column 4 rises, the rest is small.
+  // Columns 2 and 7 make one turn, column 4 rises, and the rest is small.
   const angle = (/** @type {number} */ i) => (2 * Math.PI * i) / n;
   const data = Float32Array.from({ length: n * d }, (_, at) => {
     const [i, c] = [Math.floor(at / d), at % d];
@@ -42,7 +42,7 @@ test('a helix and noise of known sizes come apart', () => {
   }
 });
 
-test('few rows have few components, and rows that are alike have none', () => {
+test('a few rows have few components, and equal rows have none', () => {
   const two = all(components(attn, { data: Float32Array.of(1, 2, 3, 5, 2, 3), shape: [2, 3] }, 4));
   assert.equal(two.shares.length, 2);
   assert.ok(Math.abs(two.shares[0] - 1) < 1e-6 && two.shares[1] < 1e-9);

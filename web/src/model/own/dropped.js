@@ -1,11 +1,11 @@
 /**
- * The files that were dropped, and those in folders at any depth. Each has its path, as files of a chosen
- * folder have.
+ * The dropped files, and files in dropped folders at any depth. Each has a path like files of a
+ * chosen folder.
  * @param {DataTransfer} transfer
  * @returns {Promise<File[]>}
  */
 export async function filesOfDrop(transfer) {
-  // All at once: after an await the list is empty.
+  // Read all items now, because the list is empty after an await.
   const items = [...transfer.items].filter(({ kind }) => kind === 'file');
   const found = items.map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
   const files = await Promise.all(
@@ -32,7 +32,7 @@ async function fileOf(entry) {
   const file = await new Promise((/** @type {(file: File) => void} */ resolve, reject) =>
     entry.file(resolve, reject),
   );
-  // The browser gives a path to chosen files only.
+  // The browser sets the path only for chosen files.
   return Object.defineProperty(file, 'webkitRelativePath', { value: entry.fullPath.slice(1) });
 }
 
@@ -42,7 +42,7 @@ async function entriesOf(folder) {
   /** @type {FileSystemEntry[]} */
   const all = [];
   for (;;) {
-    // Some at a time, until there are none.
+    // Entries arrive in batches. An empty batch is the last.
     const some = await new Promise(
       (/** @type {(entries: FileSystemEntry[]) => void} */ resolve, reject) =>
         reader.readEntries(resolve, reject),
@@ -52,7 +52,7 @@ async function entriesOf(folder) {
   }
 }
 
-/** Where a file is. @param {File} file */
+/** The path of a file. @param {File} file */
 export const pathOf = ({ webkitRelativePath, name }) => webkitRelativePath || name;
 
 /** @param {File} file */
@@ -62,8 +62,8 @@ const isWeights = ({ name }) => name.endsWith('.safetensors');
 const isShard = ({ name }) => /-\d+-of-\d+\.safetensors$/.test(name);
 
 /**
- * The files of a model that comes in parts, in any order. A file takes the place of an earlier one with its
- * path, and weights that are whole take the place of all earlier weights.
+ * Collects a model's files, which may be given one at a time and in any order. A file replaces an
+ * earlier one with the same path, and complete weights replace all earlier weights.
  * @param {readonly File[]} before
  * @param {readonly File[]} chosen
  */
@@ -84,8 +84,9 @@ const snapshot = /^(.*\/)?snapshots\/[^/]+\/$/;
 const folderOf = (file) => pathOf(file).slice(0, -file.name.length);
 
 /**
- * The files of the model that attn loads: those in the outermost folder with weights, or in the main snapshot
- * of a Hugging Face cache. Files without a folder, which were given one at a time, belong to it as well.
+ * The files of the model that attn loads: those in the outermost folder with weights, or in the
+ * main snapshot of a Hugging Face cache. Files without a folder, which were given one at a time,
+ * belong to it as well.
  * @param {readonly File[]} files
  */
 export async function filesOfModel(files) {

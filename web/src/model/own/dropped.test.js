@@ -8,7 +8,7 @@ const files = (...names) => names.map((name) => new File([], name));
 /** @param {readonly File[]} all */
 const namesOf = (all) => all.map(({ name }) => name);
 
-test('the files of a model are collected in any order', () => {
+test('the files of a model can be given in any order', () => {
   const [config, tokenizer, weights] = files('config.json', 'tokenizer.json', 'model.safetensors');
   for (const order of [
     [config, tokenizer, weights],
@@ -20,7 +20,7 @@ test('the files of a model are collected in any order', () => {
   }
 });
 
-test('files take the place of earlier ones', () => {
+test('files replace earlier ones', () => {
   const before = files('config.json', 'other.safetensors');
   const [config] = files('config.json');
   assert.equal(collected(before, [config]).filter((each) => each === config).length, 1);
@@ -67,7 +67,7 @@ const at = (path, content = '') =>
     { value: path.includes('/') ? path : '' },
   );
 
-test('the files next to the weights belong to the model, and checkpoints do not', async () => {
+test('files next to the weights belong to the model, and checkpoints do not', async () => {
   const all = [
     'm/checkpoint-500/tokenizer.json',
     'm/checkpoint-500/model.safetensors',
@@ -81,7 +81,7 @@ test('the files next to the weights belong to the model, and checkpoints do not'
   ]);
 });
 
-test('a cache has its main snapshot, and two models are rejected', async () => {
+test('the main snapshot of a cache is used, and two models are rejected', async () => {
   const all = ['c/snapshots/1/a.safetensors', 'c/snapshots/2/a.safetensors'].map((path) =>
     at(path),
   );

@@ -13,29 +13,32 @@ import { notesOf, partTexts, texts } from './texts.js';
 /** @typedef {import('./ownServer.js').Facts} Facts */
 /** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
-/** Numbers that tell one reader's model from the next. */
+/** Id of the reader's last model. */
 let last = 0;
 
-/** A model of the reader's, open in a worker of its own. */
+/** A reader's model, open in a separate worker. */
 export class Own {
   id = ++last;
-  /** What is said of it, and where that is shown. */
+  /** The text about the model, and the component that shows it. */
   texts = { ...texts, parts: partTexts };
   Facts = OwnFacts;
   Places = OwnPlaces;
-  /** Figures that are others for it than for the page's models. */
+  /** Figures that differ from those of the page's models. */
   parts = {
     block: () => import('./OwnBlock.svelte'),
     cache: () => import('./OwnCache.svelte'),
     loss: () => import('./OwnLoss.svelte'),
   };
   facts;
-  /** What projections the page had before. */
+  /** The page's previous projections. */
   before = { weights: settings.weights, causal: settings.causal };
-  /** The sentence in its tokens. @type {{ ids: number[], types?: number[], tokens: string[], total: number, text: string }} */
+  /**
+   * The sentence in the model's tokens.
+   * @type {{ ids: number[], types?: number[], tokens: string[], total: number, text: string }}
+   */
   split = $state.raw({ ids: [], tokens: [], total: 0, text: '' });
   #worker;
-  /** The text that is to be split. @type {string | null} */
+  /** The text to tokenize. @type {string | null} */
   #wanted = null;
 
   /** @param {TaskWorker} worker @param {Facts} facts */
@@ -44,17 +47,17 @@ export class Own {
     this.facts = facts;
   }
 
-  /** What was recognised, for a reader. */
+  /** Describes the recognised model. */
   get says() {
     return recognised(this.facts);
   }
 
-  /** What else to know about its files. */
+  /** Notes on its files. */
   get notes() {
     return notesOf(this.facts.description);
   }
 
-  /** What controls need to know of it. */
+  /** Sizes and options that controls need. */
   get config() {
     const { dModel, numHeads, numLayers, positions, description } = this.facts;
     const { causal } = description;
@@ -62,13 +65,14 @@ export class Own {
   }
 
   /**
-   * Opens one. What is in a worker that fails is gone with it.
+   * Opens a model. If opening fails, its worker is ended.
    * @param {File[]} files
-   * @param {{ signal: AbortSignal, onProgress: (progress: { facts?: Facts, share: number }) => void }} options
+   * @param {{ signal: AbortSignal, onProgress: (progress: { facts?: Facts, share: number }) =>
+   *   void }} options
    */
   static async open(files, options) {
     const worker = new TaskWorker({ models: true });
-    // A worker that is busy hears of nothing: it is ended.
+    // A busy worker receives no messages, so end it.
     options.signal.addEventListener('abort', () => worker.end());
     try {
       const given = await givenOf(files);
@@ -83,7 +87,7 @@ export class Own {
     }
   }
 
-  /** Splits a text into the model's tokens; of several the last. @param {string} text */
+  /** Tokenizes a text. Of several texts, the last one counts. @param {string} text */
   async follow(text) {
     if (text === this.#wanted) return;
     this.#wanted = text;
@@ -92,7 +96,7 @@ export class Own {
   }
 
   /**
-   * What only this model answers.
+   * Asks a question that only this model answers.
    * @param {Method} method
    * @param {any} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} [options]
@@ -102,7 +106,7 @@ export class Own {
   }
 
   /**
-   * A task that figures of every model ask for.
+   * Runs a task that figures of all models share.
    * @param {import('../tasks/task.js').Task<string, any, any, any>} task
    * @param {any} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
@@ -111,7 +115,7 @@ export class Own {
     return this.#worker.run(task, given, options);
   }
 
-  /** Ends the worker; the next question opens the model in another one. */
+  /** Ends the worker. The next question opens the model in another one. */
   end() {
     this.#worker.end();
   }
@@ -120,7 +124,8 @@ export class Own {
 /** @param {File[]} all */
 async function givenOf(all) {
   const files = await filesOfModel(all);
-  // attn's own files are those of the page's model, or of one that has its tokens.
+  // A file without a configuration is assumed to belong to the page's model, or to one with the
+  // same tokens.
   const alone = !files.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
   const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
   return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };
@@ -143,7 +148,7 @@ const positionNames = {
 /** The name of an architecture. @param {Facts} facts */
 export const nameOf = ({ description: { family } }) => names[family] ?? family;
 
-/** What was recognised, for a reader. @param {Facts} facts */
+/** Describes the recognised model. @param {Facts} facts */
 export function recognised(facts) {
   const { description, dtypes, dModel, numHeads, numLayers, positions } = facts;
   const { numParameters, causal, layers } = description;

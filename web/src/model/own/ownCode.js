@@ -3,17 +3,17 @@ import { exclusionCode } from '../exclusionCode.js';
 import { rowsOf } from './ownStages.js';
 
 /**
- * Programs for what figures show of a reader's model, whose files lie beside them.
- *
+ * Programs for figures of a reader's model, which expect its files next to them.
  * @typedef {import('../exclusion.js').Masks} Masks
- * @typedef {Pick<import('../sentence.js').Given, 'ids' | 'types' | 'tokens' | 'layer' | 'head' | 'heads' | 'causal'> & Partial<Masks>} Given
+ * @typedef {Pick<import('../sentence.js').Given, 'ids' | 'types' | 'tokens' | 'layer' | 'head' |
+ *   'heads' | 'causal'> & Partial<Masks>} Given
  * @typedef {{ javascript: string, cpp: string }} Lines
  */
 
 const noMasks = { window: 0, validLen: 0, blocked: [] };
 
 /**
- * In a comment; a backslash at its end would make the next line one, too.
+ * The words appear in a comment, and a backslash at its end would continue it on the next line.
  * @param {readonly string[]} tokens
  */
 const words = (tokens) =>
@@ -23,9 +23,9 @@ const words = (tokens) =>
 const lines = (...parts) => parts.filter(Boolean).join('\n');
 
 /**
- * What programs begin with: `model`, `ids` and `n`.
+ * The first lines of programs, which define `model`, `ids` and `n`.
  * @param {Pick<Given, 'ids' | 'tokens'>} given
- * @param {'' | 'const '} [fixed] whether the model stays as it is
+ * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
  * @returns {Lines}
  */
 const beginning = ({ ids, tokens }, fixed = 'const ') => ({
@@ -47,7 +47,7 @@ const std::int64_t n = ${ids.length};`,
 });
 
 /**
- * The types of tokens, and the option that passes them, where some are of a second sentence.
+ * The types of tokens and the option that passes them, if some tokens belong to a second sentence.
  * @param {Pick<Given, 'ids' | 'types'>} given
  */
 function typesCode({ ids, types: all = [] }) {
@@ -65,10 +65,10 @@ function typesCode({ ids, types: all = [] }) {
 }
 
 /**
- * The same, and a pass that shows a stage of a layer: `shown`.
+ * Adds a pass that captures a stage of a layer as `shown`.
  * @param {Given} given
  * @param {string} stage
- * @param {Lines} [change] of the model, before the pass
+ * @param {Lines} [change] a change of the model before the pass
  * @returns {Lines}
  */
 function passing(given, stage, change) {
@@ -101,7 +101,7 @@ const float* const shown = intermediates["${name}"].data();`,
 }
 
 /**
- * One head of what was shown, n rows of it.
+ * Prints n rows of one head of the captured stage.
  * @param {Lines} start
  * @param {Pick<Given, 'head' | 'heads'>} given
  * @param {string | number} columns
@@ -123,7 +123,7 @@ const float* const head = shown + ${head} * n * width;  // head ${head + 1} of $
   }),
 });
 
-/** All of what was shown. @param {Lines} start @param {number} columns */
+/** Prints the complete captured stage. @param {Lines} start @param {number} columns */
 const whole = (start, columns) => ({
   javascript: javascriptProgram({
     models: true,
@@ -137,18 +137,22 @@ const output = { data: shown, shape: [n, ${columns}] };`,
   }),
 });
 
-/** The weights of a head. @param {Given} given */
+/** Prints the weights of a head. @param {Given} given */
 export const ownAttentionCode = (given) => oneHead(passing(given, 'self_attn.weights'), given, 'n');
 
-/** What a head gives, before all of them are joined. @param {Given} given @param {number} depth D */
+/**
+ * Prints the output of a head before the heads are joined.
+ * @param {Given} given
+ * @param {number} depth D
+ */
 export const ownStagesCode = (given, depth) =>
   oneHead(passing(given, 'self_attn.head_output'), given, depth);
 
-/** What a layer gives: (n, E). @param {Given} given @param {number} dModel */
+/** Prints the output of a layer: (n, E). @param {Given} given @param {number} dModel */
 export const ownBlockCode = (given, dModel) => whole(passing(given, 'output'), dModel);
 
 /**
- * The same token by token, from a cache.
+ * Prints the output of a layer, computed token by token with a cache.
  * @param {Given} given
  * @param {number} dModel
  */
@@ -187,11 +191,12 @@ for (const std::int64_t id : ids) {
 }
 
 /**
- * What another number in a projection makes of a head's weights, or of the layer's output where weights know
- * nothing of it.
+ * Prints the effect of a changed number in a projection on a head's weights, or on the layer's
+ * output if the weights do not depend on it.
  * @param {Given & Pick<import('../sentence.js').Given, 'editMatrix'>} given
  * @param {import('attn').LanguageModelLayer} layer
- * @param {{ row: number, column: number, value: number }} edit among the numbers of the head
+ * @param {{ row: number, column: number, value: number }} edit the change, within the head's part
+ *   of the projection
  */
 export function ownEditCode(given, layer, { row, column, value }) {
   const { editMatrix: which, head } = given;
@@ -217,7 +222,7 @@ model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
 }
 
 /**
- * The loss in order and out of it.
+ * Prints the losses in order and in another order.
  * @param {Given} given
  * @param {number[]} order
  * @param {number} vocabSize
@@ -271,7 +276,8 @@ const std::vector<double> losses{loss_of(ids), loss_of(shuffled)};`,
 }
 
 /**
- * The ten most probable tokens after one of them: a line for each, its number and its probability.
+ * Prints the ten most probable tokens after one of them, each on a line with its id and
+ * probability.
  * @param {Given} given
  * @param {{ at: number, temperature: number, topK: number, vocabSize: number }} options
  */
@@ -324,7 +330,10 @@ for (std::size_t i = 0; i < ${shown}; ++i) {
   };
 }
 
-/** Which queries count, and which keys they look at, if a head does that: in JavaScript. */
+/**
+ * JavaScript conditions for the queries that count and the keys they attend to, if a head has this
+ * habit.
+ */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },
   firstToken: { queries: 'i >= 2', keys: 'j === 0' },
@@ -333,7 +342,8 @@ const looks = {
 };
 
 /**
- * How much each head of each layer does of that: a line for each layer, a column for each head.
+ * Prints how strongly each head shows a habit, with a line for each layer and a column for each
+ * head.
  * @param {Given} given
  * @param {{ pattern: keyof typeof looks, heads: number, layers: number }} options
  */

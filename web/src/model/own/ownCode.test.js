@@ -1,4 +1,4 @@
-// The programs for a head of a reader's model print what PyTorch recorded of it.
+// Checks that the programs for a head of a reader's model print what PyTorch computed for it.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ for (const name of ['gpt2', 'roberta', 'gemma3']) {
   }
 }
 
-test('the programs for a model that writes agree with each other, and with what was recorded', async (t) => {
+test('the programs for a model that generates text agree with each other and with the recorded values', async (t) => {
   const skip = await reasonToSkip('cpp');
   /** @type {('javascript' | 'cpp')[]} */
   const languages = skip ? ['javascript'] : ['javascript', 'cpp'];
@@ -113,7 +113,7 @@ test('the programs for a model that writes agree with each other, and with what 
   assert.ok(Math.abs(printed.wall[heads + 2] - share) < 2e-5);
 });
 
-test('programs pass the types of a pair of sentences', async (t) => {
+test('programs pass the token types of a pair of sentences', async (t) => {
   const read = (/** @type {string} */ file) => readFileSync(new URL(`bert/${file}`, recorded));
   const attn = await load({ threads: 1 });
   const file = new attn.Safetensors(read('expected.safetensors'));

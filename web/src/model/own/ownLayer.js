@@ -1,4 +1,5 @@
-// A whole layer of a reader's model, taken apart, run token by token, or with another number in it: in its worker.
+// Returns the stages of a layer in a reader's model, runs it token by token, or with a changed
+// number. Used in the model's worker.
 
 import { Decoder } from '../../figures/decoderCache/decode.js';
 import { changes } from '../../figures/edit/edit.js';
@@ -8,23 +9,23 @@ import { attentionOf, rowsOf } from './ownStages.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 
-/** Most numbers of a layer's parameters that are sent: 64 MB. */
+/** Largest number of a layer's parameters to send: 64 MB. */
 const mostSent = 2 ** 24;
 
-/** Heads whose weights are drawn. */
+/** Number of heads whose weights are drawn. */
 export const mostHeads = 16;
 
-/** What it did is dropped when another layer, or another sentence, is asked for. @type {Decoder | undefined} */
+/** Discarded when another layer or another sentence is requested. @type {Decoder | undefined} */
 let decoder;
-/** Of which layer that is. */
+/** Its layer. */
 let decodes = -1;
 
 /**
- * A layer token by token, from its cache.
+ * Runs a layer token by token with a cache.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {number} at the layer
- * @param {Tensor} x what goes into it, (n, E)
+ * @param {Tensor} x its input, (n, E)
  */
 export function decoded(attn, model, at, x) {
   if (decodes !== at) {
@@ -36,13 +37,14 @@ export function decoded(attn, model, at, x) {
 }
 
 /**
- * Every matrix of a layer, by the id of its stage, of all heads or of those around one.
+ * Every matrix of a layer by stage id, for all heads or for the group that contains one.
  * @param {LanguageModel} model
  * @param {number} at the layer
- * @param {Tensor} x what goes into it, (n, E)
+ * @param {Tensor} x its input, (n, E)
  * @param {import('attn').ExclusionOptions} exclusion
- * @param {number} head that is to be among them
- * @returns {import('../../figures/encoderBlock/block.js').BlockRun & { firstHead: number, heads: number }}
+ * @param {number} head a head to include
+ * @returns {import('../../figures/encoderBlock/block.js').BlockRun & { firstHead: number, heads:
+ *   number }}
  */
 export function inBlock(model, at, x, exclusion, head) {
   const { gatedFeedForward, normFirst, normOutputs, numHeads } = model.description.layers[at];
@@ -83,8 +85,8 @@ export function inBlock(model, at, x, exclusion, head) {
 }
 
 /**
- * The matrices and vectors of a layer's products and norms, by the ids of their stages; those of norms alone
- * where there are too many.
+ * The matrices and vectors of a layer's products and norms by stage id. If there are too many
+ * numbers, only those of the norms.
  * @param {LanguageModel} model
  * @param {number} at the layer
  * @returns {Record<string, Tensor>}
@@ -132,11 +134,12 @@ export function blockParameters(model, at) {
 }
 
 /**
- * What another number in one projection changes, of the rows that one head has in it. The model is as before
- * afterwards.
+ * The effect of a changed number in one projection, among the rows that belong to one head. The
+ * model is restored afterwards.
  * @param {LanguageModel} model
- * @param {Pick<import('../sentence.js').Given, 'layer' | 'head' | 'editMatrix' | 'editCell' | 'editBy'>} given
- * @param {() => { weights: Tensor, output: Tensor }} run the layer
+ * @param {Pick<import('../sentence.js').Given, 'layer' | 'head' | 'editMatrix' | 'editCell' |
+ *   'editBy'>} given
+ * @param {() => { weights: Tensor, output: Tensor }} run runs the layer
  */
 export function editedBy(model, { layer: at, head, editMatrix: which, editCell, editBy }, run) {
   const layer = model.description.layers[at];
@@ -145,7 +148,7 @@ export function editedBy(model, { layer: at, head, editMatrix: which, editCell, 
     which === 'o' ? { name: 'out_proj.weight', first: head * headDim } : rowsOf(layer, which, head);
   const path = attentionOf(at) + name;
   const whole = model.parameter(path);
-  // Of the output projection, a head has columns.
+  // In the output projection, a head has columns instead of rows.
   const width = which === 'o' ? numHeads * headDim : dModel;
   const shape = which === 'o' ? [dModel, headDim] : [headDim, dModel];
   const index = (/** @type {number} */ row, /** @type {number} */ column) =>

@@ -1,4 +1,4 @@
-// Layers of models of every kind, taken apart, beside what PyTorch recorded of them: see
+// Compares layers of all kinds of models with values recorded from PyTorch; see
 // tests/native/models/recorded/record.py.
 
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ const recorded = new URL('../../../../tests/native/models/recorded/', import.met
 async function recordedModel(name) {
   const at = (/** @type {string} */ file) => {
     const own = new URL(`${name}/${file}`, recorded);
-    // Those of Llama with a configuration of its own have Llama's weights.
+    // Variants of Llama with their own configuration share Llama's weights.
     return existsSync(own) || !name.startsWith('llama') ? own : new URL(`llama/${file}`, recorded);
   };
   const files = Object.fromEntries(
@@ -63,7 +63,7 @@ const families = [
 ];
 
 for (const name of families) {
-  test(`the stages of each head end in the weights that were recorded, ${name}`, async () => {
+  test(`the stages of each head end in the recorded weights, ${name}`, async () => {
     const { model, expected, ids, streams } = await recordedModel(name);
     const names = ['q', 'k', 'v', 'head_output', 'output'];
     model.description.layers.forEach((layer, at) => {
@@ -82,7 +82,7 @@ for (const name of families) {
           ...[attn, shown, layer, how, head, masksOf(model, at)],
         );
         near(weights.data, data.subarray(head * n * n, (head + 1) * n * n), `${at}.${head}`);
-        // What is said about the output adds up to it.
+        // The explanation of the output adds up to it.
         const { weight, bias } = /** @type {any} */ (how.projections.o);
         const width = attended.columns;
         const sum = attended.data
@@ -94,7 +94,7 @@ for (const name of families) {
     model.dispose();
   });
 
-  test(`the matrices of a block are made of each other as it is said, ${name}`, async () => {
+  test(`the matrices of a block follow from each other as explained, ${name}`, async () => {
     const { model, ids, streams } = await recordedModel(name);
     const { layers, causal } = model.description;
     const layer = layers[1];
@@ -132,7 +132,7 @@ for (const name of families) {
     model.dispose();
   });
 
-  test(`a change of a projection is taken back, ${name}`, async () => {
+  test(`a change of a projection is undone, ${name}`, async () => {
     const { model, ids, streams } = await recordedModel(name);
     const before = model.forward(ids, { needLogits: false, needHidden: true }).hidden;
     const run = () => {
@@ -157,7 +157,7 @@ for (const name of families) {
     model.dispose();
   });
 
-  test(`order matters to it with positions alone, ${name}`, async () => {
+  test(`order matters only with positions, ${name}`, async () => {
     const { model, ids } = await recordedModel(name);
     const order = ids.map((_, i) => (i + 3) % ids.length);
     const { without, with: placed } = orderedBy(attn, model, { ids, causal: false, order });
@@ -168,7 +168,7 @@ for (const name of families) {
   });
 }
 
-test('the loss is that of the recorded logits', async () => {
+test('the loss follows from the recorded logits', async () => {
   for (const name of ['gpt2', 'llama']) {
     const { model, expected, ids } = await recordedModel(name);
     const { data, shape } = expected.read('logits');
@@ -187,7 +187,7 @@ test('the loss is that of the recorded logits', async () => {
   }
 });
 
-test('token by token a layer gives what one pass gives, with shared keys, too', async () => {
+test('running a layer token by token matches one pass, also with shared keys', async () => {
   for (const name of ['gpt2', 'llama', 'gemma2']) {
     const { model, streams } = await recordedModel(name);
     for (const at of [1, 0]) {

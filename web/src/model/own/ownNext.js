@@ -1,20 +1,23 @@
-// What the reader's model expects next, and how it writes on: in its worker.
+// Predictions of the reader's model and text generated from them. Used in the model's worker.
 
 /** @typedef {import('attn').LanguageModel} LanguageModel */
-/** @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: what it adds */
+/**
+ * @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: the
+ *   text that it appends
+ */
 
 /**
  * @typedef {object} Next
- * @property {number[]} foretold the probability that each token had, NaN where that is not known
- * @property {Float32Array} weights of the attention of the token that is looked at, to each
- * @property {Candidate[]} candidates of what comes after it, the most probable first
- * @property {number} at that token
+ * @property {number[]} foretold the probability that the model gave each token, NaN if unknown
+ * @property {Float32Array} weights attention from the selected token to each token
+ * @property {Candidate[]} candidates predictions for the token after it, the most probable first
+ * @property {number} at index of the selected token
  */
 
-/** Most logits that are kept: 64 MB. */
+/** Largest number of logits to keep: 64 MB. */
 const mostLogits = 2 ** 24;
 
-/** How much the exponentials of a row add up to, relative to its largest. @param {Float32Array} row */
+/** The sum of a row's exponentials, relative to the largest. @param {Float32Array} row */
 function sumOf(row) {
   let largest = -Infinity;
   for (const value of row) if (value > largest) largest = value;
@@ -24,7 +27,7 @@ function sumOf(row) {
 }
 
 /**
- * The most probable tokens. Of a hundred thousand, only those are put in order.
+ * The most probable tokens. Only they are sorted, not a hundred thousand others.
  * @param {Float32Array} logits (V)
  * @param {{ temperature: number, topK: number, drawn: number }} options
  * @returns {{ id: number, probability: number }[]}
@@ -49,7 +52,10 @@ export function likeliest(logits, { temperature, topK, drawn }) {
     .map((id) => ({ id, probability: Math.exp((logits[id] - largest) / temperature) / total }));
 }
 
-/** Keeps the logits of the last sentence: what is drawn from them changes more often than it. */
+/**
+ * Keeps the logits of the last sentence, because sampling options change more often than the
+ * sentence.
+ */
 export class NextTokens {
   #attn;
   #model;
@@ -68,7 +74,7 @@ export class NextTokens {
     this.#tokens = tokens;
   }
 
-  /** Of as many of the last tokens as there is room for. @param {number[]} ids */
+  /** The logits of as many final tokens as fit. @param {number[]} ids */
   #logits(ids) {
     const key = ids.join();
     if (this.#kept?.key !== key) {
@@ -105,8 +111,9 @@ export class NextTokens {
   }
 
   /**
-   * Draws tokens one after the other, from a cache. Yields what each adds to the text.
-   * @param {{ ids: number[], count: number, temperature: number, topK: number, seed: number }} given
+   * Samples tokens one after another, with a cache. Yields the text that each appends.
+   * @param {{ ids: number[], count: number, temperature: number, topK: number, seed: number }}
+   *   given
    */
   *write({ ids, count, temperature, topK, seed }) {
     const caches = this.#model.makeCaches();
@@ -123,7 +130,7 @@ export class NextTokens {
         const ended = this.#tokens.isSpecial(id);
         if (!ended) written.push(id);
         const text = this.#tokens.added(ids, written);
-        // A character may need more than one token.
+        // A character may take more than one token.
         if (ended || text.length > said.length) {
           yield { text: text.slice(said.length), ended };
           said = text;

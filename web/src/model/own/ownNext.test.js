@@ -6,7 +6,7 @@ import { likeliest } from './ownNext.js';
 
 const logits = Float32Array.of(1, 3, -2, 3, 0.5, 2, 2.5, -1);
 
-test('the likeliest tokens are the first of all candidates, ties and all', () => {
+test('the likeliest tokens are the first of all sorted candidates, including ties', () => {
   for (const options of [
     { temperature: 1, topK: 0 },
     { temperature: 0.3, topK: 3 },

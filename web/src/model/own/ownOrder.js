@@ -1,4 +1,4 @@
-// What the order of its tokens is to a reader's model: in its worker.
+// The effect of token order on a reader's model. Used in the model's worker.
 
 import { orderEffects } from '../../figures/shuffle/effects.js';
 import { joinHeads } from '../heads.js';
@@ -8,11 +8,11 @@ import { difference } from '../difference.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 
-/** Most logits of a sentence: 64 MB. */
+/** Largest number of logits for a sentence: 64 MB. */
 const mostLogits = 2 ** 24;
 
 /**
- * The rows that a table of positions adds, (n, E); null where positions are not added.
+ * The rows that a table of positions adds, (n, E). Null if positions are not added.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {number} length
@@ -23,7 +23,7 @@ export function addedPlaces(attn, model, length) {
   if (sinusoidal) return attn.sinusoidalEncoding({ length, dModel: layers[0].dModel });
   if (!maxPositions) return null;
   const { data, shape } = model.parameter('positions.weight');
-  // The first rows of some tables stand for padding.
+  // The first rows of some tables are reserved for padding.
   const first = shape[0] - maxPositions;
   return {
     data: data.slice(first * shape[1], (first + length) * shape[1]),
@@ -31,7 +31,12 @@ export function addedPlaces(attn, model, length) {
   };
 }
 
-/** What goes into the first layer. @param {LanguageModel} model @param {{ ids: readonly number[] } | { x: Tensor }} given @returns {Tensor} */
+/**
+ * The input of the first layer.
+ * @param {LanguageModel} model
+ * @param {{ ids: readonly number[] } | { x: Tensor }} given
+ * @returns {Tensor}
+ */
 function embedded(model, given) {
   const asked = { needLogits: false, intermediates: ['embedded'] };
   const { intermediates } =
@@ -40,14 +45,16 @@ function embedded(model, given) {
 }
 
 /**
- * The embeddings of tokens, before anything is added: (n, E).
+ * The embeddings of tokens before anything is added: (n, E).
  * @param {LanguageModel} model
  * @param {readonly number[]} ids
  * @param {Tensor} places
- * @param {readonly number[]} [types] of the tokens, if not all have the first; it is added with the positions
+ * @param {readonly number[]} [types] token types, if not all are the first type; the model adds
+ *   the first type together with the positions
  */
 function wordsOf(model, ids, places, types) {
-  // What is normalised cannot be taken away again; such models do not scale their embeddings.
+  // Positions cannot be subtracted after normalisation. Models that normalise do not scale their
+  // embeddings.
   if (!model.parameterNames().includes('embedding_norm.weight')) {
     return difference(embedded(model, { ids }), places);
   }
@@ -66,7 +73,7 @@ function wordsOf(model, ids, places, types) {
 }
 
 /**
- * What the attention of the first layer gives without turning queries and keys.
+ * The output of the first layer's attention without rotating queries and keys.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {Tensor} x (n, E)
@@ -83,7 +90,7 @@ function unturned(attn, model, x, causal) {
   const [n] = x.shape;
   const [q, k, v] = [...names, 'v'].map((name) => {
     const shown = intermediates[prefix + name];
-    // What is normalised has its heads side by side already.
+    // Normalised queries and keys already have their heads side by side.
     const { data } = name.includes('norm') ? shown : joinHeads(shown);
     return { data, shape: [1, n, data.length / n] };
   });
@@ -104,11 +111,12 @@ function unturned(attn, model, x, causal) {
 }
 
 /**
- * What the order of tokens changes in what the attention of the first layer gives, without positions and with
- * them. A window, which would tell of order by itself, is left out.
+ * The effect of token order on the output of the first layer's attention, without and with
+ * positions. Its window is disabled, because a window alone would reveal the order.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
- * @param {{ ids: readonly number[], types?: readonly number[], causal: boolean, order: number[] }} given
+ * @param {{ ids: readonly number[], types?: readonly number[], causal: boolean, order: number[]
+ *   }} given
  */
 export function orderedBy(attn, model, { ids, types, causal, order }) {
   const places = addedPlaces(attn, model, ids.length);
@@ -119,7 +127,7 @@ export function orderedBy(attn, model, { ids, types, causal, order }) {
       intermediates: ['self_attn.output'],
     }).intermediates['self_attn.output'];
   if (places) {
-    // The model adds them by itself: without them they are taken away before.
+    // The model adds the positions itself, so subtract them first to remove them.
     return orderEffects(
       (x, positions) => first(embedded(model, { x: positions ? x : difference(x, places) })),
       wordsOf(model, ids, places, types),
@@ -135,8 +143,8 @@ export function orderedBy(attn, model, { ids, types, causal, order }) {
 }
 
 /**
- * How badly the tokens are foretold: as they stand, in another order, and where that is possible without
- * positions. In nats a token.
+ * The losses on the tokens in order, in another order and, if possible, without positions, in nats
+ * per token.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {{ ids: readonly number[], order: number[] }} given

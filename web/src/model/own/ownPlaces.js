@@ -1,4 +1,4 @@
-// What a reader's model says of positions: its learned table, or how it turns queries and keys.
+// The positions of a reader's model: its learned table, or how it rotates queries and keys.
 
 import { coarse, matrixOf } from '../../drawing/matrix.js';
 import { product } from '../product.js';
@@ -9,25 +9,26 @@ import { spectrum } from './spectrum.js';
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /**
- * A table of positions, drawn.
+ * Data for drawing a table of positions.
  * @typedef {object} Table
  * @property {Matrix} rows (n, E)
- * @property {Matrix} products (n, n), of the same rows
+ * @property {Matrix} products (n, n), dot products of the same rows
  * @property {Tensor} scores (components, all positions)
  * @property {number[]} shares
  * @property {number[]} waves the share of the variation that has 1, 2 … periods over all positions
  *
- * @typedef {object} Turning how a layer turns queries and keys
- * @property {number[]} layers that do it so, from 0
+ * @typedef {object} Turning how a layer rotates queries and keys
+ * @property {number[]} layers indices of the layers that rotate this way
  * @property {number[]} frequencies radians per position
- * @property {number[] | null} without the same without the scaling rule, where there is one
- * @property {string} rule its name, or none
+ * @property {number[] | null} without the frequencies without the scaling rule, if there is one
+ * @property {string} rule name of the scaling rule, if any
  * @property {number} attentionFactor
  *
- * @typedef {{ learned: { all: number, yours: Table, sinusoid: Table } } | { turnings: Turning[] }} Places
+ * @typedef {{ learned: { all: number, yours: Table, sinusoid: Table } } | { turnings: Turning[]
+ *   }} Places
  */
 
-/** Rows that are drawn, and those that components are found in. */
+/** Number of rows to draw, and number of rows from which components are computed. */
 const [mostRows, mostFound] = [256, 1024];
 const count = 6;
 
@@ -69,7 +70,7 @@ export function* learnedPlaces(attn, table) {
 }
 
 /**
- * The layers by how they turn, each way once.
+ * Groups the layers by their rotation.
  * @param {import('attn').Attn} attn
  * @param {import('attn').LanguageModel} model
  * @returns {Places}

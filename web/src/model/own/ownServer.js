@@ -1,4 +1,4 @@
-// The reader's model where it is computed: in a worker of its own.
+// The reader's model in its own worker.
 
 import { exclusionOf } from '../exclusion.js';
 import { blockParameters, decoded, editedBy, inBlock } from './ownLayer.js';
@@ -14,13 +14,13 @@ import { tensorsOf, torchModuleOf } from './torchModule.js';
 /** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
 /** @typedef {import('../sentence.js').Given} Given */
 
-/** Most tokens of a sentence: their weights are kept for all heads of a layer. */
+/** Longest sentence in tokens. The weights of all heads of a layer are kept for it. */
 const mostTokens = 512;
 
-/** Most numbers between the layers that are kept: 64 MB. */
+/** Largest number of values between layers to keep: 64 MB. */
 const mostKept = 2 ** 24;
 
-/** Of how many sentences: the reader's, and the one that it is compared with. */
+/** Number of sentences to keep: the reader's and the one it is compared with. */
 const mostSentences = 2;
 
 /** @param {readonly File[]} files @param {string} name */
@@ -37,7 +37,10 @@ async function jsonOf(file) {
   }
 }
 
-/** Where a model's positions come from. @param {import('attn').LanguageModelDescription} description */
+/**
+ * The source of a model's positions.
+ * @param {import('attn').LanguageModelDescription} description
+ */
 function positionsOf({ maxPositions, sinusoidal, layers }) {
   if (maxPositions) return /** @type {const} */ ('learned');
   if (sinusoidal) return /** @type {const} */ ('sinusoidal');
@@ -48,7 +51,11 @@ function positionsOf({ maxPositions, sinusoidal, layers }) {
 
 /** @typedef {ReturnType<typeof factsOf>} Facts */
 
-/** What the page knows of it. @param {import('attn').LanguageModelDescription} description @param {string[]} dtypes */
+/**
+ * The facts about the model that the page needs.
+ * @param {import('attn').LanguageModelDescription} description
+ * @param {string[]} dtypes
+ */
 function factsOf(description, dtypes) {
   const [{ dModel, numHeads }] = description.layers;
   return {
@@ -57,7 +64,7 @@ function factsOf(description, dtypes) {
   };
 }
 
-/** Types of the numbers in the files. @param {import('./torchModule.js').Tensors} tensors */
+/** Number types in the files. @param {import('./torchModule.js').Tensors} tensors */
 const dtypesOf = (tensors) =>
   [...new Set(Object.values(tensors).map(({ dtype }) => dtype))].filter((dtype) =>
     /^B?F\d+/.test(dtype),
@@ -70,7 +77,7 @@ async function described(attn, files) {
   } catch (cause) {
     const { message } = /** @type {Error} */ (cause);
     if (!message.startsWith('numHeads') || fileOf(files, 'config.json')) throw cause;
-    // With any number of heads it says what else it is.
+    // Describing it with any number of heads gives the family and size for the message.
     const { family, numParameters } = await attn.describeModel(files, { numHeads: 1 });
     throw Object.assign(
       new Error(
@@ -88,7 +95,10 @@ export class OwnModel {
   #tokens;
   #next;
   facts;
-  /** What the last sentences were between the layers. @type {{ key: string, streams: Map<string, Tensor> }[]} */
+  /**
+   * Values between the layers for the last sentences.
+   * @type {{ key: string, streams: Map<string, Tensor> }[]}
+   */
   #kept = [];
 
   /**
@@ -106,13 +116,13 @@ export class OwnModel {
   }
 
   /**
-   * Recognises a model, and loads it. Yields what was recognised, then how much has been read, from 0 to 1.
+   * Recognises and loads a model. Yields the facts, then the share that has been read, from 0 to 1.
    * @param {ModelsAttn} attn
-   * @param {{ files: File[], pageTokens: object | null }} given pageTokens: the tokenizer of the page's own
-   *   model, which attn's files are for
+   * @param {{ files: File[], pageTokens: object | null }} given pageTokens: the tokenizer of the
+   *   page's own model, used for a file without a configuration
    */
   static async *open(attn, { files, pageTokens }) {
-    // They are those of one model, wherever they were.
+    // The files belong to one model, whatever their folders.
     for (const file of files) Object.defineProperty(file, 'webkitRelativePath', { value: '' });
     const tensors = await tensorsOf(files);
     const torch = torchModuleOf(tensors);
@@ -167,7 +177,7 @@ export class OwnModel {
       await own.checkNumbers();
       return own;
     } finally {
-      // Nobody waits for it any more.
+      // The model is no longer wanted.
       if (!told) controller.abort();
     }
   }
@@ -194,20 +204,26 @@ export class OwnModel {
     return { ...split, types: this.#typesOf(split.ids) };
   }
 
-  /** The types of tokens, unless all are those of one sentence, as in most texts. @param {readonly number[]} ids */
+  /**
+   * The types of tokens, or undefined if all belong to one sentence, as in most texts.
+   * @param {readonly number[]} ids
+   */
   #typesOf(ids) {
     const { numTokenTypes } = this.facts.description;
     const types = this.#tokens.typesOf(ids);
     return types.some(Boolean) && types.every((type) => type < numTokenTypes) ? types : undefined;
   }
 
-  /** Which keys queries may look at, the model's order included. @param {ExclusionOptions} exclusion */
+  /**
+   * The keys that queries may attend to, including the model's causal order.
+   * @param {ExclusionOptions} exclusion
+   */
   #masks(exclusion) {
     return this.facts.description.causal ? { ...exclusion, causal: true } : exclusion;
   }
 
   /**
-   * What goes into a layer: (n, E).
+   * The input of a layer: (n, E).
    * @param {readonly number[]} ids
    * @param {ExclusionOptions} exclusion
    * @param {number} layer
@@ -236,7 +252,7 @@ export class OwnModel {
   }
 
   /**
-   * What a layer's attention gives, with what is asked for between.
+   * The results of a layer's attention, with the requested intermediates.
    * @param {readonly number[]} ids
    * @param {ExclusionOptions} exclusion
    * @param {number} layer
@@ -251,7 +267,7 @@ export class OwnModel {
   }
 
   /**
-   * A sentence as tasks read it: see `withSentence`.
+   * A sentence in the form that tasks read; see `withSentence`.
    * @param {Given} given
    * @param {ExclusionOptions} exclusion
    */
@@ -266,7 +282,7 @@ export class OwnModel {
       exclusion,
       positions: this.#positions(ids.length, at),
       layer: {
-        /** As that of MultiHeadAttention. */
+        /** Has the interface of MultiHeadAttention. */
         forward: () => {
           const { weights, intermediates } = this.#layer(ids, exclusion, at, ['self_attn.output']);
           return { weights, output: intermediates['self_attn.output'] };
@@ -275,7 +291,11 @@ export class OwnModel {
     };
   }
 
-  /** The masks of the settings with the layer's own window. @param {ExclusionOptions} exclusion @param {number} at */
+  /**
+   * The masks in the settings, combined with the layer's own window.
+   * @param {ExclusionOptions} exclusion
+   * @param {number} at
+   */
   #masksOf(exclusion, at) {
     const { windowLeft } = this.facts.description.layers[at];
     const masks = this.#masks(exclusion);
@@ -285,9 +305,10 @@ export class OwnModel {
   }
 
   /**
-   * A head, stage by stage.
+   * The stages of a head.
    * @param {Given} given
-   * @returns {import('../../figures/stages/stages.js').Stages & { how: import('./ownStages.js').How }}
+   * @returns {import('../../figures/stages/stages.js').Stages & { how:
+   *   import('./ownStages.js').How }}
    */
   stages({ ids, layer, head, ...settings }) {
     const exclusion = exclusionOf(settings, ids.length);
@@ -308,7 +329,7 @@ export class OwnModel {
     };
   }
 
-  /** What another number in a projection changes. @param {Given} given */
+  /** The effect of a changed number in a projection. @param {Given} given */
   edit(given) {
     const { ids, layer, ...settings } = given;
     const exclusion = exclusionOf(settings, ids.length);
@@ -318,13 +339,16 @@ export class OwnModel {
     });
   }
 
-  /** What the order of the tokens changes, in the first layer. @param {Given} given @param {number[]} order */
+  /** The effect of token order in the first layer. @param {Given} given @param {number[]} order */
   ordered({ ids, orderCausal: causal }, order) {
     const types = this.#typesOf(ids);
     return orderedBy(this.#attn, this.#model, { ids, types, causal, order });
   }
 
-  /** How badly it foretells the tokens in several orders. @param {{ ids: number[], order: number[] }} given */
+  /**
+   * The losses of the tokens in several orders.
+   * @param {{ ids: number[], order: number[] }} given
+   */
   losses(given) {
     return lossesOf(this.#attn, this.#model, given);
   }
@@ -336,7 +360,7 @@ export class OwnModel {
     return inBlock(this.#model, layer, x, this.#masks(exclusion), head);
   }
 
-  /** What its products and norms are made of. @param {{ layer: number }} given */
+  /** The parameters of its products and norms. @param {{ layer: number }} given */
   parameters({ layer }) {
     return {
       parameters: blockParameters(this.#model, layer),
@@ -344,14 +368,15 @@ export class OwnModel {
     };
   }
 
-  /** A layer token by token, from its cache. @param {{ ids: number[], layer: number }} given */
+  /** Runs a layer token by token with a cache. @param {{ ids: number[], layer: number }} given */
   decode({ ids, layer }) {
     return decoded(this.#attn, this.#model, layer, this.#stream(ids, {}, layer));
   }
 
   /**
-   * What comes after one of the tokens, with the weights of a head there.
-   * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK: number, drawn: number }} given
+   * Predictions after one of the tokens, with a head's weights there.
+   * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK:
+   *   number, drawn: number }} given
    * @returns {import('./ownNext.js').Next}
    */
   next({ layer, head, ...given }) {
@@ -361,19 +386,19 @@ export class OwnModel {
     return { ...this.#next.of(given), weights: data.slice(row, row + ids.length) };
   }
 
-  /** Writes on. @param {Parameters<NextTokens['write']>[0]} given */
+  /** Generates text. @param {Parameters<NextTokens['write']>[0]} given */
   write(given) {
     return this.#next.write(given);
   }
 
-  /** Its positions by themselves. */
+  /** The model's positions. */
   places() {
     return this.facts.positions === 'learned'
       ? learnedPlaces(this.#attn, this.#model.parameter('positions.weight'))
       : turnings(this.#attn, this.#model);
   }
 
-  /** What the wall of all heads reads of it. @returns {import('../wall/wall.js').Reader} */
+  /** The interface for the wall of all heads. @returns {import('../wall/wall.js').Reader} */
   reader() {
     const { numLayers, dModel } = this.facts;
     return {
@@ -385,8 +410,8 @@ export class OwnModel {
   }
 
   /**
-   * What positions add to embeddings, (n, E), or sines and cosines of the angles by which they turn the
-   * pairs of a head's columns in a layer, (n, D).
+   * The rows that positions add to embeddings, (n, E), or sines and cosines of the angles by which
+   * they rotate the pairs of a head's columns in a layer, (n, D).
    * @param {number} length
    * @param {number} layer
    * @returns {Tensor | null}

@@ -47,7 +47,7 @@ async function opened(name, json) {
 
 const masks = { window: 0, validLen: 0, blocked: [], causal: false };
 
-test("BERT's second sentence has its own token type", async () => {
+test("BERT's second sentence has a separate token type", async () => {
   const { own, model } = await opened('bert', tokenizer);
   const { ids, types, tokens } = own.encode('the cat [SEP] it slept');
   assert.deepEqual(ids, [2, 4, 5, 3, 6, 7, 3]);
@@ -62,14 +62,14 @@ test("BERT's second sentence has its own token type", async () => {
   const without = model.forward(ids, { needLogits: false, intermediates: [name] });
   assert.notDeepEqual(without.intermediates[name].data, intermediates[name].data);
 
-  // Tokens keep their types where their order changes.
+  // Tokens keep their types when their order changes.
   const first = own.sentence({ ...given, layer: 0 }, {}).layer.forward().output.data;
   const order = ids.map((_, i) => i);
   const { after } = own.ordered({ ...given, orderCausal: false }, order).with;
   after.data.forEach((value, i) => assert.ok(Math.abs(value - first[i]) < 1e-5));
 });
 
-test('one sentence has no types', async () => {
+test('a single sentence has no types', async () => {
   const { own } = await opened('bert', tokenizer);
   assert.equal(own.encode('the cat slept').types, undefined);
   assert.equal(own.encode('').types, undefined);
@@ -82,14 +82,14 @@ test('a model without token types has none', async () => {
   own.sentence(/** @type {any} */ ({ ids, layer: 1, head: 0, ...masks }), {});
 });
 
-test('a tokenizer that cannot be followed is rejected with the name of the field', async () => {
+test('an unsupported tokenizer is rejected with the name of the field', async () => {
   const json = { ...tokenizer, pre_tokenizer: { type: 'UnicodeScripts' } };
   await assert.rejects(opened('bert', json), {
     message: /^tokenizer\.json: .*pre_tokenizer.*"UnicodeScripts"/,
   });
 });
 
-test('of a tokenizer with more entries than the embedding has rows, only the others can be used', async () => {
+test('if a tokenizer has more entries than the embedding has rows, only tokens with a row can be used', async () => {
   const { vocab } = tokenizer.model;
   const json = { ...tokenizer, model: { ...tokenizer.model, vocab: { ...vocab, dog: 5000 } } };
   const { own } = await opened('bert', json);
@@ -97,7 +97,7 @@ test('of a tokenizer with more entries than the embedding has rows, only the oth
   assert.throws(() => own.encode('the dog'), { message: /no row for the token “dog” \(5,000\)/ });
 });
 
-test('notes name warnings and the tensors that are not used', () => {
+test('notes include warnings and unused tensors', () => {
   assert.deepEqual(notesOf({ warnings: [], unusedTensors: [] }), []);
   assert.deepEqual(notesOf({ warnings: ['one'], unusedTensors: ['a'] }), [
     'one.',

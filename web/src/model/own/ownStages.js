@@ -1,4 +1,5 @@
-// Everything between the input and the output of one head's attention, of a reader's model: in its worker.
+// The stages between input and output of one attention head in a reader's model. Used in the
+// model's worker.
 
 import { matrixOf } from '../../drawing/matrix.js';
 import { joinHeads } from '../heads.js';
@@ -9,26 +10,26 @@ import { joinHeads } from '../heads.js';
 /** @typedef {import('../../figures/stages/stages.js').Projections} Projections */
 
 /**
- * What a head does otherwise than one of the page's.
+ * Properties in which a head differs from the page's.
  * @typedef {object} How
  * @property {number} depth D
- * @property {number} kvHead whose keys and values it reads
- * @property {number} [scale] of scores, unless that is 1/√D
- * @property {number} softcap 0 where there is none
+ * @property {number} kvHead the head whose keys and values it reads
+ * @property {number} [scale] scale of scores, if it is not 1/√D
+ * @property {number} softcap 0 if there is none
  * @property {number} [sink]
- * @property {boolean} normalises queries and keys
+ * @property {boolean} normalises true if queries and keys are normalised
  * @property {import('../turned.js').Turn} [turn]
  * @property {Projections} projections
  */
 
-/** Most numbers of a layer's output projection that are sent along: 8 MB. */
+/** Largest number of values of an output projection to send: 8 MB. */
 const mostSent = 2 ** 21;
 
-/** The prefix of a layer's attention. @param {number} at */
+/** The prefix of a layer's attention parameters. @param {number} at */
 export const attentionOf = (at) => `encoder.layers.${at}.self_attn.`;
 
 /**
- * Where the rows of one head are, of the projection that makes its queries, keys or values.
+ * The rows of one head in the projection to its queries, keys or values.
  * @param {Described} layer
  * @param {'q' | 'k' | 'v'} which
  * @param {number} head
@@ -41,7 +42,7 @@ export function rowsOf({ numHeads, numKvHeads, headDim }, which, head) {
   return {
     name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
     first: joined ? before + at : at,
-    /** Among the biases, which lie one below the other. */
+    /** Position among the biases, which are concatenated. */
     bias: before + at,
   };
 }
@@ -99,18 +100,19 @@ export function howOf(model, { layer: at, head, length }) {
 
 /**
  * @param {import('attn').Attn} attn
- * @param {{ q: Tensor, k: Tensor, v: Tensor, head_output: Tensor, output: Tensor }} shown of the layer
+ * @param {{ q: Tensor, k: Tensor, v: Tensor, head_output: Tensor, output: Tensor }} shown
+ *   intermediates of the layer
  * @param {Described} layer
  * @param {How} how
  * @param {number} head
- * @param {import('attn').ExclusionOptions} exclusion the layer's own included
+ * @param {import('attn').ExclusionOptions} exclusion including the layer's own
  * @returns {import('../../figures/stages/stages.js').Stages}
  */
 export function stagesOf(attn, shown, { scale }, how, head, exclusion) {
   const [query, key, value] = /** @type {const} */ (['q', 'k', 'v']).map((name) =>
     matrixOf(shown[name], name === 'q' ? head : how.kvHead),
   );
-  // Of this head alone: those of all heads of a long sentence are too much to keep.
+  // Only for this head, because the scores of all heads of a long sentence take too much memory.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],

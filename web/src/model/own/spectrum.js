@@ -1,17 +1,17 @@
-// Which waves a table of positions is made of.
+// The spectrum of a table of positions.
 
 import { product } from '../product.js';
 import { centred, transposed } from './components.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 
-/** Frequencies that are computed at once. */
+/** Number of frequencies computed at once. */
 const slice = 64;
 
 /**
- * The discrete Fourier transform of each column along the rows, by the core's products with cosines and sines:
- * the share of all variation about the mean row that has k periods over the table, k = 1 … ⌊n/2⌋. The shares add
- * up to 1.
+ * The discrete Fourier transform of each column along the rows, computed as products with cosines
+ * and sines by the core. Returns the share of all variation about the mean row that has k periods
+ * over the table, k = 1 … ⌊n/2⌋. The shares add up to 1.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @returns {Generator<null, number[]>}
@@ -27,7 +27,7 @@ export function* spectrum(attn, table) {
     // A row of cosines and a row of sines for each frequency.
     const waves = Float32Array.from({ length: 2 * count * n }, (_, at) => {
       const [row, i] = [Math.floor(at / n), at % n];
-      // Reduced while it is a whole number.
+      // Reduce the angle while it is still a whole number.
       const angle = (2 * Math.PI * (((first + (row >> 1)) * i) % n)) / n;
       return row % 2 ? Math.sin(angle) : Math.cos(angle);
     });
@@ -37,7 +37,8 @@ export function* spectrum(attn, table) {
       const power = data
         .subarray(k * size, (k + 1) * size)
         .reduce((sum, value) => sum + value * value, 0);
-      // All frequencies but the last one of an even number stand for their mirror image, too.
+      // Except for the last frequency of an even n, each frequency also represents its mirror
+      // image.
       const twice = 2 * (first + k) === n ? 1 : 2;
       shares.push((twice * power) / n / (total || 1));
     }

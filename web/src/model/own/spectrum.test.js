@@ -16,7 +16,7 @@ const tableOf = (n, columns) => ({
   shape: [n, columns.length],
 });
 
-test('waves are found where they are, with the share that they have', () => {
+test('waves are found at their frequencies with the right shares', () => {
   const wave = (/** @type {number} */ k) => (/** @type {number} */ i) =>
     Math.sin((2 * Math.PI * k * i) / 200 + 0.3);
   const shares = finish(spectrum(attn, tableOf(200, [wave(3), (i) => 2 * wave(90)(i) + 7])));
@@ -25,7 +25,7 @@ test('waves are found where they are, with the share that they have', () => {
   assert.ok(Math.abs(shares[89] - 0.8) < 1e-5, `${shares[89]}`);
 });
 
-test('shares add up to one, for even and odd numbers of positions, the last frequency included', () => {
+test('shares add up to one for even and odd numbers of positions, including the last frequency', () => {
   for (const n of [2, 3, 7, 64, 129]) {
     const { data } = attn.randomNormal({ shape: [n, 5], seed: n });
     const sum = finish(spectrum(attn, { data, shape: [n, 5] })).reduce((a, b) => a + b, 0);
@@ -35,6 +35,6 @@ test('shares add up to one, for even and odd numbers of positions, the last freq
   assert.ok(Math.abs(turns[3] - 1) < 1e-6);
 });
 
-test('a table of equal rows has none', () => {
+test('a table of equal rows has no waves', () => {
   assert.deepEqual(finish(spectrum(attn, tableOf(6, [() => 5]))), [0, 0, 0]);
 });

@@ -1,12 +1,12 @@
-// State dicts of torch.nn modules: what they are, and what a sentence would need besides.
+// Recognises state dicts of torch.nn modules, and explains what they lack for reading a sentence.
 
-/** @typedef {Record<string, { dtype: string, shape: number[] }>} Tensors by name */
+/** @typedef {Record<string, { dtype: string, shape: number[] }>} Tensors tensors by name */
 
-/** Longest header that is read, in bytes. */
+/** Longest header to read, in bytes. */
 const mostHeader = 100e6;
 
 /**
- * What the headers of the files say; nothing of those that are none.
+ * The headers of the files. Files without a valid header contribute nothing.
  * @param {readonly File[]} files
  * @returns {Promise<Tensors>}
  */
@@ -20,13 +20,13 @@ export async function tensorsOf(files) {
       Object.assign(all, JSON.parse(await file.slice(8, 8 + length).text()));
       delete all.__metadata__;
     } catch {
-      // Whoever loads it says what is wrong with it.
+      // The loader reports what is wrong with the file.
     }
   }
   return all;
 }
 
-/** By what only they have, of those that are left. */
+/** Modules with the tensors that identify them, tested in this order. */
 const modules = /** @type {const} */ ([
   ['TransformerDecoder', /layers\.\d+\.multihead_attn\./],
   ['TransformerDecoderLayer', /multihead_attn\./],
@@ -42,7 +42,7 @@ const moduleOf = (names) =>
     : modules.find(([, mark]) => mark.test(names))?.[0];
 
 /**
- * What is said of a torch.nn module whose weights these are; nothing of what has an embedding.
+ * Describes the torch.nn module with these weights. Returns nothing for weights with an embedding.
  * @param {Tensors} tensors
  */
 export function torchModuleOf(tensors) {

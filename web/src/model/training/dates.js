@@ -1,4 +1,4 @@
-/** The words and numbers of dates, and how they are written with digits. */
+/** The words and numbers of dates, and their spelling with digits. */
 
 export const months = [
   ...['january', 'february', 'march', 'april', 'may', 'june', 'july'],
@@ -26,7 +26,7 @@ export const ordinals = [
   ...['thirtieth', 'thirty-first'],
 ];
 
-/** Years that are learned from. */
+/** Years in the training data. */
 export const years = { first: 1900, count: 200 };
 
 /** @param {number} day */
@@ -36,7 +36,7 @@ const suffixOf = (day) =>
 /** @typedef {{ year: number, month: number, day: number }} Day month: from 1 */
 
 /**
- * Every way of writing a day that is learned from; the longest has 36 characters.
+ * Every spelling of a date in the training data. The longest has 36 characters.
  * @type {readonly ((day: Day) => string)[]}
  */
 export const spellings = [
@@ -45,7 +45,7 @@ export const spellings = [
   ({ year, month, day }) => `${months[month - 1]} ${day}${suffixOf(day)}, ${year}`,
   ({ year, month, day }) => `the ${day}${suffixOf(day)} of ${months[month - 1]} ${year}`,
   ({ year, month, day }) => `${months[month - 1].slice(0, 3)} ${day}, ${year}`,
-  // 3.5.1999 may be a day in March or in May.
+  // 3.5.1999 is ambiguous: it may be in March or in May.
   ({ year, month, day }) =>
     day > 12 ? `${day}.${month}.${year}` : `${day} ${months[month - 1].slice(0, 3)} ${year}`,
 ];
@@ -58,7 +58,7 @@ export const inDigits = ({ year, month, day }) =>
   [year, month, day].map((part, i) => `${part}`.padStart(i ? 2 : 4, '0')).join('-');
 
 /**
- * The day that a text names, `null` where it names none, or may name several.
+ * The date that a text names. `null` if it names none or is ambiguous.
  * @param {string} text
  * @returns {Day | null}
  */

@@ -1,15 +1,17 @@
 /**
- * How far a head does what an induction head is made of, from 0 to 1.
+ * How strongly a head behaves like each part of an induction circuit, from 0 to 1.
  * @typedef {object} HeadScores
- * @property {number} previous mean attention of a token on the one before it
- * @property {number} followed mean attention of a token that comes again on what followed it last time
+ * @property {number} previous mean attention from a token to the previous one
+ * @property {number} followed mean attention from a repeated token to the token that followed it
+ *   last time
  */
 
 /**
- * The scores of each head, layer after layer, over examples (Olsson et al. 2022).
- * @param {readonly import('attn').Tensor[]} weights of each layer, (examples, heads, n, n)
+ * The scores of each head over examples, layer by layer (Olsson et al. 2022).
+ * @param {readonly import('attn').Tensor[]} weights weights of each layer, (examples, heads, n, n)
  * @param {Int32Array} ids (examples, n)
- * @param {(at: number) => boolean} isAsked whether what follows a token of `ids` is asked for
+ * @param {(at: number) => boolean} isAsked whether the token after a token of `ids` must be
+ *   predicted
  * @returns {HeadScores[]}
  */
 export function headScores(weights, ids, isAsked) {

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { headScores } from './induction.js';
 
-test('a head that looks back by one, and one that looks at what followed, have full scores', () => {
+test('a head that attends to the previous token, and one that attends to what followed, have full scores', () => {
   const length = 8;
   const ids = Int32Array.of(5, 1, 2, 3, 9, 1, 2, 3);
   const back = new Float32Array(length * length);

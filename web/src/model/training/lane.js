@@ -9,17 +9,17 @@ import { reasonOf } from '../errors.js';
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {import('./model.js').Model} Model */
 
-/** Of the optimizer's state in a checkpoint. */
+/** Prefix of the optimizer's state in a checkpoint. */
 const optimizerPrefix = 'optimizer.';
 
-/** Examples that heads are scored on. */
+/** Number of examples on which heads are scored. */
 const scoredExamples = 8;
 
-/** Held-out examples are looked at after every so many steps. */
+/** Number of steps between evaluations on held-out examples. */
 export const evaluateEvery = 10;
 
 /**
- * A number that tells weights apart: FNV-1a of their bits, in the order of their names.
+ * A number that distinguishes weights: FNV-1a of their bits in the order of their names.
  * @param {import('./snapshots.js').Weights} weights
  */
 export function checksumOf(weights) {
@@ -33,14 +33,15 @@ export function checksumOf(weights) {
 }
 
 /**
- * How well a model does on examples that it has never learned from.
+ * A model's performance on held-out examples.
  * @typedef {object} Evaluation
- * @property {number} step after how many steps
+ * @property {number} step number of steps taken before
  * @property {number} loss mean cross entropy, in nats
- * @property {number} accuracy the share of answers that are right
- * @property {Float32Array} places the same for the first answer of each example, the second, …
- * @property {import('./induction.js').HeadScores[]} heads of each head, layer after layer, where answers
- *   are the tokens that follow
+ * @property {number} accuracy share of right answers
+ * @property {Float32Array} places share of right answers for the first answer of each example,
+ *   the second, …
+ * @property {import('./induction.js').HeadScores[]} heads scores of each head, layer by layer, if
+ *   answers are the following tokens
  */
 
 /**
@@ -77,33 +78,33 @@ export function evaluate(model, examples, answers) {
 }
 
 /**
- * What some steps have given.
+ * Progress over several steps.
  * @typedef {object} Report
- * @property {number} step after how many steps
- * @property {Float32Array} losses of the steps since the last report
+ * @property {number} step number of steps taken
+ * @property {Float32Array} losses losses of the steps since the last report
  * @property {Evaluation[]} evaluations
- * @property {number} milliseconds that the steps took
- * @property {string} [failure] why the last step could not be taken: the model is as it was before it
+ * @property {number} milliseconds time that the steps took
+ * @property {string} [failure] why the last step failed; the model is unchanged by it
  */
 
 /**
- * How well a model does when more is given than it was trained on.
+ * A model's performance on inputs longer than its training data.
  * @typedef {object} Reach
- * @property {number[]} sizes what is given, in the world's unit
- * @property {number[]} accuracy the share of answers that are right, for each size
+ * @property {number[]} sizes sizes of the input, in the world's unit
+ * @property {number[]} accuracy share of right answers for each size
  */
 
 /**
- * What came of loading a file.
+ * The result of loading a file.
  * @typedef {object} Loaded
- * @property {import('./saved.js').Saved | null} saved what the file is of; `null` for weights of other
- *   models, and for what is no such file
- * @property {boolean} fits whether the model has its weights now
- * @property {string} [reason] why it does not
- * @property {Evaluation} [evaluation] of the model, if it has
+ * @property {import('./saved.js').Saved | null} saved a description of the file; `null` for
+ *   weights of other models and other files
+ * @property {boolean} fits whether the model has taken the weights
+ * @property {string} [reason] why it has not
+ * @property {Evaluation} [evaluation] evaluation of the model, if it has
  */
 
-/** A model that learns, step by step. It lives in a worker. */
+/** A model that is trained step by step. It lives in a worker. */
 export class Lane {
   #attn;
   #options;
@@ -113,10 +114,14 @@ export class Lane {
   #optimizer;
   #tape;
   #step = 0;
-  /** Examples of each length that it can be asked about. @type {{ size: number, answers: number, examples: import('./worlds.js').Examples }[] | undefined} */
+  /**
+   * Test examples of each length.
+   * @type {{ size: number, answers: number, examples: import('./worlds.js').Examples }[] |
+   *   undefined}
+   */
   #longer;
   #snapshots = new Snapshots();
-  /** Where snapshots are looked at. @type {Model | undefined} */
+  /** The model that holds an earlier snapshot. @type {Model | undefined} */
   #earlier;
 
   /** @param {TrainingAttn} attn @param {LaneOptions} options */
@@ -131,7 +136,7 @@ export class Lane {
     this.#keep();
   }
 
-  /** @param {number} steps how many @returns {Report} */
+  /** @param {number} steps number of steps @returns {Report} */
   train(steps) {
     const start = performance.now();
     const losses = [];
@@ -155,14 +160,14 @@ export class Lane {
     };
   }
 
-  /** @param {Int32Array} ids of one sequence */
+  /** @param {Int32Array} ids tokens of one sequence */
   look(ids) {
     return this.#model.look(ids);
   }
 
   /**
-   * The same as the model was after an earlier step, or at the last snapshot before it; at the first one,
-   * where there is none before it.
+   * Like look(), for the model after an earlier step. Uses the last snapshot up to that step, or
+   * the first one if there is none.
    * @param {number} step
    * @param {Int32Array} ids
    */
@@ -174,8 +179,8 @@ export class Lane {
   }
 
   /**
-   * How well the model does on more than it was trained on; a learned table ends where it does.
-   * @param {number} [step] an earlier one that is looked back at
+   * Tests the model on inputs longer than its training data. A learned table limits the length.
+   * @param {number} [step] an earlier step to test
    * @returns {Reach}
    */
   reach(step = this.#step) {
@@ -184,7 +189,7 @@ export class Lane {
       .filter((times) => positions !== 'learned' || times <= 1)
       .map((times) => {
         const longer = longerWorld(world, times);
-        // As many tokens of each length.
+        // The same total number of tokens for each length.
         const { heldOut } = new Source(this.#attn, longer, seed, Math.ceil(sizes.heldOut / times));
         return { size: longer.size, answers: longer.answers, examples: heldOut };
       });
@@ -200,19 +205,19 @@ export class Lane {
     };
   }
 
-  /** Tells the weights from others. */
+  /** A number that distinguishes the weights. */
   checksum() {
     return checksumOf(this.#model.stateDict());
   }
 
-  /** The weights as a .safetensors file, which says what they are of. */
+  /** The weights as a .safetensors file with a description. */
   save() {
     return this.#attn.toSafetensors(this.#model.stateDict(), metadataOf(this.#options, this.#step));
   }
 
   /**
-   * Takes the weights of a .safetensors file, if they are of a model such as this one; learning goes on
-   * from them, with an optimizer that remembers nothing. Else the model stays as it is.
+   * Loads the weights of a .safetensors file if they belong to a similar model. Training continues
+   * from them with a new optimizer state. Otherwise the model stays unchanged.
    * @param {Uint8Array} bytes
    * @returns {Loaded}
    */
@@ -246,7 +251,7 @@ export class Lane {
     return { saved, fits: true, evaluation: this.#evaluate() };
   }
 
-  /** All that it takes to go on from here with the same bits, in another worker. */
+  /** Everything needed to continue in another worker with the same bits. */
   checkpoint() {
     return this.#attn.toSafetensors(
       {
@@ -257,7 +262,7 @@ export class Lane {
     );
   }
 
-  /** Goes on from what `checkpoint` gave of such a lane. @param {Uint8Array} bytes */
+  /** Continues from a `checkpoint` of a lane with the same options. @param {Uint8Array} bytes */
   restore(bytes) {
     const file = new this.#attn.Safetensors(bytes);
     try {
@@ -278,7 +283,7 @@ export class Lane {
     this.#tape.dispose();
   }
 
-  /** One step. @returns {number} the loss before it */
+  /** Takes one step. @returns {number} the loss before it */
   #learn() {
     const attn = this.#attn;
     const examples = this.#source.batch(this.#step, sizes.batch);
@@ -308,7 +313,7 @@ export class Lane {
     return new this.#attn.AdamW(/** @type {any} */ (parts), { lr: this.#options.rate });
   }
 
-  /** A model such as this one, for other weights. */
+  /** A model of the same kind for other weights. */
   #spare() {
     return (this.#earlier ??= makeModel(this.#attn, this.#options));
   }

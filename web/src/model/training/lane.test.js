@@ -32,7 +32,7 @@ function trained(options, steps) {
   }
 }
 
-/** Those of an untrained model. @param {LaneOptions} options */
+/** The weights of an untrained model. @param {LaneOptions} options */
 function weightsOf(options) {
   const model = makeModel(attn, options);
   try {
@@ -42,7 +42,7 @@ function weightsOf(options) {
   }
 }
 
-test('sixty steps of reversing take more than half of the loss away, and count what is right', () => {
+test('sixty steps of reversing remove more than half of the loss, and right answers are counted', () => {
   const { step, losses, evaluations, failure } = trained({}, 60);
   assert.equal(failure, undefined);
   assert.equal(step, 60);
@@ -59,7 +59,7 @@ test('sixty steps of reversing take more than half of the loss away, and count w
   assert.ok(Math.abs(mean - accuracy) < 1e-6);
 });
 
-test('the same choice gives the same bits, however the steps are taken', () => {
+test('the same options give the same bits, however the steps are divided', () => {
   const [once, again] = [trained({}, 25), trained({}, 25)];
   assert.deepEqual(again.losses, once.losses);
   assert.deepEqual(again.look, once.look);
@@ -80,7 +80,7 @@ test('the same choice gives the same bits, however the steps are taken', () => {
 for (const positions of /** @type {Scheme[]} */ ([
   ...['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'],
 ])) {
-  test(`lanes learn with the positions ${positions}, and show each head`, () => {
+  test(`lanes learn with the positions ${positions} and return each head`, () => {
     for (const causal of [false, true]) {
       const options = { positions, causal, heads: causal ? 1 : 4, layers: causal ? 1 : 2 };
       const { losses, look } = trained({ ...options, world: 'count' }, 12);
@@ -99,7 +99,7 @@ for (const positions of /** @type {Scheme[]} */ ([
   });
 }
 
-test('heads are scored where what follows is asked for', () => {
+test('heads are scored if answers are the following tokens', () => {
   const lane = new Lane(attn, { ...reverse, world: 'repeat', causal: true });
   const [{ heads }] = lane.train(0).evaluations;
   lane.dispose();
@@ -110,14 +110,14 @@ test('heads are scored where what follows is asked for', () => {
   assert.deepEqual(trained({}, 0).evaluations[0].heads, []);
 });
 
-test('before the first step any module looks at the same', () => {
+test('before the first step any module gives the same attention', () => {
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const model = makeModel(attn, reverse);
   assert.deepEqual(model.look(ids), trained({}, 0).look);
   model.dispose();
 });
 
-test('a step that cannot be taken is named, and the model stays as it was', () => {
+test('a failed step is reported, and the model stays unchanged', () => {
   const lane = new Lane(attn, { ...reverse, rate: 1e38 });
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const { step, failure, losses } = lane.train(20);
@@ -131,7 +131,7 @@ test('a step that cannot be taken is named, and the model stays as it was', () =
   lane.dispose();
 });
 
-test('a gradient that is not finite is named with its path in the model', () => {
+test('a gradient that is not finite is reported with its path in the model', () => {
   const lane = new Lane(attn, { ...reverse, rate: 10 });
   const { failure } = lane.train(40);
   assert.match(
@@ -141,7 +141,7 @@ test('a gradient that is not finite is named with its path in the model', () => 
   lane.dispose();
 });
 
-test('an earlier step can be looked back at, and weights are told apart and saved', () => {
+test('an earlier step can be restored, and weights are distinguished and saved', () => {
   const lane = new Lane(attn, reverse);
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   const untrained = lane.look(ids);
@@ -161,7 +161,7 @@ test('an earlier step can be looked back at, and weights are told apart and save
   lane.dispose();
 });
 
-test('a lane goes on from weights of a file, as from its own', () => {
+test('a lane continues from weights in a file as from its own', () => {
   const [first, second] = [new Lane(attn, reverse), new Lane(attn, { ...reverse, seed: 9 })];
   const { ids } = exampleOf(attn, worlds.reverse, 1, '');
   first.train(10);
@@ -176,12 +176,12 @@ test('a lane goes on from weights of a file, as from its own', () => {
   assert.equal(evaluation?.step, 5);
   assert.equal(second.checksum(), first.checksum());
   assert.deepEqual(second.look(ids), first.look(ids));
-  // Later steps look back at them, and learn from them.
+  // Later steps use them for snapshots and training.
   assert.equal(second.train(3).failure, undefined);
   assert.notEqual(second.checksum(), first.checksum());
   assert.deepEqual(second.lookBack(5, ids), { step: 5, look: first.look(ids) });
 
-  // With names and shapes alone, as another program may write them.
+  // With names and shapes only, as another program may write them.
   const tensors = weightsOf({ ...reverse, seed: 4 });
   const bare = second.load(attn.toSafetensors(tensors));
   assert.deepEqual(bare.saved, { worlds: ['copy', 'reverse', 'sort'], layers: 2 });
@@ -190,7 +190,7 @@ test('a lane goes on from weights of a file, as from its own', () => {
   second.dispose();
 });
 
-test('weights that do not fit are refused, and the lane stays as it was', () => {
+test('incompatible weights are rejected, and the lane stays unchanged', () => {
   const lane = new Lane(attn, reverse);
   const before = lane.checksum();
   const tensors = weightsOf(reverse);
@@ -229,7 +229,7 @@ test('weights that do not fit are refused, and the lane stays as it was', () => 
   lane.dispose();
 });
 
-test('lanes are asked about longer examples, and learned tables end at theirs', () => {
+test('lanes are tested on longer examples, up to the length of a learned table', () => {
   const lane = new Lane(attn, { ...reverse, world: 'count', positions: 'none' });
   const untrained = lane.reach();
   assert.deepEqual(untrained.sizes, [10, 15, 20, 30, 40]);
@@ -249,14 +249,14 @@ test('lanes are asked about longer examples, and learned tables end at theirs', 
   learned.dispose();
 });
 
-test('another lane goes on from a checkpoint with the same bits', () => {
+test('another lane continues from a checkpoint with the same bits', () => {
   for (const options of [reverse, { ...dates, layers: 1 }, { ...dates, decoder: 'recurrent' }]) {
     const first = new Lane(attn, /** @type {LaneOptions} */ (options));
     first.train(7);
     const second = new Lane(attn, /** @type {LaneOptions} */ (options));
     second.restore(first.checkpoint());
     const { ids } = exampleOf(attn, worlds[options.world], 1, '');
-    // Nothing is known of earlier steps.
+    // Earlier steps are not in the checkpoint.
     assert.deepEqual(second.lookBack(3, ids), { step: 7, look: first.look(ids) });
     const [expected, found] = [first, second].map((lane) => lane.train(5));
     assert.deepEqual({ ...found, milliseconds: 0 }, { ...expected, milliseconds: 0 });
@@ -270,7 +270,7 @@ test('another lane goes on from a checkpoint with the same bits', () => {
 const dates = { ...reverse, world: 'dates', decoder: 'transformer' };
 
 for (const decoder of /** @type {const} */ (['transformer', 'recurrent'])) {
-  test(`dates are learned and written by the decoder ${decoder}, and each digit looks at the date`, () => {
+  test(`dates are learned and written by the decoder ${decoder}, and each digit attends to the date`, () => {
     const lane = new Lane(attn, { ...dates, layers: 1, decoder });
     const { losses, evaluations, failure } = lane.train(100);
     assert.equal(failure, undefined);
@@ -300,7 +300,7 @@ for (const decoder of /** @type {const} */ (['transformer', 'recurrent'])) {
 for (const positions of /** @type {Scheme[]} */ ([
   ...['none', 'sinusoidal', 'learned', 'rotary', 'alibi', 't5', 'shaw'],
 ])) {
-  test(`what is written symbol by symbol is what is most probable all at once: ${positions}`, () => {
+  test(`writing symbol by symbol gives the most probable symbols of a single pass: ${positions}`, () => {
     const model = makeModel(attn, { ...dates, positions });
     for (const text of ['', 'the twenty-seventh of september 1999', '1']) {
       const { ids } = exampleOf(attn, worlds.dates, 1, text);
@@ -318,7 +318,7 @@ for (const positions of /** @type {Scheme[]} */ ([
   });
 }
 
-test('lanes that are thrown away leave memory as it was', () => {
+test('discarded lanes release their memory', () => {
   const use = () => {
     for (const decoder of /** @type {const} */ (['transformer', 'recurrent'])) {
       const lane = new Lane(attn, { ...dates, decoder, layers: 1 });
@@ -339,6 +339,6 @@ test('lanes that are thrown away leave memory as it was', () => {
   for (let i = 0; i < 20; i++) use();
   const after = attn.memory();
   assert.equal(after.bytesReserved, before.bytesReserved);
-  // The allocator rounds a block now one way and now another; a lane has hundreds of kilobytes.
+  // The allocator's rounding varies from block to block. A lane takes hundreds of kilobytes.
   assert.ok(Math.abs(after.bytesInUse - before.bytesInUse) < 1000);
 });

@@ -11,7 +11,7 @@ import { worlds } from './worlds.js';
 /** @typedef {import('./schemes.js').Scheme} Scheme */
 
 /**
- * What a model is made of, and what it learns.
+ * The options of a model and its task.
  * @typedef {object} LaneOptions
  * @property {WorldName} world
  * @property {Scheme} positions
@@ -20,21 +20,21 @@ import { worlds } from './worlds.js';
  * @property {boolean} causal
  * @property {number} rate the learning rate
  * @property {number} seed
- * @property {'transformer' | 'recurrent'} [decoder] where something is written: a recurrent one has one
- *   head, and no positions
+ * @property {'transformer' | 'recurrent'} [decoder] in worlds with written answers; a recurrent
+ *   decoder has one head and no positions
  */
 
 export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };
 
-/** How many times as much as it was trained on a model is asked about. */
+/** Test lengths relative to the training length. */
 export const lengths = [1, 1.5, 2, 3, 4];
 
-/** Longest distance that Shaw's relative keys and values tell apart, and T5's buckets. */
+/** Largest distance that Shaw's relative keys and values and T5's buckets distinguish. */
 const mostDistance = 16;
 
 /**
  * @param {Pick<LaneOptions, 'positions' | 'causal'>} options
- * @returns {import('attn').AttentionPositions} of the attention itself
+ * @returns {import('attn').AttentionPositions} positions inside the attention
  */
 export function attentionPositions({ positions, causal }) {
   switch (positions) {
@@ -52,15 +52,15 @@ export function attentionPositions({ positions, causal }) {
 }
 
 /**
- * What a model looks at, and says.
+ * A model's attention and its answers.
  * @typedef {object} Look
- * @property {Tensor[]} weights of each layer, (heads, answers, length)
+ * @property {Tensor[]} weights weights of each layer, (heads, answers, length)
  * @property {Int32Array} answer the most probable symbol of each answer
  * @property {Float32Array} probability of that symbol
- * @property {Tensor} [table] of learned positions, (length, dModel)
+ * @property {Tensor} [table] table of learned positions, (length, dModel)
  */
 
-/** The place of the largest. @param {Float32Array} values */
+/** Index of the largest value. @param {Float32Array} values */
 const largestAt = (values) =>
   values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
@@ -72,7 +72,7 @@ function mostProbable({ data, shape }) {
   );
 }
 
-/** How probable each answer is. @param {Tensor} logits @param {Int32Array} answer */
+/** The probability of each answer. @param {Tensor} logits @param {Int32Array} answer */
 function probabilityOf({ data }, answer) {
   const symbols = data.length / answer.length;
   return Float32Array.from(answer, (best, i) => {
@@ -85,24 +85,24 @@ function probabilityOf({ data }, answer) {
 const alone = (ids) => ({ data: ids, shape: [1, ids.length] });
 
 /**
- * A small model: it computes on tensors with any module, and on variables with one that trains.
+ * A small model. It computes on tensors with any module, and on variables with a training module.
  * @typedef {object} Model
- * @property {(examples: Examples, tape: Tape) => Variable} record what it says, (…, symbols), of the
- *   targets' shape
- * @property {(examples: Examples) => { logits: Tensor, answer: Int32Array }} judge the same without a tape,
- *   and what it answers
- * @property {(ids: Int32Array) => Look} look at one example
- * @property {(ids: Integers) => Tensor[]} weightsOf of each layer, (examples, heads, n, n)
+ * @property {(examples: Examples, tape: Tape) => Variable} record logits, of the targets' shape
+ *   plus (…, symbols)
+ * @property {(examples: Examples) => { logits: Tensor, answer: Int32Array }} judge logits without
+ *   a tape, and the answers
+ * @property {(ids: Int32Array) => Look} look runs the model on one example
+ * @property {(ids: Integers) => Tensor[]} weightsOf weights of each layer, (examples, heads, n, n)
  * @property {() => import('./snapshots.js').Weights} stateDict all weights by name, as copies
- * @property {(weights: Parameters<import('attn').Linear['loadStateDict']>[0]) => void} loadStateDict by the
- *   same names
- * @property {(tape: Tape) => string | undefined} pathNotFinite of the first parameter whose gradient has
- *   numbers that are not finite, after the tape's pass back
- * @property {Record<string, any>} parts its layers, by the names that their parameters begin with
+ * @property {(weights: Parameters<import('attn').Linear['loadStateDict']>[0]) => void}
+ *   loadStateDict takes weights with the same names
+ * @property {(tape: Tape) => string | undefined} pathNotFinite path of the first parameter whose
+ *   gradient is not finite, after the backward pass
+ * @property {Record<string, any>} parts its layers, by the prefix of their parameters
  * @property {() => void} dispose
  */
 
-/** What all models have. */
+/** The common part of all models. */
 class Layered {
   /** @type {Record<string, any>} */
   parts;
@@ -129,8 +129,8 @@ class Layered {
 
   /**
    * @template {Tensor | Variable} T
-   * @param {T} tokens embedded
-   * @param {number} [start] the place of the first one
+   * @param {T} tokens embedded tokens
+   * @param {number} [start] position of the first one
    * @returns {T}
    */
   withPositions(tokens, start = 0) {
@@ -166,7 +166,7 @@ class Layered {
     return undefined;
   }
 
-  /** The learned table, to be looked at. */
+  /** The learned table, for display. */
   get table() {
     const { positions } = this.parts;
     return positions && { table: /** @type {Tensor} */ (positions.parameter('weight')) };
@@ -183,7 +183,7 @@ class Layered {
 }
 
 /**
- * Layers of a Transformer.
+ * Options for a stack of Transformer layers.
  * @param {LaneOptions} options
  * @param {number} stream
  */
@@ -197,7 +197,10 @@ const stack = (options, stream) => ({
 const unembedding = (attn, symbols, seed) =>
   new attn.Linear({ inFeatures: sizes.dModel, outFeatures: symbols, seed, stream: 2000 });
 
-/** A Transformer that says something at each token: tokens, positions, layers of attention. @implements {Model} */
+/**
+ * A Transformer that predicts at each token: embeddings, positions, attention layers.
+ * @implements {Model}
+ */
 class Encoder extends Layered {
   /** @param {Attn} attn @param {LaneOptions} options */
   constructor(attn, options) {
@@ -251,25 +254,27 @@ class Encoder extends Layered {
 }
 
 /**
- * What has been read: what a decoder looks at.
- * @typedef {{ states: any, hidden?: any, lengths: Integers }} Memory states: (examples, length, dModel)
+ * The encoded input that a decoder attends to.
+ * @typedef {{ states: any, hidden?: any, lengths: Integers }} Memory states: (examples, length,
+ *   dModel)
  */
 
 /**
- * How a model reads, and writes.
+ * The interface of an encoder and decoder.
  * @typedef {object} Coder
  * @property {(ids: Integers, lengths: Integers, options?: { tape: Tape }) => Memory} read
  * @property {(memory: Memory, given: Integers, options?: { tape?: Tape, needWeights?: boolean }) =>
- *   { logits: any, weights?: Tensor[] }} write what it says at each place, if `given` stands before it;
- *   weights: of each layer, (examples, heads, answers, length)
+ *   { logits: any, weights?: Tensor[] }} write logits at each position with `given` as the previous
+ *   symbols; weights: weights of each layer, (examples, heads, answers, length)
  * @property {(memory: Memory) => Writing} begin
  *
- * @typedef {object} Writing symbol after symbol
- * @property {(tokens: Integers, place: number) => Tensor} next what it says after one more of each example
+ * @typedef {object} Writing writes symbol by symbol
+ * @property {(tokens: Integers, place: number) => Tensor} next logits after one more symbol of
+ *   each example
  * @property {() => void} dispose
  */
 
-/** Reads to the end, then writes, symbol by symbol. @implements {Model} */
+/** Reads the complete input, then writes symbol by symbol. @implements {Model} */
 class Writer extends Layered {
   #coder;
   #start;
@@ -309,7 +314,7 @@ class Writer extends Layered {
     const lengths = this.#lengthsOf(alone(ids));
     const memory = this.#coder.read(alone(ids), lengths);
     const answer = this.#answer(memory);
-    // With its own answer before each symbol it says the same again, all at once.
+    // Given its own answer as previous symbols, a single pass computes the same logits again.
     const { logits, weights = [] } = this.#coder.write(memory, this.#given(alone(answer)), {
       needWeights: true,
     });
@@ -328,7 +333,10 @@ class Writer extends Layered {
     return [];
   }
 
-  /** The most probable symbol, with those before it that it wrote itself. @param {Memory} memory */
+  /**
+   * The most probable symbols, each given the model's own previous symbols.
+   * @param {Memory} memory
+   */
   #answer(memory) {
     const [examples] = memory.states.shape;
     const answer = new Int32Array(examples * this.#answers);
@@ -346,7 +354,7 @@ class Writer extends Layered {
     return answer;
   }
 
-  /** What stands before each symbol. @param {Examples['targets']} targets */
+  /** The previous symbol at each position. @param {Examples['targets']} targets */
   #given({ data, shape }) {
     const given = new Int32Array(data.length);
     given.set(data.subarray(0, -1), 1);
@@ -354,7 +362,7 @@ class Writer extends Layered {
     return { data: given, shape };
   }
 
-  /** How much of each example is no padding. @param {Examples['ids']} ids */
+  /** The length of each example without padding. @param {Examples['ids']} ids */
   #lengthsOf({ data, shape: [examples, length] }) {
     const lengths = Int32Array.from({ length: examples }, (_, i) => {
       const end = data.subarray(i * length, (i + 1) * length).indexOf(this.#padding);
@@ -364,9 +372,13 @@ class Writer extends Layered {
   }
 }
 
-/** The whole Transformer: what is written looks at what was read by cross attention. */
+/** The complete Transformer, whose decoder reads the input by cross attention. */
 class Transformer {
-  /** @param {Attn} attn @param {LaneOptions} options @param {number} symbols that are written */
+  /**
+   * @param {Attn} attn
+   * @param {LaneOptions} options
+   * @param {number} symbols number of symbols that can be written
+   */
   static parts(attn, options, symbols) {
     const { seed } = options;
     return {
@@ -422,9 +434,13 @@ class Transformer {
   }
 }
 
-/** Bahdanau's: a GRU reads, another one writes and looks back by additive attention. */
+/** Bahdanau's model: one GRU reads, and another writes with additive attention. */
 class Recurrent {
-  /** @param {Attn} attn @param {LaneOptions} options @param {number} symbols that are written */
+  /**
+   * @param {Attn} attn
+   * @param {LaneOptions} options
+   * @param {number} symbols number of symbols that can be written
+   */
   static parts(attn, { seed, layers: numLayers }, symbols) {
     const { dModel } = sizes;
     return {

@@ -6,19 +6,19 @@ import { worlds } from './worlds.js';
 /** @typedef {import('./worlds.js').WorldName} WorldName */
 
 /**
- * What a file of weights is of, as far as it can be told.
+ * A description of a file of weights, as far as it can be determined.
  * @typedef {object} Saved
- * @property {WorldName[]} worlds those that its symbols are as many as those of
+ * @property {WorldName[]} worlds worlds with the same number of symbols
  * @property {Scheme} [positions]
  * @property {number} [heads]
  * @property {number} layers
  * @property {boolean} [causal]
  * @property {LaneOptions['decoder']} [decoder]
- * @property {number} [step] after how many steps it was saved
+ * @property {number} [step] number of steps before it was saved
  */
 
 /**
- * What is written into a file beside the weights, which do not tell it all.
+ * The metadata of a file, for facts that the weights do not determine.
  * @param {LaneOptions} options
  * @param {number} step
  * @returns {Record<string, string>}
@@ -29,10 +29,13 @@ export const metadataOf = ({ world, positions, heads, causal, decoder, rate, see
   ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
 });
 
-/** A parameter that each layer has one of, of a Transformer or of a GRU. */
+/** A parameter that occurs once per layer, of a Transformer or a GRU. */
 const layerName = /^encoder\.(layers\.\d+\.norm1\.weight|weight_ih_l\d+)$/;
 
-/** Parameters that only one scheme has. @type {readonly (readonly [RegExp, Scheme])[]} */
+/**
+ * Parameters that only one positional scheme has.
+ * @type {readonly (readonly [RegExp, Scheme])[]}
+ */
 const traces = [
   [/^positions\./, 'learned'],
   [/relative_attention_bias/, 't5'],
@@ -40,8 +43,8 @@ const traces = [
 ];
 
 /**
- * What a file says of itself and, where it says nothing, what its names and shapes say; `null` for weights
- * that are not of a model such as these.
+ * Describes a file by its metadata or, where that is missing, by its names and shapes. `null` for
+ * weights of other models.
  * @param {Pick<import('attn').Safetensors, 'tensors' | 'metadata'>} file
  * @returns {Saved | null}
  */
@@ -73,7 +76,7 @@ export function describeSaved({ tensors, metadata }) {
 }
 
 /**
- * Whether weights that are so described may be those of a model.
+ * True if weights with this description may belong to a model with these options.
  * @param {Saved} saved
  * @param {LaneOptions} options
  */

@@ -1,4 +1,4 @@
-/** Ways to tell a model where tokens stand, and what each is called. */
+/** Names of the positional schemes. */
 export const schemeTitles = /** @type {const} */ ({
   none: 'none',
   sinusoidal: 'sinusoidal',

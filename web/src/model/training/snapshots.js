@@ -1,11 +1,11 @@
 /** @typedef {Record<string, import('attn').Tensor>} Weights */
 
-/** Spacing of the first ones, in steps, and how many there are at the most: 48 of 0.3 to 0.7 MB each. */
+/** Initial spacing in steps, and the largest number of snapshots: 48 of 0.3 to 0.7 MB each. */
 const [firstEvery, most] = [5, 48];
 
 /**
- * Weights of earlier steps, evenly spaced. When there are too many, every other one goes: memory stays
- * bounded, however long a run is.
+ * Weights of earlier, evenly spaced steps. When there are too many, every other one is removed, so
+ * that memory stays bounded however long a run is.
  */
 export class Snapshots {
   #every = firstEvery;
@@ -13,7 +13,7 @@ export class Snapshots {
   #kept = [];
 
   /**
-   * Keeps the weights after a step, if it is one of those that are kept.
+   * Keeps the weights after a step, if the spacing includes it.
    * @param {number} step
    * @param {() => Weights} weights
    */
@@ -26,7 +26,7 @@ export class Snapshots {
   }
 
   /**
-   * Keeps other weights of a step: whatever was kept of it and after it goes.
+   * Replaces the weights of a step. Removes everything kept for this step and later ones.
    * @param {number} step
    * @param {Weights} weights
    */
@@ -38,7 +38,7 @@ export class Snapshots {
     return this.#kept[0];
   }
 
-  /** The last one that is not after a step. @param {number} step */
+  /** The last snapshot up to a step. @param {number} step */
   at(step) {
     return this.#kept.findLast((each) => each.step <= step);
   }

@@ -3,9 +3,9 @@ import test from 'node:test';
 
 import { Snapshots } from './snapshots.js';
 
-test('snapshots are evenly spaced, reach to the start, and stay few', () => {
+test('snapshots are evenly spaced, start at the first step, and stay few', () => {
   const snapshots = new Snapshots();
-  /** @type {Set<number>} those that were ever taken */
+  /** @type {Set<number>} all snapshots ever taken */
   const taken = new Set();
   for (let step = 0; step <= 5000; step++) {
     snapshots.offer(step, () => {

@@ -9,40 +9,48 @@ import { reasonOf } from '../errors.js';
 /** @typedef {import('./lane.js').Evaluation} Evaluation */
 
 /**
- * What a lane has shown so far.
+ * The state of a lane.
  * @typedef {object} Progress
- * @property {number} step after how many steps
- * @property {readonly number[]} losses of each step
+ * @property {number} step number of steps taken
+ * @property {readonly number[]} losses loss of each step
  * @property {readonly Evaluation[]} evaluations
- * @property {import('./model.js').Look | null} look at the example, as the model is now
+ * @property {import('./model.js').Look | null} look the current model's view of the example
  */
 
-/** What took how long: steps and tokens of each lane in a second, and shares of the time. */
+/** Steps and tokens of each lane per second, and how the time was divided. */
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
 /** The methods of a lane in its worker. */
 /** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'checkpoint' | 'restore' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
  *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
 
-/** How long the workers go on without looking for messages, in ms, and the least between two pictures. */
+/**
+ * How long workers run without checking for messages, and the shortest time between two pictures,
+ * in ms.
+ */
 const [slice, betweenPictures] = [40, 70];
 
-/** The least time between two looks at longer examples, in ms: they take as long as some steps. */
+/**
+ * Shortest time between two tests of longer examples, in ms. A test takes as long as several steps.
+ */
 const betweenReaches = 3000;
 
-/** The least time between two states that are kept in case a worker is lost, in ms. */
+/** Shortest time between two checkpoints kept in case a worker is lost, in ms. */
 const betweenKept = 2000;
 
-/** Most steps at once. */
+/** Largest number of steps at once. */
 const mostAtOnce = 20;
 
-/** Tokens of an example, read and written. @param {import('./worlds.js').WorldName} name */
+/**
+ * Number of tokens in an example, read and written.
+ * @param {import('./worlds.js').WorldName} name
+ */
 function tokensIn(name) {
   const { length, written, answers } = worlds[name];
   return length + (written ? answers : 0);
 }
 
-/** The page's names of the lanes. */
+/** Names of the lanes on the page. */
 export const laneNames = ['A', 'B'];
 
 const nothing = () => ({
@@ -56,28 +64,37 @@ const nothing = () => ({
 });
 
 /**
- * Lanes that learn side by side, each in a worker of its own, step by step alike. The newest state waits
- * in one place, and an animation frame draws it. The build with SIMD128 trains, whatever else the browser
- * has: so a run has the same bits everywhere.
+ * Lanes that are trained side by side, each in a separate worker, in lockstep. The latest state is
+ * drawn in the next animation frame. Training always uses the SIMD128 build, so that a run has the
+ * same bits in every browser.
  */
 export class Training {
-  /** What is drawn of each lane. @type {Progress[]} */
+  /** The drawn state of each lane. @type {Progress[]} */
   shown = $state.raw([nothing(), nothing()]);
   /** @type {'resting' | 'starting' | 'running'} */
   state = $state('resting');
-  /** Why the run has ended, in words for the reader. */
+  /** Why the run has ended, as a message for the reader. */
   problem = $state('');
   /** @type {Pace | null} */
   pace = $state.raw(null);
-  /** An earlier step that is looked back at. @type {{ step: number, looks: import('./model.js').Look[] } | null} */
+  /**
+   * The earlier step that is shown.
+   * @type {{ step: number, looks: import('./model.js').Look[] } | null}
+   */
   earlier = $state.raw(null);
-  /** What came of the file that each lane was last given. @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]} */
+  /**
+   * The result of the last file loaded into each lane.
+   * @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]}
+   */
   files = $state.raw([null, null]);
-  /** Whether a lane has had weights that this run did not give it. */
+  /** True if a lane has had weights that did not come from this run. */
   given = $state(false);
-  /** How each lane does on more than it was trained on, and after which step. @type {{ step: number, of: import('./lane.js').Reach[] } | null} */
+  /**
+   * Each lane's performance on longer inputs, and the step at which it was tested.
+   * @type {{ step: number, of: import('./lane.js').Reach[] } | null}
+   */
   reach = $state.raw(null);
-  /** Of the weights of each lane, once a run has come to rest. @type {string[]} */
+  /** Checksums of the lanes' weights, once a run has stopped. @type {string[]} */
   checksums = $state.raw([]);
 
   #workers = laneNames.map(
@@ -89,35 +106,38 @@ export class Training {
   /** @type {RemoteLane[] | null} */
   #lanes = null;
   #progress = [nothing(), nothing()];
-  /** What a run that has lost its workers goes on from. @type {{ step: number, lanes: Uint8Array[] } | null} */
+  /**
+   * The checkpoint from which a run that has lost its workers continues.
+   * @type {{ step: number, lanes: Uint8Array[] } | null}
+   */
   #kept = null;
-  /** The example that is looked at. @type {Int32Array} */
+  /** The selected example. @type {Int32Array} */
   #ids = new Int32Array();
-  /** The step that was last asked for. */
+  /** The last step requested. */
   #asked = 0;
-  /** The earlier step that is to be looked at. */
+  /** The earlier step to show. */
   #back = Infinity;
   #lookingBack = false;
-  /** Whether somebody wants to know how the lanes do on more than they were trained on. */
+  /** True if tests on longer inputs are wanted. */
   #reaches = false;
   #reaching = false;
-  /** The step to stop after. */
+  /** The step at which to stop. */
   #until = 0;
-  /** Tells a run from the one that was started after it. */
+  /** Number of the current run, so that earlier runs can tell that they are outdated. */
   #turn = 0;
   #going = false;
   #frame = 0;
   #drawn = 0;
   #drawing = 0;
 
-  /** After how many steps the lanes are. */
+  /** Number of steps that all lanes have taken. */
   get step() {
     return Math.min(...this.#progress.map(({ step }) => step));
   }
 
   /**
-   * Other models, another world or another seed: a run from the start.
-   * @param {LaneOptions[]} options of each lane
+   * Starts a new run with other models, another world or another seed.
+   * @param {LaneOptions[]} options options of each lane
    */
   use(options) {
     const key = JSON.stringify(options);
@@ -127,7 +147,7 @@ export class Training {
     this.#restart();
   }
 
-  /** Looks at another example from now on. @param {Int32Array} ids */
+  /** Switches to another example. @param {Int32Array} ids */
   async lookAt(ids) {
     if (ids.join() === this.#ids.join()) return;
     this.#ids = ids;
@@ -142,18 +162,18 @@ export class Training {
     }
   }
 
-  /** Goes on. @param {number} most steps in all */
+  /** Continues training. @param {number} most total number of steps */
   play(most) {
     this.#until = most;
     void this.#go();
   }
 
-  /** Stops as soon as both lanes have taken the step that they are at. */
+  /** Stops as soon as both lanes have finished their current step. */
   pause() {
     this.#until = 0;
   }
 
-  /** Goes to a step, unless that was the last one asked for. @param {number} step */
+  /** Goes to a step, unless it was the last one requested. @param {number} step */
   follow(step) {
     if (step !== this.#asked) this.goTo(step);
   }
@@ -168,7 +188,7 @@ export class Training {
     }
   }
 
-  /** Looks back at a step; at the newest one again, if it is none before. @param {number} step */
+  /** Shows an earlier step, or the latest one if it is not earlier. @param {number} step */
   lookBack(step) {
     this.#back = step < this.step ? step : Infinity;
     void this.#lookBack();
@@ -181,8 +201,8 @@ export class Training {
   }
 
   /**
-   * Gives a lane the weights of a file, if they fit; the run goes on from them.
-   * @param {number} i of the lane
+   * Loads the weights of a file into a lane, if they fit. The run continues from them.
+   * @param {number} i index of the lane
    * @param {File} file
    */
   async load(i, file) {
@@ -215,7 +235,7 @@ export class Training {
     if (turn === this.#turn) this.#rest();
   }
 
-  /** Whether lanes are asked about more than they were trained on. @param {boolean} wanted */
+  /** Turns tests on longer inputs on or off. @param {boolean} wanted */
   wantReach(wanted) {
     this.#reaches = wanted;
     void this.#reach();
@@ -245,14 +265,14 @@ export class Training {
     this.#draw();
   }
 
-  /** What was known of the weights as they were. */
+  /** Discards everything that was computed from the previous weights. */
   #forget() {
     this.#back = Infinity;
     this.earlier = null;
     this.checksums = [];
   }
 
-  /** The latest step asked for wins. */
+  /** The latest requested step wins. */
   async #lookBack() {
     if (this.#lookingBack) return;
     this.#lookingBack = true;
@@ -294,8 +314,8 @@ export class Training {
   }
 
   #begin() {
-    // What had gone wrong is tried again from the start: the same steps give the same weights. Where
-    // workers were lost, others go on.
+    // After a failure, retries from the start, because the same steps give the same weights. If
+    // workers were lost, new ones continue.
     if (this.problem && !this.#lanes && this.#kept) this.problem = '';
     if (this.problem) {
       const until = this.#until;
@@ -311,7 +331,7 @@ export class Training {
     void this.#reach();
   }
 
-  /** The lanes in their workers; `null` if another run has begun meanwhile. */
+  /** The lanes in their workers. `null` if another run has started in the meantime. */
   async #start() {
     if (this.#lanes) return this.#lanes;
     const turn = this.#turn;
@@ -330,14 +350,14 @@ export class Training {
     return (this.#lanes = remote);
   }
 
-  /** Keeps what the lanes are now. @param {RemoteLane[]} lanes */
+  /** Keeps checkpoints of the lanes. @param {RemoteLane[]} lanes */
   async #keep(lanes) {
     const [turn, step] = [this.#turn, this.step];
     const of = await Promise.all(lanes.map((lane) => lane.checkpoint()));
     if (turn === this.#turn) this.#kept = { step, lanes: of };
   }
 
-  /** Forgets what was seen after a step. @param {number} step */
+  /** Discards everything after a step. @param {number} step */
   #goBack(step) {
     for (const lane of this.#progress) {
       lane.step = step;
@@ -353,7 +373,7 @@ export class Training {
     if (turn === this.#turn) this.checksums = checksums;
   }
 
-  /** Asks about longer examples, at the step that is looked at. */
+  /** Tests longer examples at the selected step. */
   async #reach() {
     if (this.#reaching || !this.#reaches) return;
     this.#reaching = true;
@@ -361,7 +381,7 @@ export class Training {
     try {
       for (let done = ''; turn === this.#turn;) {
         const [lanes, step] = [this.#lanes, Math.min(this.#back, this.step)];
-        // With other weights, the same step is another one.
+        // With other weights, the same step gives other results.
         const key = `${step} ${this.checksums}`;
         if (key === done || !lanes) break;
         const of = await Promise.all(lanes.map((lane) => lane.reach(step)));
@@ -371,7 +391,7 @@ export class Training {
         if (this.#going) break;
       }
     } catch {
-      // A worker that has ended stops the run, which says so.
+      // If a worker has ended, the run stops and reports it.
     }
     this.#reaching = false;
   }
@@ -390,7 +410,7 @@ export class Training {
       const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
       const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
       training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
-      // Steps differ little: the next ones take as long.
+      // Consecutive steps take similar times.
       atOnce = Math.max(1, Math.min(mostAtOnce, Math.round((count * slice) / taken)));
       const last = failures.length > 0 || this.step >= this.#until;
       if (last || start - looked > betweenPictures) {
@@ -428,9 +448,9 @@ export class Training {
   #next = null;
 
   /**
-   * @param {number} i of the lane
+   * @param {number} i index of the lane
    * @param {import('./lane.js').Report} report
-   * @returns {string} what went wrong
+   * @returns {string} the error, if any
    */
   #add(i, { step, losses, evaluations, failure }) {
     const lane = this.#progress[i];
@@ -445,7 +465,7 @@ export class Training {
   /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
   #evaluated({ evaluations: all }, evaluations) {
     for (const evaluation of evaluations) {
-      // Weights that were loaded take the place of others.
+      // Loaded weights replace the previous ones.
       if (all.at(-1)?.step === evaluation.step) all.pop();
       all.push(evaluation);
     }
@@ -471,7 +491,7 @@ export class Training {
     this.#draw();
   }
 
-  /** Has the newest state drawn in the next frame. */
+  /** Requests drawing of the latest state in the next frame. */
   #offer() {
     if (this.#frame || performance.now() - this.#drawn < betweenPictures) return;
     this.#frame = requestAnimationFrame(() => {

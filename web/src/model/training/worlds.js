@@ -1,36 +1,36 @@
 import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
 
 /**
- * Worlds that a small model can learn. Each is a pure function from uniform random numbers to examples, so
- * that a seed gives the same examples everywhere, without end.
+ * Tasks that a small model can learn. Each is a pure function from uniform random numbers to
+ * examples, so that a seed gives the same endless sequence of examples everywhere.
  *
- * In most worlds a model reads a sequence and answers at its tokens. In one that is *written*, it reads a
- * sequence to its end, and then writes another one, symbol by symbol, in another vocabulary.
- *
+ * In most worlds a model reads a sequence and answers at its tokens. In a *written* world it reads
+ * the complete sequence and then writes another one, symbol by symbol, in another vocabulary.
  * @typedef {object} World
- * @property {string[]} symbols the vocabulary: a token is an index into it
- * @property {number} length of a sequence, in tokens
- * @property {Written} [written] in a world that is written
- * @property {number} size what is given, in `unit`s
+ * @property {string[]} symbols the vocabulary; a token is an index into it
+ * @property {number} length length of a sequence, in tokens
+ * @property {Written} [written] the written sequence, in a written world
+ * @property {number} size size of the input, in `unit`s
  * @property {string} unit
- * @property {number} answers most tokens of a sequence that are asked for
- * @property {number} numbers random numbers that an example takes
- * @property {boolean} causal whether a token may look at earlier ones only, as the world is meant
- * @property {number[]} own places of the tokens that a reader may choose
- * @property {number} kinds how many symbols, from the first on, may stand there
- * @property {boolean} next whether an answer is the next token: it stands in the sequence itself
- * @property {(uniform: ArrayLike<number>, ids: Int32Array, targets: Int32Array) => void} fill makes an
- *   example from numbers in [0, 1): the tokens, and what is asked for at each, `ignored` where nothing is
- * @property {(ids: Int32Array, targets: Int32Array) => void} ask the same for tokens of the reader's:
- *   sets those that are not the reader's to choose, and the targets
+ * @property {number} answers largest number of answers in a sequence
+ * @property {number} numbers number of random numbers per example
+ * @property {boolean} causal whether the world is meant for models with a causal mask
+ * @property {number[]} own positions of the tokens that a reader may choose
+ * @property {number} kinds number of symbols allowed there, counted from the first
+ * @property {boolean} next whether an answer is the next token of the sequence itself
+ * @property {(uniform: ArrayLike<number>, ids: Int32Array, targets: Int32Array) => void} fill
+ *   makes an example from numbers in [0, 1): the tokens and the target of each, `ignored` if there
+ *   is none
+ * @property {(ids: Int32Array, targets: Int32Array) => void} ask completes tokens chosen by the
+ *   reader: sets the remaining tokens and the targets
  */
 
 /**
- * What is written.
+ * The written sequence.
  * @typedef {object} Written
  * @property {string[]} symbols its vocabulary
- * @property {number} start the token that stands before the first one that is written
- * @property {number} padding the token that fills up what is read; nothing looks at it
+ * @property {number} start the token before the first written one
+ * @property {number} padding the token that pads the input; nothing attends to it
  */
 
 /** A target that does not count. */
@@ -47,9 +47,9 @@ const blank = '·';
 const below = (uniform, most) => Math.min(most - 1, Math.floor(uniform * most));
 
 /**
- * Some symbols, and as many blanks that are to hold them in another order.
- * @param {number} given how many
- * @param {number} kinds different symbols
+ * Some symbols, and the same number of blanks for them in another order.
+ * @param {number} given number of symbols
+ * @param {number} kinds number of distinct symbols
  * @param {(given: Int32Array) => Int32Array} answer
  * @returns {World}
  */
@@ -76,7 +76,7 @@ const [plus, equals, unknown] = [10, 11, 12];
 
 /**
  * Two numbers, and blanks for their sum.
- * @param {number} size digits of each
+ * @param {number} size number of digits of each
  * @returns {World}
  */
 function sums(size) {
@@ -110,7 +110,8 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * At each symbol, how many of its kind there are; more than `counted` have no word, and are not asked for.
+ * Asks at each symbol for the number of equal symbols. Numbers above `counted` have no word and are
+ * not asked for.
  * @param {number} size
  * @returns {World}
  */
@@ -136,8 +137,9 @@ function counts(size) {
 const [shortestRun, longestRun] = [4, 12];
 
 /**
- * Random letters, in which a run stands anywhere and comes again after a gap: once it has begun to come
- * again, each next letter can be told. With a fixed place or gap, position alone would tell it.
+ * Random letters in which a run occurs at a random position and is repeated after a gap. Once the
+ * repetition has begun, each next letter is determined. With a fixed position or gap, positions
+ * alone would determine it.
  * @param {number} size
  * @returns {World}
  */
@@ -157,7 +159,7 @@ function repeated(size) {
       for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
     },
     ask(ids, targets) {
-      // The longest run that comes again, and the last of those.
+      // The longest repeated run, and the last one of that length.
       let [from, run] = [0, 0];
       for (let second = 1; second < size; second++) {
         for (let first = 0; first < second; first++) {
@@ -172,10 +174,10 @@ function repeated(size) {
   };
 }
 
-/** Most characters of a date, and those of one in digits. */
+/** Largest number of characters in a date, and number of characters in a date with digits. */
 const [longestDate, inDigitsLength] = [36, 10];
 
-/** Dates in words, which are to be written in digits: 1999-05-03. @returns {World} */
+/** Dates in words, to be written in digits: 1999-05-03. @returns {World} */
 function dates() {
   const symbols = [...letters, ...digits, ...' ,.-', blank];
   const written = [...digits, '-', blank];
@@ -216,20 +218,21 @@ const makers = {
 };
 
 /**
- * A world in which so many times as much is given, with the same symbols; dates are as long as they are.
+ * A world with inputs longer by this factor and the same symbols. The length of dates does not
+ * change.
  * @param {WorldName} name
- * @param {number} times that of `worlds`
+ * @param {number} times factor relative to `worlds`
  */
 export const longerWorld = (name, times) => makers[name](times);
 
-/** The worlds, as models learn them. */
+/** The worlds with their training sizes. */
 export const worlds = /** @type {Record<WorldName, World>} */ (
   Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(1)]))
 );
 
 /**
- * A held-out example, in which a reader's text takes the place of the first of the tokens that can be
- * chosen, or of all in a world that is written; what else it says is left out.
+ * A held-out example in which a reader's text replaces the first of the tokens that can be chosen,
+ * or all of them in a written world. Other characters of the text are ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed
@@ -248,45 +251,51 @@ export function exampleOf(attn, world, seed, text) {
   return { ids, targets };
 }
 
-/** The tokens of a text that stand for something in a world. @param {World} world @param {string} text */
+/** The tokens of a text that are symbols of a world. @param {World} world @param {string} text */
 export const tokensOf = ({ symbols, own, kinds }, text) =>
   [...text.toLowerCase()]
     .map((character) => symbols.indexOf(character))
     .filter((token) => token >= 0 && token < kinds)
     .slice(0, own.length);
 
-/** Streams of random numbers, apart from those of weights: of what is held out, and of each step. */
+/**
+ * Streams of random numbers for held-out examples and for each step, separate from those for
+ * weights.
+ */
 export const heldOutStream = 1 << 20;
-/** Of each step so many at the most: of a small world, some examples are held out. */
+/**
+ * Largest number of streams per step. Several are needed in a small world, where some examples are
+ * held out.
+ */
 export const trainingStreams = { first: 1 << 21, each: 8 };
 
 /**
  * @typedef {object} Examples
  * @property {{ data: Int32Array, shape: number[] }} ids (examples, length)
- * @property {{ data: Int32Array, shape: number[] }} targets (examples, length), or (examples, answers) of
- *   what is written
+ * @property {{ data: Int32Array, shape: number[] }} targets (examples, length), or (examples,
+ *   answers) in a written world
  */
 
-/** Makes the examples of a world: those to learn from, and those that are held out. */
+/** Makes the training examples and the held-out examples of a world. */
 export class Source {
   #attn;
   #world;
   #seed;
-  /** Those that are never learned from. @type {Set<string>} */
+  /** The examples that are never used for training. @type {Set<string>} */
   #heldOut = new Set();
 
   /**
    * @param {import('attn').Attn} attn
    * @param {World} world
    * @param {number} seed
-   * @param {number} heldOut how many examples
+   * @param {number} heldOut number of held-out examples
    */
   constructor(attn, world, seed, heldOut) {
     this.#attn = attn;
     this.#world = world;
     this.#seed = seed;
     this.heldOut = this.#make(heldOut, heldOutStream);
-    // A date that is held out is held out in every spelling.
+    // A held-out date is held out in every spelling.
     const { data, shape } = world.written ? this.heldOut.targets : this.heldOut.ids;
     for (let i = 0; i < heldOut; i++) {
       this.#heldOut.add(data.slice(i * shape[1], (i + 1) * shape[1]).join());
@@ -294,9 +303,9 @@ export class Source {
   }
 
   /**
-   * The examples that a step learns from: others in each step, none that are held out.
+   * The training examples of a step. They differ from step to step, and none is held out.
    * @param {number} step
-   * @param {number} batch how many
+   * @param {number} batch number of examples
    */
   batch(step, batch) {
     const { written } = this.#world;
@@ -307,7 +316,7 @@ export class Source {
 
   /**
    * @param {number} count
-   * @param {number} stream the first one
+   * @param {number} stream the first stream
    * @param {(ids: Int32Array, targets: Int32Array) => boolean} [isLeftOut]
    * @returns {Examples}
    */

@@ -17,7 +17,7 @@ const written = (tokens, name) =>
   Array.from(tokens, (token) => (token === ignored ? '' : worlds[name].symbols[token]));
 
 /**
- * Some examples of a world, as symbols.
+ * Examples of a world as symbols.
  * @param {WorldName} name
  * @param {number} [count]
  */
@@ -67,7 +67,7 @@ test('counts are right', () => {
   }
 });
 
-test('a run comes again, at places, of lengths and with gaps that vary', () => {
+test('runs are repeated with varying positions, lengths and gaps', () => {
   const places = { first: new Set(), gap: new Set(), run: new Set() };
   for (const { given, asked } of examplesOf('repeat', 1000)) {
     const second = asked.findIndex(Boolean);
@@ -84,10 +84,10 @@ test('a run comes again, at places, of lengths and with gaps that vary', () => {
   assert.ok(places.first.size >= 18 && places.gap.size >= 18 && places.run.size === 9);
 });
 
-test('no step learns from what is held out, nor twice from the same', () => {
+test('no step uses held-out examples, and no two steps use the same ones', () => {
   for (const name of /** @type {WorldName[]} */ (Object.keys(worlds))) {
     const source = new Source(attn, worlds[name], 11, 128);
-    // Of dates, the days: in whatever spelling.
+    // For dates, the days they name, whatever their spelling.
     const rows = (/** @type {import('./worlds.js').Examples} */ { ids, targets }) => {
       const { data, shape } = worlds[name].written ? targets : ids;
       return Array.from({ length: shape[0] }, (_, i) =>
@@ -105,7 +105,7 @@ test('no step learns from what is held out, nor twice from the same', () => {
   }
 });
 
-/** The dates of some examples, and what is asked for. @param {number} count */
+/** The dates of some examples and their targets. @param {number} count */
 function* datesOf(count) {
   const { symbols, written, length } = worlds.dates;
   const { ids, targets } = new Source(attn, worlds.dates, 3, 8).batch(5, count);
@@ -119,7 +119,7 @@ function* datesOf(count) {
   }
 }
 
-test('dates are right, in every spelling, and none is longer than there is room', () => {
+test('dates are right in every spelling, and none exceeds the available length', () => {
   const used = new Set();
   for (const [text, right] of datesOf(3000)) {
     const [year, month, day] = right.split('-').map(Number);
@@ -142,7 +142,7 @@ test('dates are right, in every spelling, and none is longer than there is room'
   }
 });
 
-test('a date of one’s own has a right answer where it names one day', () => {
+test('a custom date has a right answer if it names a single day', () => {
   for (const [text, right] of [
     ['the third of May 1999', '1999-05-03'],
     ['on 3 SEPT. 2021', '2021-09-03'],
@@ -165,7 +165,7 @@ test('a date of one’s own has a right answer where it names one day', () => {
   }
 });
 
-test('a text of one’s own takes the place of the first tokens, and only symbols count', () => {
+test('a custom text replaces the first tokens, and only symbols count', () => {
   const { ids, targets } = exampleOf(attn, worlds.add, 1, '9 9, x 07');
   assert.equal(written(ids, 'add').join(''), '99+07=···');
   assert.equal(written(targets, 'add').join(''), '106');
@@ -177,7 +177,7 @@ test('a text of one’s own takes the place of the first tokens, and only symbol
   assert.equal(tokensOf(worlds.count, 'abcdefghij').length, 5);
 });
 
-test('longer worlds ask for the same of more, with the same symbols', () => {
+test('longer worlds have the same task and symbols with longer inputs', () => {
   const text = (/** @type {WorldName} */ name, /** @type {number} */ times) => {
     const world = longerWorld(name, times);
     assert.deepEqual(world.symbols, worlds[name].symbols);
@@ -208,7 +208,7 @@ test('longer worlds ask for the same of more, with the same symbols', () => {
   }
 });
 
-test('how often the last place of one letter, or of two, tells what follows is as the page says', () => {
+test('the page states correctly how often the last occurrence of one letter, or of two, determines the next', () => {
   const right = (/** @type {number} */ times, /** @type {number} */ letters) => {
     const world = longerWorld('repeat', times);
     const { ids, targets } = new Source(attn, world, 1, 1000).heldOut;
