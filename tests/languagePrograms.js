@@ -1,4 +1,4 @@
-// Tests the programs of figures that look at the whole language model.
+// Tests the programs of figures about the whole language model.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -22,8 +22,9 @@ const settings = /** @type {import('../web/src/model/sentence.js').SentenceSetti
 );
 
 /**
- * @param {string} what the programs print
- * @param {(given: typeof settings, learned: Learned) => Record<'python' | 'cpp' | 'javascript', string>} programs
+ * @param {string} describes the programs' output
+ * @param {(given: typeof settings, learned: Learned) => Record<'python' | 'cpp' | 'javascript',
+ *   string>} programs
  * @param {(model: LanguageModel) => number[]} expected
  */
 export async function testLanguagePrograms(what, programs, expected) {

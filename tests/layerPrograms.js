@@ -1,5 +1,5 @@
-// Tests the programs of figures that look at the page's layer: each is run with settings that turn
-// everything on and off, and prints what the package computes here.
+// Tests the programs of figures about the page's layer. Each runs with settings that turn
+// everything on and off, and must print the values that the package computes here.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -15,14 +15,15 @@ import { smallLanguageModel } from './smallLanguageModel.js';
 /** @typedef {import('../web/src/state/properties.js').Settings} Settings */
 
 /**
- * @typedef {object} Model what the page computes from a sentence
+ * @typedef {object} Model the page's computation from a sentence
  * @property {import('attn').Attn} attn
  * @property {InstanceType<import('attn').Attn['MultiHeadAttention']>} layer
- * @property {Tensor} embedding (n, E), as x
- * @property {Tensor} x what the layer reads
+ * @property {Tensor} embedding (n, E), like x
+ * @property {Tensor} x the layer's input
  * @property {import('attn').ExclusionOptions} exclusion
  * @property {Settings} settings
- * @property {ReturnType<typeof smallLanguageModel>['model'] | null} model whose layer it is
+ * @property {ReturnType<typeof smallLanguageModel>['model'] | null} model the model that contains
+ *   the layer
  */
 
 export const tokens = ['the', 'cat', 'said', '"', '\\n', 'the'];
@@ -46,7 +47,7 @@ const cases = /** @type {Settings[]} */ (
   ])
 );
 
-/** Of the language model. */
+/** Token ids of the language model. */
 const ids = [3, 20, 7, 7, 0, 3];
 
 /** @param {Model} model */
@@ -58,8 +59,9 @@ export function weightsOfHead({ layer, x, exclusion }) {
 }
 
 /**
- * @param {string} what the programs print
- * @param {(settings: Settings, learned: import('../web/src/model/language/languagePrograms.js').Learned | null) =>
+ * @param {string} describes the programs' output
+ * @param {(settings: Settings, learned:
+ *   import('../web/src/model/language/languagePrograms.js').Learned | null) =>
  *   Record<'python' | 'cpp' | 'javascript', string>} programsOf
  * @param {(model: Model) => { data: Float32Array, columns: number }} expected
  */
@@ -99,7 +101,7 @@ export async function testLayerPrograms(what, programsOf, expected) {
         assert.equal(/^(#|\/\/) Needs model\.safetensors /.test(programs[language]), isLearned);
         const printed = await run(language, programs[language], files);
         assert.deepEqual([printed.length, printed[0].length], [tokens.length, columns]);
-        // Instruction sets add up in different orders.
+        // Instruction sets add in different orders.
         printed
           .flat()
           .forEach((value, i) =>

@@ -1,23 +1,23 @@
-// How many bytes may be downloaded at most, by compression; `raw` without any.
+// Limits of download sizes in bytes, by compression; `raw` means uncompressed.
 
-/** A .wasm, of each flavour. */
+/** A .wasm of each flavour. */
 export const kMaxWasmBytes = {
   attn: { raw: 420e3, gzip: 185e3 },
   training: { raw: 550e3, gzip: 240e3 },
   models: { raw: 550e3, gzip: 240e3 },
 };
 
-/** The whole API with its glue, as a bundler puts it together, and as it lies in the package. */
+/** The complete API with its glue, as bundled by a bundler, and as it is in the package. */
 export const kMaxApiBytes = {
   bundled: { brotli: 35_000, gzip: 39_000 },
   unbundled: { brotli: 50_000 },
 };
 
 /**
- * The site as hosts compress it, fonts as they are, without .wasm and the language model: the page with all
- * of its chapters; and what only those load who follow one word, save a picture, with its letters as outlines,
- * or ask for its program, let something learn, look at the language model or at all of its heads, or open a
- * model of their own. The page was held to 300 kB before it told a story.
+ * The site as hosts compress it, with fonts as they are, without .wasm and the language model.
+ * First the page with all of its chapters, then the parts loaded on demand: following a word,
+ * saving a picture (with its letters as outlines), showing a program, training, the language model,
+ * the wall of all its heads, and opening a model from files.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 360_000, gzip: 408_000 },

@@ -1,4 +1,4 @@
-// Runs the programs that the page offers as "code for this picture" and reads what they print.
+// Runs the programs that the page offers as "code for this picture" and reads their output.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
 
 const execute = promisify(execFile);
 
-/** The native library: that of the release preset, or another build's. */
+/** The native library: the release preset's, or another build's. */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const includes = [join(kRoot, 'core', 'include'), join(library, '..', 'include')];
 const compiler = process.env.CXX ?? 'c++';
@@ -20,10 +20,9 @@ const compiler = process.env.CXX ?? 'c++';
 const python = process.env.PYTHON ?? 'python3';
 
 /**
- * Why programs of a language cannot be run here, or false where they can: the value of a test's
- * `skip`.
+ * Explains why programs in a language cannot run here. False if they can. Used as a test's `skip`.
  * @param {'python' | 'cpp' | 'javascript'} language
- * @param {string} [torch] what a Python program needs of it
+ * @param {string} [torch] the module that a Python program needs
  * @returns {Promise<string | false>}
  */
 export async function reasonToSkip(language, torch = 'torch') {
@@ -42,9 +41,9 @@ export async function reasonToSkip(language, torch = 'torch') {
 
 /**
  * @param {'python' | 'cpp' | 'javascript'} language
- * @param {string} text of the program
- * @param {Record<string, Uint8Array>} [files] that the program reads, by name
- * @returns {Promise<number[][]>} the matrix that it prints
+ * @param {string} text text of the program
+ * @param {Record<string, Uint8Array>} [files] files that the program reads, by name
+ * @returns {Promise<number[][]>} the printed matrix
  */
 export async function run(language, text, files = {}) {
   await mkdir(kBuildFolder, { recursive: true });
@@ -64,7 +63,7 @@ export async function run(language, text, files = {}) {
   }
 }
 
-/** What this Node was told to read of WebAssembly holds for programs too. */
+/** Passes on this process's flags for WebAssembly. */
 const flags = process.execArgv.filter((flag) => flag.startsWith('--experimental-wasm'));
 const options = { maxBuffer: 2 ** 28 };
 
@@ -102,8 +101,8 @@ const compile = (args) =>
 let parsed;
 
 /**
- * Compiles the library's headers ahead of all programs, once for each state of the headers.
- * @returns {Promise<string>} the folder of the result
+ * Precompiles the library's headers for all programs, once for each version of the headers.
+ * @returns {Promise<string>} folder of the result
  */
 async function parseHeaders() {
   const hash = createHash('sha256').update(compiler);

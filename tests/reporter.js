@@ -1,5 +1,5 @@
-// A reporter for Node's test runner. Prints how many tests have ended, as JSON after each, for the
-// test runner's progress and summary; the last line is the result.
+// A reporter for Node's test runner. After each test it prints the numbers of finished tests as
+// JSON, which the suite runner uses for progress and summary. The last line is the result.
 
 /** @import { TestEvent } from 'node:test/reporters' */
 

@@ -1,9 +1,9 @@
 // Runs test suites one after another and prints a line for each.
 //
-//   npm test                    what a contributor runs before a pull request
-//   npm run test:all            what npm test leaves out; CI runs both
+//   npm test                    the suites to run before a pull request
+//   npm run test:all            the suites that npm test leaves out; CI runs both
 //   npm run test:platforms      other compilers and machines
-//   npm test -- native browser  suites by their names
+//   npm test -- native browser  suites by name
 
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -21,7 +21,7 @@ import { checks, ctest, memcheck, nodeProgram, nodeTest } from './runners.js';
 /** @import { RequirementName } from '../wasm/toolchain/system.js' */
 /** @import { Environment, Result, Run } from './runners.js' */
 
-/** @typedef {'test' | 'all' | 'platforms' | 'named'} Tier  `named`: only when it is named */
+/** @typedef {'test' | 'all' | 'platforms' | 'named'} Tier  `named`: runs only by name */
 /** @typedef {{ tier: Tier, needs?: RequirementName[], run: Run }} Suite */
 
 /** @type {RequirementName[]} */
@@ -33,15 +33,20 @@ const kClang = [...kNative, 'clang'];
 /** @type {RequirementName[]} */
 const kNeon = ['cmake', 'ninja', 'googletest', 'aarch64'];
 
-// What suites leave out because another suite has shown it: GoogleTest filters.
-/** Tests of the reference itself, and of a header of 100 MB: no build changes their outcome. */
+// GoogleTest filters for tests that another suite already covers.
+/**
+ * Tests of the reference itself, and of a header of 100 MB. Their outcome does not depend on the
+ * build.
+ */
 const kOnce = 'RecordedTest.*:LargeNumbersTest.of_a_header*:*ReferenceGradientTest.*';
-/** Every set but AVX2: the loops around the kernels, which threads run, are shared. */
+/** Every instruction set but AVX2. The threaded loops around the kernels are shared. */
 const kOtherSets = '*/avx512:*/sse4_1:*/scalar';
-/** Takes a minute because its instruction is emulated; other tests run its kernel on two threads. */
+/**
+ * Takes a minute because its instruction is emulated. Other tests run its kernel on two threads.
+ */
 const kEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
 
-/** With its sanitizers GCC compiles a kernel table in minutes, Clang in half a minute. */
+/** With sanitizers, GCC takes minutes to compile a kernel table, and Clang half a minute. */
 const kAsan = { env: { CXX: 'clang++-19' }, shards: 8 };
 const kTsan = {
   env: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' },
@@ -88,7 +93,8 @@ const kSuites = {
     run: nodeTest(['tests/browser'], { build: simd128Site }),
   },
 
-  // Memory misused or lost, and undefined behaviour. SSE4.1 has the vectors and rows of the scalar kernels.
+  // Finds memory errors, leaks and undefined behaviour. SSE4.1 has the same vectors and rows as the
+  // scalar kernels.
   asan: {
     tier: 'all',
     needs: kClang,
@@ -172,7 +178,7 @@ const kSuites = {
 };
 
 /**
- * @param {string[]} words  names of suites, and of tiers after "--"
+ * @param {string[]} words  names of suites, and of tiers prefixed with "--"
  * @returns {[string, Suite][]}
  */
 function chooseSuites(words) {
@@ -209,7 +215,7 @@ async function runSuites(suites) {
   for (const [name, { run }] of suites) {
     const start = performance.now();
     const result = await step(name, (update) => run(update, env)).catch((error) => {
-      // A build that fails counts as one failed test, and the other suites still run.
+      // A failed build counts as one failed test, and the other suites still run.
       const output = error instanceof SetupError ? error.message : inspect(error);
       return { passed: 0, failed: 1, skipped: 0, output };
     });

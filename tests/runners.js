@@ -1,4 +1,4 @@
-// How a suite runs: as checks of the sources, by CTest, or by Node's test runner.
+// Ways to run a suite: as checks of the sources, by CTest, or by Node's test runner.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -25,7 +25,7 @@ const kNodeTestTimeoutMs = 600 * 1000;
  * @param {string} program
  * @param {string[]} args
  * @param {Environment} env
- * @param {(line: string) => void} [onLine]  receives each line of the output at once
+ * @param {(line: string) => void} [onLine]  receives each line of output as it is printed
  * @returns {Promise<{ code: number | undefined, hasFailed: boolean, output: string }>}
  */
 async function outcomeOf(program, args, env, onLine) {
@@ -39,8 +39,8 @@ async function outcomeOf(program, args, env, onLine) {
 }
 
 /**
- * Checks the sources by commands that run side by side.
- * @param {...(() => Promise<unknown>)} functions  each throws a CommandError when it finds something
+ * Checks the sources with commands that run in parallel.
+ * @param {...(() => Promise<unknown>)} functions  each throws a CommandError if it finds something
  * @returns {Run}
  */
 export function checks(...functions) {
@@ -70,14 +70,14 @@ export const nodeProgram = (file, ...args) =>
   command(process.execPath, [join('node_modules', file), ...args], { cwd: kRoot });
 
 /**
- * Builds a preset and runs its tests by CTest.
+ * Builds a preset and runs its tests with CTest.
  * @param {string} preset
  * @param {object} [options]
- * @param {string} [options.label]  a regular expression of the labels to run; all by default
- * @param {string} [options.except]  GoogleTest patterns of the tests to leave out
- * @param {string[]} [options.targets]  what to build; everything by default
- * @param {number} [options.shards]  into how many entries CTest divides each program, instead of one for
- *     each GoogleTest suite: for programs that take long to start
+ * @param {string} [options.label]  a regular expression for the labels to run; all by default
+ * @param {string} [options.except]  GoogleTest patterns of tests to skip
+ * @param {string[]} [options.targets]  targets to build; everything by default
+ * @param {number} [options.shards] number of CTest entries per program, in place of one per
+ *   GoogleTest suite; for programs that take long to start
  * @param {Environment} [options.env]
  * @returns {Run}
  */
@@ -111,8 +111,8 @@ export function ctest(preset, { label, except, targets = ['all'], shards, env: m
 }
 
 /**
- * Adds up the reports of GoogleTest programs. A program that ended before it wrote a report, or that
- * does not use GoogleTest, shows only in `hasFailed`, and counts as one failed test.
+ * Adds up the reports of GoogleTest programs. A program that ended before it wrote a report, or
+ * that does not use GoogleTest, shows only in `hasFailed` and counts as one failed test.
  * @param {string} folder
  * @param {boolean} hasFailed
  */
@@ -133,10 +133,10 @@ function countGoogleTests(folder, hasFailed) {
 }
 
 /**
- * Runs the test files of folders by Node's test runner.
+ * Runs the test files in folders with Node's test runner.
  * @param {string[]} folders
  * @param {object} [options]
- * @param {(env: Environment) => Promise<unknown>} [options.build]  makes what the tests need
+ * @param {(env: Environment) => Promise<unknown>} [options.build]  builds what the tests need
  * @param {Environment} [options.env]
  * @returns {Run}
  */
@@ -170,7 +170,7 @@ export function nodeTest(folders, { build, env: more } = {}) {
   };
 }
 
-/** The part of a spec report that lists what failed. @param {string} report @param {string} output */
+/** The part of a spec report that lists failures. @param {string} report @param {string} output */
 function failuresOf(report, output) {
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   const start = text.lastIndexOf('failing tests:');
@@ -193,8 +193,8 @@ function makeReportFolder(name) {
 }
 
 /**
- * Runs the native tests under valgrind, in two halves side by side.
- * @param {string} except  GoogleTest patterns of the tests to leave out
+ * Runs the native tests under valgrind, as two halves in parallel.
+ * @param {string} except  GoogleTest patterns of tests to skip
  * @returns {Run}
  */
 export function memcheck(except) {
@@ -205,9 +205,9 @@ export function memcheck(except) {
     const reports = makeReportFolder('memcheck');
     const args = [
       ...['--error-exitcode=99', '--leak-check=full', '--errors-for-leak-kinds=definite'],
-      // Otherwise a thread that spins keeps the others from running.
+      // Otherwise a spinning thread starves the others.
       ...['--num-callers=30', '--fair-sched=yes'],
-      // The tests replace operator new with one that throws; valgrind's own would end the program.
+      // The tests replace operator new with one that throws. Valgrind's own would end the program.
       '--soname-synonyms=somalloc=nouserintercepts',
       join(kBuildFolder, 'release/tests/native/attn_tests'),
       ...['--gtest_brief=1', `--gtest_filter=*-${except}`],
@@ -222,8 +222,8 @@ export function memcheck(except) {
         }),
       ),
     );
-    // Valgrind computes a long double as a double, so comparisons with references in extended precision
-    // fail. They end a program with code 1; only what valgrind itself finds counts here.
+    // Valgrind computes long double as double, so comparisons with references in extended precision
+    // fail. These end a program with code 1, and only valgrind's own findings count here.
     const found = halves.some(({ code }) => code !== 0 && code !== 1);
     const { passed, failed, skipped } = countGoogleTests(reports, found);
     const output = halves.map((half) => half.output).join('');

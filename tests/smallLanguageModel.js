@@ -1,9 +1,9 @@
-// A language model of random weights, to test with.
+// A language model with random weights, for tests.
 
 import { LanguageModel } from '../web/src/model/language/languageModel.js';
 
 /**
- * Its file, and the model in it.
+ * Its file and the model in it.
  * @param {import('attn').Attn} attn
  * @param {'rotary' | 'sinusoidal'} [positions]
  */

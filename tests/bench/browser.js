@@ -1,5 +1,5 @@
-// The browser half: a page of its own for each work, so that nobody meets what another has left in
-// memory. All pages are cross-origin isolated: that gives threads, and a finer clock.
+// The browser half. Each work has a new page, so that nothing is left in memory from another. All
+// pages are cross-origin isolated, which allows threads and gives a finer clock.
 
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -45,7 +45,7 @@ const kFolders = {
   '/bench-wasm/': join(kBuildFolder, 'wasm/tests/bench/native'),
 };
 
-/** Those of the package that lie elsewhere: only the variants measured need be built. */
+/** Package files in other folders. Only the measured variants must be built. */
 const kFiles = Object.fromEntries(
   kFlavours.flatMap((flavour) =>
     kVariants.map((variant) => [
@@ -55,7 +55,7 @@ const kFiles = Object.fromEntries(
   ),
 );
 
-/** TensorFlow.js ships its gradients apart, in modules that only a bundler can follow. */
+/** TensorFlow.js publishes its gradients separately, in modules that only a bundler can resolve. */
 function tensorFlowGradients() {
   const entry = join(modules, '@tensorflow/tfjs-core/dist/register_all_gradients.js');
   const bundled = buildSync({ entryPoints: [entry], bundle: true, write: false, format: 'esm' });
@@ -67,7 +67,7 @@ const kFlags = [
   ...['--disable-background-networking', '--disable-component-update'],
 ];
 
-/** @param {string} [tinyGpt]  the folder of a checkout */
+/** @param {string} [tinyGpt]  folder of a checkout */
 function makeServer(tinyGpt) {
   const all = { ...kFolders, ...(tinyGpt && { '/tinygpt/': join(tinyGpt, 'browser/public') }) };
   const folders = Object.entries(all).map(([prefix, folder]) => ({
@@ -106,7 +106,7 @@ const kindOf = (variant) => (variant.startsWith('relaxed') ? 'relaxed' : 'simd12
  * @param {readonly number[]} threadCounts
  * @param {readonly string[]} variants
  * @param {Omit<Pace, 'settle'>} pace
- * @param {string | undefined} tinyGpt  the folder of a checkout
+ * @param {string | undefined} tinyGpt  folder of a checkout
  * @param {(row: MeasuredRow) => void} report
  */
 export async function measureInBrowser(choose, threadCounts, variants, pace, tinyGpt, report) {
@@ -140,12 +140,12 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, tin
 const kLoads = 7;
 const kMaxLoadSeconds = 0.05;
 
-/** A page has come to rest by then. */
+/** Time after which a page is idle. */
 const kRestMs = 300;
 
 /**
- * How long a page takes to import the package, and from load() to its first result, every time in a
- * profile of its own, so that nothing is in a cache.
+ * Measures how long a page takes to import the package, and from load() to its first result. Every
+ * measurement has a new profile, so that nothing is cached.
  * @param {readonly string[]} variants
  * @returns {Promise<DerivedRow[]>}
  */
@@ -232,7 +232,7 @@ async function measureInPage(browser, url, work) {
 }
 
 /**
- * The row of one variant of those that were measured together.
+ * The row of one variant among those measured together.
  * @param {Work} work
  * @param {string} variant
  * @param {number} threads
@@ -258,7 +258,7 @@ function rowOf(work, variant, threads, { times, failed, difference, operations }
 }
 
 /**
- * The sizes of attn's .wasm files, and of the peers'.
+ * The sizes of attn's .wasm files and its peers'.
  * @param {readonly string[]} variants
  * @returns {DerivedRow[]}
  */

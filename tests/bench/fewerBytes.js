@@ -1,4 +1,4 @@
-// Attention, caches and weights of fewer bytes: attn, attn in float32, and PyTorch.
+// Attention, caches and weights in fewer bytes: attn, attn in float32, and PyTorch.
 
 import { attnNode, floats, normal, solver } from './nativeJobs.js';
 
@@ -6,10 +6,10 @@ import { attnNode, floats, normal, solver } from './nativeJobs.js';
 /** @import { PyTorch } from './pytorch.js' */
 /** @import { FewerBytesWork, StoredAttentionWork, StoredCacheWork, StoredWeightsWork } from './works.js' */
 
-/** As attn::ElementType counts them. */
+/** The values of attn::ElementType. */
 const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3 };
 
-/** In results: attn's own time for the same work in float32. */
+/** Name in the results of attn's time for the same work in float32. */
 const kFloat32 = 'float32';
 
 /**
@@ -88,7 +88,7 @@ async function weights({ kind, shape, type }, context, threads, pytorch) {
 }
 
 /**
- * Numbers of two bytes that begin at a cache line.
+ * Two-byte numbers that begin at a cache line.
  * @param {number} count
  */
 const words = (count) => {

@@ -1,28 +1,28 @@
-// Timing turn by turn, in Node and in the browser: everyone who does the same work gets a short
-// batch, then the next one, for several rounds. What disturbs the machine for a while then disturbs
-// all of them, and the best times are of the same minute.
+// Timing in turns, in Node and in the browser. All contestants for the same work run a short batch
+// one after another, for several rounds. A disturbance of the machine then affects all of them, and
+// the best times are from the same minute.
 
 /**
- * Who takes part: attn, a peer, or a bare loop of the machine.
+ * A contestant: attn, a peer, or a bare loop of the machine.
  * @typedef {object} Contestant
  * @property {string} name
- * @property {(repeats: number) => number | Promise<number>} run  does the work that often and
- *   returns how many seconds that took
+ * @property {(repeats: number) => number | Promise<number>} run does the work this many times and
+ *   returns the time in seconds
  *
  * @typedef {object} Pace
  * @property {number} rounds
- * @property {number} batchSeconds  of one contestant in one round; one call at least
- * @property {number} sampleSeconds  calls shorter than this are timed several at once
- * @property {number} [warmUpSeconds]  of untimed calls at first, of each
+ * @property {number} batchSeconds  time of one contestant in one round; at least one call
+ * @property {number} sampleSeconds  shorter calls are timed in groups
+ * @property {number} [warmUpSeconds]  time of each contestant's untimed first calls
  * @property {() => Promise<unknown>} settle  waits until the last contestant's threads are at rest
  *
- * @typedef {object} Times  of one call, in seconds
+ * @typedef {object} Times  times of one call, in seconds
  * @property {number} best
  * @property {number} median
  * @property {number} samples
  */
 
-/** Calls longer than this take part in the first rounds only. */
+/** Longer calls take part in the first rounds only. */
 const kLongSeconds = 1;
 const kLongRounds = 3;
 
@@ -51,12 +51,12 @@ export async function takeTurns(contestants, pace) {
     entries.push({ name, run, repeats, batch, times: /** @type {number[]} */ ([]) });
   }
   for (let round = 0; round < rounds; ++round) {
-    // Nobody always follows the same one.
+    // The order alternates, so that no contestant always follows the same one.
     const order = round % 2 === 0 ? entries : entries.toReversed();
     for (const { run, repeats, batch, times } of order) {
       if (round >= kLongRounds && times[0] > kLongSeconds) continue;
       await settle();
-      // The caches are another's: one sample goes untimed, where it is short.
+      // The caches contain another contestant's data, so one sample of a short call is not timed.
       if (batch > 1) await run(repeats);
       for (let i = 0; i < batch; ++i) times.push((await run(repeats)) / repeats);
     }
@@ -77,14 +77,14 @@ function summary(times) {
 }
 
 /**
- * Reproducible numbers of a normal distribution, in pairs by Box and Muller's method.
+ * Reproducible normally distributed numbers, generated in pairs by the Box-Muller method.
  * @param {Float32Array} array
  * @param {number} seed
  * @param {number} [deviation]
  */
 export function fillNormal(array, seed, deviation = 1) {
   let state = seed >>> 0;
-  // A linear congruence, scrambled (PCG, M. E. O'Neill 2014, in 32 bits).
+  // A linear congruential generator with permuted output (PCG, M. E. O'Neill 2014, in 32 bits).
   const uniform = () => {
     state = (Math.imul(state, 747796405) + 2891336453) >>> 0;
     let word = Math.imul((state >>> ((state >>> 28) + 4)) ^ state, 277803737) >>> 0;
@@ -116,12 +116,12 @@ export function maxAbsDifference(a, b) {
 }
 
 /**
- * Rows of softmax(q·kᵀ/√D)·v in double precision.
+ * One row of softmax(q·kᵀ/√D)·v in double precision.
  * @param {import('./works.js').AttentionShape} shape
  * @param {Float32Array} q
  * @param {Float32Array} k
  * @param {Float32Array} v
- * @param {number} row  of all B·H·Nq
+ * @param {number} row  index among all B·H·Nq rows
  */
 export function attentionRow({ queries, keys, dim, causal, window }, q, k, v, row) {
   const i = row % queries;

@@ -6,7 +6,7 @@ import { browserWorks, kNativeWorks } from './works.js';
 
 const pace = { rounds: 4, batchSeconds: 1, sampleSeconds: 1e-3, settle: async () => {} };
 
-/** A contestant whose calls take what `secondsOf` says, in a time of its own. */
+/** A contestant on a simulated clock whose calls take the times that `secondsOf` returns. */
 const contestant = (
   /** @type {string} */ name,
   /** @type {(call: number) => number} */ secondsOf,
@@ -20,7 +20,7 @@ const contestant = (
   return { name, run };
 };
 
-test('best_and_median_are_those_of_single_calls', async () => {
+test('best_and_median_refer_to_single_calls', async () => {
   const times = await takeTurns(
     [contestant('steady', () => 0.5), contestant('short', () => 1e-6)],
     pace,
@@ -30,12 +30,12 @@ test('best_and_median_are_those_of_single_calls', async () => {
   assert.ok(times.short.samples >= 4 * 100);
 });
 
-test('a_call_longer_than_a_batch_is_made_once_a_round', async () => {
+test('a_call_longer_than_a_batch_runs_once_per_round', async () => {
   const { long } = await takeTurns([contestant('long', (call) => (call === 3 ? 0.7 : 0.9))], pace);
   assert.deepEqual(long, { best: 0.7, median: 0.9, samples: 4 });
 });
 
-test('normal_numbers_have_mean_0_and_the_deviation_asked_for', () => {
+test('normal_numbers_have_mean_0_and_the_requested_deviation', () => {
   const numbers = fillNormal(new Float32Array(100001), 5, 2);
   const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
   const meanSquare = numbers.reduce((sum, x) => sum + x * x, 0) / numbers.length;
@@ -44,13 +44,13 @@ test('normal_numbers_have_mean_0_and_the_deviation_asked_for', () => {
   assert.notDeepEqual(numbers, fillNormal(new Float32Array(100001), 6, 2));
 });
 
-test('a_difference_of_nan_stays', () => {
+test('a_nan_difference_is_preserved', () => {
   assert.equal(maxAbsDifference([1, 2], [1, 4]), 2);
   assert.ok(Number.isNaN(maxAbsDifference([1, NaN, 3], [1, 2, 3])));
   assert.ok(Number.isNaN(maxAbsDifference([1], [1, 2])));
 });
 
-test('a_row_of_attention_is_a_weighted_mean_of_the_values_attended_to', () => {
+test('a_row_of_attention_is_a_weighted_mean_of_the_attended_values', () => {
   const shape = { batch: 1, heads: 1, queries: 3, keys: 3, dim: 1 };
   const [q, k, v] = [
     [1, 1, 1],
@@ -64,7 +64,7 @@ test('a_row_of_attention_is_a_weighted_mean_of_the_values_attended_to', () => {
   near(attentionRow({ ...shape, window: 1 }, q, k, v, 1), 2);
 });
 
-test('operations_are_counted_for_the_pairs_that_take_part', () => {
+test('operations_are_counted_for_attended_pairs_only', () => {
   for (const work of [...kNativeWorks, ...browserWorks('simd128')]) {
     if (work.kind !== 'attention' || work.unit !== 'GFLOP/s') continue;
     const { batch, heads, queries, keys, dim, causal, window } = work.shape;
@@ -78,7 +78,7 @@ test('operations_are_counted_for_the_pairs_that_take_part', () => {
   }
 });
 
-test('every_work_has_a_name_of_its_own', () => {
+test('every_work_has_a_unique_name', () => {
   for (const works of [kNativeWorks, browserWorks('simd128'), browserWorks('relaxed')]) {
     assert.equal(new Set(works.map(({ name }) => name)).size, works.length);
   }

@@ -21,16 +21,19 @@ const require = createRequire(import.meta.url);
 
 const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
 
-/** How far apart two right results may lie, for values of about 1: in float32, and in fewer bytes. */
+/**
+ * Largest difference between two correct results for values of about 1, in float32 and in fewer
+ * bytes.
+ */
 const kTolerance = 1e-4;
 const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
 
 /**
- * @typedef {object} Solvers  everyone who does a work, attn first
+ * @typedef {object} Solvers  all contestants for a work, attn first
  * @property {Solver[]} solvers
  * @property {(output: Float32Array) => number} [check]  the largest difference from a
  *   double-precision reference
- * @property {Contestant[]} [parts]  of attn's work, by themselves
+ * @property {Contestant[]} [parts]  parts of attn's work, timed separately
  */
 
 const { hrtime } = process;
@@ -38,7 +41,9 @@ const secondsSince = (/** @type {bigint} */ start) => Number(hrtime.bigint() - s
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits until no thread of this process spins any more, as those of a pool do before they sleep. */
+/**
+ * Waits until no thread of this process spins any more. Threads of a pool spin before they sleep.
+ */
 export async function settle() {
   const kStepMs = 4;
   for (let waited = 0; waited < 400; waited += kStepMs) {
@@ -55,7 +60,7 @@ export async function settle() {
 let onnxRuntime;
 function loadOnnxRuntime() {
   if (onnxRuntime) return onnxRuntime;
-  // The module below its public interface is synchronous: nothing of promises is in the time.
+  // The module below its public interface is synchronous, so that the times contain no promises.
   const [{ binding, initOrt }, { Tensor, env }] = [
     'onnxruntime-node/dist/binding.js',
     'onnxruntime-common',
@@ -71,7 +76,7 @@ function loadOnnxRuntime() {
  * @param {number} threads
  * @param {Record<string, { data: Float32Array, shape: readonly number[] }>} inputs
  * @param {readonly number[]} outputShape
- * @param {(output: Float32Array) => Float32Array} [arrange]  brings the output into attn's order
+ * @param {(output: Float32Array) => Float32Array} [arrange]  rearranges the output to attn's layout
  * @returns {Solver}
  */
 function onnxSolver(name, model, threads, inputs, outputShape, arrange = (output) => output) {
@@ -108,7 +113,7 @@ function onnxSolver(name, model, threads, inputs, outputShape, arrange = (output
 // Works
 
 /**
- * (B, H, N, D) from (B, N, H·D), or the other way round with the sizes exchanged.
+ * Rearranges (B, N, H·D) to (B, H, N, D), or the reverse with exchanged sizes.
  * @param {Float32Array} x
  * @param {number} batch
  * @param {number} outer
@@ -316,7 +321,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   run(1);
   const elementwise = attnNode().gptElementwise(gpt);
   const peer = await pytorch?.solver({ kind, shape: sizes }, threads);
-  // Their random numbers differ; that trajectories agree is for the tests to say.
+  // Their random numbers differ. The tests check that trajectories agree.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
     throw new Error(`${name}: PyTorch's model has ${peer.size} parameters`);
   }
@@ -339,7 +344,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
  */
 const machineLoop = (job) => ({ name: 'machine', run: (repeats) => attnNode().time(job, repeats) });
 
-/** @param {object[]} jobs @returns the one that is fastest now */
+/** @param {object[]} jobs @returns the job that is fastest now */
 function fastest(jobs) {
   const times = jobs.map((job) => {
     let best = Infinity;
@@ -351,14 +356,14 @@ function fastest(jobs) {
 
 const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (_, i) => i);
 
-/** Loops of pairs of bfloat16; floats are those of AVX-512 there. */
+/** Loops over pairs of bfloat16. Their float loops are AVX-512's. */
 const kPairs = /^(avx512|amx)_bf16$/;
 
 /**
- * The loops that kernels of an instruction set are held against: all, or its own where it was asked
- * for.
+ * The loops that an instruction set's kernels are compared with: all loops, or only its own if it
+ * was requested.
  * @param {Work['roof']} roof
- * @param {string} instructionSet  '' for the best
+ * @param {string} instructionSet  '' for the best one
  */
 function loopsFor(roof, instructionSet) {
   const named = (/** @type {(name: string) => boolean} */ fits) =>
@@ -373,10 +378,10 @@ function loopsFor(roof, instructionSet) {
 }
 
 /**
- * The bare loop that a work is held against, and how much it does.
+ * The bare loop that a work is compared with, and the amount of its work.
  * @param {Work['roof']} roof
  * @param {number} threads
- * @param {number} bytes  of memory to read or fill
+ * @param {number} bytes  bytes of memory to read or fill
  * @param {readonly number[]} loops
  * @returns {{ contestant: Contestant, amount: number }}
  */
@@ -392,12 +397,12 @@ function machineFor(roof, threads, bytes, loops) {
       ? loops.map((loop) => attnNode().read(loop, threads, memory))
       : [-1, ...loops].map((loop) => attnNode().fill(loop, threads, memory));
   const { name, run } = machineLoop(fastest(jobs));
-  // The closure keeps the memory.
+  // The closure keeps the memory alive.
   return { contestant: { name, run: (n) => (memory.length ? run(n) : NaN) }, amount: bytes };
 }
 
 /**
- * The machine's bare loops by themselves.
+ * Measures the machine's bare loops alone.
  * @param {Pace} pace
  * @param {readonly number[]} threadCounts
  */
@@ -411,7 +416,7 @@ export async function measureMachine(pace, threadCounts) {
       const name = attnNode().machineLoopName(loop);
       const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
       contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
-      // They read and fill as AVX-512 does.
+      // They read and fill like AVX-512.
       if (kPairs.test(name)) continue;
       contestants.push(
         { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },
@@ -441,7 +446,7 @@ export async function measureMachine(pace, threadCounts) {
  * @param {readonly Work[]} works
  * @param {readonly number[]} threadCounts
  * @param {Pace} pace
- * @param {string} instructionSet  '' for the best
+ * @param {string} instructionSet  '' for the best one
  * @param {PyTorch | undefined} pytorch
  * @param {(row: MeasuredRow) => void} report
  */
@@ -491,7 +496,8 @@ function requireAgreement(work, name, difference) {
 }
 
 /**
- * What one head of many tokens takes beyond its inputs and outputs, measured in a process of its own.
+ * Memory that one head with many tokens takes in addition to inputs and outputs, measured in a
+ * separate process.
  * @param {'forward' | 'gradients'} pass  gradients: forward and backward
  * @param {number} tokens
  * @param {number} threads

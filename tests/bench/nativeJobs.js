@@ -1,4 +1,4 @@
-// attn's jobs in the module of Node that native/addon.cpp makes, and arrays for them.
+// attn's jobs in the Node module built from native/addon.cpp, and arrays for them.
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ const kAddon = join(kBuildFolder, 'bench/tests/bench/native/attn_node.node');
 
 /** @type {any} */
 let addon;
-/** The module; to be built before. */
+/** The module, which must have been built. */
 export const attnNode = () => (addon ??= require(kAddon));
 
 /**
- * Floats that begin at a cache line, as all who take part like them best.
+ * Floats that begin at a cache line, which suits all contestants best.
  * @param {number} length
  */
 export function floats(length) {
@@ -36,15 +36,15 @@ export function floats(length) {
 export const normal = (length, seed, deviation) => fillNormal(floats(length), seed, deviation);
 
 /**
- * What attn does in a job of the module.
+ * Runs attn in a job of the module.
  * @param {string} name
  * @param {object} job
  * @param {Float32Array} result
- * @param {unknown[]} kept  what the job has the addresses of
+ * @param {unknown[]} kept  objects to whose memory the job has addresses
  * @returns {Solver}
  */
 export function solver(name, job, result, kept) {
-  // Named in the closure, `kept` lives as long as the job.
+  // The closure refers to `kept`, which therefore lives as long as the job.
   const run = (/** @type {number} */ repeats) =>
     kept.length ? attnNode().time(job, repeats) : NaN;
   return { name, run, output: () => result };

@@ -1,4 +1,4 @@
-// ONNX models for the peers, written as the protocol buffers that they are: a graph of a few nodes
+// ONNX models for the peers, written directly as protocol buffers, because a graph of a few nodes
 // needs no library. Used in Node and in the browser.
 
 /**
@@ -7,10 +7,10 @@
  * @property {string[]} inputs
  * @property {string[]} outputs
  * @property {string} [domain]
- * @property {Record<string, number>} [attributes]  whole numbers
+ * @property {Record<string, number>} [attributes]  whole numbers only
  *
  * @typedef {object} Graph
- * @property {Record<string, readonly number[]>} inputs  shapes, float32
+ * @property {Record<string, readonly number[]>} inputs  shapes of float32 inputs
  * @property {Record<string, readonly number[]>} outputs
  * @property {Record<string, { shape: readonly number[], data: Float32Array }>} [constants]
  * @property {Node[]} nodes
@@ -27,7 +27,7 @@ const kBytes = 2;
 
 const utf8 = new TextEncoder();
 
-/** @param {number} value a whole number from 0 on */
+/** @param {number} value a non-negative whole number */
 function varint(value) {
   const bytes = [];
   for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
@@ -46,9 +46,9 @@ function join(parts) {
 }
 
 /**
- * One field of a message.
+ * Writes one field of a message.
  * @param {number} number
- * @param {number | string | Uint8Array} value  a message is given as its bytes
+ * @param {number | string | Uint8Array} value  a message is passed as its bytes
  */
 function field(number, value) {
   if (typeof value === 'number') return join([varint(number * 8 + kVarint), varint(value)]);
@@ -108,7 +108,7 @@ function model({ inputs, outputs, constants = {}, nodes }) {
  */
 
 /**
- * The standard operator, on (B, H, N, D) as it lies.
+ * The standard operator, which reads (B, H, N, D) in place.
  * @param {AttentionShape} shape
  */
 export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
@@ -129,11 +129,11 @@ export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
 }
 
 /**
- * ONNX Runtime's own operator. Queries and output are (B, N, H·D). With keys and values of the same
- * form it has a path of its own, which it leaves when they lie as (B, H, N, D); but then it need not
- * transpose them.
+ * ONNX Runtime's own operator. Queries and output are (B, N, H·D). For keys and values in the same
+ * layout it has a special path. With (B, H, N, D) it does not use this path, but need not transpose
+ * them.
  * @param {AttentionShape} shape
- * @param {boolean} headsFirst  how keys and values lie
+ * @param {boolean} headsFirst  whether keys and values are (B, H, N, D)
  */
 export function multiHeadAttentionModel(shape, headsFirst) {
   const { batch, heads, queries, keys, dim, causal } = shape;
@@ -155,11 +155,11 @@ export function multiHeadAttentionModel(shape, headsFirst) {
 }
 
 /**
- * A self-attention layer, in each way that ONNX Runtime has: three projections and one of the two
- * operators above, or its fused Attention, which projects as well.
+ * A self-attention layer in each of ONNX Runtime's ways: three projections and one of the two
+ * operators above, or its fused Attention, which includes the projections.
  * @param {'Attention' | 'MultiHeadAttention' | 'fused'} operator
  * @param {{ tokens: number, width: number, heads: number }} shape
- * @param {Float32Array} inProjWeight  (3·E, E), as PyTorch has it
+ * @param {Float32Array} inProjWeight  (3·E, E), as in PyTorch
  * @param {Float32Array} outProjWeight  (E, E)
  */
 export function layerModel(operator, { tokens, width, heads }, inProjWeight, outProjWeight) {
@@ -201,7 +201,7 @@ export function layerModel(operator, { tokens, width, heads }, inProjWeight, out
 }
 
 /**
- * x · Wᵀ with W (columns, depth) known beforehand, so that it can be packed.
+ * x · Wᵀ for a constant W (columns, depth), which can therefore be packed.
  * @param {{ rows: number, depth: number, columns: number }} shape
  * @param {Float32Array} weight
  */

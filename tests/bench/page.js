@@ -1,5 +1,5 @@
-// What runs in the page: attn's variants, its peers and the bare loops, turn by turn. tests/bench/
-// browser.js opens the page and calls measureWork.
+// The part that runs in the page: attn's variants, its peers and the bare loops in turns.
+// tests/bench/browser.js opens the page and calls measureWork.
 
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
 import {
@@ -19,28 +19,29 @@ import { attnTrainer, jaxTrainer, tensorFlowTrainer, tinyGptTrainer } from './tr
 /**
  * @typedef {object} PageWork
  * @property {Work} work
- * @property {string[]} variants  of attn
+ * @property {string[]} variants  variants of attn
  * @property {number} threads
- * @property {boolean} hasTinyGpt  whether the server has its files
+ * @property {boolean} hasTinyGpt  whether the server has TinyGPT's files
  * @property {Omit<Pace, 'settle'>} pace
  *
  * @typedef {object} PageResult
- * @property {Record<string, Times>} times  of `attn <variant>`, `machine <variant>` and the peers
+ * @property {Record<string, Times>} times times of `attn <variant>`, `machine <variant>` and the
+ *   peers
  * @property {Record<string, string>} failed
- * @property {number} [difference]  none where results are not comparable
- * @property {number} operations  of one call of a machine's loop
+ * @property {number} [difference]  undefined if results are not comparable
+ * @property {number} operations  operations in one call of a machine's loop
  *
  * @typedef {Contestant & { output?: () => ArrayLike<number> }} Solver
  */
 
-/** Of a bare loop, on each thread. */
+/** Operations of a bare loop on each thread. */
 const kOperations = 2e8;
 const kTolerance = 1e-4;
 const kStoredTolerance = 5e-3;
 /** How long threads of a pool may spin before they sleep. */
 const kSpinMs = 120;
 
-/** Addresses that are known to the server of browser.js only. */
+/** These addresses exist only on the server of browser.js. */
 const load = (/** @type {string} */ url) => import(/* @vite-ignore */ url);
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -133,7 +134,7 @@ async function attnSolver(work, variant, threads) {
 }
 
 /**
- * One query over a cache of a type.
+ * One query over a cache of the given type.
  * @param {any} attn
  * @param {string} name
  * @param {AttentionShape} shape
@@ -158,7 +159,7 @@ function attnCache(attn, name, shape, type) {
 }
 
 /**
- * Random numbers differ: what counts is that the loss falls.
+ * Random numbers differ, so only check that the loss falls.
  * @param {string} name
  * @param {Trainer} trainer
  * @returns {Solver}
@@ -172,7 +173,7 @@ function training(name, { step }) {
 }
 
 /**
- * The benchmark's own module of a variant.
+ * The benchmark's own module for a variant.
  * @param {string} variant
  * @param {number} threads
  */
@@ -194,7 +195,7 @@ async function attnProduct(shape, variant, threads) {
   const { weight, x } = productInputs(shape);
   const module = await benchModule(variant, threads);
   module._bench_make_product(rows, depth, columns);
-  // The memory may have grown: views are made when they are needed.
+  // The memory may have grown, so create views when they are needed.
   const view = (/** @type {number} */ address, /** @type {number} */ length) =>
     new Float32Array(module.wasmMemory.buffer, address, length);
   view(module._bench_product_weight(), weight.length).set(weight);
@@ -202,7 +203,7 @@ async function attnProduct(shape, variant, threads) {
   /** @type {Float32Array} */
   let output;
   const call = () => {
-    // As the peers do, and as the package's own calls do: in and out again.
+    // Copies input and output, as the peers and the package's own calls do.
     view(module._bench_product_input(), x.length).set(x);
     module._bench_product();
     output = view(module._bench_product_output(), rows * columns).slice();
@@ -236,7 +237,7 @@ function peersOf({ work, threads, hasTinyGpt }) {
     const trainers = {
       'TensorFlow.js': async () => tensorFlowTrainer(await tensorFlow(threads), shape),
       'jax-js': () => jaxTrainer(shape),
-      // It takes all cores that there are.
+      // It always uses all cores.
       ...(threads > 1 && { TinyGPT: () => tinyGptTrainer(shape, hasTinyGpt) }),
     };
     return Object.entries(trainers).map(([name, make]) => ({
@@ -349,7 +350,7 @@ async function tensorFlowProduct(shape, threads) {
   const { rows, depth, columns } = shape;
   const { weight, x } = productInputs(shape);
   const tf = await tensorFlow(threads);
-  // With a transposed matrix it is many times slower.
+  // A transposed matrix makes it many times slower.
   const w = tf.tensor2d(transpose(weight, columns, depth), [depth, columns]);
   /** @type {Float32Array} */
   let output;
@@ -453,7 +454,8 @@ export async function measureWork(pageWork) {
       agree(solver, differenceFromReference(work.shape, solver.output()));
     }
     if (work.kind === 'stored cache' && solver.output) {
-      // Rounding of what is stored is no fault of the kernels: 4096 weights make little of it.
+      // Rounding of stored numbers is not an error of the kernels. With 4096 weights it averages
+      // out.
       const difference = differenceFromReference(work.shape, solver.output());
       if (!(difference <= kStoredTolerance))
         throw new Error(`${solver.name}: off by ${difference}`);
@@ -466,7 +468,7 @@ export async function measureWork(pageWork) {
       await solver.run(1);
     } catch (error) {
       const reason = String(error instanceof Error ? error.message : error);
-      // Paths in it are those of the machine that the peer was built on.
+      // The message contains paths of the machine on which the peer was built.
       failed[name] = reason.replace(/\S+\//g, '').replace(/\s+/g, ' ').trim().slice(0, 300);
       continue;
     }

@@ -1,4 +1,4 @@
-// PyTorch as a peer: a Python process of its own that answers requests; pytorch.py is its side.
+// PyTorch as a peer, in a separate Python process that answers requests; see pytorch.py.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 
 const kProgram = join(import.meta.dirname, 'pytorch.py');
 
-/** Shorter runs say too little of how many processors they kept busy. */
+/** Shorter runs cannot show how many processors they kept busy. */
 const kShortestJudgedSeconds = 0.02;
 
 /** @param {Float32Array} x */
@@ -30,8 +30,8 @@ export class PyTorch {
   version = '';
 
   /**
-   * @param {string} command  that starts Python, for example "python3"; its words may be those of a
-   *   container, too
+   * @param {string} command command that starts Python, such as "python3", or Python in a
+   *   container
    */
   static async start(command) {
     const peer = new PyTorch(command);
@@ -42,7 +42,7 @@ export class PyTorch {
   /** @param {string} command */
   constructor(command) {
     const [program, ...args] = command.split(' ');
-    // Python gets the program itself, not its path: a container has other paths.
+    // Passes the program itself rather than its path, because a container has other paths.
     const source = readFileSync(kProgram, 'utf8');
     this.#process = spawn(program, [...args, '-c', source], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -66,7 +66,7 @@ export class PyTorch {
   }
 
   /**
-   * @param {object} work  its kind and shape
+   * @param {object} work  kind and shape of the work
    * @param {number} threads
    * @param {Record<string, Float32Array>} [inputs]
    */
@@ -90,7 +90,7 @@ export class PyTorch {
         return /** @type {number} */ (seconds);
       },
       output: async () => decode((await this.#ask({ output: id })).output),
-      /** Those of q, k and v one after the other. */
+      /** The gradients of q, k and v, concatenated. */
       gradients: async () => {
         const gradients = await this.#ask({ gradients: id });
         return Float32Array.from(['q', 'k', 'v'].flatMap((name) => [...decode(gradients[name])]));

@@ -1,4 +1,4 @@
-// The results as a table: for the terminal, and for a Markdown file.
+// Formats the results as a table for the terminal and for a Markdown file.
 
 import { cpus, totalmem } from 'node:os';
 
@@ -12,7 +12,7 @@ import { cpus, totalmem } from 'node:os';
  * @property {string} memory
  * @property {string} system
  *
- * @typedef {object} Peak  a bare loop by itself
+ * @typedef {object} Peak  a bare loop measured alone
  * @property {string} name
  * @property {number} threads
  * @property {number} rate

@@ -1,4 +1,4 @@
-// Times become rates, shares, ratios and verdicts.
+// Converts times to rates, shares, ratios and verdicts.
 
 import {
   causalName,
@@ -25,25 +25,26 @@ import {
  * @property {string} variant  attn's instruction set or WebAssembly variant
  * @property {number} threads
  * @property {Times} attn
- * @property {number} rate  of attn's best time
+ * @property {number} rate  rate of attn's best time
  * @property {'GFLOP/s' | 'GB/s'} unit
  * @property {Record<string, Times>} peers
- * @property {Record<string, string>} failed  peers that could not do it, and why
+ * @property {Record<string, string>} failed  peers that failed, with the reasons
  * @property {string} [bestPeer]
  * @property {number} [ratio]  the best peer's best time ÷ attn's
- * @property {number} [medianRatio]  the same of the median times
- * @property {number} [gain]  attn's best time in float32 ÷ that in fewer bytes
- * @property {number} [machineRate]  of the machine's bare loop, between the others' turns
- * @property {number} [share]  of it that attn reaches
- * @property {number} [difference]  the largest between results
- * @property {Record<string, number>} [parts]  shares of attn's time that parts of its work take
+ * @property {number} [medianRatio]  the ratio of the median times
+ * @property {number} [gain]  attn's best time in float32 ÷ its best time in fewer bytes
+ * @property {number} [machineRate] rate of the machine's bare loop, measured in turns with the
+ *   others
+ * @property {number} [share]  share of it that attn reaches
+ * @property {number} [difference]  the largest difference between results
+ * @property {Record<string, number>} [parts]  share of attn's time for each part of its work
  * @property {Verdict[]} verdicts
  *
  * @typedef {object} DerivedRow
  * @property {'native' | 'browser'} half
  * @property {string} name
  * @property {string} variant
- * @property {number} [threads]  where they matter
+ * @property {number} [threads]  number of threads, where it matters
  * @property {string} measured
  * @property {Verdict[]} verdicts
  */
@@ -54,12 +55,12 @@ import {
  * @param {Work} measured.work
  * @param {string} measured.variant
  * @param {number} measured.threads
- * @param {Record<string, Times>} measured.times  of attn, of attn in float32 where that is not what it
- *   does, of the machine, of parts and of peers
- * @param {readonly string[]} [measured.parts]  their names
+ * @param {Record<string, Times>} measured.times times of attn, of attn in float32 if the work is
+ *   in another type, of the machine, of parts and of peers
+ * @param {readonly string[]} [measured.parts]  names of the parts
  * @param {Record<string, string>} [measured.failed]
  * @param {number} [measured.difference]
- * @param {{ amount: number }} [measured.machine]  what the bare loop does in one call
+ * @param {{ amount: number }} [measured.machine]  amount of work in one call of the bare loop
  * @returns {MeasuredRow}
  */
 export function judge({ half, work, variant, threads, times, machine, ...more }) {
@@ -106,7 +107,7 @@ export function judge({ half, work, variant, threads, times, machine, ...more })
 /**
  * @param {MeasuredRow} row
  * @param {Target} target
- * @returns {Verdict[]}  none where there was nothing to compare with
+ * @returns {Verdict[]}  empty if there was nothing to compare with
  */
 function verdict({ attn, ratio, share, gain, variant }, { measure, least, most, kernels }) {
   if (kernels && !kernels.includes(variant)) return [];
@@ -145,19 +146,19 @@ function bound(measured, { least, most }, show) {
 const times = (/** @type {number} */ x) => `${x} ×`;
 
 const kScalingTarget = 1.85;
-/** Of a step of training, which has parts that wait for memory. */
+/** For a training step, which has memory-bound parts. */
 const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
-/** ONNX Runtime Web does not run this one. */
+/** ONNX Runtime Web does not run this work. */
 const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
 const kLongHeadTarget = 0.95;
 const kFlatness = 1.1;
-/** A window's time may grow with N·w, and this much faster. */
+/** The time with a window may grow like N·w times this factor. */
 const kWindowGrowth = 1.15;
 
 /**
- * What follows from several rows together.
+ * Derives results from several rows together.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */
@@ -226,7 +227,7 @@ export function derive(rows) {
 }
 
 /**
- * How far time ÷ N^power differs over lengths; undefined with fewer than two of them.
+ * The ratio by which time ÷ N^power varies over lengths. Undefined for fewer than two lengths.
  * @param {readonly number[]} lengths
  * @param {(length: number) => number | undefined} timeOf
  * @param {number} power
@@ -242,12 +243,12 @@ function spread(lengths, timeOf, power) {
   };
 }
 
-/** The native instruction set that has the registers of WebAssembly. */
+/** The native instruction set with the same registers as WebAssembly. */
 export const kWasmPeer = 'sse4_1';
 const kMostOfNative = 2.5;
 
 /**
- * Steps of training in the browser beside native ones, where both were measured.
+ * Compares training steps in the browser with native ones, if both were measured.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */
@@ -271,7 +272,7 @@ const leastScaling = (/** @type {string} */ work) =>
   work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 
 /**
- * Two threads against one, of works long enough to be shared.
+ * Compares two threads with one, for works long enough to be shared.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */
@@ -281,7 +282,7 @@ function scaling(rows) {
   return rows
     .filter((row) => row.threads === 2 && isShared(row))
     .flatMap((two) => {
-      // Without threads a variant is another program; with one thread it is compared with itself.
+      // Without threads a variant is another program. With one thread it is compared with itself.
       const one = rows.find(
         ({ half, work, threads, variant }) =>
           half === two.half &&

@@ -35,7 +35,7 @@ const row = (work, seconds, more = {}) =>
 
 const square = work('attention (1,8,512), D 64');
 
-test('the_fastest_peer_counts_and_a_failed_one_is_named', () => {
+test('the_fastest_peer_counts_and_a_failed_peer_is_named', () => {
   const measured = row(square, 1, {
     times: { attn: times(1, 2), slow: times(3), fast: times(1.5, 5), machine: times(0.5) },
     failed: { broken: 'out of memory' },
@@ -55,17 +55,17 @@ test('the_fastest_peer_counts_and_a_failed_one_is_named', () => {
   assert.deepEqual(measured.failed, { broken: 'out of memory' });
 });
 
-test('without_a_peer_there_is_no_verdict_on_it', () => {
+test('there_is_no_verdict_on_a_ratio_without_a_peer', () => {
   assert.deepEqual(row(square, 1).verdicts, []);
 });
 
-test('a_limit_of_time_is_met_at_it_and_missed_above', () => {
+test('a_time_limit_includes_its_value', () => {
   const tiny = work('tiny (2,5,4), D 20');
   assert.equal(row(tiny, 1.5e-6).verdicts[0].isMet, true);
   assert.equal(row(tiny, 1.6e-6).verdicts[0].isMet, false);
 });
 
-test('the_fill_is_a_limit_in_times_of_itself', () => {
+test('a_table_is_limited_relative_to_filling_its_memory', () => {
   const table = work('sinusoidal table 4096 × 512');
   const measured = (/** @type {number} */ seconds) =>
     row(table, seconds, {
@@ -79,7 +79,7 @@ test('the_fill_is_a_limit_in_times_of_itself', () => {
 /** @param {MeasuredRow[]} rows @param {RegExp} name */
 const derived = (rows, name) => derive(rows).filter((row) => name.test(row.name));
 
-test('causal_is_held_against_not_causal', () => {
+test('causal_attention_is_compared_with_full_attention', () => {
   const full = work('attention (1,8,2048), D 64');
   const causal = work(causalName(2048));
   const [{ measured, verdicts }] = derived([row(full, 2), row(causal, 1)], /^causal/);
@@ -87,7 +87,7 @@ test('causal_is_held_against_not_causal', () => {
   assert.equal(verdicts[0].isMet, true);
 });
 
-test('time_per_square_is_flat_when_it_grows_with_the_square', () => {
+test('time_per_square_is_flat_when_time_grows_with_the_square', () => {
   const lengths = [1024, 2048, 4096];
   const rows = (/** @type {number} */ power) =>
     lengths.map((keys) => row(work(`attention (1,1,${keys}), D 64`), keys ** power));
@@ -107,7 +107,7 @@ test('threads_are_compared_within_a_variant_whatever_its_name_without_threads', 
   assert.deepEqual(gains, ['2.00 ×', '1.50 ×']);
 });
 
-test('steps_in_the_browser_are_compared_with_native_ones_of_as_many_threads', () => {
+test('steps_in_the_browser_are_compared_with_native_ones_on_as_many_threads', () => {
   const [step] = kTinyGptSteps;
   const rows = [
     row(step, 2, { variant: kWasmPeer }),
@@ -127,7 +127,7 @@ test('steps_in_the_browser_are_compared_with_native_ones_of_as_many_threads', ()
   );
 });
 
-test('markdown_holds_every_row', () => {
+test('markdown_contains_every_row', () => {
   const machine = { date: '2026-01-01', processor: 'p', cores: 2, memory: '8 GB', system: 's' };
   const rows = [row(square, 1), row(work('dense product 512³'), 1)];
   const peaks = [{ name: 'read', threads: 1, rate: 10, unit: 'GB/s' }];
@@ -139,7 +139,7 @@ test('markdown_holds_every_row', () => {
   assert.match(text, /10\.0 GB\/s/);
 });
 
-test('a_gain_over_float32_holds_for_the_kernels_that_it_is_asked_of', () => {
+test('a_gain_over_float32_applies_to_the_kernels_that_require_it', () => {
   const stored = work('bfloat16 (1,8,512), D 64');
   const measured = (/** @type {string} */ variant) =>
     row(stored, 1, { variant, times: { attn: times(1), float32: times(1.5), PyTorch: times(4) } });

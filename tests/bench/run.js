@@ -1,21 +1,21 @@
-// npm run bench: attn and its peers, turn by turn on the same inputs, and the table of who is how fast.
+// npm run bench: times attn and its peers in turns on the same inputs, and prints a table.
 //
 //   npm run bench                          everything
-//   npm run bench -- --native --quick      the native half, fewer rounds
-//   npm run bench -- attention causal      works whose name contains one of these
+//   npm run bench -- --native --quick      the native half, with fewer rounds
+//   npm run bench -- attention causal      works whose name contains one of these words
 //
 // --native, --wasm     one half only
 // --micro              Google Benchmark's micro-benchmarks of the native kernels; arguments after a
-//                      second -- go to that program
-// --quick              fewer rounds, and without the longest works
-// --threads 1,2        numbers of threads; one, and two where there are two cores, by default
+//                      second -- are passed to that program
+// --quick              fewer rounds, without the longest works
+// --threads 1,2        numbers of threads; by default 1, and 2 if there are two cores
 // --isa avx2           kernels of the native half; by default the best that the machine has
-// --python <command>   starts a Python that has PyTorch, which is then a peer of training and of
-//                      bfloat16; python3 by default, and where it has none those rows have no peer
-// --tinygpt <folder>   a checkout of sarthakagrawal927/tinygpt, whose own .wasm is then a peer of training
+// --python <command>   starts a Python with PyTorch, a peer for training and bfloat16; by default
+//                      python3, and rows have no such peer if it lacks PyTorch
+// --tinygpt <folder>   a checkout of sarthakagrawal927/tinygpt, whose .wasm becomes a peer for training
 // --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
 // --json <file>        by default build/bench/results.json
-// --markdown <file>    the table as Markdown, too
+// --markdown <file>    also writes the table as Markdown
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ const kFullPace = { rounds: 9, batchSeconds: 0.06, sampleSeconds: 2e-4, settle }
 /** @type {Pace} */
 const kQuickPace = { ...kFullPace, rounds: 4, batchSeconds: 0.02 };
 
-// A page's clock ticks in steps of 5 µs, and V8 compiles what runs often once more.
+// A page's clock has a resolution of 5 µs, and V8 recompiles code that runs often.
 const kBrowserPace = { rounds: 7, batchSeconds: 0.1, sampleSeconds: 5e-3, warmUpSeconds: 0.3 };
 const kQuickBrowserPace = { ...kBrowserPace, rounds: 3, batchSeconds: 0.03 };
 
@@ -142,7 +142,7 @@ async function runNative(options) {
   });
   pytorch?.end();
   if (!options.isa && machineArch() === 'x64') {
-    // It has the registers that WebAssembly has.
+    // It has the same registers as WebAssembly.
     const steps = choose(kTinyGptSteps, options);
     await measureNative(steps, options.threads, pace, kWasmPeer, undefined, (row) => {
       rows.push(row);
@@ -157,7 +157,7 @@ async function runNative(options) {
     const threads = Math.max(...options.threads);
     for (const pass of /** @type {const} */ (['forward', 'gradients'])) {
       const { bytes, seconds } = measureMemory(pass, kMemoryTokens, threads, options.isa);
-      // Some systems do not tell.
+      // Some systems do not report it.
       if (bytes < 0) continue;
       memory.push(memoryRow(pass, bytes, seconds, threads, rows[0]?.variant ?? ''));
     }
@@ -165,7 +165,7 @@ async function runNative(options) {
   return { rows, peaks, memory, pytorch: pytorch?.version };
 }
 
-/** @param {string | undefined} command  must start it, where one is given */
+/** @param {string | undefined} command  a given command must start Python */
 async function startPyTorch(command) {
   if (!command && spawnSync('python3', ['-c', 'import torch'], { stdio: 'ignore' }).status !== 0) {
     say(
@@ -198,7 +198,7 @@ function memoryRow(pass, bytes, seconds, threads, variant) {
   };
 }
 
-/** @returns {Record<string, string>} of the peers that were measured */
+/** @returns {Record<string, string>} versions of the measured peers */
 function peerVersions() {
   const versionOf = (/** @type {string} */ name) =>
     JSON.parse(readFileSync(join(kBenchFolder, `node_modules/${name}/package.json`), 'utf8'))

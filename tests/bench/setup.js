@@ -1,4 +1,4 @@
-// What the benchmark needs besides what building needs: the peers, and the native module or the
+// Sets up what the benchmark needs in addition to a build: the peers, and the native module or the
 // WebAssembly variants.
 
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const kNativeNeeds = ['cmake', 'ninja', 'compiler', 'googlebenchmark'];
 const kWasmNeeds = ['cmake', 'ninja', 'chromium'];
 
 /**
- * Those that serve the numbers of threads.
+ * The variants that support these numbers of threads.
  * @param {readonly string[]} variants
  * @param {readonly number[]} threadCounts
  */
@@ -32,7 +32,7 @@ export const variantsFor = (variants, threadCounts) =>
   );
 
 /**
- * @param {readonly string[]} named  variants without their endings for threads; all if empty
+ * @param {readonly string[]} named  names without the suffix for threads; all variants if empty
  * @param {readonly number[]} threadCounts
  */
 export function chooseVariants(named, threadCounts) {

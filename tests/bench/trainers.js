@@ -1,5 +1,5 @@
-// What trains in the page: the same GPT by attn and by its peers, each from its own random numbers. Norms
-// come first, the output layer is tied to the embedding; AdamW, and gradients clipped to a norm of 1.
+// Trainers in the page: attn and its peers train the same GPT, each from its own random numbers.
+// Pre-norm, output layer tied to the embedding, AdamW, and gradients clipped to a norm of 1.
 
 import { fillNormal } from './measure.js';
 import { kVocabulary } from './works.js';
@@ -8,18 +8,18 @@ import { kVocabulary } from './works.js';
 
 /**
  * @typedef {object} Trainer
- * @property {() => number} step  gives the loss
- * @property {number} [size]  how many numbers are learned
+ * @property {() => number} step  takes a step and returns the loss
+ * @property {number} [size]  number of trainable parameters
  */
 
 const kLearningRate = 1e-3;
 const kMaxNorm = 1;
 
-/** Addresses that are known to the server of browser.js only. */
+/** These addresses exist only on the server of browser.js. */
 const load = (/** @type {string} */ url) => import(/* @vite-ignore */ url);
 
 /**
- * Tokens, and those that follow them.
+ * Tokens, and the tokens that follow them.
  * @param {GptShape} shape
  */
 function sequences({ batch, tokens }) {
@@ -70,7 +70,7 @@ export async function attnTrainer(shape, variant, threads) {
 }
 
 /**
- * TinyGPT's own module, which chooses its threads by itself.
+ * TinyGPT's own module, which chooses its number of threads.
  * @param {GptShape} shape
  * @param {boolean} isThere
  * @returns {Promise<Trainer>}
@@ -99,8 +99,8 @@ export async function tinyGptTrainer({ width, layers, heads, tokens, batch }, is
 }
 
 /**
- * TensorFlow.js has no AdamW, and its WebAssembly no erf and no gradient of a look-up: so Adam, GELU by
- * tanh, and products with one-hot rows.
+ * TensorFlow.js has no AdamW, and its WebAssembly backend has neither erf nor a gradient of
+ * look-ups. This trainer therefore uses Adam, GELU with tanh, and products with one-hot rows.
  * @param {any} tf
  * @param {GptShape} shape
  * @returns {Promise<Trainer>}
@@ -179,8 +179,9 @@ export async function tensorFlowTrainer(tf, { width, layers, heads, tokens, batc
 }
 
 /**
- * In jax-js an operation takes what it is given, and `.ref` is one more use. It has no clipping and no
- * AdamW of its own in this package: both are written out, and compiled with the rest of the step.
+ * In jax-js an operation consumes its arguments, and `.ref` allows one more use. This package
+ * contains neither clipping nor AdamW, so both are written out and compiled with the rest of the
+ * step.
  * @param {GptShape} shape
  * @returns {Promise<Trainer>}
  */

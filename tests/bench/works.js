@@ -1,5 +1,4 @@
-// What is measured: the works, in the order of the report, and what is aimed at. Used in Node and in
-// the browser.
+// The works in the order of the report, and their targets. Used in Node and in the browser.
 
 /**
  * @typedef {object} AttentionShape
@@ -9,49 +8,52 @@
  * @property {number} keys
  * @property {number} dim
  * @property {boolean} [causal]
- * @property {number} [window]  keys that a query attends to: itself and those before it
+ * @property {number} [window]  number of keys that a query attends to: itself and earlier ones
  *
  * @typedef {{ tokens: number, width: number, heads: number }} LayerShape
  * @typedef {{ rows: number, depth: number, columns: number }} ProductShape
  * @typedef {{ rows: number, width: number }} TableShape
- * @typedef {{ width: number, layers: number, heads: number, tokens: number, batch: number }} GptShape
+ * @typedef {{ width: number, layers: number, heads: number, tokens: number, batch: number }}
+ *   GptShape
  * @typedef {'bfloat16' | 'float16' | 'int8'} ElementType
  */
 
 /**
- * @typedef {object} Target  holds for one thread and for several
+ * @typedef {object} Target  a target for one thread and for several
  * @property {'ratio' | 'share' | 'time' | 'timesRoof' | 'gain'} measure  best peer's time ÷ attn's;
- *   attn's speed ÷ the machine's; seconds of a call; attn's time ÷ the machine's for the same memory;
+ *   attn's speed ÷ the machine's; seconds of a call; attn's time ÷ the machine's for the same
+ *   memory;
  *   attn's time in float32 ÷ its time in fewer bytes
  * @property {number} [least]
  * @property {number} [most]
- * @property {readonly string[]} [kernels]  that it holds for; all, where it is left out
+ * @property {readonly string[]} [kernels]  kernels that it applies to; all by default
  *
  * @typedef {object} WorkOfAnyKind
  * @property {string} name
- * @property {number} amount  floating-point operations, or bytes, of one call
+ * @property {number} amount  floating-point operations or bytes in one call
  * @property {'GFLOP/s' | 'GB/s'} unit
- * @property {'multiply-add' | 'bfloat16 multiply-add' | 'read' | 'fill'} roof  what the machine can do
- *   at best
+ * @property {'multiply-add' | 'bfloat16 multiply-add' | 'read' | 'fill'} roof the bare loop that
+ *   limits it
  * @property {boolean} [hasPeers]
  * @property {Target[]} [targets]
- * @property {boolean} [isLong]  left out of a quick run
+ * @property {boolean} [isLong]  skipped in a quick run
  *
  * @typedef {WorkOfAnyKind & { kind: 'attention', shape: AttentionShape }} AttentionWork
  * @typedef {WorkOfAnyKind & { kind: 'layer', shape: LayerShape }} LayerWork
  * @typedef {WorkOfAnyKind & { kind: 'product', shape: ProductShape }} ProductWork
  * @typedef {WorkOfAnyKind & { kind: 'sinusoid', shape: TableShape }} SinusoidWork
- * @typedef {WorkOfAnyKind & { kind: 'gradients', shape: AttentionShape, withForward: boolean }} GradientsWork
+ * @typedef {WorkOfAnyKind & { kind: 'gradients', shape: AttentionShape, withForward: boolean }}
+ *   GradientsWork
  * @typedef {WorkOfAnyKind & { kind: 'step', shape: GptShape }} StepWork
  * @typedef {WorkOfAnyKind & {
  *   kind: 'stored attention', shape: AttentionShape, type: 'bfloat16'
- * }} StoredAttentionWork  queries, keys, values and output are of the type
+ * }} StoredAttentionWork  queries, keys, values and output have this type
  * @typedef {WorkOfAnyKind & {
  *   kind: 'stored cache', shape: AttentionShape, type: ElementType
- * }} StoredCacheWork  one query over a cache of the type
+ * }} StoredCacheWork  one query over a cache of this type
  * @typedef {WorkOfAnyKind & {
  *   kind: 'stored weights', shape: ProductShape, type: 'bfloat16'
- * }} StoredWeightsWork  a layer that keeps its weights so
+ * }} StoredWeightsWork  a layer with weights of this type
  * @typedef {StoredAttentionWork | StoredCacheWork | StoredWeightsWork} FewerBytesWork
  * @typedef {AttentionWork | LayerWork | ProductWork | SinusoidWork | GradientsWork | StepWork
  *   | FewerBytesWork} Work
@@ -69,7 +71,8 @@ function attention(name, shape, more = {}) {
   const keys = shape.keys ?? 512;
   const full = { batch: 1, heads: 1, queries: keys, keys, dim: 64, ...shape };
   const rows = full.batch * full.heads * full.queries;
-  // Causal: the lower triangle and its diagonal. A window is narrower for the first queries.
+  // Causal attention has the lower triangle and its diagonal. The window is narrower for the first
+  // queries.
   const { causal, window } = full;
   const pairs = causal
     ? (rows * (keys + 1)) / 2
@@ -95,7 +98,7 @@ const square = (batch, heads, keys, targets) =>
 /** @param {number} heads @param {number} keys @param {Target[]} targets */
 function oneQuery(heads, keys, targets) {
   const name = `one query, cache ${heads} × ${keys}, D 64`;
-  // Every key and value is read once; next to that the rest is nothing.
+  // Every key and value is read once. Everything else is negligible.
   const amount = 2 * heads * keys * 64 * kFloatBytes;
   const more = {
     amount,
@@ -168,9 +171,9 @@ function gradients(keys, causal, withForward, targets) {
 export const kVocabulary = 256;
 
 /**
- * A step of training a GPT whose norms come first, with GELU, cross entropy and AdamW.
+ * A training step of a pre-norm GPT with GELU, cross entropy and AdamW.
  * @param {GptShape} shape
- * @param {number} least  times a peer's speed
+ * @param {number} least  minimum speed relative to a peer
  * @returns {StepWork}
  */
 function step(shape, least) {
@@ -181,7 +184,8 @@ function step(shape, least) {
     kind: 'step',
     name: `training step, GPT of ${layers} × ${width}, T ${tokens}, B ${batch}`,
     shape,
-    // The backward pass has twice the products of the forward pass, and attention's 2.5 times.
+    // The backward pass has twice as many products as the forward pass, and attention's has 2.5
+    // times as many.
     amount: 6 * weights * batch * tokens + 3.5 * 4 * layers * pairs * width,
     unit: 'GFLOP/s',
     roof: 'multiply-add',
@@ -190,7 +194,7 @@ function step(shape, least) {
   };
 }
 
-/** Kernels that multiply pairs of bfloat16, and those that do so in tiles. */
+/** Kernels that multiply pairs of bfloat16, and kernels that do so in tiles. */
 const kPairs = ['avx512_bf16'];
 const kTiles = ['amx_bf16'];
 
@@ -222,7 +226,7 @@ function storedAttention(keys, dim, causal = false) {
 const kBytes = { bfloat16: 2, float16: 2, int8: 1 };
 
 /**
- * One query over a cache that no processor's own memory holds.
+ * One query over a cache too large for any processor's caches.
  * @param {ElementType} type
  * @param {number} dim
  * @param {Target[]} targets
@@ -246,8 +250,8 @@ function storedCache(type, dim, targets) {
 
 /**
  * Caches of all types and widths.
- * @param {number} halves  times the speed of float32
- * @param {number} int8  the same
+ * @param {number} halves  minimum speed of two-byte types relative to float32
+ * @param {number} int8  minimum speed of int8 relative to float32
  * @param {Target[]} others
  */
 const storedCaches = (halves, int8, others) =>
@@ -273,10 +277,10 @@ const storedWeights = (rows, targets) => ({
   targets,
 });
 
-/** Lengths over which the time of one head should grow as N². */
+/** Lengths over which the time of one head should grow like N². */
 export const kSquareLengths = [1024, 2048, 4096, 8192, 16384];
 export const kWindow = 256;
-/** Lengths over which the time of one head with a window should grow as N. */
+/** Lengths over which the time of one head with a window should grow like N. */
 export const kWindowLengths = [4096, 16384, 65536];
 export const kCausalLength = 2048;
 
@@ -366,7 +370,7 @@ const kBrowserRatios = {
 };
 
 /**
- * Works of the browser half, with what is aimed at with and without relaxed SIMD.
+ * Works of the browser half, with targets for a variant with or without relaxed SIMD.
  * @param {'relaxed' | 'simd128'} kind
  * @returns {Work[]}
  */

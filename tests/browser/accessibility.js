@@ -1,4 +1,4 @@
-// What axe finds wrong on a page.
+// Returns the violations that axe finds on a page.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

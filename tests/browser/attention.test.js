@@ -28,7 +28,7 @@ after(() => site.close());
 
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
-/** The same at the figure before, and a window that is high enough for both. */
+/** The same at the previous figure, and a window that is high enough for both. */
 const both = text.replace('weights', 'pipeline');
 const high = { viewport: { width: 1440, height: 2400 } };
 const n = 6;
@@ -96,7 +96,7 @@ test('Xavier weights match the reference', async () => {
   const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
-  // W_q, W_k and W_v, one below the other.
+  // W_q, W_k and W_v, concatenated by rows.
   const { data } = layer.parameter('in_proj_weight');
   const matrices = [0, 1].map((which) =>
     Array.from({ length: dModel }, (_, row) => {
@@ -239,7 +239,7 @@ test('dragging excludes cells, and the keyboard includes them again', async () =
   await page.getByRole('button', { name: 'clear 3 painted' }).first().waitFor();
 });
 
-test('the statistics of a head are those of its weights', async () => {
+test('the statistics of a head match its weights', async () => {
   const page = await site.visit(`#${text}&heads=1`);
   const weights = await readValues(weightsMap(page), n, n);
   const mean = (/** @type {(row: number[], i: number) => number} */ of) =>
@@ -277,7 +277,7 @@ test('a link keeps its place, selects one head and leaves nothing to reset', asy
       .locator('#weights .thumbnail')
       .evaluateAll((all) => all.map((each) => getComputedStyle(each).outlineWidth));
   await becomes(outlines, ['1px', '1px', '1px', '2px']);
-  // The page begins with this head, too.
+  // The page starts with this head, too.
   await becomes(() => page.locator('.bar button.needed').count(), 0);
   await page.clock.runFor(1000);
   assert.match(new URL(page.url()).hash, /&at=self-attention\.weights$/);

@@ -16,7 +16,7 @@ const text = `text=man+bites+dog+man&dModel=${dModel}&heads=${heads}&at=self-att
 const identity = () =>
   Array.from({ length: dModel }, (_, i) => Array.from({ length: dModel }, (_, j) => +(i === j)));
 
-/** The layer whose projections are identities, but for one number of one of them. */
+/** A layer whose projections are identities except for one number in one of them. */
 function layer(
   /** @type {number[][]} */ x,
   /** @type {Partial<Record<'q' | 'k' | 'v' | 'o', number[][]>>} */ edited = {},
@@ -39,7 +39,7 @@ const minus = (/** @type {number[][]} */ a, /** @type {number[][]} */ b) =>
   a.map((row, i) => row.map((value, j) => value - b[i][j]));
 
 for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
-  test(`a changed weight of W_${which} changes what it changes in the reference`, async () => {
+  test(`a changed weight of W_${which} has the same effect as in the reference`, async () => {
     const input = await site.visit(`#${text.replace('edit', 'pipeline')}`);
     const x = await readValues(heatmap(input, /^Input of the layer/), n, dModel);
 
@@ -58,7 +58,7 @@ for (const which of /** @type {const} */ (['q', 'k', 'v', 'o'])) {
   });
 }
 
-test('a click chooses the weight, the slider changes it, and the link keeps both', async () => {
+test('a click selects the weight, the slider changes it, and the link keeps both', async () => {
   const page = await site.visit(`#${text}`);
   const matrix = heatmap(page, /^Numbers of the query projection/);
   const box = /** @type {{ width: number, height: number }} */ (await matrix.boundingBox());

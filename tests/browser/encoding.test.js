@@ -11,10 +11,10 @@ after(() => site.close());
 
 const name = /^Sinusoidal encoding/;
 
-/** What the core promises for every position up to 2^24. */
+/** The core's bound for every position up to 2^24. */
 const tolerance = 1.2e-7;
 
-/** The page at its chapter on positional encoding. @param {string} [settings] */
+/** Opens the page at its chapter on positional encoding. @param {string} [settings] */
 async function open(settings = '') {
   const page = await site.visit(`#${settings}&at=encoding`);
   await heatmap(page, name).waitFor();
@@ -36,7 +36,7 @@ test('length, width and base change the picture, including odd widths', async ()
   assert.ok(maxAbsDifference(values, sinusoidalEncoding(7, 5, 50)) <= tolerance);
 });
 
-test('sliders obey the keyboard', async () => {
+test('sliders respond to the keyboard', async () => {
   const page = await open();
   await page.locator(figure).getByRole('slider', { name: 'length' }).press('ArrowRight');
   await page.locator(figure).getByRole('slider', { name: 'width' }).press('End');
@@ -178,7 +178,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
     const angle = 10 / 10000 ** (pair / 16);
     const turned = await face.locator('g').getAttribute('transform');
     const turn = (Number(/^rotate\((\S+)\)$/.exec(turned ?? '')?.[1]) * Math.PI) / 180;
-    // Of the tip: an SVG turns clockwise, and its y grows downwards.
+    // For the tip: an SVG rotates clockwise, and y points downwards.
     assert.equal(Number(await tip.getAttribute('cy')), -radius);
     const [x, y] = [radius * Math.sin(turn), -radius * Math.cos(turn)];
     assert.ok(Math.abs(x / radius - Math.sin(angle)) < 1e-6, `${pair}`);
@@ -187,7 +187,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
 });
 
 test('time passes until the reader stops it', async () => {
-  // Its clock is not that of other tests.
+  // It has a separate clock from other tests.
   const page = await site.open('#at=encoding');
   const position = page.locator(`${figure} [data-position]`);
   await page.clock.install();
@@ -200,22 +200,22 @@ test('time passes until the reader stops it', async () => {
   assert.equal(await position.innerText(), '14');
 });
 
-test('brushing a clock, a bit or a cell marks the others', async () => {
+test('pointing at a clock, a bit or a cell marks the others', async () => {
   const page = await open();
   const map = heatmap(page, name);
   const counter = page.getByRole('img', { name: /as binary numbers of 6 bits/ });
   const markedBit = page.locator(`${figure} .names text.marked`);
   const markedPair = page.locator(`${figure} .clock.selected`);
 
-  // A period of 35 positions lies nearest to that of bit 4, of 32.
+  // The closest bit to a period of 35 positions is bit 4, with 32.
   await page.locator(`${figure} [data-pair="3"]`).hover();
   assert.equal(await markedBit.textContent(), '24');
   assert.equal(await markedPair.getAttribute('data-pair'), '3');
   assert.match(await page.locator(`${figure} .readout`).innerText(), /position 10, column 6/);
 
-  // Bit 5 has a period of 64: so has, nearly, pair 4.
+  // Bit 5 has a period of 64, and pair 4 nearly the same.
   const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
-  // To get the focus may scroll, and then something else is under the pointer.
+  // Focusing may scroll and put something else under the pointer.
   await map.focus();
   await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
   assert.equal(await markedPair.getAttribute('data-pair'), '4');
@@ -231,7 +231,7 @@ test('a link to eight positions shows the binary numbers of D2L 11.6.3', async (
   const page = await open('length=8&width=8');
   const digits = page.locator(`${figure} .digits text`);
   const written = (await digits.allTextContents()).join('');
-  // Bits are drawn from the lowest on.
+  // Bits are drawn starting from the lowest.
   const expected = Array.from({ length: 8 }, (_, i) =>
     i.toString(2).padStart(3, '0').split('').reverse().join(''),
   ).join('');

@@ -13,7 +13,7 @@ after(() => site.close());
 
 const weights = '#at=self-attention.weights&text=man+bites+dog';
 
-/** @param {Page} page @param {string} kind @param {string} [name] of the numbers */
+/** @param {Page} page @param {string} kind @param {string} [name] name of the numbers */
 async function exported(page, kind, name = 'picture') {
   await page.getByRole('button', { name: 'Export What each token looks at' }).click();
   const [download] = await Promise.all([
@@ -73,7 +73,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
     assert.ok(text.includes(part), part);
   }
   const address = site.url.replace(/^\w+:\/\//, '');
-  // Below it: its equation, what it is of, the settings, and where it comes from.
+  // Below it: the equation, the data, the settings and the source.
   const [, credit] = /aria-label="(“man bites dog” · [^"]*)"/.exec(text) ?? [];
   assert.match(credit, /identity projections · width \d+ · \d heads? · .* positions/);
   assert.match(
@@ -97,7 +97,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.ok(png.bytes.length > 20_000);
 });
 
-test('the caption of an exported picture describes the model in sight', async () => {
+test('the caption of an exported picture describes the selected model', async () => {
   for (const at of ['transformer.next-word', 'transformer.encoder-block', 'self-attention.wall']) {
     const page = await site.visit(`#weights=learned&text=man+bites+dog&at=${at}`);
     const figure = page.locator(`[id="${at.split('.')[1]}"]:not([aria-busy])`);
@@ -111,7 +111,7 @@ test('the caption of an exported picture describes the model in sight', async ()
   }
 });
 
-test('a figure that has not been drawn yet is exported when it has been', async () => {
+test('a figure that has not been drawn yet is drawn and then exported', async () => {
   const page = await site.visit(weights);
   const figure = page.locator('figure:has(> .away)').last();
   for (const name of [/^Export/, /^SVG$/]) {
@@ -194,9 +194,9 @@ test('a link restores the picture, its locked cell and its place', async () => {
   assert.ok(y > 0 && y < 300, `the figure is in view, at ${y}`);
 });
 
-test('without a clipboard, what would be copied is selected', async () => {
+test('without a clipboard, the text to copy is selected', async () => {
   const page = await site.open(weights, { keepsOffline: false });
-  // As on plain http.
+  // Like a page on plain http.
   await page.evaluate(() => delete (/** @type {any} */ (Navigator.prototype).clipboard));
   const figure = page.locator('#weights');
   await figure.getByRole('button', { name: 'Link to' }).click();
@@ -224,7 +224,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
     .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
   await page.locator('#pipeline canvas').first().waitFor();
-  // Until it has arrived the page would go back to the chapter.
+  // Until the page has arrived at the chapter, it would scroll back to it.
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
@@ -286,7 +286,7 @@ test('a change that is reverted at once is not an undo step', async () => {
   const undo = page.getByRole('button', { name: 'Undo' });
   const map = weightsMap(page);
   await map.focus();
-  // At once: between two keys of a driver's anything may take its time.
+  // Both keys at once, because anything may happen between two keys that the driver sends.
   await map.evaluate((element) => {
     for (let i = 0; i < 2; i++) {
       element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
@@ -305,7 +305,7 @@ test('the summary of a figure says what it shows', async () => {
   await summary.filter({ hasText: 'head 1 of 2' }).waitFor({ state: 'attached' });
 });
 
-test('symbols of the equation and parts of the picture light up together', async () => {
+test('symbols of the equation and parts of the picture are highlighted together', async () => {
   const page = await site.visit(weights);
   await weightsMap(page).hover({ position: { x: 20, y: 20 } });
   await page.locator('#weights [data-part=weights].lit').first().waitFor();
@@ -336,7 +336,7 @@ test('resetting a control moves nothing in the bar or in a figure', async () => 
         document.querySelectorAll('.bar .controls > :not(.masks), #weights .controls > *'),
         (control) => {
           const { left, top } = control.getBoundingClientRect();
-          // Within the bar or the figure: what is read above may take a line more.
+          // Relative to the bar or the figure, because the text above may take another line.
           const home = /** @type {Element} */ (control.closest('.bar, figure'));
           const at = home.getBoundingClientRect();
           return [left - at.left, top - at.top];
@@ -390,7 +390,7 @@ test('settings without effect on the figures in sight say so', async () => {
   assert.ok(await page.getByText('Grey: no effect on what is in view').isVisible());
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
-  // They work all the same.
+  // They still work.
   await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
   await page.waitForURL(({ hash }) => hash.includes('heads=8'));
 });
@@ -420,13 +420,13 @@ test('drawing a figure above the window does not move the figures after it', asy
     if (figure.querySelector('.body')) return 'drawn already';
     const height = figure.offsetHeight;
     const top = () => next.getBoundingClientRect().top;
-    // Its last pixels come in sight.
+    // Its last pixels become visible.
     scrollBy({ top: figure.getBoundingClientRect().bottom - 10, behavior: 'instant' });
     const before = top();
     while (!figure.querySelector('.picture canvas, .picture svg')) {
       await new Promise(requestAnimationFrame);
     }
-    // It may grow for some time.
+    // It may take a while to grow.
     while (figure.matches('.new')) await new Promise(requestAnimationFrame);
     return figure.offsetHeight === height ? 'it has not grown' : top() - before;
   });
@@ -435,7 +435,7 @@ test('drawing a figure above the window does not move the figures after it', asy
 });
 
 test('an exported SVG has letters as outlines, and characters missing from the fonts as text', async () => {
-  // The second word has its accents as characters of their own.
+  // In the second word the accents are separate characters.
   const words = ['café', 'e\u0301te\u0301', '猫', 'fish'];
   const page = await site.visit(`#at=self-attention.weights&text=${encodeURI(words.join(' '))}`);
   const { bytes } = await exported(page, 'SVG');

@@ -1,4 +1,4 @@
-// The language model on the page: how it comes, and what figures show of it.
+// The language model on the page: loading it, and the figures that show it.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -13,7 +13,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** Addresses of the model's files that a page asks for. @param {Page} page */
+/** Requests of the page for the model's files. @param {Page} page */
 function watchModel(page) {
   /** @type {string[]} */
   const asked = [];
@@ -78,7 +78,7 @@ test('the page asks before it fetches the model if the reader saves data', async
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(asked.length, 1);
   await page.getByRole('button', { name: 'Masks: causal' }).waitFor();
-  // A model that is loaded is not fetched again.
+  // A loaded model is not fetched again.
   await radio(page, 'random').check({ force: true });
   const again = page.getByRole('button', { name: 'Look at it' });
   await again.waitFor();
@@ -122,7 +122,7 @@ for (const [place, name] of [
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
     const map = figure.getByRole('application', { name }).first();
     await map.waitFor();
-    // The program of many pictures is that of the one looked at.
+    // The program of a figure with many pictures computes the selected one.
     if (place === 'encoding.encoding-schemes') await map.focus();
     await figure.getByRole('button', { name: /^Code for/ }).click();
     await figure
@@ -165,7 +165,7 @@ test('the worker reads a long sentence', async () => {
   );
 });
 
-test('the next word has probabilities, is drawn reproducibly, and can be chosen by hand', async () => {
+test('the next word has probabilities, is sampled reproducibly, and can be chosen by hand', async () => {
   const link = `${learned}&text=she+was+very+much&at=transformer.next-word`;
   const written = [];
   for (let reader = 0; reader < 2; reader++) {
@@ -181,7 +181,7 @@ test('the next word has probabilities, is drawn reproducibly, and can be chosen 
       shares.toSorted((a, b) => b - a),
     );
     assert.ok(shares[9] > 0 && shares.reduce((a, b) => a + b) <= 1 + 1e-6);
-    // A bar that fills its track would be certain.
+    // A bar that fills its track would mean certainty.
     const bars = await figure.locator('.next .bar').evaluateAll((all) =>
       all.map((track) => {
         const [whole, part] = [track, /** @type {Element} */ (track.firstElementChild)].map(

@@ -1,4 +1,4 @@
-// Sentences that take longer than a frame.
+// Sentences whose computation takes longer than a frame.
 
 /** @import { Page } from 'playwright-core' */
 
@@ -8,7 +8,7 @@ export const sentence = (length) =>
   Array.from({ length }, (_, i) => words[(i + (i >> 4)) % words.length]).join(' ');
 
 /**
- * Waits without asking again and again, which would take time of the thread that is measured.
+ * Waits without polling, which would take time on the measured thread.
  * @param {Page} page @param {number} length
  */
 export const shows = (page, length) =>

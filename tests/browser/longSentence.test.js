@@ -1,4 +1,5 @@
-// Sentences that take longer than a frame: computed in a worker, with the page alive meanwhile.
+// Sentences whose computation takes longer than a frame run in a worker, while the page stays
+// responsive.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -21,7 +22,7 @@ async function middleWeight(page) {
 }
 
 /**
- * Keeps what is sent to the worker, which has nothing to do then, until it is let go.
+ * Holds back messages to the worker, which is then idle, until they are released.
  * @param {Page} page
  */
 const hold = (page) =>
@@ -73,7 +74,7 @@ test('the latest of many changes wins, and no picture mixes two sentences', asyn
   });
   for (const length of [900, 1000, 1100, 700]) await write(page, sentence(length));
   await shows(page, 700);
-  // The worker would answer to an earlier change before it answers to this one.
+  // The worker would answer an earlier change before it answers this one.
   await write(page, sentence(710));
   await shows(page, 710);
   const seen = await page.evaluate(() =>
@@ -146,7 +147,7 @@ test('a link to a long sentence shows it, and a short sentence then appears at o
     .waitFor();
 });
 
-/** A page whose workers a test can end, as a browser does that is short of memory. */
+/** Opens a page whose workers the test can end, as a browser does when memory is short. */
 async function mortal() {
   const page = await site.open('#at=self-attention.weights');
   await page.evaluate(() => {
@@ -190,7 +191,7 @@ test('the page notices an ended worker, and the next change starts another', asy
   assert.equal(await problem.count(), 0);
   assert.equal(await started(), 2);
 
-  // With nothing to do, it is not missed.
+  // With nothing to do, nobody notices.
   await end();
   await write(page, sentence(510));
   await shows(page, 510);
@@ -202,7 +203,7 @@ test('the page computes on its own thread if its worker never starts', async () 
   const { page, end } = await mortal();
   await page.clock.install();
   await page.evaluate(() => {
-    // What is to become its port is never sent, as if it had ended before.
+    // The message with its port is never sent, as if the worker had ended before.
     Worker.prototype.postMessage = () => {};
   });
   await write(page, sentence(300));
@@ -213,11 +214,11 @@ test('the page computes on its own thread if its worker never starts', async () 
   await shows(page, 300);
 });
 
-test('until there is something to read, heatmaps take neither pointer nor keys', async () => {
+test('heatmaps accept neither pointer nor keys until there is something to read', async () => {
   const page = await (await site.browser.newContext()).newPage();
   page.setDefaultTimeout(60_000);
   await page.addInitScript(() => {
-    /** What waits to be sent, until all is sent at once. @type {(() => void)[] | undefined} */
+    /** Holds back messages until all are sent at once. @type {(() => void)[] | undefined} */
     let held = [];
     const letGo = () => {
       const sends = held;

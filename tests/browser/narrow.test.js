@@ -57,7 +57,7 @@ test('on a phone the costs remain a table', async () => {
   assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
   assert.equal(await table.getByRole('row').count(), 7);
   assert.equal(await table.getByRole('cell').count(), 18);
-  // What assistive technology is told, with the layout as it is.
+  // The accessibility tree for the current layout.
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send('Accessibility.getFullAXTree');
   const roles = nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value);
@@ -120,7 +120,7 @@ test('on a phone undo and redo are hidden until the settings are open', async ()
   await undo.waitFor();
 });
 
-test('on paper there are no controls and no space for figures that were not drawn', async () => {
+test('on paper there are neither controls nor space for figures that were not drawn', async () => {
   const page = await site.open('#at=pooling');
   await page.emulateMedia({ media: 'print' });
   const controls = ['#start-walk', '#pooling .slider input', '#pooling .button', '.examples'];
@@ -131,7 +131,7 @@ test('on paper there are no controls and no space for figures that were not draw
   assert.ok(await page.locator('#pooling .slider output').first().isVisible());
   const heading = page.locator('#pooling-title');
   assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
-  // It says instead how to have it.
+  // Instead it explains how to print it.
   const { content, height } = await page.locator('#transformer .waiting').evaluate((element) => ({
     content: getComputedStyle(element, '::before').content,
     height: element.clientHeight,
@@ -140,7 +140,7 @@ test('on paper there are no controls and no space for figures that were not draw
   assert.ok(height < 100, `${height}`);
 });
 
-/** Keeps what is drawn when a page is printed. It runs in the page. */
+/** Records the drawn figures when a page is printed. It runs in the page. */
 function recordPrinted() {
   const drawn = [...document.querySelectorAll('figure')].map(
     (figure) => figure.querySelector('.picture')?.getBoundingClientRect().height ?? 0,
@@ -163,7 +163,7 @@ async function allIsPrinted(page) {
   );
 }
 
-test('without scroll anchoring, what is drawn above does not move what is read', async () => {
+test('without scroll anchoring, drawing figures above does not move the visible text', async () => {
   const page = await site.open('', {
     viewport: { width: 1280, height: 720 },
     anchors: false,
@@ -194,7 +194,7 @@ test('without scroll anchoring, what is drawn above does not move what is read',
   assert.ok(moved <= 2, `${moved} px`);
 });
 
-test('the browser prints all figures before they were scrolled to', async () => {
+test('the browser prints figures that were never scrolled to', async () => {
   const page = await site.open('');
   const isLoaded = (/** @type {string} */ chapter) =>
     performance.getEntriesByType('resource').some(({ name }) => name.includes(`${chapter}-`));
@@ -213,9 +213,9 @@ test('printing from the page draws all figures', async () => {
   await page.evaluate(`print = ${recordPrinted}`);
   await page.keyboard.press('Control+p');
   await allIsPrinted(page);
-  // A dialog may take the page after `print()` has returned.
+  // A dialog may capture the page after `print()` has returned.
   assert.equal(await page.locator('figure > .away').count(), 0);
   await page.evaluate(() => dispatchEvent(new Event('afterprint')));
-  // Afterwards the page is as light as before.
+  // Afterwards the figures are removed again.
   await page.waitForFunction(() => document.querySelectorAll('figure > .away').length > 20);
 });

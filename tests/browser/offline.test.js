@@ -1,4 +1,4 @@
-// What the service worker keeps, and what it leaves alone.
+// What the service worker caches, and what it leaves alone.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ let nextVersion = '';
 let context;
 
 before(async () => {
-  // Signs that a regular expression would read otherwise.
+  // Characters with a special meaning in regular expressions.
   site = await openSite('/a.folder+/of(a)host/');
   nextVersion = anotherVersion();
 });
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => context.close());
 
-/** The site as it would be after every one of its files has changed. */
+/** A copy of the site in which every file has changed. */
 function anotherVersion() {
   const folder = mkdtempSync(join(tmpdir(), 'attn-site-'));
   cpSync(dist, folder, {
@@ -57,7 +57,7 @@ function anotherVersion() {
   return folder;
 }
 
-/** A tab that the service worker serves, with its module kept. @param {string} [fragment] */
+/** A tab that the service worker serves, with its module cached. @param {string} [fragment] */
 async function visit(fragment = '') {
   const page = await context.newPage();
   await page.goto(site.url + fragment);
@@ -68,7 +68,7 @@ async function visit(fragment = '') {
   return page;
 }
 
-/** Waits until files of a kind have been put into a cache. @param {Page} page @param {string} ending */
+/** Waits until files with this ending are in a cache. @param {Page} page @param {string} ending */
 const isKept = (page, ending) =>
   becomes(async () => (await keptUrls(page)).some((url) => url.endsWith(ending)), true);
 
@@ -80,7 +80,11 @@ async function elsewhere() {
   return page;
 }
 
-/** Addresses of all that the caches of this page hold. @param {Page} page @returns {Promise<string[]>} */
+/**
+ * Addresses of everything in the caches of this page.
+ * @param {Page} page
+ * @returns {Promise<string[]>}
+ */
 const keptUrls = (page) =>
   page.evaluate(async (scope) => {
     const names = (await caches.keys()).filter((name) => name.endsWith(scope));
@@ -88,7 +92,7 @@ const keptUrls = (page) =>
     return (await Promise.all(kept)).flat().map(({ url }) => url);
   }, site.url);
 
-/** Waits until the next version is installed, and waits itself. @param {Page} page */
+/** Waits until the next version is installed and waiting. @param {Page} page */
 const waits = (page) =>
   becomes(
     () =>
@@ -144,7 +148,7 @@ async function train(page) {
 
 const training = '#at=training.training-run';
 
-test('what was used before the page was kept works without a network', async () => {
+test('files used before the page was cached work without a network', async () => {
   const page = await context.newPage();
   await page.goto(site.url + training);
   await arrival(page, training.slice(4));
@@ -170,7 +174,7 @@ test('what was used before the page was kept works without a network', async () 
   await open(page, gpt2());
 });
 
-test('what was not used before says that one is offline', async () => {
+test('parts that were never used report that the page is offline', async () => {
   const page = await visit(training);
   await arrival(page, training.slice(4));
   await context.setOffline(true);
@@ -225,13 +229,13 @@ test('a tab of the old version reads chapters that it had not loaded', async () 
   await waits(fresh);
   for (const page of [old, fresh]) await read(page, 'speed');
 
-  // A third version takes the place of the one that waits; its tab is served all the same.
+  // A third version replaces the waiting one, whose tab is still served.
   site.deploy(dist);
   await fresh.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.update());
   for (const page of [old, fresh]) await read(page, 'transformer');
 });
 
-test('when its tabs are closed the old version goes, and the new one needs no network', async () => {
+test('when its tabs are closed, the old version is removed, and the new one needs no network', async () => {
   const old = await visit();
   site.deploy(nextVersion);
   const fresh = await visit();
@@ -250,7 +254,7 @@ test('when its tabs are closed the old version goes, and the new one needs no ne
   await page.locator('#weights canvas').first().waitFor();
 });
 
-test('caches of others on the same host are left alone', async () => {
+test('caches of other projects on the same host are left alone', async () => {
   const page = await elsewhere();
   const others = ['photos', 'attn-0123456789abcdef', `attn-precache-v2-${site.origin}/other/`];
   await page.evaluate(async (others) => {

@@ -27,7 +27,7 @@ const strip = (page) => heatmap(page.locator(figure), /^Positional encoding/);
 /** @param {Page} page */
 const readout = (page) => page.locator(`${figure} .readout`).innerText();
 
-/** The keys that the readout names, with their weights. @param {Page} page */
+/** The keys in the readout, with their weights. @param {Page} page */
 async function keys(page) {
   const text = await readout(page);
   const weights = await page.locator(`${figure} [data-weight]`).allInnerTexts();
@@ -53,7 +53,7 @@ test('each word is drawn above its encoding', async () => {
   assert.ok(difference <= 2 * roundingError, `off by ${difference}`);
 });
 
-test('arcs and readout show the weights of the second chapter', async () => {
+test('arcs and readout show the same weights as the second chapter', async () => {
   const page = await site.visit('#at=self-attention.weights&weights=xavier&head=1');
   const weights = await readValues(weightsMap(page), 11, 11);
   await page.evaluate(() => scrollTo(0, 0));

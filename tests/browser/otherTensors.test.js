@@ -1,4 +1,4 @@
-// Figures show tensors of whatever origin: here of none of the page's layers, in a page of their own
+// Figures show tensors of any origin. These come from none of the page's layers, on a separate page
 // without the core, the sentence and the pipeline.
 
 import assert from 'node:assert/strict';
@@ -43,10 +43,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A figure with its picture, which is drawn when it comes near. @param {string} id */
+/** A figure with its picture, which is drawn when the window comes near. @param {string} id */
 async function figureOf(id) {
   const figure = page.locator(`#${id}`);
-  // Figures above it that come near, too, may move it away again.
+  // Figures above may be drawn at the same time and move it away again.
   for (let time = 0; time < 2; time++) {
     await figure.scrollIntoViewIfNeeded();
     await settled(page);
@@ -55,7 +55,7 @@ async function figureOf(id) {
   return figure;
 }
 
-test('attention: each head as it was given, and what it is like', async () => {
+test('attention: each head as given, with its statistics', async () => {
   const figure = await figureOf('weights');
   const map = heatmap(figure, /^Attention weights of head/);
   for (const head of [0, 1]) {
@@ -64,7 +64,7 @@ test('attention: each head as it was given, and what it is like', async () => {
     assert.deepEqual(await readValues(map, 3, 3), rowsOf(weights, head));
   }
   const entropies = figure.locator('[data-entropy]');
-  // Heads of (1.5 + 0 + 1.06) / 3 and (0 + 0 + 1) / 3 bits.
+  // Heads with (1.5 + 0 + 1.06) / 3 and (0 + 0 + 1) / 3 bits.
   assert.deepEqual(await entropies.allInnerTexts(), ['0.85', '0.33']);
   await map.hover({ position: { x: 3, y: 3 } });
   assert.match(await figure.locator('[id$="-readout"]').innerText(), /zu0 attends to zu0/);
@@ -85,7 +85,7 @@ test('stages: every matrix, and the terms of a sum with its bias', async () => {
     assert.deepEqual(shown, rowsOf({ data, shape: [rows, columns] }), String(name));
   }
   await heatmap(figure, /^Queries/).focus();
-  // Of head 2: row 2 of W_q, and its bias.
+  // For head 2: row 2 of W_q, and its bias.
   assert.match(await figure.locator('.readout .total').innerText(), /\+ bias: 0\.75\s*= 10$/);
   assert.equal(await figure.locator('path[fill^="url("]').count(), 2, 'masked cells are hatched');
 });
@@ -94,7 +94,7 @@ test('similarity: products of any encoding', async () => {
   const figure = await figureOf('encoding-similarity');
   const map = heatmap(figure, /^Dot products/);
   assert.deepEqual(await readValues(map, 5, 5), rowsOf(products));
-  // The last cell was looked at; two rows up it is another.
+  // The last cell was selected. Two rows up is another one.
   await map.press('ArrowUp');
   await map.press('ArrowUp');
   const readout = figure.locator('[id$="-readout"]');
@@ -121,7 +121,7 @@ test('encoder block: every matrix, whatever the width of its hidden layer', asyn
   assert.match(await figure.innerText(), /From a file\./);
 });
 
-test('opening: what is added, and what each word looks at', async () => {
+test('opening: the added rows, and the words that each word attends to', async () => {
   const figure = await figureOf('sentence');
   const shown = await readValues(heatmap(figure, /^Positional encoding/), 4, 3);
   const added = rowsOf(positions);
@@ -130,7 +130,7 @@ test('opening: what is added, and what each word looks at', async () => {
     added[0].map((_, column) => added.map((row) => row[column])),
   );
   const readout = figure.locator('[id$="-readout"]');
-  // Of the last word, by head 2.
+  // For the last word and head 2.
   assert.match(await readout.innerText(), /^gehen2 looks at zu0 0\.5, gehen2 0\.5\. Column 3/);
 });
 

@@ -1,4 +1,4 @@
-// A model of the reader's, from its files: how it comes, what figures show of it, and how it goes.
+// A reader's model from files: opening it, the figures that show it, and closing it.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** What is wrong, in the page's words. @param {Page} page @param {ChosenFile[]} files */
+/** The page's error message for these files. @param {Page} page @param {ChosenFile[]} files */
 async function problemOf(page, files) {
   await choose(page, files);
   const problem = page.locator('[data-problem]');
@@ -47,7 +47,7 @@ const recognised = (page) => page.locator('[data-recognised]').innerText();
 
 const link = '#text=the+lady+sat+by+the+fire';
 
-test('a model is recognised, read and looked at, and the page says that it stays here', async () => {
+test('a model is recognised, read and shown, and the page says that it stays on this machine', async () => {
   const page = await site.open(link);
   await open(page, gpt2());
   assert.equal(
@@ -77,7 +77,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
       .nth(layer)
       .check({ force: true });
     const all = read(`weights.${layer}`);
-    // What the last token looks at most, in each head.
+    // The key with the largest weight for the last token, in each head.
     const want = [0, 1, 2, 3].map((head) =>
       Math.max(...all.slice(((head + 1) * n - 1) * n, (head + 1) * n * n)),
     );
@@ -90,7 +90,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
       );
     }, true);
   }
-  // The figures that take the layer apart are of the same one.
+  // The figures of the layer's stages show the same layer.
   assert.equal(await page.getByText('Layer 2, head 1 of your model:').count(), 3);
   for (const [id, map] of [
     ['stages', /^Weights after softmax/],
@@ -114,7 +114,7 @@ test('a bidirectional model has its own tokens around the sentence', async () =>
   await page.context().close();
 });
 
-test('every keystroke splits the sentence into tokens of the model', async () => {
+test('every keystroke tokenizes the sentence with the model’s tokenizer', async () => {
   const page = await site.open(link);
   await open(page, gpt2());
   await page.getByRole('textbox').first().fill('a rose is a rose');
@@ -177,7 +177,7 @@ test('a model that cannot be opened is explained and changes nothing', async () 
   for (const [files, message] of cases) assert.match(await problemOf(page, files), message);
   assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
   assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
-  // Files may come one at a time, and are forgotten with the dialog.
+  // Files may be given one at a time, and are forgotten when the dialog closes.
   const input = page.locator('dialog input[type=file]').first();
   const problem = page.locator('[data-problem]');
   await openDialog(page);
@@ -194,13 +194,13 @@ test('a model that cannot be opened is explained and changes nothing', async () 
   }
   await input.setInputFiles([weights]);
   await page.locator('[data-recognised]').waitFor();
-  // And a model that is open stays, if another one fails.
+  // A model that is already open stays if another one fails.
   assert.match(await problemOf(page, [weights, config]), /is missing/);
   assert.match(await recognised(page), /^GPT-2/);
   await page.context().close();
 });
 
-test('a model can be closed, put aside and taken again, and a link or a reload shows the model of the page', async () => {
+test('a model can be closed, hidden and shown again, and a link or a reload shows the page’s model', async () => {
   const page = await site.open(`${link}&weights=xavier`);
   await open(page, gpt2());
   await page.getByRole('radio', { name: 'identity' }).check({ force: true });
@@ -225,7 +225,7 @@ test('a model can be closed, put aside and taken again, and a link or a reload s
   await page.context().close();
 });
 
-test('after two models the page shows again what it showed before the first', async () => {
+test('after two models the page shows the same as before the first', async () => {
   const page = await site.open(`${link}&weights=xavier`);
   await open(page, gpt2());
   await choose(page, bert());
@@ -260,10 +260,10 @@ test('a model that fails ends no other worker, and is opened again', async () =>
   await page.context().close();
 });
 
-test('closing a model while it reads a sentence is no failure', async () => {
+test('closing a model while it reads a sentence is not an error', async () => {
   const page = await site.open(link);
   const [own] = await Promise.all([page.waitForEvent('worker'), open(page, gpt2())]);
-  // The worker never hears of the sentence.
+  // The worker never receives the sentence.
   await page.evaluate(() => void (MessagePort.prototype.postMessage = () => {}));
   const alerts = await page.evaluateHandle(() => {
     /** @type {string[]} */
@@ -288,7 +288,7 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
   inFolder(async (folder) => {
     await bigLlama(folder, 12);
     const page = await site.open(link);
-    // Of its 150 MB only the first 40 can be read: it stays where it is for as long as one looks.
+    // Only the first 40 of its 150 MB can be read, so that progress stays in view.
     await page.route('**/assets/worker-*.js', async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, body: `(${slowDisk})();${await response.text()}` });
@@ -307,7 +307,7 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
     await page.context().close();
   }));
 
-/** In a worker: what follows the first 40 MB of all files is never read. */
+/** Runs in a worker. Everything after the first 40 MB of all files is never read. */
 function slowDisk() {
   const read = Blob.prototype.arrayBuffer;
   let done = 0;
@@ -343,7 +343,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
   const { ids, read, text, files } = recorded('llama', 31);
   const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
   await open(page, files);
-  // Its layer, taken apart and token by token.
+  // The figures of its layer.
   for (const id of ['encoder-block', 'decoder-cache']) {
     const figure = page.locator(`#${id}`);
     await figure.evaluate((element) => element.scrollIntoView());
@@ -365,7 +365,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
     .locator('[data-probability]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
   probabilities.forEach((share, i) => assert.ok(Math.abs(share - want[i]) <= 2e-5, `${share}`));
-  // One that comes before the last is read from the same pass.
+  // The prediction after an earlier token comes from the same pass.
   await figure
     .getByRole('list', { name: /token by token/ })
     .getByRole('button')
@@ -383,7 +383,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
   await figure.getByRole('button', { name: 'Write ten' }).click();
   await becomes(async () => (await box.inputValue()).split(' ').length, ids.length + 10);
   const first = await box.inputValue();
-  // The same seed writes the same, another one something else.
+  // The same seed gives the same text, and another seed another text.
   await box.fill(before);
   await page.getByText(`${ids.length} tokens`).first().waitFor();
   await figure.getByRole('button', { name: 'Write ten' }).click();
@@ -408,7 +408,7 @@ test('a bidirectional model has no next token, and the page says why', async () 
   await page.context().close();
 });
 
-test('a model writes no further than it has places', async () => {
+test('a model stops writing when it runs out of positions', async () => {
   const page = await site.open(`${link}&at=transformer`);
   await open(page, gpt2());
   const figure = await nextWord(page);
@@ -422,7 +422,7 @@ test('a model writes no further than it has places', async () => {
   await page.context().close();
 });
 
-/** @param {(folder: string) => Promise<void>} use of a folder that is gone afterwards */
+/** @param {(folder: string) => Promise<void>} use uses a folder that is removed afterwards */
 async function inFolder(use) {
   const folder = await mkdtemp(join(tmpdir(), 'attn-own-'));
   try {
@@ -464,7 +464,7 @@ test('a folder can be dropped or chosen', () =>
       client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
     await drag('dragEnter');
     await page.getByText('Drop a model here').waitFor();
-    // The page has to say that it takes it before it is let go.
+    // Wait until the page shows that it accepts the files before dropping them.
     const taken = page.evaluate(
       () =>
         new Promise((resolve) =>
@@ -475,7 +475,7 @@ test('a folder can be dropped or chosen', () =>
     await taken;
     await drag('drop');
     await page.locator('[data-recognised]').waitFor();
-    // An empty one is not passed over in silence.
+    // An empty folder is reported.
     const empty = join(folder, 'empty');
     await mkdir(empty);
     data.files = [empty];

@@ -1,4 +1,4 @@
-// Models of the reader's: their files, and how they are given to the page.
+// Readers' models: their files, and ways to give them to the page.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { truncate, writeFile } from 'node:fs/promises';
@@ -22,8 +22,9 @@ export const file = (name, content) => ({
 const words = 'the lady sat by fire because was tired a rose is man bites dog , . cat on mat';
 
 /**
- * A tokenizer of whole words, written for a test.
- * @param {number} size of its vocabulary @param {string[]} special tokens around a sentence, before the words
+ * A tokenizer of whole words for tests.
+ * @param {number} size size of its vocabulary @param {string[]} special tokens around a sentence,
+ *   before the words
  */
 export function tokenizer(size, special = []) {
   const all = ['[UNK]', ...special, ...words.split(' ')];
@@ -95,7 +96,11 @@ export async function open(page, files) {
   await settled(page);
 }
 
-/** A Llama with weights that are all 0, in BF16, on disk. @param {string} folder @param {number} layers */
+/**
+ * Writes a Llama whose weights are all 0, in BF16, to disk.
+ * @param {string} folder
+ * @param {number} layers
+ */
 export async function bigLlama(folder, layers) {
   const [width, wide, kv, vocabulary] = [576, 1536, 192, 49152];
   /** @type {Record<string, number[]>} */
@@ -129,7 +134,7 @@ export async function bigLlama(folder, layers) {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(text.length));
-  // What is not written reads as 0, and takes no room on the disk.
+  // Unwritten parts read as 0 and take no space on the disk.
   const path = join(folder, 'model.safetensors');
   await writeFile(path, Buffer.concat([length, text]));
   await truncate(path, length.length + text.length + at);
@@ -154,10 +159,10 @@ export async function bigLlama(folder, layers) {
 }
 
 /**
- * Tensors that PyTorch recorded of a model, and its files with a tokenizer for which `text` is the recorded
- * sentence.
+ * Tensors that PyTorch recorded for a model, and its files with a tokenizer that maps `text` to the
+ * recorded sentence.
  * @param {string} name
- * @param {number} size of its vocabulary
+ * @param {number} size size of its vocabulary
  */
 export function recorded(name, size) {
   const bytes = readFileSync(join(kRecorded, name, 'expected.safetensors'));

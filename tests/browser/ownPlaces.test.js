@@ -1,4 +1,4 @@
-// What a reader's model says of positions, on the page.
+// The positions of a reader's model on the page.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -40,7 +40,10 @@ function table() {
   return new Float32Array(new Uint8Array(bytes.subarray(begin, end)).buffer);
 }
 
-/** The share of the largest component, by the power method in double precision. @param {Float32Array} values */
+/**
+ * The share of the largest component, by the power method in double precision.
+ * @param {Float32Array} values
+ */
 function largestShare(values) {
   const [n, d] = [19, 20];
   const mean = Array.from({ length: d }, (_, c) => {
@@ -62,7 +65,7 @@ function largestShare(values) {
   return size / x.reduce((sum, value) => sum + value * value, 0);
 }
 
-test('a learned table stands beside the sinusoid, with its products and its components', async () => {
+test('a learned table is shown next to the sinusoid, with its products and components', async () => {
   const { page, figure } = await positionsOf(gpt2());
   const map = figure.getByRole('application', { name: 'Your model’s table, the table: 19 by 20' });
   await map.waitFor();
@@ -92,7 +95,7 @@ test('a learned table stands beside the sinusoid, with its products and its comp
     shares.toSorted((a, b) => b - a),
   );
   assert.ok(Math.abs(shares[0] - largestShare(table())) < 1e-4, `${shares[0]}`);
-  // The way through space turns.
+  // The path through space can be rotated.
   const way = figure
     .getByRole('img', { name: /^Your model’s table: The first three/ })
     .locator('path');
@@ -104,7 +107,7 @@ test('a learned table stands beside the sinusoid, with its products and its comp
   await page.context().close();
 });
 
-test('rotary positions are shown as the rule leaves them, beside those without it', async () => {
+test('rotary positions are shown with and without the scaling rule', async () => {
   const config = JSON.parse(readFileSync(join(kRecorded, 'gemma3/config.json'), 'utf8'));
   const { page, figure } = await positionsOf([...filesOf('gemma3'), tokenizer(config.vocab_size)], {
     ...{ viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
@@ -115,7 +118,7 @@ test('rotary positions are shown as the rule leaves them, beside those without i
   const turns = await figure
     .locator('[data-turn]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-turn'))));
-  // The first pair turns by one radian, and with the rule by an eighth of it.
+  // The first pair rotates by one radian, and with the rule by an eighth of it.
   for (const want of [2 * Math.PI, 16 * Math.PI]) {
     assert.ok(
       turns.some((turn) => Math.abs(turn - want) < 1e-6),

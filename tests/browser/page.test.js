@@ -41,7 +41,7 @@ async function assertSmall(context, part) {
   const files = (await readdir(dist, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    // The reference is a site of its own, which the page only links to.
+    // The reference is a separate site that the page only links to.
     .filter(
       (file) =>
         !/\.(?:wasm|map|safetensors|json)$|^reference[\\/]/.test(file.slice(dist.length + 1)),
@@ -126,7 +126,7 @@ test('the URL holds the state, and a link restores it', async () => {
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
-test('a page opened at a place writes the head that it shows into its address', async () => {
+test('a page opened at a place writes the selected head into its address', async () => {
   const page = await site.open('#at=encoding', { learns: true });
   await becomes(async () => {
     const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
@@ -140,7 +140,7 @@ test('following a link on the open page applies its settings', async () => {
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#text=two+words&heads=2&at=self-attention.weights';
-    // As the page does if its own settings are written at that moment.
+    // Simulates the page writing its own settings at that moment.
     history.replaceState(null, '', here);
   });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
@@ -165,7 +165,8 @@ test('following a link closes everything that was open before', async () => {
   assert.equal(await page.evaluate(() => scrollY), 0);
   assert.equal(await page.locator('[data-chapter][data-wanted] figure pre, .maskPanel').count(), 0);
 
-  // The language model is fetched, and a reset goes back to what it begins with.
+  // The language model is fetched, and a reset restores the settings that the page then starts
+  // with.
   await follow('#weights=learned&causal=1&layer=1&head=3&at=self-attention.weights');
   await page.getByText('Layer 2, which you look at').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);
@@ -216,13 +217,13 @@ test('light and dark follow the system until the reader chooses', async () => {
   await button.click();
   await button.click();
   await paper(dark);
-  // A request that the page is left with fails.
+  // A request that is pending when the page is left fails.
   await page.waitForLoadState('networkidle');
   await page.reload();
   await paper(dark);
 });
 
-/** Every chapter, scrolled to. */
+/** Scrolls to every chapter. */
 const chapters = [
   ...['pooling', 'self-attention', 'order', 'encoding', 'rotation', 'precision'],
   ...['architectures', 'transformer', 'training', 'speed'],
@@ -260,7 +261,7 @@ test('the Tab key reaches everything in a chapter', async () => {
   const reached = new Set();
   for (let i = 0; i < 45; i++) {
     await page.keyboard.press('Tab');
-    // What comes near has to be there before the next one.
+    // Wait until a chapter is drawn before scrolling to the next one.
     await settled(page);
     reached.add(
       await page.evaluate(() => {
@@ -307,7 +308,7 @@ test('axe finds nothing wrong at the top, with every menu open, and without a se
   assert.deepEqual(await accessibilityProblems(figure), []);
 });
 
-test('with forced colours chosen controls differ from others, and sliders have a track', async () => {
+test('with forced colours selected controls differ from others, and sliders have a track', async () => {
   const page = await site.visit('#at=self-attention.weights', { forcedColors: 'active' });
   const settings = page.getByRole('button', { name: 'Settings' });
   if (await settings.isVisible()) await settings.click();

@@ -27,7 +27,7 @@ const map = (/** @type {Page} */ page) => heatmap(page, /^Weights of 50 queries 
 const points = (/** @type {Page} */ page) =>
   page.getByRole('application', { name: /^Point \d+ of/ });
 
-/** Points are drawn later than the map beside them. @param {Page} page @param {number} [number] */
+/** Points are drawn later than the map next to them. @param {Page} page @param {number} [number] */
 async function drawn(page, number = count) {
   await map(page).waitFor();
   await becomes(() => points(page).count(), number);
@@ -40,7 +40,7 @@ async function open(settings = '') {
   return page;
 }
 
-/** The x and y of the points as their names say them. @param {Page} page */
+/** The x and y of the points, from their accessible names. @param {Page} page */
 async function readPoints(page) {
   const names = await points(page).evaluateAll((elements) =>
     elements.map((element) => element.getAttribute('aria-label') ?? ''),
@@ -51,7 +51,7 @@ async function readPoints(page) {
   });
 }
 
-/** The drawn weights, and the pooled value of one query as the page says it. @param {Page} page */
+/** The drawn weights, and the pooled value of one query from the readout. @param {Page} page */
 async function readFigure(page) {
   const weights = await readValues(map(page), queries.length, count);
   await map(page).focus();
@@ -65,7 +65,8 @@ async function readFigure(page) {
 const rows = (/** @type {number[]} */ values) => values.map((value) => [Math.fround(value)]);
 
 /**
- * Distances are within a few roundings; an error in a score changes a weight by at most twice as much.
+ * Distances are within a few roundings. An error in a score changes a weight by at most twice as
+ * much.
  * @param {number} largestScore
  */
 const toleranceFor = (largestScore) => 2 * 12 * roundingError * largestScore + 32 * roundingError;
@@ -118,7 +119,8 @@ for (const input of ['encoding', 'number']) {
       'scaledDot',
     );
     const shown = await readValues(map(page), queries.length, count);
-    // Of encodings: 64 products of values within 1.2e-7, over the root of 64. Of numbers: up to 25.
+    // For encodings: 64 products of values within 1.2e-7, over the square root of 64. For numbers:
+    // up to 25.
     const tolerance =
       2 *
         (input === 'encoding'
@@ -267,7 +269,7 @@ test('the cards of all scoring functions share one colour scale', async () => {
         return `rgb(${context?.getImageData(0, 0, 1, 1).data.slice(0, 3).join(', ')})`;
       });
     assert.equal(await pixelOf('average'), colourOf(scale, 1 / number));
-    // The first query is at the left of all points.
+    // The first query is to the left of all points.
     assert.equal(await pixelOf('hard'), colourOf(scale, 1));
   }
 });

@@ -9,7 +9,8 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * The page at a figure of its chapter on precision: those out of sight do not exist.
+ * Opens the page at a figure of its chapter on precision, because figures out of sight do not
+ * exist.
  * @param {'error' | 'drift' | 'bytes'} figure
  * @param {string} [settings]
  */
@@ -89,7 +90,7 @@ test('the window starts at the selected position', async () => {
   const page = await open('error', 'width=8&base=100');
   const map = heatmap(page, /^Error of the core, 93 positions by 8 columns/);
   await map.focus();
-  // Locked, so that it holds while the page scrolls.
+  // Locked, so that it stays while the page scrolls.
   for (const key of ['ArrowDown', 'Enter']) await map.press(key);
   await page.locator(drift).scrollIntoViewIfNeeded();
   await page.locator(drift, { hasText: 'from 1' }).waitFor();
@@ -111,13 +112,13 @@ test('fewer bytes: each map shows its largest and mean error, and a cell its num
   for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await map.press(key);
   const exact = numberOf(await page.locator(`${bytes} [data-exact]`).innerText());
   assert.ok(Math.abs(exact - Math.sin(2)) < 1e-7);
-  // With 8 binary digits, 0.909… is a multiple of 1/256.
+  // With 8 binary digits, 0.909… is rounded to a multiple of 1/256.
   const off = await numberIn(page.locator(`${bytes} [data-off="bfloat16"]`), 'value');
   assert.ok(Math.abs(off - Math.abs(Math.round(256 * exact) / 256 - exact)) < 1e-7);
   await page.waitForFunction(() => location.hash.includes('bytesCell=encoding.2.0'));
 });
 
-test('fewer bytes: cells of the sentence are named by its words', async () => {
+test('fewer bytes: cells of the sentence are labelled with its words', async () => {
   const page = await open('bytes', 'text=one+two+three');
   await page.getByRole('radio', { name: 'your sentence' }).check({ force: true });
   const map = heatmap(page, /^Errors of the weights in int8, 3 by 3/);

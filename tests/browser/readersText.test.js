@@ -23,7 +23,7 @@ const tokenizer = file(
   }),
 );
 
-test('white space that is typed reaches the tokenizer, and comes back with the link', async () => {
+test('typed white space reaches the tokenizer and survives in the link', async () => {
   const text = ' a\u00a0b\u3000\ufeff\n\na  ';
   const page = await site.open();
   await open(page, [...filesOf('gpt2'), tokenizer]);

@@ -10,7 +10,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** A map of each kind of figure. */
+/** One map for each kind of figure. */
 const maps = [
   { at: 'opening.sentence', name: /columns/ },
   { at: 'pooling.pooling-figure', name: /^Weights/ },
@@ -30,7 +30,7 @@ const maps = [
 /** @typedef {{ left: number, top: number, right: number, bottom: number }} Box */
 
 /**
- * Where the card of a figure, its cell and the window are, once the card stays.
+ * Positions of a figure's card, its cell and the window, once the card has settled.
  * @param {Page} page
  * @param {string} figure
  */
@@ -106,7 +106,7 @@ for (const { at, name } of maps) {
     await page.locator(`#${figure} .readout.card`).waitFor({ state: 'detached' });
   });
 
-  test(`${figure}: on a phone a tap shows the readout of a cell and leaves its row in sight`, async () => {
+  test(`${figure}: on a phone a tap shows the readout of a cell and leaves its row visible`, async () => {
     const page = await site.visit(`#at=${at}`, {
       ...{ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
     });
@@ -125,7 +125,7 @@ for (const { at, name } of maps) {
   });
 }
 
-test('a card leaves the caption of its map in sight, and on a phone the whole map', async () => {
+test('a card leaves the caption of its map visible, and on a phone the whole map', async () => {
   for (const isMobile of [false, true]) {
     const page = await site.visit('#at=encoding.encoding-schemes', {
       ...(isMobile && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile }),
@@ -167,7 +167,7 @@ test('a card follows the keys and leaves the window with its cell', async () => 
   const card = page.locator('#weights .readout.card');
   await page.mouse.move(700, 500);
   await page.mouse.wheel(0, 2500);
-  // Not to be seen, or gone with a figure that is far out of sight.
+  // Hidden, or removed with a figure that is far out of sight.
   await card.waitFor({ state: 'hidden' });
   await page.mouse.wheel(0, -2500);
   await card.waitFor({ state: 'visible' });

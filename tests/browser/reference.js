@@ -1,7 +1,7 @@
-// Encoding and attention in double precision, written from the equations; shares no code with the
+// Encoding and attention in double precision, written from the equations. Shares no code with the
 // core or the page.
 
-/** One unit in the last place of 1 in float32, halved: the relative rounding error. */
+/** Half a unit in the last place of 1 in float32: the relative rounding error. */
 export const roundingError = 2 ** -24;
 
 /**
@@ -19,7 +19,7 @@ export function sinusoidalEncoding(length, width, base) {
 }
 
 /**
- * The same at positions of any kind.
+ * Sinusoidal encoding at arbitrary positions.
  * @param {number[]} positions
  * @param {number} width
  * @param {number} base
@@ -40,8 +40,8 @@ const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 const dotOfMagnitudes = (a, b) => a.reduce((sum, value, i) => sum + Math.abs(value * b[i]), 0);
 
 /**
- * Rows times the transpose of a matrix, and how far float32 may be off for each element: adding up
- * m products takes m roundings of at most the sum of their magnitudes.
+ * Rows times the transpose of a matrix, with the possible float32 error of each element. Adding m
+ * products takes m roundings, each of at most the sum of their magnitudes.
  * @param {number[][]} rows
  * @param {number[][]} matrix
  */
@@ -58,12 +58,12 @@ export function project(rows, matrix) {
 /**
  * @typedef {object} Rows
  * @property {number[][]} values (n, D)
- * @property {number[][]} [errors] how far each value may be off in float32
+ * @property {number[][]} [errors] bound on each value's float32 error
  */
 
 /**
- * The weights of one head, and how far they may be off in float32: an error in a score changes a
- * weight by at most twice as much, and softmax adds a few roundings of its own.
+ * The weights of one head with their possible float32 errors. An error in a score changes a weight
+ * by at most twice as much, and softmax adds a few roundings.
  * @param {Rows} query
  * @param {Rows} key
  * @param {boolean} causal
@@ -124,8 +124,8 @@ export const maxAbsDifference = (a, b) =>
  * @param {number[][]} query (Nq, D)
  * @param {number[][]} key (Nk, D)
  * @param {number[]} value (Nk)
- * @param {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average' | 'hard'} scoring hard:
- *   the Gaussian kernel's best key alone
+ * @param {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average' | 'hard'} scoring
+ *   hard: only the Gaussian kernel's best key
  * @param {number} [width]
  */
 export function attentionPooling(query, key, value, scoring, width = 1) {
@@ -176,20 +176,20 @@ function softmax(scores) {
   return shares(scores.map((score) => Math.exp(score - largest)));
 }
 
-/** All zeros stay zeros. @param {number[]} scores */
+/** Normalises scores to shares. All zeros stay zeros. @param {number[]} scores */
 function shares(scores) {
   const sum = scores.reduce((total, score) => total + score);
   return scores.map((score) => (sum === 0 ? 0 : score / sum));
 }
 
-/** The first of the largest scores. @param {number[]} scores */
+/** Selects the first of the largest scores. @param {number[]} scores */
 function oneHot(scores) {
   const best = scores.indexOf(Math.max(...scores));
   return scores.map((_, i) => Number(i === best));
 }
 
 /**
- * Rows of weights times rows of values, and how far float32 may be off for each element.
+ * Rows of weights times rows of values, with the possible float32 error of each element.
  * @param {number[][]} weights (n, m)
  * @param {number[][]} values (m, D)
  */
@@ -199,8 +199,8 @@ export function mix(weights, values) {
 }
 
 /**
- * Layer normalisation without parameters, and how far the core's may be off: the bound that its
- * header states.
+ * Layer normalisation without parameters, with the bound on the core's error that its header
+ * states.
  * @param {number[][]} rows
  */
 export function layerNorm(rows) {
@@ -216,7 +216,7 @@ export function layerNorm(rows) {
 }
 
 /**
- * The weights of additive attention alone, and how far they may be off in float32.
+ * The weights of additive attention with their possible float32 errors.
  * @param {number[][]} queries
  * @param {number[][]} keys
  * @param {{ query: number[][], key: number[][], value: number[] }} parameters W_q, W_k and w_v
@@ -227,7 +227,7 @@ export function additiveWeights(queries, keys, { query, key, value }) {
   const weights = q.values.map((asked, i) => {
     const scores = k.values.map((read, j) => {
       const hidden = asked.map((each, c) => Math.tanh(each + read[c]));
-      // tanh changes by no more than what it is given, and is within a few units in the last place.
+      // tanh changes by no more than its argument, and is within a few units in the last place.
       const errors = asked.map(
         (each, c) =>
           q.errors[i][c] + k.errors[j][c] + roundingError * (Math.abs(each + read[c]) + 8),

@@ -11,23 +11,23 @@ after(() => site.close());
 
 const figure = '[id="rotation-shift"]';
 
-/** Of an encoding that was turned, as the core states it. */
+/** The core's bound for a rotated encoding. */
 const tolerance = 2.7e-7;
 
-/** The page at its chapter on rotations. @param {string} [settings] */
+/** Opens the page at its chapter on rotations. @param {string} [settings] */
 async function open(settings = '') {
   const page = await site.visit(`#${settings}&at=rotation.rotation-shift`);
   await heatmap(page, /^Turned/).waitFor();
   return page;
 }
 
-test('both ways lead to the exact encoding δ positions further on', async () => {
+test('both ways give the exact encoding δ positions later', async () => {
   const page = await open('length=9&width=8&base=50&delta=4');
   const turned = await readValues(heatmap(page, /^Turned, 9 positions by 8/), 9, 8);
   const expected = sinusoidalEncoding(13, 8, 50).slice(4);
   assert.ok(maxAbsDifference(turned, expected) <= tolerance);
   const encoded = page.locator(`${figure} [data-encoded]`);
-  // The last cell that was read is still looked at.
+  // The last cell read is still selected.
   assert.ok(Math.abs(numberOf(await encoded.innerText()) - expected[8][7]) <= 1.2e-7);
 });
 
@@ -128,7 +128,7 @@ test('a score depends only on the distance of a query and a key', async () => {
   await figure.getByRole('slider', { name: 'distance' }).fill('4');
   await figure.getByText('at place 24, key').waitFor();
   assert.ok(Math.abs((await scoreNow()) - before) > 1e-2);
-  // A cell of the map says the same.
+  // A cell of the map shows the same value.
   const map = heatmap(page, /^Scores of a query and a key/);
   const values = await readValues(map, 4, 4);
   for (const distance of [-2, 0, 1]) {

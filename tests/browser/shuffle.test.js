@@ -11,11 +11,11 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-// All different, so that the shuffled order can be read off the words.
+// All words differ, so that they reveal the shuffled order.
 const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
 const text = `at=order.shuffle&text=${words.join('+')}`;
 
-/** @param {Page} page @returns {Promise<number[]>} without positions, and with them */
+/** @param {Page} page @returns {Promise<number[]>} without and with positions */
 const shownDifferences = (page) =>
   page
     .locator('#shuffle output[data-value]')
@@ -23,7 +23,7 @@ const shownDifferences = (page) =>
 /** @param {Page} page */
 const shownDifference = async (page) => (await shownDifferences(page))[1];
 
-/** The embeddings, as the chapter before shows them. */
+/** The embeddings shown in the previous chapter. */
 async function embeddings() {
   const before = await site.visit(
     `#at=self-attention.pipeline&encoding=none&text=${words.join('+')}`,
@@ -55,7 +55,7 @@ test('the left map is empty at first, although the language model hides later wo
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-4 && placed > 0.5, `${without}, ${placed}`);
   await heatmap(page, /^Differences with rotary positions/).waitFor();
-  // On the scale of the right map, no colour is left.
+  // On the scale of the right map, no colour remains.
   const map = heatmap(page, /^Differences without positions/);
   await map.hover();
   const values = await readValues(map, words.length, 128);
@@ -66,7 +66,7 @@ test('the left map is empty at first, although the language model hides later wo
 });
 
 for (const causal of [false, true]) {
-  test(`the difference is that of the reference${causal ? ', causal' : ''}`, async () => {
+  test(`the difference matches the reference${causal ? ', causal' : ''}`, async () => {
     const embedding = await embeddings();
     const page = await site.visit(`#${text}&encoding=none&orderCausal=${Number(causal)}`);
     const order = await shownOrder(page);
@@ -97,7 +97,7 @@ test('the button gives a new order each time', async () => {
   assert.equal(seen.size, 5);
 });
 
-test('one token has no order', async () => {
+test('a single token has no order', async () => {
   const page = await site.visit('#at=order.shuffle&text=alone');
   assert.equal(await shownDifference(page), 0);
   assert.ok(await page.getByRole('button', { name: 'Shuffle', exact: true }).isDisabled());

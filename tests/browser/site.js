@@ -1,5 +1,5 @@
-// The built page on a server of its own, in a real browser. Whatever the page should not do is
-// collected while a test drives it: console messages, errors, failed requests, other origins.
+// Serves the built page to a real browser. Collects everything that the page should not do while a
+// test drives it: console messages, errors, failed requests, other origins.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -17,8 +17,9 @@ import { findChromium } from '../../wasm/toolchain/system.js';
 export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 
 /**
- * What Chromium shall do without: pages of its address bar's own, which every new window would load,
- * and which take as long as the page; and what Playwright turns off, whose list this one replaces.
+ * Chromium features to disable: pages of its address bar, which every new window would load and
+ * which take as long as the page itself; and the features that Playwright disables, because this
+ * list replaces Playwright's.
  */
 const kFeaturesOff = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
@@ -35,16 +36,16 @@ export const chromiumFlags = [
 
 const kViewport = { width: 1440, height: 900 };
 
-/** Longest wait for anything, in ms: other tests, and other machines, take their time. */
+/** Longest wait for anything, in ms. Other tests and other machines may need it. */
 export const kPatience = 60_000;
 
 /**
  * Serves web/dist from a folder of a static server.
- * @param {string} [folder] with slashes around it
+ * @param {string} [folder] with leading and trailing slashes
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
  */
 export async function serveSite(folder = '/', beside = {}) {
-  // As of hosts that let a new version be seen at once.
+  // Like hosts that let a new version appear at once.
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
     response.setHeader('Cache-Control', 'no-cache');
   const folders = new Map(Object.entries(beside));
@@ -66,7 +67,7 @@ export async function serveSite(folder = '/', beside = {}) {
 
 /**
  * Serves web/dist from a folder of a static server and starts a browser.
- * @param {string} [folder] with slashes around it
+ * @param {string} [folder] with leading and trailing slashes
  */
 export async function openSite(folder = '/') {
   const { server, origin, deploy } = await serveSite(folder);
@@ -80,7 +81,7 @@ export async function openSite(folder = '/') {
 export class Site {
   /** @type {string[]} */
   problems = [];
-  /** The pages that visits share, by their options. @type {Map<string, Promise<Page>>} */
+  /** Pages shared by visits, by their options. @type {Map<string, Promise<Page>>} */
   #shared = new Map();
 
   /**
@@ -88,7 +89,7 @@ export class Site {
    * @param {import('node:http').Server} server
    * @param {string} origin
    * @param {string} folder
-   * @param {(root: string) => void} deploy serves another version from now on
+   * @param {(root: string) => void} deploy switches to another version
    */
   constructor(browser, server, origin, folder, deploy) {
     this.browser = browser;
@@ -99,8 +100,8 @@ export class Site {
   }
 
   /**
-   * Follows a link on a page that is already open, which costs a quarter of opening it and leaves the
-   * page as if it had been opened with that link. Visits with the same options share the page.
+   * Follows a link on a page that is already open. This costs a quarter of opening a page, and
+   * leaves it as if it had been opened with that link. Visits with the same options share a page.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
    */
@@ -118,7 +119,7 @@ export class Site {
     await page.evaluate(
       (fragment) =>
         new Promise((resolve) => {
-          // Following the same link twice would be no change.
+          // Following the same link twice would change nothing.
           history.replaceState(null, '', '#left');
           addEventListener('hashchange', () => resolve(undefined), { once: true });
           location.hash = fragment;
@@ -130,14 +131,15 @@ export class Site {
   }
 
   /**
-   * Opens a page in a fresh profile, with nothing in its caches.
+   * Opens a page in a fresh profile with empty caches.
    * @param {string} [fragment] with '#'
-   * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean, anchors?: boolean }} [options]
-   *   learns: whether a page without a link turns to the language model, as it does unless the reader
-   *   saves data; keepsOffline: whether it has a service worker; clock: whether its clock can be put
-   *   forward, to see what happens later, or that nothing does; anchors: whether the browser keeps what is in
-   *   sight where it is while the page above it grows
-   * @param {number} [attempts] for a browser that leaves a page without frames
+   * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean,
+   *   anchors?: boolean }} [options]
+   *   learns: whether a page without a link switches to the language model, as it does unless the
+   *   reader saves data; keepsOffline: whether it has a service worker; clock: whether its clock
+   *   can be advanced, to see what happens later, or that nothing does; anchors: whether the
+   *   browser has scroll anchoring
+   * @param {number} [attempts] for a browser that stops giving a page frames
    * @returns {Promise<Page>}
    */
   async open(fragment = '', options = {}, attempts = 3) {
@@ -175,7 +177,7 @@ export class Site {
     page.on('pageerror', (error) => this.problems.push(String(error)));
     page.on('requestfailed', (request) => {
       const reason = request.failure()?.errorText;
-      // A page that is closed or left gives up what it was still loading.
+      // A page that is closed or left cancels its pending requests.
       if (reason !== 'net::ERR_ABORTED') this.problems.push(`failed: ${request.url()}: ${reason}`);
     });
     page.on('response', (response) => {
@@ -200,9 +202,9 @@ export class Site {
     }
   }
 
-  /** Ends the browser and the server; fails if any page did what it should not. */
+  /** Stops the browser and the server. Fails if any page did something it should not. */
   async close() {
-    // The end of the browser is also that of requests under way.
+    // Closing the browser also cancels pending requests.
     const problems = [...this.problems];
     await this.browser.close();
     this.server.closeAllConnections();
@@ -212,7 +214,7 @@ export class Site {
 }
 
 /**
- * Why a page may have got stuck: its own thread, or a browser that draws it no more.
+ * Diagnoses a stuck page: either its own thread is busy, or the browser no longer draws it.
  * @param {Page} page
  */
 function framesOf(page) {
@@ -226,7 +228,7 @@ function framesOf(page) {
 }
 
 /**
- * Waits until the page shows what a link leads to, with its figures drawn.
+ * Waits until the page shows the target of a link with its figures drawn.
  * @param {Page} page
  * @param {string} fragment
  */
@@ -237,7 +239,7 @@ async function shows(page, fragment) {
 }
 
 /**
- * Waits until the page has scrolled to a chapter, or to a figure of it, and shows it.
+ * Waits until the page has scrolled to a chapter, or to one of its figures, and shows it.
  * @param {Page} page
  * @param {string} at
  */
@@ -251,14 +253,14 @@ export async function arrival(page, at) {
       : !document.documentElement.dataset.going;
   }, figure);
   await settled(page);
-  // The page holds this place for a while, unless the reader scrolls.
+  // The page holds this position for a while unless the reader scrolls.
   await page.evaluate(() => dispatchEvent(new Event('wheel')));
   await page.waitForFunction(() => !document.documentElement.dataset.going);
 }
 
 /**
- * Waits until what comes near has been drawn, and all of it stays where it is: a figure is drawn some
- * frames after it has come near, and moves those below it.
+ * Waits until everything near the window has been drawn and stays in place. A figure is drawn a few
+ * frames after it comes near, and moves those below it.
  * @param {Page} page
  */
 export async function settled(page) {
@@ -278,7 +280,7 @@ export async function settled(page) {
 }
 
 /**
- * Reads again and again until that gives what is expected.
+ * Reads repeatedly until the result is as expected.
  * @template T
  * @param {() => Promise<T>} read
  * @param {T} expected
@@ -293,18 +295,21 @@ export async function becomes(read, expected) {
   assert.deepEqual(found, expected);
 }
 
-/** A number as the page writes it. @param {string} text */
+/** Parses a number in the page's format. @param {string} text */
 export const numberOf = (text) =>
   Number(text.replaceAll('−', '-').replaceAll(',', '').replace('∞', 'Infinity'));
 
 /** @param {Page | Locator} within @param {RegExp} name */
 export const heatmap = (within, name) => within.getByRole('application', { name });
 
-/** The weights in the large figure; one with this name is in the pipeline before it. @param {Page} page */
+/**
+ * The weights in the large figure. The pipeline before it has a heatmap with the same name.
+ * @param {Page} page
+ */
 export const weightsMap = (page) => heatmap(page.locator('#weights'), /^Attention weights/);
 
 /**
- * The value that a figure's readout shows for the selected cell.
+ * The value of the selected cell in a figure's readout.
  * @param {Locator} heatmap
  */
 export async function shownValue(heatmap) {
@@ -314,8 +319,8 @@ export async function shownValue(heatmap) {
 }
 
 /**
- * What the readout of a heatmap says of each cell, row by row, while the pointer passes over them. It
- * runs in the page.
+ * The readout of a heatmap for each cell, row by row, while the pointer passes over them. It runs
+ * in the page.
  * @param {Element} heatmap
  * @param {[rows: number, columns: number]} size
  */
@@ -323,7 +328,7 @@ export async function readCells(heatmap, [rows, columns]) {
   const readout = /** @type {HTMLElement} */ (
     document.getElementById(heatmap.getAttribute('aria-describedby') ?? '')
   );
-  // A message, unlike a timer, comes back at once.
+  // Unlike a timer, a message arrives immediately.
   const { port1, port2 } = new MessageChannel();
   const redrawn = () =>
     new Promise((resolve) => {
@@ -350,7 +355,7 @@ export async function readCells(heatmap, [rows, columns]) {
 }
 
 /**
- * Every value of a heatmap.
+ * Reads every value of a heatmap.
  * @param {Locator} heatmap
  * @param {number} rows
  * @param {number} columns
@@ -365,6 +370,6 @@ export async function readValues(heatmap, rows, columns) {
   return Array.from({ length: rows }, (_, row) => values.slice(row * columns, (row + 1) * columns));
 }
 
-/** By how much the page is wider than its window. @param {Page} page */
+/** The number of pixels by which the page is wider than its window. @param {Page} page */
 export const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

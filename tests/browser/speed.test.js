@@ -25,13 +25,13 @@ test('kernels are timed on request and agree with doubles, and the run can be st
     .evaluate((element) => /** @type {HTMLProgressElement} */ (element).value);
   assert.ok(progress > 0 && progress < 1);
 
-  // Results are sums of weighted values of about 1: a few roundings.
+  // Results are sums of weighted values of about 1, with a few roundings.
   for (const engine of ['javascript', 'simd128']) {
     const difference = Number(await row(engine).getAttribute('data-difference'));
     assert.ok(difference > 0 && difference < 2e-6, `${engine}: ${difference}`);
   }
 
-  // Figures out of sight do not exist. A pointer over the curve would choose another length.
+  // Figures out of sight do not exist. A pointer over the curve would select another length.
   await page.mouse.move(0, 0);
   await page.locator('#quadratic').scrollIntoViewIfNeeded();
   const circles = page.locator('#quadratic circle[data-x]');

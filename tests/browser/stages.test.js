@@ -20,7 +20,7 @@ const depth = dModel / 2;
 const ofHead = (rows) => rows.map((row) => row.slice(depth));
 
 for (const causal of [false, true]) {
-  test(`every stage is that of the reference${causal ? ', causal' : ''}`, async () => {
+  test(`every stage matches the reference${causal ? ', causal' : ''}`, async () => {
     const page = await site.visit(`#${text}&weights=xavier&seed=3&causal=${Number(causal)}`);
     const read = (/** @type {RegExp} */ name, /** @type {number} */ columns) =>
       readValues(heatmap(page, name), n, columns);
@@ -63,7 +63,7 @@ for (const causal of [false, true]) {
     );
     assert.ok(maxAbsDifference(await read(/^Output of the head/, depth), head) < 1e-5);
 
-    // The output adds up both heads; the other one is computed from its own halves.
+    // The output adds up both heads. The other one is computed from its own halves.
     const first = [query, key, value].map(({ values }) => values.map((row) => row.slice(0, depth)));
     const other = attentionWeights({ values: first[0] }, { values: first[1] }, causal).weights.map(
       (row) => first[2][0].map((_, c) => row.reduce((sum, w, j) => sum + w * first[2][j][c], 0)),
@@ -74,7 +74,7 @@ for (const causal of [false, true]) {
   });
 }
 
-test('the terms of a number add up to it and light their sources', async () => {
+test('the terms of a number add up to it and highlight their sources', async () => {
   const page = await site.visit(`#${text}&weights=xavier&stageCell=scores.2.1`);
   const table = page.locator('#stages .readout table');
   await table.waitFor();
@@ -106,7 +106,7 @@ test('on a phone the terms and their sum are beside the cell', async () => {
   });
   const scores = heatmap(page, /^Scores/);
   await scores.scrollIntoViewIfNeeded();
-  // More terms than there is room for can be scrolled to.
+  // Terms that do not fit can be reached by scrolling.
   for (const part of ['[data-terms-total]', '[role=group]']) {
     const shown = page.locator(`#stages .readout ${part}`);
     await shown.waitFor();

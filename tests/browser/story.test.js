@@ -34,7 +34,7 @@ test('each chapter has a question, a guess, sources and a takeaway', async () =>
     assert.equal(await guess.locator('button.right').count(), 1, chapter);
     const mark = await guess.locator('button.right .mark').innerText();
     assert.match(mark.trim(), /^(Right|The answer)$/, chapter);
-    // Nothing of a mark-up is left to be read.
+    // No mark-up is left in the text.
     const said = await here.locator('.passage, .takeaway, [data-predict]').allInnerTexts();
     assert.doesNotMatch(said.join('\n'), /[[\]{}|]|\*\w|_\{|undefined|NaN|\[object/, chapter);
   }
@@ -73,7 +73,7 @@ test('the opening explains layers and heads, and its settings explain themselves
     await bar.getByRole('button', { name, exact: true }).focus();
     await bar.getByRole('tooltip').filter({ hasText: means, visible: true }).waitFor();
   }
-  // No head of the model finds out who is tired: it is said where the question is raised.
+  // No head of the model finds out who is tired. The page says so where it raises the question.
   await page.goto(`${site.url}#weights=learned&causal=1&text=the+lady+was+tired&at=self-attention`);
   await page.getByText(/find out who is tired: none of its heads does/).waitFor();
 });
@@ -99,7 +99,7 @@ test('a term shows its meaning by pointer and keyboard, and Escape hides it', as
   assert.ok(await note.isHidden());
   await term.hover();
   await note.waitFor();
-  // From the word to what is said of it, without a gap.
+  // The pointer moves from the term to its note without a gap.
   await note.hover();
   await page.clock.runFor(1000);
   assert.ok(await note.isVisible());
@@ -206,7 +206,7 @@ test('the list of what each head attends to most links to the heads', async () =
   await page.waitForURL(/head=2/);
 });
 
-test('the terms of a softmax name the subtracted score and tell equal tokens apart', async () => {
+test('the terms of a softmax name the subtracted score and distinguish equal tokens', async () => {
   const page = await site.visit('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
   await figure.getByText(/is taken off all of them first/).waitFor();

@@ -1,4 +1,4 @@
-// The chapter in which models learn, in workers.
+// The chapter in which models learn in workers.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ const accuracies = (page) =>
 const arrives = (page, step) =>
   page.locator(`#training-run [data-step="${step}"]`).waitFor({ timeout: 60_000 });
 
-/** Waits until a run has come at least so far. @param {Page} page @param {number} step */
+/** Waits until a run has reached at least this step. @param {Page} page @param {number} step */
 const passes = (page, step) => becomes(async () => (await stepOf(page)) >= step, true);
 
 /** @param {Page} page @param {number} lane */
@@ -54,14 +54,14 @@ async function weights(page, lane) {
 const show = (page, id) =>
   page.evaluate((id) => document.getElementById(id)?.scrollIntoView({ behavior: 'instant' }), id);
 
-/** What the chart of the loss says of it, of each lane. @param {Page} page */
+/** The loss of each lane, from the chart's label. @param {Page} page */
 async function losses(page) {
   const label = await figure(page).getByRole('img', { name: /^Loss/ }).getAttribute('aria-label');
   return [...(label ?? '').matchAll(/[AB] ([\d.]+)/g)].map(([, loss]) => Number(loss));
 }
 
 /**
- * Of lane A, trained by Node.
+ * The checksum of lane A trained in Node.
  * @param {number} steps
  * @param {Partial<import('../../web/src/model/training/model.js').LaneOptions>} [options]
  */
@@ -79,7 +79,7 @@ async function checksumInNode(steps, options) {
 
 test('no training code is loaded before the reader asks for it', async () => {
   const page = await site.open('#at=training.training-heads');
-  // Untrained models are drawn without.
+  // Untrained models are drawn without training code.
   await page.locator('[data-answer=A] s').first().waitFor();
   const before = await page.evaluate(() =>
     performance.getEntriesByType('resource').map(({ name }) => name),
@@ -106,7 +106,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   await button(page, 'Play').waitFor();
   const step = await stepOf(page);
   const [a, b] = await losses(page);
-  // ln 21 is the loss of one who guesses.
+  // ln 21 is the loss of a random guess.
   assert.ok(a < 0.8 * Math.log(21) && b < Math.log(21), `${a}, ${b} after ${step}`);
   await becomes(
     async () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('trainStep'),
@@ -137,7 +137,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   await button(again, 'Play').waitFor();
   assert.deepEqual(await accuracies(again), shown.accuracies);
   assert.deepEqual(await weights(again, 0), shown.weights);
-  // They come after the pictures.
+  // They appear after the pictures.
   await again.locator('[data-checksum]').nth(1).waitFor();
   assert.deepEqual(await again.locator('[data-checksum]').allInnerTexts(), checksums);
 
@@ -148,7 +148,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   assert.deepEqual(await accuracies(again), []);
 });
 
-test('a link copied during a run, and a reload, have its step', async () => {
+test('a link copied during a run contains its step, and a reload keeps it', async () => {
   const page = await site.open('#at=training.training-run', {
     permissions: ['clipboard-read', 'clipboard-write'],
   });
@@ -176,7 +176,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
-  // The two have little in common: there is a program of each.
+  // The two decoders have little in common, so each has its own program.
   await button(page, 'Code for Two models learn the same').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
@@ -216,7 +216,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await page.getByText('this names no day, or several').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
-  // Elsewhere nothing is written.
+  // Other worlds have no writing decoder.
   await show(page, 'training-run');
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await figure(page).getByRole('radio', { name: 'mask' }).waitFor();
@@ -270,13 +270,13 @@ test('invalid settings in a link are corrected, and the page says so', async () 
   assert.equal(await figure(page).locator('.corrected').count(), 0);
 });
 
-test('a difference that the world of a link lacks is corrected, and the page says so', async () => {
+test('a difference that a link’s world does not have is corrected, and the page says so', async () => {
   const page = await site.visit('#world=dates&differ=mask&at=training.training-run');
   await figure(page)
     .getByText(/no choice of “mask”: the lanes differ in decoder/)
     .waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
-  // The two have little in common: there is a program of each.
+  // The two have little in common, so each has its own program.
   await button(page, 'Code for Two models learn the same').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
@@ -294,7 +294,7 @@ test('a learning rate of 10 ends the run with a sentence that names the step', a
   await button(page, 'Play').waitFor();
   const [said, step] = [await problem.innerText(), await stepOf(page)];
   assert.ok(step > 0 && step < 200);
-  // It is not tried again, not even for who comes back.
+  // It is not retried, even if the reader leaves and comes back.
   await show(page, 'training-heads');
   await page.locator('#training-heads .picture').waitFor();
   await show(page, 'training-run');
@@ -303,7 +303,7 @@ test('a learning rate of 10 ends the run with a sentence that names the step', a
   assert.equal(await button(page, 'Play').count(), 1);
 });
 
-test('saved weights can be loaded where they fit, and the page says that the link lacks them', async () => {
+test('saved weights can be loaded if they fit, and the page says that the link lacks them', async () => {
   const page = await site.visit('#world=count&trainStep=12&at=training.training-run');
   await arrives(page, 12);
   const sums = () => page.locator('[data-checksum]').allInnerTexts();
@@ -337,7 +337,7 @@ test('saved weights can be loaded where they fit, and the page says that the lin
   await said('A', /Lane A has the weights.*count, sinusoidal.*4 heads.*after 12 steps of its own/s);
   await page.locator('[data-given]').waitFor();
   await becomes(async () => (await sums())[0], saved[0]);
-  // A file that is refused leaves that as it is.
+  // A rejected file changes nothing.
   await load('A', Buffer.from('no weights'));
   await said('A', /is no file of weights/);
   await page.locator('[data-given]').waitFor();
@@ -346,7 +346,7 @@ test('saved weights can be loaded where they fit, and the page says that the lin
   await page.locator('[data-checksum]').first().waitFor();
   assert.notEqual((await sums())[0], saved[0]);
   await page.locator('[data-given]').waitFor();
-  // The settings say what the run is: with others, it is another one.
+  // The settings define the run: other settings start another run.
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await page.locator('[data-given]').waitFor({ state: 'detached' });
 });
@@ -359,7 +359,7 @@ test('the spoken summary of a figure is updated while models learn', async () =>
     .filter({ hasText: /After [1-9]\d* steps/ })
     .waitFor({ state: 'attached' });
   await button(page, 'Pause').click();
-  // In another that comes into sight only now, too.
+  // The same applies to a figure that becomes visible only now.
   await show(page, 'training-longer');
   await page.locator('#training-longer [data-longer=A]').first().waitFor();
   await page
@@ -418,11 +418,11 @@ test('a table of positions is drawn while it is learned, next to the sinusoid', 
   assert.deepEqual(await accessibilityProblems(page), []);
 });
 
-/** Ends a worker, as browsers do that are short of memory. @param {Page} page @param {number} lane */
+/** Ends a worker, as browsers do when memory is short. @param {Page} page @param {number} lane */
 const endWorker = (page, lane) =>
   page.evaluate((lane) => /** @type {any} */ (globalThis).started.at(lane - 2).terminate(), lane);
 
-/** Workers of the page are known from now on. @param {Page} page */
+/** Records the page's workers from now on. @param {Page} page */
 const knowWorkers = (page) =>
   page.evaluate(() => {
     const started = /** @type {Worker[]} */ ([]);
@@ -456,7 +456,7 @@ test('a run whose worker ends says so, continues from its last state, and surviv
   assert.match(await alert.innerText(), /Play goes on from step 10/);
   const step = await stepOf(page);
   assert.ok(step >= 10);
-  // What was seen is still there.
+  // Earlier results are still there.
   assert.equal((await accuracies(page)).length, before.length);
   await button(page, 'One step').click();
   await arrives(page, step + 1);
@@ -468,7 +468,7 @@ test('a run whose worker ends says so, continues from its last state, and surviv
     `${step + 1}`,
   );
   await page.reload();
-  // Chapters are loaded when they come near.
+  // Chapters load when they come near.
   await page.waitForFunction(() => {
     const near = ['training-run', 'training'].map((id) => document.getElementById(id));
     near.find((each) => each)?.scrollIntoView({ behavior: 'instant' });
@@ -503,7 +503,7 @@ test('loaded weights survive the end of a worker', async () => {
   const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step 10' });
   await alert.waitFor();
   assert.match(await alert.innerText(), /Play goes on from step 10/);
-  // What is drawn is asked for again by the workers that took their place.
+  // The replacement workers compute the displayed results again.
   await button(page, 'One step').click();
   await arrives(page, 11);
   await page.locator('[data-given]').waitFor();
@@ -522,7 +522,7 @@ test('a hundred discarded runs leave the memory of the page unchanged', async (c
     const { usedSize, backingStorageSize = 0 } = /** @type {any} */ (usage);
     return (usedSize + backingStorageSize) / 1e6;
   };
-  // In the page: between it and the test each wait would take longer than a step.
+  // This runs in the page, because each round trip to the test would take longer than a step.
   const run = (/** @type {number} */ times) =>
     page.evaluate(async (times) => {
       const figure = /** @type {Element} */ (document.getElementById('training-run'));
@@ -556,7 +556,7 @@ test('a hundred discarded runs leave the memory of the page unchanged', async (c
   }
   context.diagnostic(`${sizes.map((size) => size.toFixed(1)).join(', ')} MB`);
   assert.equal(page.workers().length, 2);
-  // Once during this time, the page loads the scripts of all chapters.
+  // During one of these runs, the page loads the scripts of all chapters.
   assert.ok(Math.min(sizes[1] - sizes[0], sizes[2] - sizes[1]) < 0.5, `${sizes} MB`);
   await page.context().close();
 });

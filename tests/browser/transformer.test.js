@@ -25,7 +25,7 @@ const settings = `text=the+cat+sat+the&dModel=${dModel}&heads=${heads}&weights=x
 
 /**
  * @param {'encoder-block' | 'decoder-cache' | 'alignment'} figure
- * @param {string} [more] settings
+ * @param {string} [more] additional settings
  * @param {BrowserContextOptions} [options]
  * @param {'visit' | 'open'} [how]
  */
@@ -83,7 +83,7 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
     /** @param {RegExp} name @param {number} columns @param {number} [which] */
     const read = async (name, columns, which = 0) => {
       const map = figure.getByRole('application', { name }).nth(which);
-      // Nine digits tell the floats; as floats they are equal.
+      // Nine digits identify a float, so the values are equal as floats.
       return (await readValues(map, n, columns)).map((row) => row.map(Math.fround));
     };
 
@@ -153,11 +153,11 @@ test('rows whose columns are narrower than a pixel do not blend', async () => {
     return Array.from({ length: height - 1 }, (_, y) => lineAt(y) !== lineAt(y + 1)).filter(Boolean)
       .length;
   }, png);
-  // A boundary may be within a pixel, which differs from both rows.
+  // A boundary may be within a pixel, which then differs from both rows.
   assert.ok(changes >= 3 && changes <= 2 * 3 + 2, `${changes} lines differ from the one below`);
 });
 
-test('a cell shows its sources, and everything else fades', async () => {
+test('selecting a cell shows its sources and fades everything else', async () => {
   const { figure } = await openFigure('encoder-block', settings);
   const readout = figure.locator('[id$="-readout"]');
   const map = figure.getByRole('application', { name: /^sum/ }).first();
@@ -173,14 +173,15 @@ test('a cell shows its sources, and everything else fades', async () => {
   const faded = await figure
     .locator('path.veil')
     .evaluateAll((all) => all.map((path) => (path.getAttribute('d') ?? '').split('M').length - 1));
-  // A veil with a hole has two outlines, a whole one has one, the cell's own matrix none.
+  // A veil with a hole has two outlines, a complete one has one, and the cell's own matrix has
+  // none.
   assert.deepEqual([...new Set(faded)].sort(), [0, 1, 2]);
   await map.press('Escape');
   assert.equal(await figure.locator('rect.origin').count(), 0);
 });
 
 test('one lock applies to all matrices, and a link restores it', async () => {
-  // What is known of a cell is seen where the cell is seen.
+  // The readout appears where the cell is.
   const whole = { viewport: { width: 1440, height: 1900 } };
   const { page, figure } = await openFigure('encoder-block', settings, whole);
   const output = figure.getByRole('application', { name: /^output/ });
@@ -212,12 +213,12 @@ test('the switch moves the normalisation in picture and equation', async () => {
   assert.equal((await names())[1].trim(), 'norm(X)');
 });
 
-test('every letter beside a matrix is in the equation', async () => {
+test('every letter next to a matrix is in the equation', async () => {
   for (const norm of ['pre', 'post']) {
     const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
     const equation = await figure.locator('[data-equation]').innerText();
     const symbols = await figure.locator('h4 var').allInnerTexts();
-    // Those of attention itself are told two chapters before.
+    // The letters of attention itself are explained two chapters earlier.
     const letters = symbols.filter((symbol) => !/^[QKV]$|^W V$/.test(symbol)).join('');
     assert.ok(letters.length >= 5, letters);
     for (const letter of letters.replace(/[\s+]/g, ''))
@@ -248,7 +249,7 @@ test('decoding step by step fills the cache and matches one pass', async () => {
     const shown = await read(/^Cache of keys/, dModel);
     const projected = { ...keys, values: keys.values.slice(0, step + 1) };
     near(shown.slice(0, step + 1), projected, 'keys');
-    // What is not known yet has no value.
+    // Cells that are not computed yet have no value.
     assert.ok(
       shown
         .slice(step + 1)
@@ -395,7 +396,7 @@ test('every figure offers its code, with the current values', async () => {
   }
 });
 
-test('a phone shows all of it without scrolling sideways', async () => {
+test('everything fits on a phone without scrolling sideways', async () => {
   const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
   for (const figure of /** @type {const} */ (['encoder-block', 'decoder-cache', 'alignment'])) {
     const { page } = await openFigure(figure, '', phone);

@@ -1,4 +1,4 @@
-// One word of the sentence, followed step by step.
+// The walk that follows one word of the sentence, step by step.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -33,11 +33,11 @@ const says = (page) => page.locator('#walk [data-says]').innerText();
 const button = (page, name) => page.locator('#walk').getByRole('button', { name, exact: true });
 /** @param {Page} page */
 const stepInLink = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('walk');
-/** The word that is followed, and its place. @param {Page} page */
+/** The word that is followed, with its position. @param {Page} page */
 const chosen = (page) =>
   page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
 
-test('the walk is offered in the first view, and keys start, step and leave it with the right focus', async () => {
+test('the walk is offered in the first view, and keys start, step through and leave it with the right focus', async () => {
   const page = await site.open();
   const start = page.getByRole('button', { name: 'Follow one word' });
   const { y, height } = /** @type {{ y: number, height: number }} */ (await start.boundingBox());
@@ -53,14 +53,14 @@ test('the walk is offered in the first view, and keys start, step and leave it w
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await becomes(() => title(page), 'A word becomes numbers');
-  // A presenter's remote, and Space.
+  // Keys of a presentation remote, and Space.
   await page.keyboard.press('PageDown');
   await page.keyboard.press('Space');
   await becomes(() => title(page), 'Its query meets the keys');
   await page.keyboard.press('PageUp');
   await page.keyboard.press('Shift+Space');
   await becomes(() => title(page), 'A word becomes numbers');
-  // Arrow keys are a matrix's where that has the focus, and Escape leaves from there as well.
+  // A focused matrix receives the arrow keys, and Escape leaves the walk from there as well.
   const strip = heatmap(page.locator('#walk'), /^the vector of the word/);
   await strip.focus();
   await strip.press('ArrowRight');
@@ -92,12 +92,12 @@ test('the walk plays to its end in 60 to 90 seconds and stops at a click', async
     await pass(1);
     seconds++;
   }
-  // The last step is said, too.
+  // Includes time to read the last step.
   assert.ok(seconds + 9 >= 60 && seconds + 9 <= 90, String(seconds));
   await page.context().close();
 });
 
-test('the walk shows the numbers of the chapters', async () => {
+test('the walk shows the same numbers as the chapters', async () => {
   const settings = 'weights=xavier&head=1&walkWord=8';
   const weights = await (async () => {
     const page = await site.visit(`#at=self-attention.weights&${settings}`);
@@ -116,7 +116,7 @@ test('the walk shows the numbers of the chapters', async () => {
   assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
   assert.ok(undivided < divided);
   assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
-  // The hands that are added are those of place 8.
+  // The hands that are added belong to position 8.
   await page.locator('.dots button').nth(1).click();
   const hands = heatmap(page.locator('#walk'), /^plus its clock hands/);
   await becomes(async () => {
@@ -150,14 +150,14 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
     .locator('#walk [data-probability]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
   assert.ok(shares[0] > 0.1 && shares.every((share, i) => !i || share <= shares[i - 1]));
-  // Its positions turn queries and keys, and that is said.
+  // Its positions rotate queries and keys, and the page says so.
   await page.locator('.dots button').nth(1).click();
   assert.match(await says(page), /This one does not/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
-  // Each clock turns a number and the one half a query away.
+  // Each clock rotates a number and the one half a query away.
   const pairs = await page.locator('#walk .clock .columns').allInnerTexts();
   assert.deepEqual([pairs.length, pairs[0], pairs[1], pairs[15]], [16, '0, 16', '1, 17', '15, 31']);
-  // The guess goes on with the sentence.
+  // Choosing the guess continues the sentence.
   await page.locator('.dots button').nth(7).click();
   const text = await page.getByRole('textbox').first().inputValue();
   await page.locator('#walk [aria-label="The word to follow"] button').last().click();
@@ -218,7 +218,7 @@ for (const [
   ['a phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }],
   ['a dark screen', { colorScheme: 'dark' }],
 ])) {
-  test(`on ${name} each step is accessible and fits, its caption and word are in sight, and its controls stay`, async () => {
+  test(`on ${name} each step is accessible and fits, its caption and word are visible, and its controls stay in place`, async () => {
     const page = await site.visit(`#walk=1&weights=learned&causal=1&layer=1&text=${text}`, {
       ...{ ...options, reducedMotion: 'reduce' },
     });
@@ -248,7 +248,7 @@ for (const [
   });
 }
 
-test('the other place of a repeated word is shown, however far away', async () => {
+test('the other occurrence of a repeated word is shown, however far away', async () => {
   const page = await site.visit('#walk=1&weights=xavier&text=lady+' + text.slice(9), {
     viewport: { width: 390, height: 844 },
   });
@@ -267,7 +267,7 @@ test('the head that attends to what followed the same word is explained, with it
   await page.locator('#walk .more', { hasText: 'is what followed' }).waitFor();
   await page.locator('.dots button').nth(7).click();
   await becomes(async () => /which this head looked at, comes second/.test(await says(page)), true);
-  // Another word, whose guess has nothing to do with the head.
+  // A word whose prediction does not depend on the head.
   await page.locator('#walk [aria-label="The word to follow"] button').nth(3).click();
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });

@@ -1,4 +1,4 @@
-// All heads of all layers at once, of the page's model and of the reader's.
+// All heads of all layers at once, for the page's model and the reader's.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -17,7 +17,7 @@ after(() => site.close());
 const text = 'text=the+lady+sat+by+the+fire+because+the+lady+was+tired';
 const learned = `#${text}&weights=learned&causal=1&at=self-attention.wall`;
 
-/** @param {Page} page @param {number} heads how many there are */
+/** @param {Page} page @param {number} heads number of heads */
 async function wallOf(page, heads) {
   const wall = page.locator('#wall');
   await page.locator('#self-attention').evaluate((chapter) => chapter.scrollIntoView());
@@ -42,7 +42,7 @@ const shares = (wall) =>
       ]),
     );
 
-test('the wall of a model from files has the shares that PyTorch recorded', async () => {
+test('the wall of a model from files shows the shares that PyTorch recorded', async () => {
   const { ids, read, text: sentence, files } = recorded('gpt2', 29);
   const page = await site.open(`#text=${sentence}`);
   await open(page, files);
@@ -89,7 +89,7 @@ test('the wall of a model from files has the shares that PyTorch recorded', asyn
 test('the language model has a wall, and a picture opens the large figure', async () => {
   const page = await site.visit(learned);
   const wall = await wallOf(page, 12);
-  // Each is drawn.
+  // Each head is drawn.
   await becomes(
     () =>
       wall
@@ -120,7 +120,7 @@ test('the language model has a wall, and a picture opens the large figure', asyn
   assert.match(new URL(page.url()).hash, new RegExp(layer ? `layer=${layer}\\b` : '^#'));
 });
 
-test('the measures are explained beside the wall before it is sorted', async () => {
+test('the measures are explained next to the wall before it is sorted', async () => {
   for (const width of [1440, 390]) {
     const page = await site.visit(learned, { viewport: { width, height: 900 } });
     const wall = await wallOf(page, 12);
@@ -165,7 +165,7 @@ test('keys move between pictures, and Enter opens one', async () => {
   await page.waitForURL(/layer=1/);
 });
 
-test('the wall says what it cannot measure in a sentence without repetition or too short', async () => {
+test('the wall says what it cannot measure in a sentence that is too short or has no repetition', async () => {
   const page = await site.visit(learned.replace(text, 'text=the+lady+sat+by+a+fire'));
   const wall = await wallOf(page, 12);
   await sort(wall, 'same token');

@@ -1,5 +1,5 @@
-// The page in Firefox, driven by WebDriver BiDi, beside Chromium, both without relaxed SIMD: what they
-// show and compute has the same bits.
+// The page in Firefox, driven by WebDriver BiDi, next to Chromium, both without relaxed SIMD.
+// Everything they show and compute has the same bits.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -50,10 +50,10 @@ after(async () => {
   site?.server.close();
 });
 
-/** Runs before a page's own scripts: an engine without relaxed SIMD. */
+/** Runs before a page's own scripts, and hides relaxed SIMD. */
 function hideRelaxedSimd() {
   const { validate } = WebAssembly;
-  // i32x4.relaxed_trunc_f32x4_s, by which the package knows it.
+  // i32x4.relaxed_trunc_f32x4_s, with which the package detects relaxed SIMD.
   const opcode = [253, 129, 2, 11];
   WebAssembly.validate = (bytes) => {
     const end = Array.from(/** @type {Uint8Array} */ (bytes).slice(-opcode.length));
@@ -62,7 +62,7 @@ function hideRelaxedSimd() {
 }
 
 /**
- * A page in a fresh profile, and whatever it should not do.
+ * Opens a page in a fresh profile and records everything that it should not do.
  * @param {BrowserName} name
  * @param {string} [fragment] with '#'
  */
@@ -92,7 +92,7 @@ async function open(name, fragment = '') {
 }
 
 /**
- * Types a sentence in place of the page's.
+ * Replaces the page's sentence by typing.
  * @param {Page} page
  * @param {string} sentence
  */
@@ -106,7 +106,7 @@ async function type(page, sentence) {
 }
 
 /**
- * Every number of a heatmap, as the page writes it.
+ * Every number of a heatmap as text on the page.
  * @param {Page} page
  * @param {string} figure
  * @param {string} label
@@ -128,7 +128,7 @@ async function shownNumbers(page, figure, label, rows, columns) {
   return texts;
 }
 
-test('Firefox opens the page, and what it shows as one types is what Chromium shows', async () => {
+test('Firefox shows the same as Chromium on opening the page and while typing', async () => {
   const tokens = 'a cat , a dog and a mouse saw the same cat'.split(' ').length;
   /** @type {Partial<Record<BrowserName, object>>} */
   const shown = {};
@@ -150,7 +150,7 @@ test('Firefox opens the page, and what it shows as one types is what Chromium sh
   assert.deepEqual(shown.Firefox, shown.Chromium);
 });
 
-test('Firefox trains two models as Chromium does: the same checksums after three hundred steps', async () => {
+test('training two models gives the same checksums in Firefox and Chromium after three hundred steps', async () => {
   const kSteps = 300;
   /** @type {Partial<Record<BrowserName, string[]>>} */
   const checksums = {};
@@ -192,7 +192,7 @@ test('SIMD128 gives the same bits in Firefox, Chromium and Node', async () => {
   );
 });
 
-test('a thousand steps of training end in the same bits in Firefox, Chromium and Node', async () => {
+test('a thousand training steps end in the same bits in Firefox, Chromium and Node', async () => {
   const kSteps = 1000;
   const expected = await Promise.all(
     [1, 2].map(async (threads) => {

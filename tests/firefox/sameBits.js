@@ -1,10 +1,11 @@
-// A fixed set of calls whose every bit is to be the same wherever SIMD128 runs: in each browser and in
-// Node. It takes the module as it is, and imports nothing, so that a page can import it, too.
+// A fixed set of calls whose every bit must be the same wherever SIMD128 runs, in each browser and
+// in Node. It receives the module as an argument and imports nothing, so that a page can import it,
+// too.
 
 /** @import { Attn, Tensor, TrainingAttn } from 'attn' */
 
 /**
- * Numbers from −1 to 1 that need no generator: by Weyl's sequence.
+ * Numbers from −1 to 1 that need no generator: Weyl's sequence.
  * @param {number} stream
  * @param {...number} shape
  * @returns {Tensor}
@@ -21,7 +22,7 @@ const hex = (bytes) =>
   Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /**
- * The results, each as its SHA-256 by name.
+ * The SHA-256 of each result by name.
  * @param {Attn} attn
  * @returns {Promise<Record<string, string>>}
  */
@@ -89,7 +90,7 @@ export async function bitsOf(attn) {
 }
 
 /**
- * The parameters and the state of the optimiser after a run of training, from a seed.
+ * The parameters and the state of the optimizer after a training run with a fixed seed.
  * @param {TrainingAttn} attn
  * @param {number} steps
  * @returns {Promise<Record<string, string>>}
@@ -150,7 +151,7 @@ export async function bitsOfTraining(attn, steps) {
 }
 
 /**
- * The SHA-256 of each.
+ * The SHA-256 of each result.
  * @param {Record<string, Float32Array>} results
  */
 async function digests(results) {

@@ -1,9 +1,9 @@
-// npm run fuzz: lets libFuzzer try inputs on each target, or those named, for a time:
+// npm run fuzz: runs libFuzzer on each target, or on the named ones, for a limited time:
 //
 //   npm run fuzz -- safetensors --seconds 600
 //
-// Inputs that reach new code are kept in build/fuzz/corpus, where the next run goes on. A finding
-// stays in build/fuzz/findings; repaired, it belongs into tests/fuzz/corpus, which npm test replays.
+// Inputs that reach new code are kept in build/fuzz/corpus, where the next run continues. Findings
+// are in build/fuzz/findings. Once fixed, move them to tests/fuzz/corpus, which npm test replays.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
@@ -18,16 +18,16 @@ import { say } from '../../wasm/toolchain/progress.js';
 import { reportSetupError, requireAll, SetupError } from '../../wasm/toolchain/system.js';
 
 const kTargets = ['attention', 'models', 'positions', 'safetensors', 'training'];
-/** The longest input; a model's names fill some lines. */
+/** The longest input. Models need more, because their names take several lines. */
 const kMaxLength = 512;
 const kMaxModelLength = 4096;
 const kFolder = join(kBuildFolder, 'fuzz');
 
 /**
- * What libFuzzer prints is shown as it comes.
+ * Shows libFuzzer's output as it is printed.
  * @param {string} target
  * @param {number} seconds
- * @returns {boolean} whether nothing was found
+ * @returns {boolean} true if nothing was found
  */
 function fuzz(target, seconds) {
   const corpus = join(kFolder, 'corpus', target);
@@ -43,7 +43,7 @@ function fuzz(target, seconds) {
   say(`Fuzzing ${target} for ${seconds} seconds.`);
   const { status, error } = spawnSync(join(kFolder, 'tests/fuzz', `fuzz_${target}`), args, {
     stdio: ['ignore', 2, 2],
-    // Freed memory that is kept from use for long would be fresh pages for each call.
+    // A large quarantine for freed memory would mean fresh pages for each call.
     env: { ...process.env, ASAN_OPTIONS: 'quarantine_size_mb=16' },
   });
   if (error) throw error;

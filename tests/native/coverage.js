@@ -1,5 +1,5 @@
-// npm run coverage: runs the native tests and says which part of the core's lines they reach. The
-// report, line by line, is build/coverage/report/index.html.
+// npm run coverage: runs the native tests and reports which of the core's lines they reach. The
+// line-by-line report is build/coverage/report/index.html.
 
 import { join } from 'node:path';
 

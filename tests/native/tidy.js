@@ -1,4 +1,5 @@
-// npm run tidy: clang-tidy with the checks of .clang-tidy, and cppcheck, over the core's sources.
+// npm run tidy: runs clang-tidy with the checks of .clang-tidy, and cppcheck, on the core's
+// sources.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,14 +41,14 @@ async function tidy() {
     'clangTidy',
     'cppcheck',
   ]);
-  // For compile_commands.json and the header with the version.
+  // Creates compile_commands.json and the header with the version.
   await cmakeBuild('debug', ['help'], await nativeEnvironment());
   const commands = join(kBuildFolder, 'debug');
   const files = readdirSync(kSources, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.cpp') && !name.includes('isa'))
     .map((name) => join(kSources, name));
   say('clang-tidy');
-  // GCC's precompiled header, where there is one, is of no use to Clang.
+  // Clang cannot use GCC's precompiled header, if there is one.
   const flags = ['-p', commands, '--quiet', '--extra-arg=-Wno-ignored-gch'];
   for (const file of files) await check('clang-tidy-19', [...flags, file]);
   say('cppcheck');

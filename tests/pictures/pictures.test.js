@@ -1,5 +1,5 @@
-// Every figure's SVG and PNG, as an image on a page without the site's fonts, against what the screen
-// shows of it.
+// Compares every figure's SVG and PNG, as an image on a page without the site's fonts, with the
+// figure on the screen.
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { openSite, settled } from '../browser/site.js';
 
 /** @type {import('../browser/site.js').Site} */
 let site;
-/** A page of no site. @type {Page} */
+/** A page outside the site. @type {Page} */
 let elsewhere;
 const viewport = { width: 1440, height: 3200 };
 const deviceScaleFactor = 2;
@@ -24,17 +24,17 @@ before(async () => {
 });
 after(() => site.close());
 
-/** What a picture leaves out. */
+/** Elements that a picture leaves out. */
 const kLeftOut =
   '.picture :is(button.link, .button, fieldset, [data-hint], [data-control]), .tools';
 
-/** Around the picture in a file, with its title above, in CSS pixels. */
+/** Space around the picture in a file, with its title above, in CSS pixels. */
 const margin = { left: 16, top: 16 + 28 };
 
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
   const file = figure.getByRole('button', { name: kind, exact: true });
-  // What is drawn above it for the first time may move the figure away from under a click.
+  // Figures above that are drawn for the first time may move this figure away from under a click.
   for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
     await figure.getByRole('button', { name: menu }).click();
     await file.waitFor({ timeout: 10_000 }).catch(() => {});
@@ -44,9 +44,9 @@ async function exported(page, figure, menu, kind) {
 }
 
 /**
- * @param {Buffer} bytes of an image
+ * @param {Buffer} bytes contents of an image
  * @param {string} type
- * @param {{ width: number, height: number }} size in CSS pixels
+ * @param {{ width: number, height: number }} size size in CSS pixels
  */
 async function seen(bytes, type, { width, height }) {
   await elsewhere.evaluate(
@@ -59,7 +59,7 @@ async function seen(bytes, type, { width, height }) {
     },
     {
       source: `data:${type};base64,${bytes.toString('base64')}`,
-      // Narrow ones have more pixels.
+      // Narrow pictures have more pixels per CSS pixel.
       shown: type === 'image/png' ? width + 2 * margin.left : 0,
     },
   );
@@ -67,8 +67,8 @@ async function seen(bytes, type, { width, height }) {
 }
 
 /**
- * Brings a figure into the window, and waits until it stays there: what is drawn above it for the first time
- * moves it on.
+ * Scrolls to a figure and waits until it stays in place. Figures above that are drawn for the first
+ * time move it.
  * @param {Page} page
  * @param {Locator} figure
  */
@@ -90,7 +90,7 @@ async function bring(page, figure) {
 }
 
 /**
- * Waits until nothing of a figure changes any more: what a worker computes is drawn in steps.
+ * Waits until a figure no longer changes, because a worker's results are drawn in steps.
  * @param {Page} page
  * @param {Locator} figure
  */
@@ -103,14 +103,18 @@ async function still(page, figure) {
   }
 }
 
-/** What is exported of a figure: its menu, and what of it is in the picture. */
+/** The exported part of a figure: its menu, and the element in the picture. */
 const whole = { of: '', menu: /^Export/, shown: '.picture' };
-/** A part that is exported by itself. @type {Record<string, typeof whole>} */
+/** Parts that are exported separately. @type {Record<string, typeof whole>} */
 const parts = {
   'encoding-schemes': { of: '[data-scheme="yarn"]', menu: /^Picture of/, shown: '.card' },
 };
 
-/** @param {Page} page @param {string} id @param {typeof whole} [part] of the figure */
+/**
+ * @param {Page} page
+ * @param {string} id
+ * @param {typeof whole} [part] exported part of the figure
+ */
 async function check(page, id, { of, menu, shown } = whole) {
   const figure = page.locator(`#${id} ${of}`);
   await bring(page, figure);
@@ -118,7 +122,7 @@ async function check(page, id, { of, menu, shown } = whole) {
   await still(page, figure);
   const svg = await exported(page, figure, menu, 'SVG');
   const png = await exported(page, figure, menu, 'PNG');
-  // Scrolled, something else would lie under the pointer.
+  // After scrolling, something else would be under the pointer.
   await page.mouse.move(0, 0);
   await bring(page, figure);
   await still(page, figure);
@@ -127,7 +131,7 @@ async function check(page, id, { of, menu, shown } = whole) {
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
     }, visibility);
   await show('hidden');
-  // Nor does it have notes that a word could point to.
+  // Pictures have no notes, so words do not point to them.
   await figure.locator('.picture .term').evaluateAll((terms) => {
     for (const term of terms) /** @type {HTMLElement} */ (term).style.textDecoration = 'none';
   });
@@ -165,12 +169,12 @@ const chapters = [
 ];
 
 for (const chapter of chapters) {
-  test(`${chapter}: exported figures look as on the screen`, async (t) => {
+  test(`${chapter}: exported figures look the same as on the screen`, async (t) => {
     const page = await site.open(`#at=${chapter}`, { viewport, deviceScaleFactor });
     await page.getByRole('region', { name: 'Sentence and settings' }).evaluate((bar) => {
-      // Not over the figures.
+      // Keeps the bar from covering figures.
       bar.style.position = 'static';
-      // Thin lines and frames are faint: they, too, shall be missed.
+      // Thin lines and frames are faint. A strong colour makes sure that missing ones are noticed.
       document.documentElement.style.setProperty('--rule', '#00b050');
     });
     const ids = await page

@@ -1,22 +1,28 @@
 /** @import { Page } from 'playwright-core' */
 
-/** How far a pixel may be moved: a CSS pixel, at twice the resolution. */
+/** Largest displacement of a pixel: one CSS pixel, at twice the resolution. */
 const kAway = 2;
-/** How far its channels may be outside of the range of those around: of 0 to 255. */
+/**
+ * How far a pixel's channels may be outside the range of the surrounding pixels, on a scale of 0 to
+ * 255.
+ */
 const kChannel = 40;
-/** Side of a block, in pixels of the pictures, and how many of its pixels may be found nowhere. */
+/**
+ * Side of a block, in pixels of the pictures, and the largest share of its pixels without a match.
+ */
 const kBlock = 16;
 const kShare = 0.05;
 
 /**
- * Compares two pictures, block by block. A pixel is found again if its colour lies between those that
- * the other picture has around its place, as at the edges of letters and lines that are not where
- * pixels end. What a block has lost, or has too much, is more: a line of one CSS pixel is an eighth of
- * it at twice the resolution.
- * @param {Page} page that does the work
+ * Compares two pictures block by block. A pixel has a match if its colour is within the range of
+ * colours around its place in the other picture, as at the edges of letters and lines that do not
+ * end on whole pixels. A lost or extra element affects more pixels: at twice the resolution, a line
+ * of one CSS pixel is an eighth of a block.
+ * @param {Page} page the page that does the work
  * @param {Buffer} first PNG
  * @param {Buffer} second PNG
- * @returns {Promise<{ blocks: number, different: string[] }>} where they differ, as "x,y: share"
+ * @returns {Promise<{ blocks: number, different: string[] }>} places where they differ, as "x,y:
+ *   share"
  */
 export const compare = (page, first, second) =>
   page.evaluate(
@@ -36,7 +42,7 @@ export const compare = (page, first, second) =>
       );
       const [width, height] = [Math.min(a.width, b.width), Math.min(a.height, b.height)];
       const off = new Uint16Array(Math.ceil(width / kBlock) * Math.ceil(height / kBlock));
-      /** Whether a pixel of one picture has its like in the other. */
+      /** True if a pixel of one picture has a match in the other. */
       const isFound = (
         /** @type {ImageData} */ one,
         /** @type {ImageData} */ other,

@@ -1,8 +1,8 @@
-// What readers do at 64 tokens, and dragging a heatmap of 512 × 512, against the 16 ms of a frame. The
-// unit is a fixed amount of work in the same page that takes an ordinary computer so long, and both
-// are counted in processor time of the page's thread, so that a slow or busy machine changes little.
-// The milliseconds are reported. The aim is one frame; the bound is what holds everywhere today. So it
-// is with a visit until its first picture.
+// The time of readers' actions at 64 tokens, and of dragging a heatmap of 512 × 512, relative to
+// the 16 ms of a frame. The unit is a fixed amount of work in the same page that takes an ordinary
+// computer this long. Both are measured in processor time of the page's thread, so that a slow or
+// busy machine changes little. The milliseconds are reported. The goal is one frame, and the bound
+// is what holds everywhere today. The same applies to a visit until its first picture.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -17,20 +17,21 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** Most frames that one change may take. */
+/** Largest number of frames for one change. */
 const kMostFrames = 4;
 
 /**
- * Most frames that a visit may take from the address to the first picture, the page's scripts and a
- * cold browser included: between 34 and 63 here, so that only what is far too slow is caught.
+ * Largest number of frames from the address to the first picture, including the page's scripts and
+ * a cold browser. It is between 34 and 63 here, so the limit only catches regressions that are far
+ * too slow.
  */
 const kMostFramesToPicture = 200;
 
-/** How often a control is changed. */
+/** Number of times that a control is changed. */
 const changes = 24;
 
 /**
- * Changes a control in frame after frame.
+ * Changes a control in consecutive frames.
  * @param {Locator} control
  * @param {readonly (string | number)[]} values
  */
@@ -46,7 +47,7 @@ const change = (control, values) =>
     { values, changes },
   );
 
-/** The unit of work, many times. @param {Page} page */
+/** Repeats the unit of work many times. @param {Page} page */
 const work = (page) =>
   page.evaluate((times) => {
     let x = 0.5;
@@ -55,7 +56,7 @@ const work = (page) =>
   }, changes);
 
 /**
- * What a change takes, in frames.
+ * Measures a change in frames.
  * @param {string} what
  * @param {string} fragment
  * @param {(page: Page) => Locator} control

@@ -1,4 +1,4 @@
-// How much of the page's thread a long sentence takes that a worker computes.
+// The share of the page's thread that a long sentence takes while a worker computes it.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -12,7 +12,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-test('a long sentence takes less than half of the time of the page’s thread with a worker', async (context) => {
+test('with a worker, a long sentence takes less than half of the page thread’s time', async (context) => {
   const taken = { worker: 0, alone: 0 };
   for (const who of /** @type {const} */ (['worker', 'alone'])) {
     const page = await site.open('#at=self-attention.weights');

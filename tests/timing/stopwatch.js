@@ -1,4 +1,4 @@
-// Processor time of a page, which other programs on the machine change little.
+// Processor time of a page, which other programs on the machine hardly affect.
 
 /** @import { Page } from 'playwright-core' */
 

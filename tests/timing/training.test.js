@@ -1,4 +1,4 @@
-// How much of the page's thread two models take while they learn in workers.
+// The share of the page's thread that two models take while they train in workers.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -18,8 +18,8 @@ const play = (page) =>
   page.locator('#training-run').getByRole('button', { name: 'Play', exact: true });
 
 /**
- * The longest task of the page's thread while something goes on, in ms of that thread's own time: others
- * may keep the machine busy.
+ * The longest task on the page's thread while something runs, in ms of that thread's own time,
+ * because other programs may keep the machine busy.
  * @param {() => Promise<unknown>} action
  */
 async function longestTask(action) {
@@ -48,7 +48,7 @@ async function longestTask(action) {
   return Math.max(...tasks.map(({ tdur }) => tdur / 1000));
 }
 
-test('the page is free for more than half of the time while two lanes learn', async (context) => {
+test("the page's thread is idle for more than half of the time while two lanes train", async (context) => {
   const page = await site.open('#at=training.training-run');
   const measure = await stopwatch(page);
   const start = Date.now();
@@ -65,7 +65,7 @@ test('the page is free for more than half of the time while two lanes learn', as
   assert.ok(share < 0.5, `${share}`);
 });
 
-test('no task of the page is longer than 16 ms while two lanes learn and are drawn', async (context) => {
+test("no task on the page's thread is longer than 16 ms while two lanes train and are drawn", async (context) => {
   for (const { fragment, figures } of [
     { fragment: 'world=repeat&schemeB=learned', figures: ['run', 'heads', 'longer', 'table'] },
     { fragment: 'world=dates&differ=decoder', figures: ['run', 'heads'] },
@@ -76,7 +76,7 @@ test('no task of the page is longer than 16 ms while two lanes learn and are dra
     for (const id of figures.map((name) => `training-${name}`)) {
       await page.locator(`#${id}`).evaluate((figure) => figure.scrollIntoView());
       await settled(page);
-      // Whatever else the machine does may hold a task up: it is the page's if it is there each time.
+      // Other programs may delay a task once. A delay in every round is caused by the page.
       const longest = [];
       do longest.push(await longestTask(() => page.waitForTimeout(2000)));
       while (Math.min(...longest) >= 16 && longest.length < 4);

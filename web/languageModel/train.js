@@ -1,10 +1,10 @@
-// npm run train: trains the page's language model on Jane Austen's novels, and puts it with its
-// tokenizer beside this file. A run that is stopped goes on where it stood.
+// npm run train: trains the page's language model on Jane Austen's novels, and writes it and its
+// tokenizer to this folder. An interrupted run resumes where it stopped.
 //
-// --steps 8000    of 16 passages of 128 tokens each
-// --seed 1        the same seed gives the same bits, on every machine with the same instruction set
-// --threads 2     all cores by default; the bits do not depend on it
-// --isa avx2      kernels to compute with, by default the best that the machine has
+// --steps 8000    number of steps, each with 16 passages of 128 tokens
+// --seed 1        the same seed gives the same bits on every machine with the same instruction set
+// --threads 2     all cores by default; does not affect the bits
+// --isa avx2      instruction set; by default the best one that the machine has
 
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';

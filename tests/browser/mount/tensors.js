@@ -1,4 +1,4 @@
-// Tensors that no layer of the page has computed: their numbers say where they stand.
+// Tensors that no layer of the page has computed. Their numbers encode their positions.
 
 /** @typedef {import('attn').Tensor} Tensor */
 
@@ -27,7 +27,7 @@ export function rowsOf({ data, shape }, index = 0) {
 
 export const tokens = ['zu', 'Fuß', 'gehen'];
 
-/** Two heads of weights that no softmax gives. */
+/** Weights of two heads that no softmax produces. */
 export const weights = {
   data: Float32Array.of(
     ...[0.5, 0.25, 0.25, 0, 1, 0, 0.125, 0.125, 0.75],
@@ -55,10 +55,10 @@ export const stages = {
   output: asMatrix(counted([3, 4], 80)),
 };
 
-/** What is added to the embeddings, of 4 columns. */
+/** Rows added to the embeddings, with 4 columns. */
 export const positions = counted([3, 4], -0.75);
 
-/** Of a translation model: the words that were read, and those that it writes. */
+/** A translation model: the words that it reads and the words that it writes. */
 export const alignment = {
   source: ['on', 'foot'],
   weights: { data: Float32Array.of(0.75, 0.25, 0, 1, 0.5, 0.5), shape: [3, 2] },
@@ -66,10 +66,10 @@ export const alignment = {
   keys: counted([2, 4], 1),
 };
 
-/** Of a learned encoding: not the same along a diagonal, and not symmetric. */
+/** A learned encoding, neither constant along diagonals nor symmetric. */
 export const products = counted([5, 5], -1);
 
-/** A pre-norm block of one head, with three times as wide a hidden layer. */
+/** A pre-norm block with one head and a hidden layer three times as wide. */
 export const block = {
   run: {
     stages: {

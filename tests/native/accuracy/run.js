@@ -1,6 +1,6 @@
 // npm run accuracy: builds attn_accuracy and prints its table, the largest error of every operation
-// on every instruction set of this machine. With the word wasm the two WebAssembly instruction sets
-// follow: npm run accuracy -- wasm
+// on every instruction set of this machine. `npm run accuracy -- wasm` adds the two WebAssembly
+// instruction sets.
 
 import { join } from 'node:path';
 
@@ -19,7 +19,7 @@ import {
 } from '../../../wasm/toolchain/system.js';
 
 /**
- * Builds a program with a preset, runs it and prints what it says.
+ * Builds a program with a preset, runs it and prints its output.
  * @param {string} preset
  * @param {string} target
  * @param {Record<string, string>} env
@@ -32,7 +32,7 @@ async function printTable(preset, target, env, commandLine) {
   try {
     console.log(await command(program, args, { cwd: kRoot, env }));
   } catch (error) {
-    // An error that exceeds what is stated: the table says which.
+    // An error exceeds its stated bound. The table shows which.
     if (!(error instanceof CommandError)) throw error;
     console.log(error.message);
     process.exitCode = 1;
