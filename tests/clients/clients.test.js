@@ -1,4 +1,4 @@
-// The installed package in other runtimes, and as bundlers and test runners see it.
+// The installed package in other runtimes, and as bundlers and test runners process it.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -31,7 +31,7 @@ const kIsolation = {
 const kFound = '2 undefined 4';
 
 /**
- * A program that prints what it found, in a page as its title.
+ * A program that reports its results: it prints them, or makes them the page's title.
  * @param {string} entry
  */
 const program = (entry) => `
@@ -56,13 +56,14 @@ let browser;
 
 before(async () => {
   await provideNpmPackages(import.meta.dirname, 'the clients');
-  // Packages are installed without their scripts, but Bun needs its own, which works only once.
+  // Packages are installed without running their scripts. Bun needs its own script, which works
+  // only once.
   if (spawnSync(join(kBin, 'bun'), ['--version']).status !== 0) {
     execFileSync(process.execPath, ['install.js'], { cwd: join(kModules, 'bun') });
   }
-  // Within this folder, so that the project finds the packages.
+  // The project is inside this folder, so that it finds the packages.
   project = installPackage(import.meta.dirname);
-  // Parcel resolves exports only if it is told to.
+  // Parcel resolves exports only if this option is set.
   write(
     'package.json',
     '{ "private": true, "type": "module", "@parcel/resolver-default": { "packageExports": true } }',
@@ -94,7 +95,7 @@ function write(name, text) {
 const run = (path, ...args) =>
   execFileSync(path, args, { cwd: project.folder, encoding: 'utf8', timeout: 120_000 }).trim();
 
-/** @param {string} name of a module */
+/** @param {string} name name of a module */
 const node = (name) => run(process.execPath, name);
 
 /** @param {string} url */
@@ -133,7 +134,7 @@ async function titlesIn(folder, ...names) {
   }
 }
 
-/** Copies what bundlers leave behind, as the guide says. @param {string} folder */
+/** Copies the files that bundlers leave behind, following the guide. @param {string} folder */
 function copyFiles(folder) {
   const dist = join(project.folder, 'node_modules/attn/wasm/dist');
   for (const name of readdirSync(dist)) {
@@ -151,7 +152,7 @@ test('bun_runs_threads', () => {
   assert.equal(run(join(kBin, 'bun'), 'main.js'), kFound);
 });
 
-test('threads_start_with_the_glue_that_webpack_minifies', () => {
+test('threads_start_with_glue_minified_by_webpack', () => {
   run(join(kBin, 'webpack'), '--mode', 'production', '--entry', './main.js');
   const output = join(project.folder, 'dist');
   const glue = readdirSync(output).filter(
@@ -159,7 +160,8 @@ test('threads_start_with_the_glue_that_webpack_minifies', () => {
       /^[0-9a-f]{20}\.js$/.test(name) &&
       readFileSync(join(output, name), 'utf8').includes('em-pthread'),
   );
-  // One for each flavour of the module; the names do not say which, and only attn's fits its .wasm.
+  // One per flavour of the module. File names do not reveal the flavour, and only attn's glue fits
+  // its .wasm.
   cpSync(join(project.folder, 'node_modules/attn'), join(project.folder, 'minified'), {
     recursive: true,
   });
@@ -173,7 +175,7 @@ test('threads_start_with_the_glue_that_webpack_minifies', () => {
   assert.ok(found.includes(kFound), found.join('\n'));
 });
 
-test('pages_and_workers_run_threads_as_webpack_bundles_them', async () => {
+test('pages_and_workers_bundled_by_webpack_run_threads', async () => {
   for (const name of ['main', 'inWorker']) {
     run(
       join(kBin, 'webpack'),
@@ -220,14 +222,14 @@ for (const version of [7, 8]) {
     }
   });
 
-  test(`pages_and_workers_run_threads_as_vite_${version}_builds_them`, async () => {
+  test(`pages_and_workers_built_by_vite_${version}_run_threads`, async () => {
     await (await vite()).build(configuration('build'));
     const titles = await titlesIn(`vite${version}`, 'main.html', 'inWorker.html');
     assert.deepEqual(titles, [kFound, kFound]);
   });
 }
 
-test('pages_and_workers_run_threads_as_rollup_bundles_them', async () => {
+test('pages_and_workers_bundled_by_rollup_run_threads', async () => {
   write(
     'rollup.config.js',
     `import { nodeResolve } from '@rollup/plugin-node-resolve';
@@ -244,7 +246,7 @@ test('pages_and_workers_run_threads_as_rollup_bundles_them', async () => {
   assert.equal(node('rollup/main.js'), kFound);
 });
 
-test('what_esbuild_leaves_behind_is_named_and_copied', async () => {
+test('files_that_esbuild_leaves_behind_are_named_and_can_be_copied', async () => {
   const esbuild = join(kRoot, 'node_modules/.bin/esbuild');
   run(esbuild, 'main.js', '--bundle', '--format=esm', '--outdir=esbuild', '--log-level=error');
   write('esbuild/main.html', page('main.js'));
@@ -257,7 +259,7 @@ test('what_esbuild_leaves_behind_is_named_and_copied', async () => {
   assert.equal(node('esbuild/main.js'), kFound);
 });
 
-test('a_page_runs_one_thread_as_parcel_bundles_it_and_says_why', async () => {
+test('a_page_bundled_by_parcel_runs_one_thread_and_says_why', async () => {
   const options = ['--no-cache', '--no-autoinstall', '--dist-dir', 'parcel'];
   run(join(kBin, 'parcel'), 'build', 'main.html', ...options);
   const [found] = await titlesIn('parcel', 'main.html');
@@ -365,7 +367,7 @@ test('jest_runs_threads_in_jsdom', async () => {
     'jest/attn.test.js',
     `/** @jest-environment jsdom */
     import { load } from 'attn';
-    test('attention of values of jsdom', async () => {
+    test("attention of jsdom's typed arrays", async () => {
       const attn = await load({ threads: 2, signal: new AbortController().signal });
       expect([attn.numThreads, attn.fallback]).toEqual([2, undefined]);
       const x = { data: new Float32Array([1, 2, 3, 4]), shape: [2, 2] };

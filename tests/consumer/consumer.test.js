@@ -1,4 +1,4 @@
-// The library as its users get it: installed into a folder and linked in every way that is promised.
+// The library as users get it: installed into a folder and linked in every documented way.
 
 import assert from 'node:assert/strict';
 import {
@@ -19,13 +19,13 @@ import { compiledOnce } from '../../wasm/toolchain/cmake.js';
 import { command, findProgram } from '../../wasm/toolchain/system.js';
 
 const kHere = import.meta.dirname;
-/** What the headers are promised to be compiled with without a warning, as a user's own code. */
+/** Flags with which the headers must compile without warnings in users' code. */
 const kStrict = '-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'.split(' ');
 
 const kCompilers = ['g++-12', 'g++-13', 'g++-14', 'clang++-14', 'clang++-19'].filter(findProgram);
 if (kCompilers.length === 0) kCompilers.push('c++');
 
-// As the release preset has it, so that nothing is compiled twice.
+// The same as the release preset, so that nothing is compiled twice.
 const kSettings = ['-DCMAKE_BUILD_TYPE=Release'];
 if (process.env.CI) kSettings.push('-DATTN_WARNINGS_AS_ERRORS=ON');
 
@@ -40,7 +40,7 @@ const kShared = join(temporary, 'shared');
 const run = (program, ...args) => command(program, args, { cwd: temporary });
 
 /**
- * Configures and builds a project; its build folder is kept, so that a second run has little to do.
+ * Configures and builds a project. Its build folder is kept, so that a second run has little to do.
  * @param {string} name
  * @param {string} source
  * @param {...string} settings
@@ -68,13 +68,13 @@ after(() => rmSync(temporary, { recursive: true, force: true }));
 
 describe('a static library, installed', () => {
   before(async () => {
-    // Moved afterwards: what is installed finds itself wherever it lies.
+    // Moved afterwards, because an installation must work at any place.
     const first = join(temporary, 'first');
     await run('cmake', '--install', join(kBuildFolder, 'release'), '--prefix', first);
     renameSync(first, kStatic);
   });
 
-  it('names no folder of the machine that built it, and no library that only attn uses', () => {
+  it('names no folder of the build machine and no library that only attn uses', () => {
     for (const name of filesIn(kStatic).filter((name) => /\.(hpp|cmake|pc)$/.test(name))) {
       const text = readFileSync(join(kStatic, name), 'utf8');
       for (const word of [kRoot, temporary, 'xsimd', 'nlohmann']) {
@@ -104,7 +104,7 @@ describe('a static library, installed', () => {
     const listed = await run('ctest', '--test-dir', folder, '--output-on-failure');
     assert.match(listed, /100% tests passed/);
     assert.match(listed, /ring_attention \.+ +Passed/);
-    // Model, loss and loop of what is trained are short.
+    // The model, loss and training loop are short.
     const lines = readFileSync(join(kRoot, 'core/examples/induction.cpp'), 'utf8').split('\n');
     assert.ok(lines.filter((line) => /^ *[^ /]/.test(line)).length <= 50);
     const image = readFileSync(join(folder, 'encoding.ppm'));
@@ -117,7 +117,7 @@ describe('a static library, installed', () => {
     );
   });
 
-  it('is not taken for another minor version', async () => {
+  it('is rejected for another minor version', async () => {
     const config = join(kStatic, 'lib/cmake/attn/attnConfigVersion.cmake');
     for (const [version, fits] of [
       ['0.1', 'TRUE'],
@@ -153,14 +153,14 @@ describe('a static library, installed', () => {
   }
 });
 
-describe('the sources, as a part of another project', () => {
-  it('work by add_subdirectory, and keep tests, installation and options to themselves', async () => {
+describe('the sources, as part of another project', () => {
+  it('work with add_subdirectory, and keep tests, installation and options out of the project', async () => {
     const source = join(kHere, 'add_subdirectory');
     const folder = await build('add_subdirectory', source, `-DATTN_SOURCE=${kRoot}`);
     assert.match(await run(join(folder, 'consumer')), /attends 1, throws 1, extends 1/);
   });
 
-  it('work by FetchContent', async () => {
+  it('work with FetchContent', async () => {
     const source = join(kHere, 'fetch_content');
     const setting = `-DFETCHCONTENT_SOURCE_DIR_ATTN=${kRoot}`;
     const folder = await build('fetch_content', source, setting);
@@ -180,7 +180,7 @@ describe('a shared library, installed', () => {
     await run('cmake', '--install', folder, '--prefix', kShared);
   });
 
-  it('comes in two components: what programs run with, and what they are built with', () => {
+  it('has two components, one to run programs and one to build them', () => {
     const runtime = filesIn(join(temporary, 'attn_Runtime'));
     const development = filesIn(join(temporary, 'attn_Development'));
     assert.deepEqual(runtime, [
@@ -195,13 +195,13 @@ describe('a shared library, installed', () => {
     assert.deepEqual([...runtime, ...development].sort(), filesIn(kShared));
   });
 
-  it('exports names of attn only', async () => {
+  it('exports only names of attn', async () => {
     const library = join(kShared, 'lib/libattn.so');
     const symbols = (await run('nm', '-DC', '--defined-only', library)).trim().split('\n');
     const foreign = symbols
       .map((line) => line.replace(/^\S* \w /, ''))
       .filter((name) => !/^((vtable|typeinfo|typeinfo name) for )?attn::/.test(name));
-    // Templates of the standard library, which every program has, are weak.
+    // Templates of the standard library, which every program contains, are weak.
     const weak = /^\S* [WuVv] /;
     assert.deepEqual(
       symbols.filter((line) => !weak.test(line) && foreign.some((name) => line.endsWith(name))),

@@ -1,5 +1,5 @@
-// The program behind npm run train, on a text of its own: stopped, it goes on where it stood, and the
-// same seed gives the same bytes.
+// The program behind npm run train, on a small text. When stopped it resumes, and the same seed
+// gives the same bytes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -41,7 +41,7 @@ const train = (folder, threads) =>
 /** @param {string} folder */
 const model = (folder) => readFileSync(join(folder, 'model.safetensors'));
 
-it('goes on where it was stopped, with the same bits', async () => {
+it('resumes where it was stopped, with the same bits', async () => {
   const [whole, stopped] = ['whole', 'stopped'].map(folderWithText);
   await train(whole, 1);
 
@@ -52,7 +52,7 @@ it('goes on where it was stopped, with the same bits', async () => {
   assert.ok(model(stopped).equals(model(whole)));
 });
 
-it('writes what it has learned and what it measured', () => {
+it('writes the trained model and its measurements', () => {
   const file = model(join(temporary, 'whole'));
   const header = JSON.parse(file.toString('utf8', 8, 8 + Number(file.readBigUInt64LE())));
   assert.deepEqual(header['embedding.weight'].shape, [kVocabulary, 128]);
@@ -69,7 +69,7 @@ it('writes what it has learned and what it measured', () => {
   assert.equal(training.about.text, 'numbers');
 });
 
-it('says which text is missing', async () => {
+it('names a missing text', async () => {
   await assert.rejects(
     train(join(temporary, 'nowhere'), 1),
     (error) =>

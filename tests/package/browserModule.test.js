@@ -1,4 +1,4 @@
-// The package itself in a real browser: no bundler, only a static server and a strict content
+// The package itself in a real browser, with no bundler, only a static server and a strict content
 // security policy.
 
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ const isolation = {
 };
 
 /**
- * Pages that differ in their headers alone.
+ * Pages that differ only in their headers.
  * @type {Record<string, Record<string, string>>}
  */
 const pages = {
@@ -74,7 +74,7 @@ import { run } from './example.js';
 addEventListener('message', async ({ data }) => postMessage(await run(data)));
 `;
 
-/** A worker with a task of its own. */
+/** A worker with a custom task. */
 const tasks = `
 import { serve } from '/attn/serve.js';
 
@@ -107,7 +107,7 @@ const server = createServer((request, response) => {
     return response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>');
   }
   request.url = url.replace('/attn/', '/dist/');
-  // The workers of an isolated page have to be isolated themselves.
+  // Workers of an isolated page must be isolated themselves.
   for (const [name, value] of Object.entries(isolation)) response.setHeader(name, value);
   serve(request, response, () => void response.writeHead(404).end());
 });
@@ -132,9 +132,9 @@ after(async () => {
 });
 
 /**
- * Runs the example in a page and returns what it found, and what the console said meanwhile.
+ * Runs the example in a page and returns its results and the console's messages.
  * @param {string} path
- * @param {object} [options]  of load()
+ * @param {object} [options]  options of load()
  * @param {boolean} [inWorker]
  */
 async function run(path, options = {}, inWorker = false) {
@@ -160,7 +160,7 @@ async function run(path, options = {}, inWorker = false) {
   return { ...result, said };
 }
 
-/** What the SIMD128 variant computes in Node. */
+/** The result of the SIMD128 variant in Node. */
 async function expected() {
   const attn = await load({ variant: 'simd128' });
   const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];
@@ -212,7 +212,7 @@ test('an_isolated_page_gets_threads', async () => {
 });
 
 for (const entry of ['/attn/index.js', '/attn/worker.js']) {
-  test(`a_Float16Array_is_read_as_its_numbers_by${entry}`, async (context) => {
+  test(`the_numbers_of_a_Float16Array_are_read_by${entry}`, async (context) => {
     const page = await browser.newPage();
     await page.goto(`${origin}/strict`);
     const [got, wanted] = await page.evaluate(async (entry) => {
@@ -237,7 +237,7 @@ for (const entry of ['/attn/index.js', '/attn/worker.js']) {
   });
 }
 
-test('dispose_ends_the_workers_of_threads', async () => {
+test('dispose_ends_the_threads_workers', async () => {
   const page = await browser.newPage();
   await page.goto(`${origin}/isolated`);
   const numThreads = await page.evaluate(async (entry) => {
@@ -270,7 +270,7 @@ test('a_policy_that_forbids_workers_leaves_one_thread', async () => {
   assert.equal(numThreads, 1);
 });
 
-test('a_policy_that_forbids_workers_is_named_when_a_worker_is_asked_for', async () => {
+test('a_policy_that_forbids_workers_is_named_when_a_worker_is_requested', async () => {
   const { code, message } = await run('/without-workers', { entry: 'worker.js' });
   assert.equal(code, 'load_failed');
   assert.match(
@@ -302,7 +302,7 @@ test('a_missing_file_is_named', async () => {
   }
 });
 
-test('tasks_in_a_worker_report_progress_and_end_when_they_are_aborted', async () => {
+test('tasks_in_a_worker_report_progress_and_end_when_aborted', async () => {
   const page = await browser.newPage();
   await page.goto(`${origin}/strict`);
   const found = await page.evaluate(async () => {

@@ -19,7 +19,7 @@ import { chromiumFlags } from '../browser/site.js';
 /** @import { Browser } from 'playwright-core' */
 /** @import { Project } from './install.js' */
 
-/** What every page does: the same sums on its own thread, in a worker, and in a worker of its own. */
+/** Every page computes the same sums on its own thread, in a worker, and in a custom worker. */
 const page = `
 import { load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
@@ -60,7 +60,7 @@ serve({
 });
 `;
 
-/** Import maps are for pages, not for their workers. */
+/** Import maps apply to pages, but not to their workers. */
 const importMap = `<script type="importmap">${JSON.stringify({
   imports: {
     attn: './node_modules/attn/wasm/dist/index.js',
@@ -125,7 +125,7 @@ async function open(path) {
 }
 
 /**
- * Opens a page that does what `page` above does, with and without threads.
+ * Opens a page that runs `page` above, with and without threads.
  * @param {string} path
  */
 async function check(path) {
@@ -158,7 +158,7 @@ test('vite_bundles_a_page_and_its_workers', async () => {
   writeFileSync(join(root, 'index.html'), script('page.js'));
   writeFileSync(join(root, 'page.js'), page);
   writeFileSync(join(root, 'tasks.js'), tasks('attn/worker/serve'));
-  // The workers are modules, which Vite has to be told.
+  // The workers are modules, which Vite must be told.
   const worker = { format: /** @type {const} */ ('es') };
   await build({
     ...{ root, base: './', logLevel: 'error', worker, configFile: false },
@@ -173,7 +173,7 @@ test('vite_bundles_a_page_and_its_workers', async () => {
   await check('/bundled/dist/index.html');
 });
 
-test('a_page_without_a_bundler_needs_an_import_map_at_most', async () => {
+test('a_page_without_a_bundler_needs_at_most_an_import_map', async () => {
   writeFileSync(join(project.folder, 'plain.html'), importMap + script('page.js'));
   writeFileSync(join(project.folder, 'page.js'), page);
   const serve = './node_modules/attn/wasm/dist/serve.js';
@@ -181,7 +181,7 @@ test('a_page_without_a_bundler_needs_an_import_map_at_most', async () => {
   await check('/plain.html');
 });
 
-test('a_module_worker_imports_it_itself', async () => {
+test('a_module_worker_can_import_it', async () => {
   const { folder } = project;
   writeFileSync(
     join(folder, 'worker.js'),

@@ -1,4 +1,4 @@
-// The package as esbuild bundles it, by the very recipe of the guide.
+// The package bundled by esbuild, following the guide's recipe exactly.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -12,7 +12,7 @@ import { installPackage } from './install.js';
 
 /** @import { Project } from './install.js' */
 
-/** The program that is bundled: every variant, on this thread and in a worker, and a task. */
+/** The bundled program: every variant, on this thread and in a worker, and a task. */
 const kProgram = `
 import { load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
@@ -40,7 +40,7 @@ console.log('task', ...(await attn.run('attend', x)));
 process.exit();
 `;
 
-/** A worker with a task of its own. */
+/** A worker with a custom task. */
 const kTasks = `
 import { serve } from 'attn/worker/serve';
 
@@ -61,7 +61,7 @@ const run = (name) =>
     ...{ cwd: project.folder, encoding: 'utf8', timeout: 120_000 },
   });
 
-test('what_esbuild_bundles_by_the_guide_runs_without_the_package', () => {
+test('a_bundle_built_by_esbuild_following_the_guide_runs_without_the_package', () => {
   const guide = readFileSync(join(project.folder, 'node_modules/attn/wasm/README.md'), 'utf8');
   const recipe = guide.split('```js\n').find((block) => block.includes("from 'esbuild'"));
   assert.ok(recipe);

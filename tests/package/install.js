@@ -11,7 +11,7 @@ import { kRoot } from '../../wasm/toolchain/checkout.js';
  * @typedef {object} Project
  * @property {string} folder
  * @property {Uint8Array} tarball
- * @property {string[]} files  in the tarball
+ * @property {string[]} files  files in the tarball
  * @property {() => void} remove
  */
 
@@ -19,8 +19,8 @@ const npm = (/** @type {string[]} */ args, /** @type {string} */ cwd) =>
   execFileSync('npm', [...args, '--loglevel=error'], { cwd, encoding: 'utf8' });
 
 /**
- * Makes a project that has the package and nothing else. Needs no registry.
- * @param {string} [parent]  the folder to make it in; packages that are installed there are found, too
+ * Creates a project with the package and nothing else. Needs no registry.
+ * @param {string} [parent]  the parent folder; packages installed there are found, too
  * @returns {Project}
  */
 export function installPackage(parent = tmpdir()) {

@@ -1,4 +1,4 @@
-// The package at another origin than the page: a CDN, and frames without an origin.
+// The package on another origin than the page: a CDN, and frames without an origin.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -69,7 +69,7 @@ async function open(path) {
 }
 
 for (const entry of ['index.js', 'worker.js']) {
-  test(`threads_start_from_another_origin_by_${entry}`, async () => {
+  test(`threads_start_from_another_origin_with_${entry}`, async () => {
     const page = await open('/isolated');
     const found = await page.evaluate(async (address) => {
       const { load } = await import(address);
@@ -126,7 +126,7 @@ test('a_sandboxed_frame_runs_attn_and_its_worker', async () => {
   await page.close();
 });
 
-test('values_of_a_frame_are_taken_for_every_argument', async () => {
+test('every_argument_accepts_values_from_a_frame', async () => {
   const page = await open('/');
   const found = await page.evaluate(async (origin) => {
     const frame = document.createElement('iframe');

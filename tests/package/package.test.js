@@ -1,4 +1,4 @@
-// What the package holds and says of itself, and how Node and TypeScript see it once installed.
+// The contents and metadata of the package, and how Node and TypeScript see it once installed.
 
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import assert from 'node:assert/strict';
@@ -38,10 +38,10 @@ before(() => {
 after(() => project.remove());
 
 /**
- * What a module of the project prints.
+ * Runs a module of the project and returns its output.
  * @param {string} name
  * @param {string[]} [flags]
- * @param {string[]} [given] to the module
+ * @param {string[]} [given] arguments of the module
  */
 async function run(name, flags = [], given = []) {
   const options = { cwd: project.folder, timeout: 60000 };
@@ -57,7 +57,7 @@ function assertClose(actual, expected) {
   actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-5, `${actual}`));
 }
 
-test('it_holds_the_build_and_what_its_guide_links_to_and_nothing_else', () => {
+test('it_contains_only_the_build_and_the_files_its_guide_links_to', () => {
   const others = project.files.filter((path) => !path.startsWith('wasm/dist/'));
   assert.deepEqual(others.sort(), [
     ...['LICENSE', 'README.md', 'core/README.md', 'core/docs/coming_from.md', 'package.json'],
@@ -93,7 +93,7 @@ test('bundlers_can_follow_every_import', () => {
   }
 });
 
-test('bundlers_are_told_which_import_they_cannot_follow', () => {
+test('imports_that_bundlers_cannot_follow_are_marked', () => {
   const index = join(project.folder, 'node_modules/attn/wasm/dist/index.js');
   const [, dynamic] =
     readFileSync(index, 'utf8').match(/import\(([^;]*glueWithThreads\(\)[^;]*);/) ?? [];
@@ -107,7 +107,7 @@ test('types_come_first_among_the_conditions_of_every_export', () => {
   }
 });
 
-/** Where the links and pictures of a document lead, without the parts of pages. @param {string} file */
+/** The targets of links and pictures in a document, without fragments. @param {string} file */
 const linksOf = (file) =>
   [...readFileSync(file, 'utf8').matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link]) => link);
 
@@ -121,10 +121,10 @@ test('documents_link_to_files_that_exist', () => {
   }
 });
 
-/** Of the repository's other parts: the README links to them, and they to files of the repository. */
+/** The README links to the repository's other parts, and they link to files of the repository. */
 const kOtherParts = ['core/README.md', 'web/README.md'];
 
-test('every_link_of_a_packed_document_leads_into_the_package_or_to_a_public_site', () => {
+test('every_link_in_a_packed_document_leads_into_the_package_or_to_a_public_site', () => {
   const documents = project.files.filter(
     (path) => path.endsWith('.md') && !kOtherParts.includes(path),
   );
@@ -148,7 +148,7 @@ test('publint_finds_nothing', async () => {
 test('are_the_types_wrong_finds_nothing', async () => {
   const result = await checkPackage(createPackageFromTarballData(project.tarball));
   assert.ok(result.types);
-  // The other two ways to resolve are for CommonJS, which this package is not for.
+  // The other two resolution modes are for CommonJS, which this package does not target.
   const problems = result.problems.filter(
     (problem) => !('resolutionKind' in problem && /^node10$|-cjs$/.test(problem.resolutionKind)),
   );
@@ -180,7 +180,7 @@ test('editors_show_shapes_and_equations', () => {
   assert.match(types, /@param \{?.*query {2}\(B, Hq, Nq, D\)/);
 });
 
-test('every_wasm_file_has_an_address_in_the_package', async () => {
+test('every_wasm_file_can_be_resolved_in_the_package', async () => {
   const modules = kVariants.map((variant) => `attn/attn-${variant}.wasm`);
   const script = `for (const name of ${JSON.stringify(modules)}) {
     console.log((await import('node:fs')).existsSync(new URL(import.meta.resolve(name))));
@@ -242,7 +242,7 @@ test('example_safetensors', async () => {
   writeFileSync(join(project.folder, 'weights.safetensors'), safetensors(tensors));
   const [names, output] = withoutTypes(await run('safetensors.js')).split('output');
   assert.match(names, /^attention\.in_proj_weight F32 .*6, 2.*\nattention\.out_proj\.weight F32 /);
-  // Queries and keys are x, values x · diag(2, 3).
+  // Queries and keys are x, values are x · diag(2, 3).
   const score = Math.exp(1 / Math.SQRT2);
   const [own, other] = [score / (score + 1), 1 / (score + 1)];
   assertClose(numbersIn(output), [2 * own, 3 * other, 2 * other, 3 * own]);
@@ -279,7 +279,7 @@ test('example_training', async () => {
 });
 
 /**
- * A file as the format describes it: the length of a header in JSON, the header, the numbers.
+ * A file in the documented format: the length of a JSON header, the header, the numbers.
  * @param {Record<string, { shape: number[], data: number[] }>} tensors
  */
 function safetensors(tensors) {
@@ -296,7 +296,7 @@ function safetensors(tensors) {
   return Buffer.concat([length, text, Buffer.from(Float32Array.from(numbers).buffer)]);
 }
 
-/** How Node prints an array, without its class. @param {string} text */
+/** Removes the class name from an array printed by Node. @param {string} text */
 function withoutTypes(text) {
   return text.replace(/\w+Array\(\d+\)/g, '');
 }

@@ -21,33 +21,33 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true }));
 
-test('the_reference_is_made_without_a_warning', () => {
+test('the_reference_is_built_without_a_warning', () => {
   assert.equal(`${result.stdout}${result.stderr}`, '');
   assert.equal(result.status, 0);
 });
 
 test('it_has_every_member_of_a_module', async () => {
-  // Those of training and models are known to all modules, which say how they are to be loaded.
+  // All modules list the members for training and models, and explain how to load them.
   const page = ['Attn', 'TrainingAttn', 'ModelsAttn']
     .map((name) => readFileSync(join(folder, `interfaces/attn.${name}.html`), 'utf8'))
     .join();
   const attn = await load();
   const names = Object.getOwnPropertyNames(Object.getPrototypeOf(attn));
-  // Names of other libraries are errors, and documented nowhere.
+  // Names from other libraries are errors and not documented.
   const others = ['constructor', ...Object.keys(kFunctionsElsewhere)];
   for (const name of [...names, ...Object.keys(attn)]) {
     if (!others.includes(name)) assert.ok(page.includes(`id="${name.toLowerCase()}"`), name);
   }
 });
 
-test('equations_keep_their_lines', () => {
+test('equations_keep_their_line_breaks', () => {
   const page = readFileSync(join(folder, 'interfaces/attn.Attn.html'), 'utf8');
   assert.ok(
     /<code>\s*cos\(δ·ω_j\) {2}sin\(δ·ω_j\)\n\s*−sin\(δ·ω_j\) {2}cos\(δ·ω_j\)\s*<\/code>/.test(page),
   );
 });
 
-test('it_asks_no_other_origin_for_anything', () => {
+test('it_makes_no_request_to_another_origin', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const pages = files.filter((name) => name.endsWith('.html') || name.endsWith('.css'));
   assert.ok(pages.length > 20);

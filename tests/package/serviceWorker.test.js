@@ -1,4 +1,5 @@
-// attn/static where import() is forbidden: in a service worker and in the background of an extension.
+// attn/static where import() is forbidden: in a service worker and in an extension's background
+// script.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +20,7 @@ import { chromiumFlags } from '../browser/site.js';
 
 const dist = fileURLToPath(new URL('../../wasm/dist', import.meta.url));
 
-/** A worker that makes the loaders of all entries available. */
+/** A worker that exposes the loaders of all entries. */
 const script = `
 import { load } from './attn/static.js';
 import { load as loadModels } from './attn/staticModels.js';
@@ -103,7 +104,7 @@ for (const [place, find] of Object.entries(places)) {
     ]);
   });
 
-  test(`the_entry_that_works_is_named_in_${place}`, async () => {
+  test(`an_error_names_the_entry_that_works_in_${place}`, async () => {
     const worker = await find();
     const messages = await worker.evaluate(async () => {
       const { loadDefault } = /** @type {any} */ (globalThis);

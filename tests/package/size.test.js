@@ -1,5 +1,5 @@
-// What a page downloads: a .wasm, and the JavaScript beside it, as a server compresses it; as it lies in
-// the package, and as a bundler puts it together.
+// What a page downloads: a .wasm and its JavaScript, compressed as by a server, from the package
+// and from a bundle.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,11 +14,11 @@ import { kMaxApiBytes, kMaxWasmBytes } from '../limits.js';
 
 const kPackage = new URL('.', import.meta.resolve('attn'));
 
-/** The bundle's files by their names. @type {Map<string, { code: string, imports: string[] }>} */
+/** The bundle's files by name. @type {Map<string, { code: string, imports: string[] }>} */
 const bundled = new Map();
 
 before(async () => {
-  // Not Vite, which adds a loader of its own to what is imported late.
+  // Not Vite, which adds a loader for modules that are imported on demand.
   const bundle = await rolldown({
     input: { main: fileURLToPath(import.meta.resolve('attn')) },
     platform: 'browser',
@@ -33,7 +33,7 @@ before(async () => {
 });
 
 /**
- * A file of the bundle with those that it imports at once.
+ * A file of the bundle and the files it imports statically.
  * @param {string} name
  * @returns {string[]}
  */
@@ -46,7 +46,7 @@ function partsOf(name) {
 const inPackage = (name) => readFileSync(new URL(name, kPackage));
 
 /**
- * What a page loads of the package, in order: a file, and what it imports at once.
+ * The package files that a page loads, in order: a file and its static imports.
  * @param {string} name
  * @returns {string[]}
  */
@@ -76,7 +76,7 @@ for (const flavour of kFlavours) {
 
 for (const glue of ['attn.glue.js', 'attn-threads.glue.js']) {
   test(`the_javascript_with_${glue}_is_small`, (t) => {
-    // Bundlers copy the one with threads as it is.
+    // Bundlers copy the threaded glue unchanged.
     const ownGlue = glue === 'attn.glue.js' ? partsOf(glue) : [`${inPackage(glue)}`];
     const parts = [...partsOf('main.js'), ...ownGlue];
     const brotli = compressed(parts, brotliCompressSync);

@@ -5,7 +5,7 @@ import { assertClose, assertThrows } from './compare.js';
 import { everyVariant } from './everyVariant.js';
 
 /**
- * The recipe of the paper's authors.
+ * The paper authors' recipe.
  * @param {number} heads
  * @returns {number[]}
  */
@@ -18,7 +18,7 @@ function slopes(heads) {
 }
 
 await everyVariant('alibi', (attn) => {
-  test('slopes_are_those_of_the_authors', () => {
+  test('slopes_match_the_authors_recipe', () => {
     for (const heads of [1, 2, 3, 8, 12, 16, 20]) {
       assertClose(attn.alibiSlopes(heads), [heads], slopes(heads), 6e-8);
     }
@@ -34,7 +34,7 @@ await everyVariant('alibi', (attn) => {
     }
   });
 
-  test('bias_without_elements_has_its_shape', () => {
+  test('bias_without_elements_has_the_right_shape', () => {
     for (const [numHeads, numQueries, numKeys] of [
       [2, 0, 3],
       [2, 3, 0],

@@ -8,7 +8,7 @@ await everyVariant('architectureCosts', (attn) => {
   const n = 10;
   const d = 4;
 
-  test('counts_are_those_of_the_definitions', () => {
+  test('counts_match_the_definitions', () => {
     assert.deepEqual(attn.architectureCosts.convolution({ n, d, k: 3 }), {
       multiplyAdds: 10 * 3 * 16,
       sequentialOperations: 1,

@@ -1,4 +1,4 @@
-// What a caller passes may change while a call reads it: getters run code, and memory grows.
+// Arguments may change while a call reads them: getters run code, and memory grows.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -16,7 +16,7 @@ import { Random } from './random.js';
  * An object whose property `name` runs `effect` when it is read.
  * @param {any} object
  * @param {string} name
- * @param {(count: number) => void} effect  receives how often the property was read before
+ * @param {(count: number) => void} effect  receives the number of earlier reads
  * @returns {any}
  */
 function observed(object, name, effect) {
@@ -45,7 +45,7 @@ function readableOnce(value) {
   return copy;
 }
 
-/** True for what a caller may write as a literal. @param {any} value */
+/** True for values that a caller may write as a literal. @param {any} value */
 const isLiteral = (value) =>
   typeof value === 'object' &&
   value !== null &&
@@ -66,7 +66,7 @@ function testEach(attn, calls) {
     test(`${name}_may_be_interrupted_by_other_calls`, () => {
       const expected = call(same);
       let isInside = false;
-      // Reading any property calls attn, with other arguments of each kind.
+      // Reading any property calls attn with other arguments of every kind.
       const interrupt = () => {
         if (isInside) return;
         isInside = true;
@@ -95,7 +95,7 @@ function testEach(attn, calls) {
 }
 
 const training = await load({ variant: 'simd128', training: true });
-describe('arguments of a module that trains', () => {
+describe('arguments of a training module', () => {
   testEach(training, { ...callsOf(training), ...trainingCallsOf(training) });
 });
 
@@ -104,7 +104,7 @@ await everyVariant('arguments', (attn) => {
   const x = random.tensor(2, 3, 8);
   testEach(attn, callsOf(attn));
 
-  test('what_a_getter_disposes_of_is_not_used', () => {
+  test('objects_disposed_of_by_a_getter_are_not_used', () => {
     const heads = random.tensor(1, 2, 3, 4);
     const handle = attn.tensor(heads.data, heads.shape);
     const disposing = observed({ causal: true }, 'causal', () => handle.dispose());
@@ -132,7 +132,7 @@ await everyVariant('arguments', (attn) => {
     other.dispose();
   });
 
-  test('getters_of_a_class_are_options_too', () => {
+  test('getters_of_a_class_count_as_options', () => {
     class Settings {
       get causal() {
         return true;
@@ -144,7 +144,7 @@ await everyVariant('arguments', (attn) => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x, hidden).output, output);
   });
 
-  test('lists_are_read_by_their_indices', () => {
+  test('lists_are_read_by_index', () => {
     /** @param {any[]} list @param {any[]} others */
     const lying = (list, others) =>
       Object.assign([...list], {
@@ -179,7 +179,7 @@ await everyVariant('arguments', (attn) => {
     );
   });
 
-  test('a_typed_array_cannot_pretend_another_length', () => {
+  test('a_typed_array_cannot_fake_another_length', () => {
     class Long extends Float32Array {
       get length() {
         return 200;
@@ -210,14 +210,14 @@ await everyVariant('arguments', (attn) => {
     );
   });
 
-  test('a_handle_cannot_pretend_another_shape', () => {
+  test('a_handle_cannot_fake_another_shape', () => {
     const handle = attn.tensor(x.data, x.shape);
     Object.defineProperty(handle, 'shape', { value: [200, 300, 8] });
     assert.deepEqual(attn.positionalEncoding(handle), attn.positionalEncoding(x));
     handle.dispose();
   });
 
-  test('a_proxy_of_an_object_of_attn_is_named', () => {
+  test('a_proxy_of_an_attn_object_is_named', () => {
     const handle = attn.tensor(x.data, x.shape);
     const layer = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
     const cache = layer.makeCache();
@@ -241,7 +241,7 @@ await everyVariant('arguments', (attn) => {
     for (const object of [handle, cache, layer]) object.dispose();
   });
 
-  test('data_that_is_detached_or_resized_meanwhile_is_named', () => {
+  test('data_that_is_detached_or_resized_during_a_call_is_named', () => {
     const data = new Float32Array(24);
     const options = observed({ start: 1 }, 'start', () =>
       structuredClone(data, { transfer: [data.buffer] }),
@@ -266,11 +266,11 @@ await everyVariant('arguments', (attn) => {
   });
 });
 
-/** Without the list of all differences. @param {Float32Array} a @param {Float32Array} b */
+/** Avoids the list of all differences. @param {Float32Array} a @param {Float32Array} b */
 const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
-// These tests use separate modules, whose memory is small enough to grow.
-test('a_view_of_a_handle_is_an_argument_like_any_other_though_memory_grows', async () => {
+// These tests use separate modules with memory small enough to grow.
+test('a_view_of_a_handle_is_a_valid_argument_even_if_memory_grows', async () => {
   const shape = [64, 256];
   const { data } = new Random().tensor(...shape);
   const large = { data: new Float32Array(2 ** 23).fill(0.5), shape: [64, 2 ** 17] };

@@ -42,7 +42,7 @@ await everyVariant('attentionPooling', (attn) => {
     }
   }
 
-  test('lengths_and_masks_exclude', () => {
+  test('lengths_and_masks_exclude_keys', () => {
     const attends = (/** @type {number} */ b, /** @type {number} */ i, /** @type {number} */ j) =>
       j < [4, 6][b] && j !== 1;
     const expected = pooling({ query, key, value, score: scores.gaussian, attends });
@@ -58,7 +58,7 @@ await everyVariant('attentionPooling', (attn) => {
     assertClose(actual.scores, [2, 3, 7], expected.scores, 3e-6);
   });
 
-  test('without_a_batch_there_is_none', () => {
+  test('without_a_batch_dimension_results_have_none', () => {
     const { output, weights } = attn.attentionPooling(
       { data: query.data.slice(0, 15), shape: [3, 5] },
       { data: key.data.slice(0, 35), shape: [7, 5] },

@@ -1,9 +1,9 @@
-// Calls of everything that a module offers, whose arguments a test may replace.
+// Calls of everything that a module offers, with arguments that a test may replace.
 
 import { Random } from './random.js';
 
 /**
- * Lets a test see, and replace, an argument.
+ * Lets a test inspect and replace an argument.
  * @callback Pass
  * @param {any} value
  * @returns {any}
@@ -24,7 +24,7 @@ function using(object, use) {
 }
 
 /**
- * Calls of a module of any kind, by name.
+ * Calls of any module, by name.
  * @param {any} attn
  * @returns {Calls}
  */
@@ -316,7 +316,7 @@ export function callsOf(attn) {
 const relative3 = new Random(4).tensor(5, 8);
 
 /**
- * Calls of a module that trains.
+ * Calls of a training module.
  * @param {any} attn
  * @returns {Calls}
  */

@@ -1,4 +1,4 @@
-// What classes are to those who extend them, print them and write them to files.
+// Extending, printing and saving instances of the classes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const tokens = { data: [0, 1], shape: [1, 2] };
 const outputs = { data: new Float32Array(8).fill(0.25), shape: [1, 2, 4] };
 
 /**
- * Every class that has a forward(): its options and the arguments of a call.
+ * Every class with a forward() method: its options and the arguments of a call.
  * @type {[string, object, (layer: any) => any[]][]}
  */
 const layers = [
@@ -88,7 +88,7 @@ for (const [name, options, argumentsOf] of layers) {
     assert.throws(() => /** @type {any} */ (Base)(options), /cannot be invoked without 'new'/);
   });
 
-  test(`${name}_prints_as_something_short`, () => {
+  test(`${name}_prints_briefly`, () => {
     const layer = new Base(options);
     const text = inspect(layer, { breakLength: Infinity });
     const names = Object.keys(options).map((key) => `${key}: ${Reflect.get(options, key)}`);
@@ -99,7 +99,7 @@ for (const [name, options, argumentsOf] of layers) {
   });
 }
 
-test('layers_of_a_stack_are_of_its_classes', () => {
+test('layers_of_a_stack_are_instances_of_the_public_classes', () => {
   const stack = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4, numLayers: 2 });
   assert.ok(stack.layers[1] instanceof attn.TransformerEncoderLayer);
   class Mine extends attn.TransformerDecoder {}
@@ -107,7 +107,7 @@ test('layers_of_a_stack_are_of_its_classes', () => {
   assert.deepEqual(mine.layers[1].parameterNames().length, 18);
 });
 
-test('all_that_lives_in_memory_prints_as_something_short', () => {
+test('all_objects_in_webassembly_memory_print_briefly', () => {
   const { handles } = attn;
   const inside = attn.tensor(x.data, x.shape);
   assert.match(inspect(inside), /^TensorHandle \(3, 4\)\n\[\[0\.5000, /);
@@ -130,7 +130,7 @@ test('all_that_lives_in_memory_prints_as_something_short', () => {
   assert.equal(inspect(inside), 'TensorHandle { disposed: true }');
 });
 
-test('what_stands_for_others_prints_as_something_short', async () => {
+test('remote_objects_print_briefly', async () => {
   const remote = await loadInWorker({ variant: 'simd128' });
   try {
     const layer = await new remote.Linear({ inFeatures: 2, outFeatures: 2 });
@@ -145,7 +145,7 @@ test('what_stands_for_others_prints_as_something_short', async () => {
   }
 });
 
-test('files_are_written_from_all_that_has_names_and_from_nothing_else', () => {
+test('files_can_be_written_from_anything_with_names_and_from_nothing_else', () => {
   const expected = attn.toSafetensors({ x, y: x }, { format: 'pt' });
   const pairs = /** @type {[string, typeof x][]} */ ([
     ['x', x],
@@ -155,7 +155,7 @@ test('files_are_written_from_all_that_has_names_and_from_nothing_else', () => {
   assert.deepEqual(attn.toSafetensors(pairs, [['format', 'pt']]), expected);
   const bare = Object.assign(Object.create(null), { x, y: x });
   assert.deepEqual(attn.toSafetensors(bare, { format: 'pt' }), expected);
-  // None is none.
+  // No tensors are valid, too.
   for (const none of [{}, new Map(), []]) {
     assert.deepEqual(new attn.Safetensors(attn.toSafetensors(none)).tensors, []);
   }

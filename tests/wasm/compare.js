@@ -17,10 +17,10 @@ export function assertClose(actual, shape, expected, tolerance) {
   let worst = 0;
   let at = 0;
   for (let i = 0; i < expected.length; ++i) {
-    // Infinities are right or wrong.
+    // Infinities must match exactly.
     const same = actual.data[i] === expected[i];
     const error = same ? 0 : Math.abs(actual.data[i] - expected[i]);
-    // NaN is as wrong as can be.
+    // NaN counts as the largest error.
     if (!(error <= worst)) [worst, at] = [error, i];
     if (Number.isNaN(error)) break;
   }

@@ -1,4 +1,4 @@
-// Tensors of given values, products, slices and text.
+// Creation, products, slices and printing of tensors.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { everyVariant } from './everyVariant.js';
 /** @import { Attn } from 'attn' */
 
 await everyVariant('creation', (attn) => {
-  test('tensors_of_one_value_and_ranges', () => {
+  test('tensors_can_be_filled_with_a_value_or_a_range', () => {
     assert.deepEqual(attn.zeros([2, 3]), { data: new Float32Array(6), shape: [2, 3] });
     assert.deepEqual(attn.ones([2]), { data: Float32Array.of(1, 1), shape: [2] });
     assert.deepEqual(attn.full([], 0.5), { data: Float32Array.of(0.5), shape: [] });
@@ -33,7 +33,7 @@ await everyVariant('creation', (attn) => {
     assertThrows(() => attn.arange(1e12), 'size_overflow', /^arange: /);
   });
 
-  test('a_handle_is_made_of_data_and_shape_of_a_tensor_or_of_arrays', () => {
+  test('a_handle_can_be_created_from_data_and_shape_a_tensor_or_arrays', () => {
     const expected = { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [2, 3] };
     const rows = [
       [1, 2, 3],
@@ -77,7 +77,7 @@ await everyVariant('creation', (attn) => {
     assertThrows(() => attn.matmul(a, attn.ones([2])), 'shape_mismatch', /^b: /);
   });
 
-  test('slices_are_copies_of_parts', () => {
+  test('slices_copy_parts', () => {
     const { data, shape } = attn.arange(24);
     assert.deepEqual(shape, [24]);
     const x = { data, shape: [2, 3, 4] };
@@ -120,7 +120,7 @@ await everyVariant('creation', (attn) => {
     assert.equal(inspect(handle), 'TensorHandle { disposed: true }');
   });
 
-  describe('calls_by_other_names_say_what_to_use', () => {
+  describe('calls_under_other_names_suggest_attns_name', () => {
     const any = /** @type {any} */ (attn);
     const linear = /** @type {any} */ (new attn.Linear({ inFeatures: 1, outFeatures: 1 }));
     /** @type {[string, () => unknown, string][]} */
@@ -141,7 +141,7 @@ await everyVariant('creation', (attn) => {
     }
   });
 
-  test('options_by_other_names_say_what_attn_calls_them', () => {
+  test('options_under_other_names_suggest_attns_name', () => {
     const MultiHeadAttention = /** @type {any} */ (attn.MultiHeadAttention);
     const x = attn.zeros([1, 2, 4]);
     const attend = (/** @type {any} */ options) => attn.scaledDotProductAttention(x, x, x, options);
@@ -162,7 +162,7 @@ await everyVariant('creation', (attn) => {
     }
   });
 
-  test('masks_of_other_forms_say_what_to_give', () => {
+  test('masks_in_other_forms_explain_the_right_form', () => {
     const x = attn.zeros([1, 2, 4]);
     const attend = (/** @type {any} */ mask) => () =>
       attn.scaledDotProductAttention(x, x, x, { mask });

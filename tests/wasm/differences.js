@@ -1,4 +1,4 @@
-// Gradients against central differences.
+// Compares gradients with central differences.
 
 import assert from 'node:assert/strict';
 
@@ -20,7 +20,7 @@ const moved = ({ data, shape }, step, direction) => ({
  */
 function assertSlope(name, actual, valueAt) {
   const slopeAt = (/** @type {number} */ h) => (valueAt(h) - valueAt(-h)) / (2 * h);
-  // What is of second order in the step falls out of the two (Richardson).
+  // Richardson extrapolation cancels the second-order term of the step.
   const expected = (4 * slopeAt(5e-3) - slopeAt(1e-2)) / 3;
   const difference = Math.abs(actual - expected);
   assert.ok(difference <= 2e-3 * (1 + Math.abs(expected)), `${name}: ${actual}, not ${expected}`);
@@ -48,7 +48,7 @@ export function assertInputGradient(attn, f, x) {
 }
 
 /**
- * The same of every parameter of a layer.
+ * Checks the gradient of every parameter of a layer.
  * @param {TrainingAttn} attn
  * @param {Pick<Linear, 'parameter' | 'parameterNames' | 'setParameter'>} layer
  * @param {(tape: InstanceType<TrainingAttn['Tape']>) => Variable} f

@@ -1,4 +1,4 @@
-// The end of a module: what it takes with it, and what it leaves alone.
+// The end of a module: what it releases, and what it does not touch.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -19,7 +19,7 @@ const x = { data: [1, 2, 3, 4], shape: [2, 2] };
 const kDisposed = 'attn: used after dispose()';
 
 let numWorkers = 0;
-// What is imported of a module cannot be replaced, what is required can.
+// Imported bindings cannot be replaced, but required ones can.
 const threads = createRequire(import.meta.url)('node:worker_threads');
 threads.Worker = class extends Worker {
   /** @param {ConstructorParameters<typeof Worker>} args */
@@ -30,7 +30,7 @@ threads.Worker = class extends Worker {
   }
 };
 
-/** Node tells of the end of a worker at one of its next turns. */
+/** Node reports the end of a worker in a later turn of the event loop. */
 async function allWorkersEnd() {
   const deadline = Date.now() + 10_000;
   while (numWorkers > 0 && Date.now() < deadline) await setTimeout(10);
@@ -39,7 +39,7 @@ async function allWorkersEnd() {
 
 for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
   describe(`dispose (${variant})`, () => {
-    test('ends_the_module_with_its_layers_and_handles', async () => {
+    test('it_ends_the_module_with_its_layers_and_handles', async () => {
       const attn = await load({ variant, threads: 3 });
       const { handles } = attn;
       const layer = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
@@ -70,14 +70,14 @@ for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
       handles.dispose();
     });
 
-    test('using_ends_it', async () => {
+    test('using_ends_the_module', async () => {
       const attn = await load({ variant, threads: 2 });
       const { handles } = attn;
       handles[Symbol.dispose]();
       assertThrows(() => attn.memory(), 'disposed', kDisposed);
     });
 
-    test('other_modules_stay', async () => {
+    test('other_modules_stay_usable', async () => {
       const [one, other] = await Promise.all([load({ variant }), load({ variant })]);
       one.dispose();
       assert.deepEqual(other.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
@@ -86,41 +86,33 @@ for (const variant of variants.filter((name) => !name.startsWith('relaxed'))) {
   });
 }
 
-test(
-  'fifty_modules_that_come_and_go_leave_no_worker',
-  { skip: lacks('simd128-threads') },
-  async () => {
-    await allWorkersEnd();
-    for (let i = 0; i < 50; ++i) {
-      const attn = await load({ variant: 'simd128-threads', threads: 3 });
-      assert.equal(attn.numThreads, 3);
-      assert.ok(numWorkers >= 2);
-      attn.dispose();
-    }
-    await allWorkersEnd();
-  },
-);
+test('fifty_modules_in_turn_leave_no_worker', { skip: lacks('simd128-threads') }, async () => {
+  await allWorkersEnd();
+  for (let i = 0; i < 50; ++i) {
+    const attn = await load({ variant: 'simd128-threads', threads: 3 });
+    assert.equal(attn.numThreads, 3);
+    assert.ok(numWorkers >= 2);
+    attn.dispose();
+  }
+  await allWorkersEnd();
+});
 
-test(
-  'neither_the_exit_code_nor_globals_are_touched',
-  { skip: lacks('simd128-threads') },
-  async () => {
-    const globals = Object.getOwnPropertyNames(globalThis);
-    const { exitCode } = process;
-    process.exitCode = 7;
-    try {
-      (await load({ variant: 'simd128-threads', threads: 2 })).dispose();
-      assert.equal(process.exitCode, 7);
-      assert.deepEqual(Object.getOwnPropertyNames(globalThis), globals);
-    } finally {
-      process.exitCode = exitCode;
-    }
-  },
-);
+test('exit_code_and_globals_are_not_changed', { skip: lacks('simd128-threads') }, async () => {
+  const globals = Object.getOwnPropertyNames(globalThis);
+  const { exitCode } = process;
+  process.exitCode = 7;
+  try {
+    (await load({ variant: 'simd128-threads', threads: 2 })).dispose();
+    assert.equal(process.exitCode, 7);
+    assert.deepEqual(Object.getOwnPropertyNames(globalThis), globals);
+  } finally {
+    process.exitCode = exitCode;
+  }
+});
 
 /**
- * What a process of its own says, once it has ended by itself.
- * @param {string[]} args  of Node
+ * Runs a separate process and returns its output, once it has ended without being stopped.
+ * @param {string[]} args  arguments of Node
  */
 async function run(...args) {
   const options = { cwd: new URL('../..', import.meta.url), timeout: 60_000 };
@@ -132,19 +124,23 @@ async function run(...args) {
   return stdout;
 }
 
-test('a_process_ends_by_itself_disposed_or_not', { skip: lacks('simd128-threads') }, async () => {
-  for (const end of ['', 'attn.dispose();']) {
-    const script = `import('attn').then(async ({ load }) => {
+test(
+  'a_process_ends_without_process_exit_whether_disposed_or_not',
+  { skip: lacks('simd128-threads') },
+  async () => {
+    for (const end of ['', 'attn.dispose();']) {
+      const script = `import('attn').then(async ({ load }) => {
       const attn = await load({ variant: 'simd128-threads', threads: 3 });
       console.log(attn.numThreads);
       ${end}
     });`;
-    assert.equal(await run('--eval', script), '3\n');
-  }
-});
+      assert.equal(await run('--eval', script), '3\n');
+    }
+  },
+);
 
 test(
-  'options_of_the_process_keep_no_thread_from_starting',
+  'threads_start_despite_options_of_the_process',
   { skip: lacks('simd128-threads') },
   async () => {
     const script = `import { load } from 'attn';

@@ -38,7 +38,11 @@ const widened = ({ data, shape, type }) => ({
   shape,
 });
 
-/** The nearest bits, by trying: every second number is even. @param {number} value @param {HalfTensor['type']} type */
+/**
+ * Finds the nearest bits by trying. Every second number is even.
+ * @param {number} value
+ * @param {HalfTensor['type']} type
+ */
 function bitsOf(value, type) {
   const of = type === 'float16' ? ofFloat16 : ofBFloat16;
   let [low, high] = [0, type === 'float16' ? 0x7bff : 0x7f7f];
@@ -71,7 +75,7 @@ await everyVariant('element types', (attn) => {
     options
   );
 
-  test('any_mix_gives_the_bits_of_the_same_numbers_as_float32', () => {
+  test('any_mix_of_types_gives_the_same_bits_as_its_numbers_in_float32', () => {
     for (const q of kTypes) {
       for (const k of kTypes) {
         for (const v of kTypes) {
@@ -91,19 +95,19 @@ await everyVariant('element types', (attn) => {
     }
   });
 
-  test('outputs_of_two_bytes_are_rounded_once', () => {
+  test('two_byte_outputs_are_rounded_once', () => {
     const { output } = attn.scaledDotProductAttention(query, key, value);
     for (const outputType of /** @type {const} */ (['float16', 'bfloat16'])) {
       const rounded = attn.scaledDotProductAttention(query, key, value, { outputType }).output;
       assert.deepEqual(rounded, stored(output, outputType));
-      // They are inputs as they are.
+      // They can be inputs without conversion.
       const again = attn.scaledDotProductAttention(rounded, rounded, rounded).output;
       const wide = widened(rounded);
       assert.deepEqual(again, attn.scaledDotProductAttention(wide, wide, wide).output);
     }
   });
 
-  test('a_Float16Array_is_read_as_it_is', { skip: !('Float16Array' in globalThis) }, () => {
+  test('a_Float16Array_is_read_in_place', { skip: !('Float16Array' in globalThis) }, () => {
     const bits = /** @type {any} */ (stored(key, 'float16'));
     const data = new /** @type {any} */ (globalThis).Float16Array(bits.data.buffer);
     const halves = { data, shape: key.shape };
@@ -112,7 +116,7 @@ await everyVariant('element types', (attn) => {
   });
 
   for (const type of kCacheTypes) {
-    test(`a_cache_of_${type}_gives_what_its_keys_and_values_give`, () => {
+    test(`a_cache_of_${type}_gives_the_same_as_its_keys_and_values`, () => {
       const sizes = { batch: 2, numKvHeads: 2, headDim: 9, valueDim: 6, type };
       const cache = new attn.KeyValueCache(sizes);
       assert.equal(cache.type, type);
@@ -123,7 +127,7 @@ await everyVariant('element types', (attn) => {
         const got = attn.scaledDotProductAttention(given, cache, attention);
         const wanted = attn.scaledDotProductAttention(given, keys, values, attention);
         assert.deepEqual(got.weights.shape, wanted.weights.shape);
-        // A scale of int8 is multiplied with the score.
+        // The scale of int8 is multiplied with the score.
         const tolerance = type === 'int8' ? 2e-6 : 0;
         assertClose(got.output, wanted.output.shape, wanted.output.data, tolerance);
         assertClose(got.weights, wanted.weights.shape, wanted.weights.data, tolerance);
@@ -152,8 +156,8 @@ await everyVariant('element types', (attn) => {
   const x = random.tensor(2, 5, 8);
   const y = random.tensor(2, 5, 8);
   /**
-   * Layers that take any element type, and rotations: each of x, of y where it takes two, and options.
-   * Without type parameters, of which each has its own.
+   * Layers that accept any element type, and rotations. Each takes x, and y if it needs two inputs,
+   * and options. No type parameters, because each has different ones.
    * @type {() => Record<string, (inputs: any[], options?: any) => any>}
    */
   const makeLayers = () => {
@@ -196,7 +200,7 @@ await everyVariant('element types', (attn) => {
   };
 
   for (const [name, layer] of Object.entries(makeLayers())) {
-    test(`${name}_of_any_mix_gives_the_bits_of_float32_rounded_once`, () => {
+    test(`${name}_of_any_mix_of_types_gives_the_bits_of_float32_rounded_once`, () => {
       for (const first of kTypes) {
         for (const second of kTypes) {
           const inputs = [stored(x, first), stored(y, second)];
@@ -211,7 +215,7 @@ await everyVariant('element types', (attn) => {
       }
     });
 
-    test(`${name}_takes_a_Float16Array`, { skip: !('Float16Array' in globalThis) }, () => {
+    test(`${name}_accepts_a_Float16Array`, { skip: !('Float16Array' in globalThis) }, () => {
       const bits = [x, y].map((tensor) => /** @type {any} */ (stored(tensor, 'float16')));
       const halves = bits.map(({ data, shape }) => ({
         data: new /** @type {any} */ (globalThis).Float16Array(data.buffer),
@@ -220,7 +224,7 @@ await everyVariant('element types', (attn) => {
       assert.deepEqual(layer(halves), layer(bits));
     });
 
-    test(`${name}_names_the_argument_of_a_wrong_type`, () => {
+    test(`${name}_names_an_argument_of_the_wrong_type`, () => {
       const half = /** @type {any} */ (stored(x, 'float16'));
       const other = stored(y, 'bfloat16');
       const calls = /** @type {[any[], any, RegExp][]} */ ([
@@ -245,14 +249,19 @@ await everyVariant('element types', (attn) => {
     });
   }
 
-  test('layers_that_keep_what_they_have_seen_take_any_type', () => {
+  test('layers_with_a_state_accept_any_type', () => {
     const sizes = { dModel: 8, numHeads: 2, dimFeedforward: 13, numLayers: 2, seed: 3 };
     const attention = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 3 });
     const encoder = new attn.TransformerEncoder(sizes);
     const decoder = new attn.TransformerDecoder(sizes);
     for (const type of kTypes) {
       const [given, memory] = [stored(x, type), stored(y, type)];
-      /** Of x and then x again. @param {any} given @param {any} memory @param {any} [options] */
+      /**
+       * Processes x, then x again.
+       * @param {any} given
+       * @param {any} memory
+       * @param {any} [options]
+       */
       const goOn = (given, memory, options) => {
         const caches = [attention.makeCache(2), attention.makeCache(2)];
         attention.append(given, memory, caches[1]);
@@ -279,7 +288,7 @@ await everyVariant('element types', (attn) => {
     }
   });
 
-  test('intermediates_of_tensors_of_two_bytes_are_float32', () => {
+  test('intermediates_of_two_byte_tensors_are_float32', () => {
     const gated = new attn.GatedFeedForward({ dModel: 8, dimFeedforward: 13, seed: 3 });
     const intermediates = /** @type {const} */ (['hidden']);
     const half = stored(x, 'bfloat16');
@@ -307,7 +316,7 @@ await everyVariant('element types', (attn) => {
     );
   });
 
-  test('layers_give_and_take_handles_beside_two_bytes', () => {
+  test('layers_accept_and_return_handles_next_to_two_byte_tensors', () => {
     const layer = new attn.handles.LayerNorm({ width: 8 });
     const half = stored(x, 'bfloat16');
     const handle = layer.forward(half);
@@ -326,7 +335,7 @@ await everyVariant('element types', (attn) => {
     );
   });
 
-  test('a_convolution_takes_float32_alone', () => {
+  test('a_convolution_accepts_only_float32', () => {
     const conv = new attn.Conv1d({ inChannels: 8, outChannels: 2 });
     assertThrows(
       () => conv.forward(/** @type {any} */ (stored(x, 'float16'))),
@@ -335,10 +344,10 @@ await everyVariant('element types', (attn) => {
     );
   });
 
-  // Many numbers at once are widened in other ways than few, and subnormal ones, infinities and large
-  // queries in others again.
+  // Large inputs are widened differently from small ones, and subnormal numbers, infinities and
+  // large queries take yet other paths.
   for (const type of /** @type {const} */ (['float16', 'bfloat16'])) {
-    test(`one_query_over_any_numbers_of_${type}_has_the_bits_of_float32`, () => {
+    test(`one_query_over_any_${type}_numbers_has_the_bits_of_float32`, () => {
       const [length, heads] = [150, 2];
       const infinity = type === 'float16' ? 0x7c00 : 0x7f80;
       for (const width of [8, 31, 40, 72]) {
@@ -359,7 +368,8 @@ await everyVariant('element types', (attn) => {
         const spoilt = () => {
           const tensor = draw(1);
           const bits = /** @type {Uint16Array} */ (tensor.data);
-          // Minus infinity, NaN and infinity, late in the first head and in the middle of the second.
+          // Minus infinity, NaN and infinity, late in the first head and in the middle of the
+          // second.
           bits.set([infinity | 0x8000, infinity | 1, infinity], 140 * width);
           bits.set([infinity, infinity], (length + 70) * width + 3);
           return tensor;
@@ -398,7 +408,7 @@ await everyVariant('element types', (attn) => {
             'weights',
             'logSumExp',
           ])) {
-            // As numbers: a NaN may have any bits.
+            // Compared as numbers, because NaN may have any bits.
             const [these, those] = [got, wanted].map((result) =>
               Array.from(result[name]?.data ?? []),
             );
@@ -409,7 +419,7 @@ await everyVariant('element types', (attn) => {
     });
   }
 
-  test('calls_leave_the_memory_where_it_was', () => {
+  test('calls_release_all_memory', () => {
     const layers = Object.values(makeLayers());
     const [q, k, v] = [stored(query, 'bfloat16'), stored(key, 'float16'), stored(value, 'float16')];
     const calls = () => {
@@ -500,7 +510,7 @@ await everyVariant('element types', (attn) => {
   });
 });
 
-test('a_worker_takes_and_gives_them', async () => {
+test('a_worker_accepts_and_returns_them', async () => {
   const [local, attn] = [
     await load({ variant: 'simd128' }),
     await loadInWorker({ variant: 'simd128' }),
@@ -524,7 +534,7 @@ test('a_worker_takes_and_gives_them', async () => {
   await attn.dispose();
 });
 
-test('a_cache_goes_with_tensors_not_with_variables', async () => {
+test('a_cache_works_with_tensors_but_not_with_variables', async () => {
   const attn = await load({ training: true, variant: 'simd128' });
   const cache = new attn.KeyValueCache({ numKvHeads: 1, headDim: 4 });
   const x = new Random(4).tensor(1, 1, 3, 4);
@@ -540,7 +550,7 @@ test('a_cache_goes_with_tensors_not_with_variables', async () => {
   attn.dispose();
 });
 
-test('what_is_recorded_is_float32', async () => {
+test('recorded_results_are_float32', async () => {
   const attn = await load({ training: true, variant: 'simd128' });
   const half = /** @type {any} */ (stored(new Random(5).tensor(3, 4), 'float16'));
   const tape = new attn.Tape();
@@ -563,7 +573,7 @@ test('what_is_recorded_is_float32', async () => {
     assertThrows(forward, 'invalid_argument', /^options: got the unknown name 'outputType'/);
   }
   assertThrows(() => norm.forwardSum(x, half), 'invalid_argument', /^y: .*needs a Variable/);
-  // Without variables the layers are those of every module.
+  // Without variables the layers are the same as in every module.
   for (const layer of /** @type {any[]} */ ([linear, norm, rotary])) {
     const { shape, type } = layer.forward(half, options);
     assert.deepEqual([shape.length, type], [2, 'float16']);

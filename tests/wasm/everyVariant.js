@@ -5,11 +5,11 @@ import { AttnError, load } from 'attn';
 
 /** @import { Attn, ModelsAttn, Variant } from 'attn' */
 
-/** The variants under test, which the suites choose. @type {Variant[]} */
+/** The variants under test, chosen by the suite. @type {Variant[]} */
 export const variants = /** @type {any} */ (process.env.ATTN_VARIANTS ?? 'simd128').split(',');
 
 /**
- * The value of `skip` for a test that needs a variant: `npm test` builds only SIMD128.
+ * The value of `skip` for a test that needs a variant, because `npm test` builds only SIMD128.
  * @param {Variant} variant
  */
 export const lacks = (variant) =>
@@ -17,7 +17,7 @@ export const lacks = (variant) =>
   `this build has no ${variant}`;
 
 /**
- * Runs `define`, which defines tests, once for every variant that this node can run.
+ * Runs `define`, which defines tests, for every variant that this Node can run.
  * @template {boolean} [Models=false]
  * @param {string} name
  * @param {(attn: Models extends true ? ModelsAttn : Attn) => void} define

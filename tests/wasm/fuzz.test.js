@@ -23,7 +23,7 @@ import { callsOf, modelCallsOf, trainingCallsOf } from './calls.js';
 const kSeconds = Number(process.env.ATTN_FUZZ_SECONDS || 0);
 const kSeed = Number(process.env.ATTN_FUZZ_SEED || 20170612);
 const kRuns = 2000;
-/** Calls that take longer fail. No argument is large, but the machine may be busy. */
+/** Slower calls fail. No argument is large, but the machine may be busy. */
 const kMostMs = 10_000;
 
 /** The error that the getters throw. */
@@ -35,7 +35,7 @@ class CallersError extends Error {}
  */
 
 /**
- * True if the code of the test itself failed, because it received an unexpected result.
+ * True if the test's own code failed because it received an unexpected result.
  * @param {any} error
  */
 const isOfTests = ({ stack }) => /file:.*/.exec(stack)?.[0].includes('/tests/wasm/');
@@ -240,7 +240,7 @@ function replacing(attn, list) {
 /**
  * @param {Attn} attn
  * @param {Calls} calls
- * @param {number} share  of the runs
+ * @param {number} share  share of the runs
  */
 function check(attn, calls, share) {
   const names = Object.keys(calls);
@@ -292,19 +292,19 @@ function check(attn, calls, share) {
   });
 }
 
-test('whatever_is_passed_gives_a_result_or_an_error', async () => {
+test('any_argument_gives_a_result_or_an_error', async () => {
   const attn = await load({ variant: 'simd128' });
   check(attn, callsOf(attn), 0.5);
   attn.dispose();
 });
 
-test('whatever_is_passed_in_training_gives_a_result_or_an_error', async () => {
+test('any_argument_in_training_gives_a_result_or_an_error', async () => {
   const attn = await load({ variant: 'simd128', training: true });
   check(attn, trainingCallsOf(attn), 0.3);
   attn.dispose();
 });
 
-test('whatever_is_passed_to_a_model_gives_a_result_or_an_error', async () => {
+test('any_argument_of_a_model_gives_a_result_or_an_error', async () => {
   const attn = await load({ variant: 'simd128', models: true });
   const folder = join(kRoot, 'tests/native/models/recorded/gpt2');
   const files = ['config.json', 'model.safetensors'].map((name) => [
@@ -331,7 +331,7 @@ test('every_method_is_called', async () => {
     'fallback',
     'numThreads',
   ];
-  // Names of other libraries, whose calls only throw.
+  // Names from other libraries, whose calls only throw.
   others.push(...Object.values(hints).flatMap((names) => Object.keys(names)));
   others.push('version', 'memory', 'instructionSet', 'loadModel', 'describeModel', 'chooseToken');
   /** @param {any} prototype */

@@ -7,7 +7,7 @@ import { Random } from './random.js';
 
 /** @import { CacheType } from 'attn' */
 
-/** Of the largest number in a row. @type {Record<CacheType, number>} */
+/** Relative to the largest number in a row. @type {Record<CacheType, number>} */
 const kErrors = { float32: 0, float16: 2 ** -11, bfloat16: 2 ** -8, int8: 1 / 253 };
 
 /** @type {CacheType[]} */
@@ -15,7 +15,7 @@ const kTypes = ['float32', 'float16', 'bfloat16', 'int8'];
 
 await everyVariant('KeyValueCache', (attn) => {
   for (const type of kTypes) {
-    test(`${type} keeps numbers within its error`, () => {
+    test(`${type} stores numbers within its error bound`, () => {
       const random = new Random(1);
       const key = random.tensor(1, 2, 5, 8);
       const value = random.tensor(1, 2, 5, 8);
@@ -57,7 +57,7 @@ await everyVariant('KeyValueCache', (attn) => {
     });
   }
 
-  test('other types are refused', () => {
+  test('other types are rejected', () => {
     const make = (/** @type {any} */ type) =>
       new attn.KeyValueCache({ numKvHeads: 1, headDim: 4, type });
     assertThrows(() => make('int4'), 'invalid_argument', /^type: got/);

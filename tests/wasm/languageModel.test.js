@@ -1,5 +1,5 @@
-// Models of every family, from files as their owners save them, beside what PyTorch computes in double
-// precision: see tests/native/models/recorded/record.py.
+// Models of every family, loaded from files as published, compared with PyTorch in double
+// precision; see tests/native/models/recorded/record.py.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -18,7 +18,10 @@ const kRecorded = join(kRoot, 'tests/native/models/recorded');
 const kTolerance = 2e-5;
 const kPyTorch = 'torch.nn.TransformerEncoder';
 
-/** By folder, the family that is to be recognised, and what has to be said of it. @type {Record<string, [string, LanguageModelHints?]>} */
+/**
+ * For each folder, the expected family and warnings.
+ * @type {Record<string, [string, LanguageModelHints?]>}
+ */
 const kModels = {
   gpt2: ['gpt2'],
   gpt2_prefix: ['gpt2'],
@@ -49,7 +52,10 @@ const kModels = {
 /** @param {string} path */
 const read = (path) => new Uint8Array(readFileSync(join(kRecorded, path)));
 
-/** A model's files; those of llama where it has only a configuration of its own. @param {string} name */
+/**
+ * A model's files. Models that only have a configuration use llama's weights.
+ * @param {string} name
+ */
 function filesOf(name) {
   /** @type {Record<string, Uint8Array>} */
   const files = {};
@@ -94,7 +100,7 @@ const error = (code, message) => (/** @type {unknown} */ thrown) => {
 await everyVariant(
   'language models',
   (attn) => {
-    /** What was recorded of a model. @param {string} name */
+    /** The tensors recorded for a model. @param {string} name */
     const recordedOf = (name) => {
       const file = new attn.Safetensors(read(`${name}/expected.safetensors`));
       const all = new Map(file.tensors.map((entry) => [entry.name, file.read(entry.name)]));
@@ -113,7 +119,7 @@ await everyVariant(
       if (firstRow === 0) assert.deepEqual(got.shape, want.shape);
     };
 
-    test('weights_are_kept_as_stored_and_give_the_logits_of_float32', async () => {
+    test('weights_are_kept_as_stored_and_give_the_same_logits_as_float32', async () => {
       const types = { llama: 'bfloat16', gpt2_prefix: 'float16', gpt2: 'float32' };
       for (const [name, weightType] of Object.entries(types)) {
         const files = asBlobs(filesOf(name));
@@ -125,7 +131,7 @@ await everyVariant(
         assert.equal(2 * stored.description.memory < floats.description.memory, is16);
         const ids = [1, 5, 3, 7, 7, 2];
         assert.deepEqual(stored.forward(ids).logits, floats.forward(ids).logits);
-        // A token by itself goes through another kernel.
+        // A single token uses a different kernel.
         assert.deepEqual(stored.forward([4]).logits, floats.forward([4]).logits);
         assert.deepEqual(stored.stateDict(), floats.stateDict());
         stored.dispose();
@@ -142,7 +148,7 @@ await everyVariant(
     });
 
     for (const [name, [family, hints]] of Object.entries(kModels)) {
-      test(`${name}_gives_what_pytorch_computes`, async () => {
+      test(`${name}_gives_the_same_as_pytorch`, async () => {
         const recorded = recordedOf(name);
         const model = await attn.loadModel(asBlobs(filesOf(name)), hints);
         assert.equal(model.description.family, family);
@@ -195,7 +201,7 @@ after(() => attn.dispose());
 /** @param {LanguageModel} model */
 const logitsOf = (model) => model.forward([1, 2, 3, 4]).logits;
 
-test('files_are_given_as_bytes_blobs_maps_or_files', async () => {
+test('files_may_be_bytes_blobs_maps_or_files', async () => {
   const files = filesOf('llama');
   const want = logitsOf(await attn.loadModel(files));
   const blobs = asBlobs(files);
@@ -203,7 +209,7 @@ test('files_are_given_as_bytes_blobs_maps_or_files', async () => {
   if (typeof File === 'function') {
     const list = Object.entries(blobs).map(([name, blob]) => new File([blob], name));
     assert.deepEqual(logitsOf(await attn.loadModel(list)), want);
-    // As an <input webkitdirectory> gives them.
+    // In the form of an <input webkitdirectory>.
     const chosen = Object.entries({ ...blobs, 'llama/onnx/config.json': new Blob(['{}']) })
       .reverse()
       .map(([path, blob]) => {
@@ -218,7 +224,7 @@ test('files_are_given_as_bytes_blobs_maps_or_files', async () => {
   assert.deepEqual(logitsOf(await attn.loadModel(new Blob([own]))), alone);
 });
 
-test('a_model_is_what_lies_in_the_outermost_folder_with_weights', async () => {
+test('the_model_is_in_the_outermost_folder_with_weights', async () => {
   const bert = filesOf('bert_plain');
   const want = await attn.describeModel(bert);
   const pooling = new TextEncoder().encode('{"word_embedding_dimension": 24}');
@@ -247,7 +253,7 @@ test('a_model_is_what_lies_in_the_outermost_folder_with_weights', async () => {
   await refused([...Object.entries(bert), [name, bytes]], /^files: got bert_plain.* twice/);
 });
 
-test('a_description_is_frozen_and_the_core_checks_what_is_made_of_it', async () => {
+test('a_description_is_frozen_and_the_core_validates_what_is_made_from_it', async () => {
   const model = await attn.loadModel(filesOf('qwen3'));
   const { description } = model;
   for (const part of [
@@ -267,7 +273,7 @@ test('a_description_is_frozen_and_the_core_checks_what_is_made_of_it', async () 
   model.dispose();
 });
 
-test('caches_are_those_of_encoder_layers_in_the_same_module', async () => {
+test('caches_are_encoder_caches_of_the_same_module', async () => {
   const model = await attn.loadModel(filesOf('gpt2'));
   const decoder = new attn.TransformerDecoder({ dModel: 20, numHeads: 4, dimFeedforward: 8 });
   const state = /** @type {any} */ (decoder.start(attn.randomNormal({ shape: [1, 2, 20] })));
@@ -287,7 +293,7 @@ test('caches_are_those_of_encoder_layers_in_the_same_module', async () => {
   assert.ok(model.layers.every(({ disposed }) => disposed));
 });
 
-/** A file whose header says that it holds far more than memory does. */
+/** A file whose header declares far more data than fits into memory. */
 class Huge extends Blob {
   #head;
   #size;
@@ -316,7 +322,7 @@ class Huge extends Blob {
   }
 }
 
-test('what_an_object_that_is_gone_has_left_free_counts_as_memory', async () => {
+test('memory_freed_by_disposed_objects_counts_as_available', async () => {
   const [width, wide] = [8192, 28672];
   const layer = 'model.layers.0.';
   const square = ['q', 'k', 'v', 'o'].map((part) => `self_attn.${part}_proj`);
@@ -353,12 +359,12 @@ test('what_an_object_that_is_gone_has_left_free_counts_as_memory', async () => {
   const { bytesReserved } = small.memory();
   assert.ok(bytesReserved > 67e6);
   const after = await megabytes();
-  // Memory grows by more than is asked for.
+  // Memory grows in larger steps than requested.
   assert.ok(after > before - 30, `${after} of ${before} MB`);
   small.dispose();
 });
 
-test('progress_is_told_up_to_the_end_and_loading_can_be_ended', async () => {
+test('progress_is_reported_to_the_end_and_loading_can_be_aborted', async () => {
   /** @type {number[]} */
   const seen = [];
   let all = 0;
@@ -408,7 +414,7 @@ test('a_description_reads_no_weights', async () => {
   assert.equal(layers[0].headDim, 8);
 });
 
-test('layers_and_frequencies_of_a_model_are_there', async () => {
+test('layers_and_frequencies_of_a_model_are_available', async () => {
   const model = await attn.loadModel(filesOf('llama_yarn'));
   const x = attn.randomNormal({ shape: [3, 24], seed: 1 });
   const { output, weights } = model.layers[1].forward(x, {
@@ -438,7 +444,7 @@ test('layers_and_frequencies_of_a_model_are_there', async () => {
   assert.equal(Math.fround(layer.normEps), Math.fround(1e-5));
 });
 
-test('a_rule_is_the_same_in_either_place_of_the_configuration', async () => {
+test('a_scaling_rule_works_in_either_place_of_the_configuration', async () => {
   const files = filesOf('llama_yarn');
   const older = await attn.loadModel(files);
   const name = 'llama_yarn/config.json';
@@ -452,7 +458,7 @@ test('a_rule_is_the_same_in_either_place_of_the_configuration', async () => {
   assert.deepEqual(newer.description.layers, older.description.layers);
   assert.deepEqual(newer.rotaryFrequencies(0), older.rotaryFrequencies(0));
   assert.deepEqual(newer.forward([1, 2, 3]), older.forward([1, 2, 3]));
-  // Gemma 3 has a rule, and another base, for layers without a window alone.
+  // Gemma 3 has a rule and a different base only for layers without a window.
   const gemma = await attn.describeModel(filesOf('gemma3'));
   const kinds = new Set(
     gemma.layers.map(({ windowLeft, rotaryBase, rotaryScaling }) =>
@@ -489,7 +495,7 @@ test('tokens_are_chosen_by_temperature_and_stream', async () => {
   assert.deepEqual(stopped, said.slice(0, said.indexOf(stop) + 1));
 });
 
-test('what_does_not_fit_is_refused_with_its_name', async () => {
+test('unsupported_or_damaged_files_are_rejected_by_name', async () => {
   const refused = (
     /** @type {any} */ files,
     /** @type {string} */ code,
@@ -545,7 +551,7 @@ test('what_does_not_fit_is_refused_with_its_name', async () => {
     'invalid_format',
     /^tensor "wte\.weight": got NaN at \(27, 3\)|^tensor ".*": got NaN at \(\d+(, \d+)?\), needs finite/,
   );
-  // The last error's text is kept.
+  // The text of the last error is kept.
   assert.ok(attn.memory().bytesInUse < before + 2000);
 });
 
@@ -599,7 +605,7 @@ test('an_untied_output_layer_is_found_under_a_prefix', async () => {
   model.dispose();
 });
 
-test('a_promised_output_layer_that_is_missing_is_a_warning', async () => {
+test('a_warning_reports_a_missing_output_layer', async () => {
   const files = filesOf('llama');
   for (const path of Object.keys(files).filter((name) => name.endsWith('.safetensors'))) {
     files[path] = withTensors(files[path], (tensors) => tensors.delete('lm_head.weight'));
@@ -626,7 +632,7 @@ test('ids_may_be_bigints', async () => {
   model.dispose();
 });
 
-test('a_batch_padded_on_the_left_gives_what_its_texts_give', async () => {
+test('a_left_padded_batch_gives_the_same_as_its_texts', async () => {
   const model = await attn.loadModel(filesOf('gpt2'));
   const positions = { data: Float64Array.of(0, 0, 0, 1, 2, 0, 1, 2, 3, 4), shape: [2, 5] };
   const mask = { data: Uint8Array.of(0, 0, 1, 1, 1, 1, 1, 1, 1, 1), shape: [2, 1, 1, 5] };
@@ -644,7 +650,7 @@ test('a_batch_padded_on_the_left_gives_what_its_texts_give', async () => {
   model.dispose();
 });
 
-test('numbers_that_overflow_name_their_layer', async () => {
+test('an_overflow_names_its_layer', async () => {
   const files = filesOf('gpt2');
   const path = 'gpt2/model.safetensors';
   files[path] = withTensors(files[path], (tensors) =>
@@ -658,7 +664,7 @@ test('numbers_that_overflow_name_their_layer', async () => {
   model.dispose();
 });
 
-test('an_index_decides_between_two_files_with_a_tensor', async () => {
+test('an_index_decides_which_of_two_files_provides_a_tensor', async () => {
   const { 'gpt2/config.json': config, 'gpt2/model.safetensors': bytes } = filesOf('gpt2');
   const other = withTensors(bytes, (tensors) => {
     for (const name of tensors.keys()) if (name !== 'ln_f.weight') tensors.delete(name);
@@ -675,7 +681,7 @@ test('an_index_decides_between_two_files_with_a_tensor', async () => {
   assert.notDeepEqual(logitsOf(await attn.loadModel(files('2.safetensors'))), first);
 });
 
-test('a_missing_part_is_named_without_an_index', async () => {
+test('without_an_index_a_missing_shard_is_named', async () => {
   const files = filesOf('llama');
   const [, second, index] = Object.keys(files);
   const without = (/** @type {string[]} */ ...names) =>
@@ -690,7 +696,7 @@ test('a_missing_part_is_named_without_an_index', async () => {
   );
 });
 
-test('a_cache_of_hugging_face_gives_its_snapshot', async () => {
+test('the_snapshot_in_a_hugging_face_cache_is_used', async () => {
   const under = (/** @type {string} */ name, /** @type {string} */ folder) =>
     Object.fromEntries(
       Object.entries(filesOf(name)).map(([path, bytes]) => [
@@ -715,7 +721,7 @@ test('a_cache_of_hugging_face_gives_its_snapshot', async () => {
   }
 });
 
-test('files_that_are_no_model_are_explained', async () => {
+test('files_that_are_not_models_are_explained', async () => {
   const explained = (/** @type {string[]} */ names, /** @type {RegExp} */ message) =>
     assert.rejects(
       attn.loadModel(Object.fromEntries(names.map((name) => [name, asBytes('x')]))),
@@ -759,7 +765,7 @@ test('a_byte_order_mark_and_pythons_numbers_are_read', async () => {
   );
 });
 
-test('calls_that_a_model_cannot_answer_say_so', async () => {
+test('calls_that_a_model_does_not_support_explain_why', async () => {
   const bert = await attn.loadModel(filesOf('bert_plain'));
   assert.throws(() => bert.forward([1, 2]), error('unsupported', /^logits: .*no output layer/));
   assert.throws(() => bert.makeCaches(), error('unsupported', /causal/));
@@ -781,7 +787,7 @@ test('calls_that_a_model_cannot_answer_say_so', async () => {
   );
 });
 
-test('other_modules_say_how_models_are_loaded', async () => {
+test('other_modules_explain_how_to_load_models', async () => {
   const plain = await load({ variant: 'simd128' });
   assert.throws(
     () => /** @type {any} */ (plain).loadModel({}),

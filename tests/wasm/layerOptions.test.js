@@ -1,5 +1,5 @@
-// Options of layers on variables, those of today's language models above all: the bits of tensors, and
-// the gradients of differences, of the input and of every parameter.
+// Layers with options, especially those of current language models, applied to variables: results
+// have the bits of tensors, and gradients of the input and every parameter match differences.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -20,10 +20,10 @@ const memory = attn.randomNormal({ shape: [2, 3, kWidth], seed: 2 });
 /**
  * @param {any} layer
  * @param {(v: Variable) => Variable} record
- * @param {any} expected  what the layer computes of tensors
+ * @param {any} expected  the layer's result for tensors
  */
 function assertLearns(layer, record, expected) {
-  // Norms, biases and tables are ones and zeros at first.
+  // Norms, biases and tables are initially ones and zeros.
   const tape = new attn.Tape();
   assert.deepEqual(record(tape.variable(x)).value(), expected);
   tape.dispose();
@@ -31,7 +31,7 @@ function assertLearns(layer, record, expected) {
   assertParameterGradients(attn, layer, (tape) => record(tape.variable(x)));
 }
 
-/** Parameters that are ones or zeros at first become others. @param {any} layer */
+/** Changes parameters that are initially ones or zeros. @param {any} layer */
 function vary(layer) {
   layer.parameterNames().forEach((/** @type {string} */ name, /** @type {number} */ i) => {
     const { data, shape } = layer.parameter(name);
@@ -81,7 +81,7 @@ for (const [name, options] of Object.entries(kAttentions)) {
 }
 
 const kGated = { activation: /** @type {const} */ ('silu'), gatedFeedForward: true, bias: false };
-// Of a small eps differences would tell little: near zero the slope is steep.
+// With a small eps differences would be inaccurate, because the slope near zero is steep.
 const kMild = { eps: 0.3, zeroCentredWeight: true };
 const kRms = { rmsNorm: { eps: 0.3 } };
 const kBlock = { dModel: kWidth, numHeads: 4, dimFeedforward: 12 };
@@ -107,7 +107,7 @@ const kBlocks = {
 };
 
 for (const [name, options] of Object.entries(kBlocks)) {
-  test(`a_block_like_that_of_${name}_learns`, () => {
+  test(`a_block_like_${name}_learns`, () => {
     const layer = vary(new attn.TransformerEncoderLayer({ ...kBlock, ...options }));
     const call = { attention: { causal: true } };
     const record = (/** @type {Variable} */ v) => layer.forward(v, call);
@@ -115,7 +115,7 @@ for (const [name, options] of Object.entries(kBlocks)) {
   });
 }
 
-test('a_stack_learns_whose_layers_differ', () => {
+test('a_stack_with_different_layers_learns', () => {
   const stack = vary(
     new attn.TransformerEncoder({
       ...{ ...kBlock, ...kGated, ...kRms, qkNorm: { eps: 0.3 }, headDim: 4, finalNorm: true },
@@ -133,7 +133,7 @@ test('a_stack_learns_whose_layers_differ', () => {
   assert.deepEqual(names, [9, 9, 10]);
 });
 
-test('a_decoder_learns_whose_layers_differ', () => {
+test('a_decoder_with_different_layers_learns', () => {
   const stack = vary(
     new attn.TransformerDecoder({
       ...{ ...kBlock, ...kGated, ...kRms, qkNorm: { eps: 0.3 }, numKvHeads: 2, normOutputs: true },
@@ -148,7 +148,7 @@ test('a_decoder_learns_whose_layers_differ', () => {
   assertLearns(stack, record, stack.forward(x, memory, call).output);
 });
 
-test('an_embedding_learns_from_the_output_layer_that_is_tied_to_it', () => {
+test('an_embedding_learns_from_the_output_layer_tied_to_it', () => {
   const embedding = new attn.Embedding({
     ...{ numEmbeddings: 7, embeddingDim: kWidth, scaleBySqrtDim: true, deviation: 0.3 },
   });
@@ -163,7 +163,7 @@ test('an_embedding_learns_from_the_output_layer_that_is_tied_to_it', () => {
     tape.dispose();
     assertParameterGradients(attn, embedding, logits);
     if (bias) assertParameterGradients(attn, tied, logits);
-    // What an optimiser does to the embedding, the output layer sees.
+    // The output layer sees the optimizer's changes to the embedding.
     const model = { embedding, norm, tied };
     const optimizer = new attn.SGD(model, { lr: 0.1 });
     const losses = [0, 1, 2].map(() => {
@@ -200,8 +200,8 @@ test('feed_forward_networks_and_norms_learn_with_every_option', () => {
   }
 });
 
-test('heads_are_split_and_joined_by_hand_for_attention_over_rows_and_columns', () => {
-  // As vision models attend: patches of a picture know their row and their column.
+test('heads_can_be_split_and_joined_manually_for_attention_over_rows_and_columns', () => {
+  // As in vision models, whose patches have a row and a column.
   const [batch, patches, numHeads, headDim] = [2, 6, 2, 4];
   const width = numHeads * headDim;
   const positions = { data: [0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2], shape: [2, 1, patches] };

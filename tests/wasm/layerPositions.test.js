@@ -1,4 +1,4 @@
-// Positions that are given to the calls of layers, along several axes too.
+// Positions passed to calls of layers, including positions along several axes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { everyVariant } from './everyVariant.js';
 
 /** @import { MultiHeadAttentionOptions, Tensor, TransformerLayerOptions } from 'attn' */
 
-/** Two tokens of text, an image of 2 × 2 patches and a token of text, as Qwen2-VL counts them. */
+/** Two tokens of text, an image of 2 × 2 patches and a token of text, with Qwen2-VL's positions. */
 const kImage = {
   data: [
     ...[0, 1, 2, 2, 2, 2, 4], // time
@@ -37,7 +37,7 @@ const rows = ({ data, shape }, begin, end) => ({
   shape: [end - begin, shape[1]],
 });
 
-/** The same of positions (3, 1, N). @param {number} begin @param {number} end */
+/** The corresponding positions (3, 1, N). @param {number} begin @param {number} end */
 const at = (begin, end) => ({
   data: [0, 1, 2].flatMap((axis) => kImage.data.slice(axis * 7 + begin, axis * 7 + end)),
   shape: [3, 1, end - begin],
@@ -49,7 +49,7 @@ await everyVariant('positions of layers', (attn) => {
   test('attention_rotates_each_pair_to_the_position_along_its_axis', () => {
     const layer = new attn.MultiHeadAttention({ ...kAttention, init: 'identity' });
     const rotary = new attn.RotaryEmbedding({ rotaryDim: kDim, sections });
-    // Projections are the identity: heads are columns of x.
+    // Projections are the identity, so heads are columns of x.
     const heads = { data: x.data, shape: [1, kLength, 24] };
     const rotated = rotary.forward(heads, { positions: kImage, numHeads: 2 });
     const { output } = attn.scaledDotProductAttention(rotated, rotated, heads, {
@@ -69,7 +69,7 @@ await everyVariant('positions of layers', (attn) => {
     assert.deepEqual(kept.output, last.output);
   });
 
-  test('the_index_along_every_axis_has_the_bits_of_plain_rotary_positions', () => {
+  test('using_the_index_along_every_axis_gives_the_bits_of_plain_rotary_positions', () => {
     const layer = new attn.MultiHeadAttention(kAttention);
     const plain = new attn.MultiHeadAttention({ ...kAttention, positions: { rotary: {} } });
     const index = Array.from({ length: kLength }, (_, i) => i);
@@ -81,7 +81,7 @@ await everyVariant('positions of layers', (attn) => {
     assert.notDeepEqual(layer.forward(x, x, x, { causal: true, positions: kImage }).output, output);
   });
 
-  test('blocks_and_stacks_as_qwen2_vl_has_them_go_on_token_by_token', () => {
+  test('blocks_and_stacks_like_qwen2_vl_continue_token_by_token', () => {
     const attention = { causal: true };
     const layer = new attn.TransformerEncoderLayer(kLayer);
     const encoder = new attn.TransformerEncoder({ ...kLayer, layers: [{}, { positions: {} }] });
@@ -114,7 +114,7 @@ await everyVariant('positions of layers', (attn) => {
     }
   });
 
-  test('what_is_wrong_is_named', () => {
+  test('errors_name_the_wrong_argument', () => {
     const layer = new attn.MultiHeadAttention(kAttention);
     const still = new attn.MultiHeadAttention({ dModel: 24 });
     const encoder = new attn.TransformerEncoder({ dModel: 24, dimFeedforward: 8, numLayers: 2 });

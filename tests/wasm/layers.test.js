@@ -38,7 +38,7 @@ await everyVariant('layers', (attn) => {
     );
   });
 
-  test('embedding_looks_rows_up', () => {
+  test('embedding_looks_up_rows', () => {
     const layer = new attn.Embedding({ numEmbeddings: 5, embeddingDim: 4, paddingIdx: 1 });
     const { data } = layer.parameter('weight');
     assert.deepEqual([...data.slice(4, 8)], [0, 0, 0, 0]);
@@ -136,7 +136,7 @@ await everyVariant('layers', (attn) => {
     assert.equal(conv.outputLength(9), 9);
   });
 
-  test('gru_in_parts_gives_the_whole', () => {
+  test('a_gru_in_parts_gives_the_same_as_at_once', () => {
     const gru = new attn.GRU({ inputSize: 8, hiddenSize: 6, numLayers: 2 });
     const whole = gru.forward(x);
     let h0;
@@ -144,7 +144,7 @@ await everyVariant('layers', (attn) => {
     assert.deepEqual(h0, whole.hN);
   });
 
-  test('encoder_is_its_layers_and_token_by_token_its_whole', () => {
+  test('an_encoder_equals_its_layers_and_decodes_token_by_token', () => {
     const encoder = new attn.TransformerEncoder({
       dModel: 8,
       numHeads: 2,
@@ -174,7 +174,7 @@ await everyVariant('layers', (attn) => {
     );
   });
 
-  test('decoder_token_by_token_gives_its_whole', () => {
+  test('a_decoder_token_by_token_gives_the_same_as_at_once', () => {
     const memory = random.tensor(2, 5, 8);
     const decoder = new attn.TransformerDecoder({
       dModel: 8,
@@ -198,7 +198,7 @@ await everyVariant('layers', (attn) => {
   });
 
   test('layers_of_a_stack_may_differ', () => {
-    // As Gemma 3 and Llama: windows and rotary bases by layer, one layer without positions.
+    // Like Gemma 3 and Llama: windows and rotary bases by layer, one layer without positions.
     const encoder = new attn.TransformerEncoder({
       ...{ dModel: 8, numHeads: 4, numKvHeads: 2, headDim: 6, dimFeedforward: 12 },
       ...{ activation: 'geluTanh', gatedFeedForward: true, bias: false },
@@ -301,7 +301,7 @@ await everyVariant('layers', (attn) => {
     );
   });
 
-  test('multi_head_attention_with_a_cache_gives_its_whole', () => {
+  test('multi_head_attention_with_a_cache_gives_the_same_as_at_once', () => {
     const attention = new attn.MultiHeadAttention({
       dModel: 8,
       numHeads: 4,
@@ -321,7 +321,7 @@ await everyVariant('layers', (attn) => {
     assert.equal(cache.length, 4);
   });
 
-  test('bahdanau_decoder_aligns_to_what_is_no_padding', () => {
+  test('bahdanau_decoder_ignores_padding', () => {
     const decoder = new attn.BahdanauDecoder({ vocabSize: 7, embedSize: 3, numHiddens: 8 });
     const state = decoder.initState(x, random.tensor(1, 2, 8), { encoderLens: [4, 2] });
     const other = state.clone();
@@ -340,7 +340,7 @@ await everyVariant('layers', (attn) => {
     assert.deepEqual(other.hidden(), state.hidden());
   });
 
-  test('tensors_of_two_bytes_go_through_a_file', () => {
+  test('two_byte_tensors_survive_a_file', () => {
     const bits = Uint16Array.of(0x3f80, 0xc000, 0x0001, 0x7f81, 0xff80, 0x4040);
     const shape = [2, 3];
     const file = new attn.Safetensors(
@@ -375,7 +375,7 @@ await everyVariant('layers', (attn) => {
     );
   });
 
-  test('weights_go_through_a_file', () => {
+  test('weights_survive_a_file', () => {
     const sizes = { dModel: 8, numHeads: 2, dimFeedforward: 16 };
     const source = new attn.TransformerEncoderLayer({ ...sizes, seed: 4 });
     const weights = source.stateDict({ prefix: 'model.' });
@@ -447,7 +447,7 @@ await everyVariant('layers', (attn) => {
     assert.ok(attn.memory().bytesInUse <= before + 2 ** 25);
   });
 
-  test('layers_show_what_lies_between_their_steps_by_name', () => {
+  test('layers_return_intermediates_by_name', () => {
     const options = { dModel: 8, numHeads: 2, dimFeedforward: 12, numLayers: 2, normFirst: true };
     const encoder = new attn.TransformerEncoder({ ...options, seed: 3 });
     const x = random.tensor(5, 8);
@@ -499,13 +499,13 @@ await everyVariant('layers', (attn) => {
     attention.forward(x, x, x, { cache });
     const cached = attention.attend(x, cache, { intermediates: ['k'] });
     assert.deepEqual(cached.intermediates.k.shape, [2, 5, 4]);
-    // None is asked for.
+    // None is requested.
     assert.deepEqual(attention.forward(x, x, x, { intermediates: [] }).intermediates, {});
     assert.ok(!('intermediates' in attention.forward(x)));
     for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();
   });
 
-  test('intermediates_become_handles_where_results_do', () => {
+  test('intermediates_are_handles_if_results_are', () => {
     const layer = new attn.handles.FeedForward({ dModel: 8, dimFeedforward: 3, seed: 4 });
     const x = random.tensor(5, 8);
     const { output, intermediates } = layer.forward(x, { intermediates: ['hidden'] });

@@ -51,7 +51,7 @@ describe('load', () => {
     assert.equal((await load({ variant: 'simd128', threads: 8 })).numThreads, 1);
   });
 
-  test('a_page_that_is_not_isolated_gets_one_thread', async () => {
+  test('a_page_without_isolation_gets_one_thread', async () => {
     Object.assign(globalThis, { crossOriginIsolated: false });
     try {
       const attn = await load({ threads: 4 });
@@ -76,13 +76,13 @@ describe('load', () => {
     layer.dispose();
   });
 
-  test('an_engine_without_simd_is_told_so', async (t) => {
+  test('an_engine_without_simd_is_reported', async (t) => {
     t.mock.method(WebAssembly, 'validate', () => false);
     const message = /^this engine lacks WebAssembly SIMD; Chrome 91, .* have it$/;
     await assertRejects(load(), 'load_failed', message);
   });
 
-  test('an_engine_without_relaxed_simd_is_told_so_only_when_asked_for_it', async (t) => {
+  test('an_engine_without_relaxed_simd_is_reported_only_on_request', async (t) => {
     const { validate } = WebAssembly;
     t.mock.method(WebAssembly, 'validate', (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => {
       // Opcode 0x101: i32x4.relaxed_trunc_f32x4_s.
@@ -93,7 +93,7 @@ describe('load', () => {
     await assertRejects(load({ variant: 'relaxed-simd' }), 'load_failed', message);
   });
 
-  test('refused_shared_memory_leads_to_one_thread', async (t) => {
+  test('denied_shared_memory_leads_to_one_thread', async (t) => {
     const warn = t.mock.method(console, 'warn', () => {});
     const { Memory } = WebAssembly;
     t.mock.method(
@@ -138,13 +138,13 @@ describe('load', () => {
     assert.ok(error.cause instanceof Error);
   });
 
-  test('a_file_that_is_no_module_is_named', async () => {
+  test('a_file_that_is_not_a_module_is_named', async () => {
     const message = /^file:.*index\.js could not be compiled: /;
     const wasmUrl = new URL('index.js', distFolder);
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
-  test('a_url_with_a_slash_at_its_end_is_the_folder_of_all_variants', async () => {
+  test('a_url_that_ends_in_a_slash_is_the_folder_of_all_variants', async () => {
     for (const wasmUrl of [distFolder, distFolder.href, fileURLToPath(distFolder)]) {
       assert.equal((await load({ variant: 'simd128', wasmUrl })).variant, 'simd128');
     }
@@ -177,7 +177,7 @@ describe('load', () => {
 
 describe('load in a build with fewer variants', () => {
   /**
-   * Builds the package with these variants alone.
+   * Builds the package with only these variants.
    * @param {import('node:test').TestContext} t
    * @param {string[]} variants
    * @returns {Promise<typeof import('attn')>}
@@ -200,14 +200,14 @@ describe('load in a build with fewer variants', () => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
   });
 
-  test('the_glue_is_strict_for_minifiers_that_take_it_for_a_script', async (t) => {
+  test('the_glue_is_strict_for_minifiers_that_treat_it_as_a_script', async (t) => {
     const folder = mkdtempSync(join(kBuildFolder, 'loader-test-'));
     t.after(() => rmSync(folder, { recursive: true }));
     await buildModules(['attn'], ['simd128'], folder);
     assert.match(readFileSync(join(folder, 'attn.glue.js'), 'utf8'), /^'use strict';\n/);
   });
 
-  test('the_best_of_those_that_exist_is_picked', { skip: lacks('simd128-threads') }, async (t) => {
+  test('the_best_existing_variant_is_picked', { skip: lacks('simd128-threads') }, async (t) => {
     const { load } = await packageOf(t, ['simd128', 'simd128-threads']);
     const attn = await load({ threads: 2 });
     assert.equal(attn.variant, 'simd128-threads');
@@ -216,7 +216,7 @@ describe('load in a build with fewer variants', () => {
   });
 
   test(
-    'asking_for_one_that_is_missing_says_what_to_do',
+    'requesting_a_missing_variant_explains_what_to_do',
     { skip: lacks('simd128-threads') },
     async (t) => {
       const { load } = await packageOf(t, ['simd128']);
@@ -233,7 +233,7 @@ describe('load in a build with fewer variants', () => {
   );
 });
 
-describe('load of a .wasm that is given', () => {
+describe('load with a given .wasm', () => {
   /** @param {string} variant */
   const bytesOf = (variant) => readFileSync(new URL(`attn-${variant}.wasm`, distFolder));
   /** @type {Tensor} */
@@ -247,7 +247,7 @@ describe('load of a .wasm that is given', () => {
     return attn.scaledDotProductAttention(x, x, x);
   }
 
-  test('its_bytes_a_compiled_module_or_an_answer_are_taken', async () => {
+  test('bytes_a_compiled_module_or_a_response_are_accepted', async () => {
     const bytes = new Uint8Array(bytesOf('simd128'));
     for (const wasm of [
       bytes,
@@ -264,9 +264,9 @@ describe('load of a .wasm that is given', () => {
     }
   });
 
-  test('an_engine_that_compiles_nothing_takes_a_compiled_module', async (t) => {
+  test('an_engine_that_cannot_compile_accepts_a_compiled_module', async (t) => {
     const wasm = new WebAssembly.Module(bytesOf('simd128'));
-    // As at the edge of a network.
+    // As in edge runtimes.
     for (const name of /** @type {const} */ (['compile', 'compileStreaming'])) {
       t.mock.method(WebAssembly, name, () => {
         throw new WebAssembly.CompileError('Wasm code generation disallowed by embedder');
@@ -279,7 +279,7 @@ describe('load of a .wasm that is given', () => {
     assert.deepEqual(attention(attn).output, expected);
   });
 
-  test('one_with_threads_gets_them', { skip: lacks('simd128-threads') }, async () => {
+  test('a_threaded_module_gets_threads', { skip: lacks('simd128-threads') }, async () => {
     const attn = await load({ wasm: bytesOf('simd128-threads'), threads: 2 });
     assert.equal(attn.variant, 'simd128-threads');
     assert.equal(attn.numThreads, 2);
@@ -287,7 +287,7 @@ describe('load of a .wasm that is given', () => {
     attn.dispose();
   });
 
-  test('relaxed_simd_is_seen', { skip: lacks('relaxed-simd') }, async (t) => {
+  test('relaxed_simd_is_detected', { skip: lacks('relaxed-simd') }, async (t) => {
     const wasm = bytesOf('relaxed-simd');
     if (!WebAssembly.validate(wasm)) return t.skip('this engine lacks it');
     assert.equal((await load({ wasm })).variant, 'relaxed-simd');
@@ -295,7 +295,7 @@ describe('load of a .wasm that is given', () => {
     await assertRejects(load({ wasm, variant: 'simd128' }), 'invalid_argument', message);
   });
 
-  test('another_variant_than_is_asked_for_is_an_error', async () => {
+  test('another_variant_than_requested_is_an_error', async () => {
     const wasm = bytesOf('simd128');
     assert.equal((await load({ wasm, variant: 'simd128' })).variant, 'simd128');
     await assertRejects(
@@ -305,7 +305,7 @@ describe('load of a .wasm that is given', () => {
     );
   });
 
-  test('what_is_no_module_of_attn_is_an_error', async () => {
+  test('a_module_that_is_not_attns_is_an_error', async () => {
     const needs = 'needs a WebAssembly.Module, an ArrayBuffer, a Uint8Array or a Response';
     const text = /** @type {any} */ ('attn.wasm');
     await assertRejects(
@@ -315,7 +315,7 @@ describe('load of a .wasm that is given', () => {
     );
     const message = /^wasm could not be compiled: /;
     await assertRejects(load({ wasm: new Uint8Array(8) }), 'load_failed', message);
-    // A module with nothing in it.
+    // An empty module.
     const other = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
     await assertRejects(load({ wasm: other }), 'load_failed', /could not be started: /);
     await assertRejects(
@@ -325,7 +325,7 @@ describe('load of a .wasm that is given', () => {
     );
   });
 
-  test('a_worker_takes_it_too', async () => {
+  test('a_worker_accepts_it_too', async () => {
     const bytes = bytesOf('simd128');
     for (const wasm of [new WebAssembly.Module(bytes), bytes, new Response(bytes)]) {
       const attn = await loadInWorker({ wasm });
@@ -339,7 +339,7 @@ describe('load of a .wasm that is given', () => {
 /**
  * Replaces Node's workers and returns the list of started ones.
  * @param {import('node:test').TestContext} t
- * @param {(Original: any) => any} [classFrom]  makes another class of Node's
+ * @param {(Original: any) => any} [classFrom]  derives another class from Node's
  */
 function watchWorkers(t, classFrom = (Original) => Original) {
   const threads = process.getBuiltinModule('node:worker_threads');
@@ -377,7 +377,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
     const warn = t.mock.method(console, 'warn', () => {});
     const workers = watchWorkers(t, () => DeafWorker);
     const { setTimeout } = globalThis;
-    // The limit of 30 s passes at once. Timers of other code keep their time.
+    // The 30 s limit expires at once. Other code's timers keep their time.
     t.mock.method(globalThis, 'setTimeout', (/** @type {any} */ body, /** @type {number} */ ms) =>
       setTimeout(body, ms === 30_000 ? 0 : ms),
     );
@@ -410,7 +410,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
 });
 
 describe('a signal', () => {
-  test('that_is_aborted_already_loads_nothing', async (t) => {
+  test('that_is_already_aborted_loads_nothing', async (t) => {
     const reads = t.mock.method(process.getBuiltinModule('node:fs/promises'), 'readFile');
     const reason = new Error('changed my mind');
     const aborted = { signal: AbortSignal.abort(reason) };
@@ -454,7 +454,7 @@ describe('a signal', () => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
   });
 
-  test('is_checked', async () => {
+  test('is_validated', async () => {
     const signal = /** @type {any} */ (true);
     const message = 'signal: got true, needs an AbortSignal';
     await assertRejects(load({ signal }), 'invalid_argument', message);
@@ -483,8 +483,8 @@ describe('attn/static', () => {
   });
 });
 
-describe('values of another realm', () => {
-  test('are_taken_as_tensors_masks_and_files', async () => {
+describe('values from another realm', () => {
+  test('are_accepted_as_tensors_masks_and_files', async () => {
     const bytes = readFileSync(new URL('attn-simd128.wasm', distFolder));
     const foreign = runInNewContext('Uint8Array.from(bytes)', { bytes });
     const module = runInNewContext('new WebAssembly.Module(bytes)', { bytes: foreign });
@@ -524,31 +524,31 @@ describe('load over HTTP', () => {
   after(() => server.close());
 
   for (const folder of ['typed', 'untyped']) {
-    test(`a_module_served_${folder}_is_loaded`, async () => {
+    test(`a_module_served_${folder}_loads`, async () => {
       const attn = await load({ variant: 'simd128', wasmUrl: `${address}/${folder}/` });
       assert.deepEqual(attn.scaledDotProductAttention(x, x, x).output.shape, [2, 2]);
     });
   }
 
-  test('an_answer_404_is_named', async () => {
+  test('a_404_response_is_named', async () => {
     const message = `${address}/nowhere could not be read: the server answered 404 Not Found`;
     const wasmUrl = `${address}/nowhere`;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
-  test('a_page_in_the_place_of_the_file_is_named', async () => {
+  test('an_html_page_in_place_of_the_file_is_named', async () => {
     const wasmUrl = `${address}/page.wasm`;
     const message = `${wasmUrl} could not be read: the server answered with a page (text/html); the file may be missing`;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
-  test('a_file_that_vite_left_behind_hints_at_its_setting', async () => {
+  test('a_file_that_vite_left_behind_suggests_a_setting', async () => {
     const wasmUrl = `${address}/node_modules/.vite/deps/nowhere`;
     const message = /could not be read: .*; for Vite, set optimizeDeps: \{ exclude: \['attn'\] \}$/;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
-  test('a_server_that_does_not_answer_is_named', async () => {
+  test('a_server_that_does_not_respond_is_named', async () => {
     const wasmUrl = 'http://127.0.0.1:1/';
     const message =
       /^http:\/\/127\.0\.0\.1:1\/attn-simd128\.wasm could not be read: .*; is it there, does its server allow other origins \(CORS\), and does the content security policy \(connect-src\) allow it\?$/;

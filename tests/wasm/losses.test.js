@@ -37,7 +37,7 @@ function expected(ids, { ignoreIndex = -100, labelSmoothing = 0, reduction = 'me
   return { loss, gradient };
 }
 
-test('cross_entropy_of_tensors_is_that_of_double_precision_with_its_gradient', () => {
+test('cross_entropy_of_tensors_matches_double_precision_with_its_gradient', () => {
   for (const options of [
     {},
     { labelSmoothing: 0.25 },
@@ -48,7 +48,7 @@ test('cross_entropy_of_tensors_is_that_of_double_precision_with_its_gradient', (
     const { loss, gradient } = attn.crossEntropy(logits, ids, { ...options, needGradient: true });
     assert.ok(Math.abs(loss - want.loss) <= 1e-5, `${loss}, not ${want.loss}`);
     assertClose(gradient, [2, 3, kClasses], want.gradient, 2e-6);
-    // Without the gradient, of targets in the shape of the logits, and on a tape: the same bits.
+    // Without the gradient, with targets in the shape of the logits, and on a tape: the same bits.
     const plain = attn.crossEntropy(logits, { data: ids, shape: [2, 3] }, options);
     assert.deepEqual(plain, { loss });
     const tape = new attn.Tape();
@@ -60,7 +60,7 @@ test('cross_entropy_of_tensors_is_that_of_double_precision_with_its_gradient', (
   }
 });
 
-test('squared_error_of_tensors_has_the_bits_of_that_on_a_tape', () => {
+test('squared_error_of_tensors_has_the_same_bits_as_on_a_tape', () => {
   const prediction = attn.randomNormal({ shape: [3, 5], seed: 2 });
   const target = attn.randomNormal({ shape: [3, 5], seed: 3 });
   for (const reduction of /** @type {const} */ (['mean', 'sum'])) {
@@ -76,7 +76,7 @@ test('squared_error_of_tensors_has_the_bits_of_that_on_a_tape', () => {
   }
 });
 
-test('tensors_in_webassembly_memory_are_taken_where_they_are_and_gradients_stay_there', () => {
+test('tensors_in_webassembly_memory_are_used_in_place_and_gradients_stay_there', () => {
   const handle = attn.tensor(logits.data, logits.shape);
   const { loss, gradient } = attn.crossEntropy(handle, targets, { needGradient: true });
   const kept = attn.handles.crossEntropy(handle, targets, { needGradient: true });
@@ -86,7 +86,7 @@ test('tensors_in_webassembly_memory_are_taken_where_they_are_and_gradients_stay_
   handle.dispose();
 });
 
-test('what_is_wrong_is_named_and_the_module_goes_on', () => {
+test('errors_name_the_argument_and_the_module_stays_usable', () => {
   const none = { data: new Int32Array(6).fill(-100), shape: [2, 3] };
   /** @type {[() => unknown, string, string | RegExp][]} */
   const cases = [

@@ -20,7 +20,7 @@ await everyVariant('maskedSoftmax', (attn) => {
     }
   });
 
-  test('lengths_and_masks_exclude', () => {
+  test('lengths_and_masks_exclude_columns', () => {
     const x = random.tensor(2, 3, 4);
     x.data[3] = NaN;
     const perBatch = attn.maskedSoftmax(x, { validLens: [3, 0] });

@@ -17,7 +17,7 @@ await everyVariant('memory', (attn) => {
   const random = new Random();
   const x = random.tensor(2, 4, 20);
 
-  /** Every function once; some of the calls fail. */
+  /** Calls every function once. Some calls fail. */
   const callEverything = () => {
     const { output } = attn.scaledDotProductAttention(x, x, x, {
       validLens: [3, 2],
@@ -37,15 +37,15 @@ await everyVariant('memory', (attn) => {
     assert.throws(() => attn.sinusoidalEncoding({ length: 1, dModel: 1, base: -1 }), AttnError);
   };
 
-  test('ten_thousand_calls_leave_it_where_it_was', () => {
+  test('ten_thousand_calls_leave_it_unchanged', () => {
     for (let i = 0; i < 10; ++i) callEverything();
     const before = attn.memory();
-    // A call of this function is 15 of the core.
+    // A call of this function makes 15 calls of the core.
     for (let i = 0; i < 700; ++i) callEverything();
     assert.deepEqual(attn.memory(), before);
   });
 
-  test('ten_thousand_passes_of_layers_and_handles_leave_it_where_it_was', () => {
+  test('ten_thousand_passes_of_layers_and_handles_leave_it_unchanged', () => {
     const sizes = { dModel: 20, numHeads: 5 };
     const mha = new attn.MultiHeadAttention(sizes);
     const stack = { ...sizes, numLayers: 1, dimFeedforward: 20 };
@@ -56,7 +56,7 @@ await everyVariant('memory', (attn) => {
     const inside = attn.tensor(x.data, x.shape);
     const { handles } = attn;
 
-    /** Ten forward passes: arrays in and out, handles in and out, and a layer that comes and goes. */
+    /** Ten forward passes: arrays in and out, handles in and out, and a temporary layer. */
     const passes = () => {
       mha.forward(x);
       encoder.forward(x);
@@ -81,13 +81,13 @@ await everyVariant('memory', (attn) => {
     };
     for (let i = 0; i < 10; ++i) passes();
     const before = attn.memory();
-    // With threads, which own no memory, each takes several times as long.
+    // With threads, which own no memory, each pass takes several times as long.
     for (let i = 0; i < (attn.numThreads > 1 ? 100 : 1000); ++i) passes();
     assert.deepEqual(attn.memory(), before);
     for (const object of [mha, encoder, decoder, gru, linear, inside]) object.dispose();
   });
 
-  test('large_calls_give_theirs_back', () => {
+  test('large_calls_return_theirs', () => {
     const before = attn.memory().bytesInUse;
     const { data } = attn.sinusoidalEncoding({ length: 4096, dModel: 4096 });
     assert.equal(data.length, 4096 * 4096);
@@ -96,7 +96,7 @@ await everyVariant('memory', (attn) => {
     assert.ok(bytesInUse - before < 2 ** 22, `${bytesInUse - before} bytes more than before`);
   });
 
-  test('calls_work_while_the_memory_grows', () => {
+  test('calls_work_while_memory_grows', () => {
     const expected = attn.scaledDotProductAttention(x, x, x, { needWeights: true });
     for (let length = 1; length < 3000; length *= 3) {
       const long = random.tensor(length, 64);
@@ -106,7 +106,7 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x, { needWeights: true }), expected);
   });
 
-  test('it_is_not_taken_for_a_call_that_is_refused', () => {
+  test('a_rejected_call_takes_none', () => {
     const before = attn.memory();
     const options = { length: 2 ** 20, dModel: 256, layout: /** @type {any} */ ('diagonal') };
     for (const results of [attn, attn.handles]) {
@@ -115,7 +115,7 @@ await everyVariant('memory', (attn) => {
     }
   });
 
-  test('sizes_beyond_it_are_errors_and_the_module_works_afterwards', () => {
+  test('sizes_beyond_it_are_errors_and_the_module_stays_usable', () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const one = { data: new Float32Array(50000), shape: [50000, 1] };
     assertThrows(
@@ -141,13 +141,13 @@ await everyVariant('memory', (attn) => {
     assert.deepEqual(attn.scaledDotProductAttention(x, x, x), expected);
   });
 
-  test('dropped_layers_are_freed_at_last', async () => {
+  test('dropped_layers_are_eventually_freed', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc');
     const before = attn.memory().bytesInUse;
     for (let i = 0; i < 3; ++i) new attn.MultiHeadAttention({ dModel: 256, numHeads: 4 });
     assert.ok(attn.memory().bytesInUse > before + 2 ** 20);
-    // What is lost between the blocks of other objects may have changed by a few bytes.
+    // Fragmentation between other objects' blocks may change the total by a few bytes.
     const most = before + 64;
     for (let i = 0; i < 50 && attn.memory().bytesInUse > most; ++i) {
       collectGarbage();
@@ -156,8 +156,8 @@ await everyVariant('memory', (attn) => {
     assert.ok(attn.memory().bytesInUse <= most);
   });
 
-  // The variants with threads have the smaller memory.
-  test('a_full_memory_is_survived', { skip: !attn.variant.endsWith('-threads') }, () => {
+  // The threaded variants have the smaller memory.
+  test('the_module_survives_full_memory', { skip: !attn.variant.endsWith('-threads') }, () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const before = attn.memory().bytesInUse;
     /** @type {MultiHeadAttention[]} */
@@ -171,7 +171,7 @@ await everyVariant('memory', (attn) => {
         assert.equal(error.code, 'out_of_memory');
       }
     };
-    // To the brim: first with large layers, then with ever smaller ones.
+    // Fills it completely, first with large layers, then with smaller and smaller ones.
     for (const dModel of [4096, 1024, 256, 64, 16, 4]) fill(dModel);
     assert.ok(attn.memory().bytesReserved > 2 ** 31 - 2 ** 24);
     const long = random.tensor(20000, 16);
@@ -205,7 +205,7 @@ for (const [variant, blocks] of /** @type {const} */ ([
     };
     const message = 'tensor: got too little memory, needs room for 33554432 bytes';
     assertThrows(fill, 'out_of_memory', message);
-    // A free block far up, and more than there can be.
+    // A free block far up, and one larger than any that can exist.
     kept.at(-2)?.dispose();
     const options = { shape: [750e6], seed: 1 };
     assertThrows(

@@ -9,7 +9,7 @@ await everyVariant('mergeAttention', (attn) => {
   const random = new Random();
   const needs = /** @type {const} */ ({ needLogSumExp: true });
 
-  test('parts_of_the_keys_give_the_whole', () => {
+  test('merged_parts_of_the_keys_equal_the_whole', () => {
     const [query, key, value] = [5, 9, 9].map((length) => random.tensor(2, 3, length, 8));
     /** @param {{ data: Float32Array, shape: readonly number[] }} x @param {number} from @param {number} to */
     const keys = (x, from, to) => ({
@@ -46,7 +46,7 @@ await everyVariant('mergeAttention', (attn) => {
     assert.deepEqual([...logSumExp.data], sums[0].data);
   });
 
-  test('shapes_that_do_not_fit_are_errors', () => {
+  test('mismatched_shapes_are_errors', () => {
     const [x, sum] = [random.tensor(2, 3, 4), random.tensor(2, 3)];
     assertThrows(
       () => attn.mergeAttention(x, x, x, sum),

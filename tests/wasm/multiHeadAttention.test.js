@@ -9,7 +9,7 @@ import { attention, linear } from './reference.js';
 /** @import { MultiHeadAttention, Tensor } from 'attn' */
 
 /**
- * (B, N, H·D) as (B, H, N, D).
+ * Rearranges (B, N, H·D) to (B, H, N, D).
  * @param {ArrayLike<number>} data
  * @param {number} batch
  * @param {number} heads
@@ -77,8 +77,8 @@ function forward({ mha, inputs, attends }, round) {
 }
 
 /**
- * A layer in double precision, and how far from it float32 arithmetic in another order may be: four
- * times as far as the worst element of the same arithmetic rounded to float32 at every step.
+ * A layer in double precision, and the largest expected error of float32 arithmetic in another
+ * order: four times the worst error of the same arithmetic with every operation rounded to float32.
  * @param {LayerCase} layerCase
  */
 function reference(layerCase) {
@@ -121,7 +121,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
   test('d2l_example_with_valid_lens_3_and_2_gives_2_4_100', () => checkD2l(4, 4, [3, 2]));
   test('d2l_example_with_six_keys_gives_2_4_100', () => checkD2l(4, 6, [3, 2]));
 
-  test('biases_take_part', () => {
+  test('biases_are_applied', () => {
     const mha = new attn.MultiHeadAttention({ dModel: 12, numHeads: 3, bias: true, seed: 5 });
     assert.deepEqual(mha.parameterNames(), [
       'in_proj_weight',
@@ -138,7 +138,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
     mha.dispose();
   });
 
-  test('identity_weights_show_each_head_its_slice', () => {
+  test('identity_weights_give_each_head_its_slice', () => {
     const mha = new attn.MultiHeadAttention({ dModel: 6, numHeads: 2, init: 'identity' });
     const x = random.tensor(4, 6);
     const { output, weights } = mha.forward(x, x, x, { needWeights: true });
@@ -173,7 +173,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
     mha.dispose();
   });
 
-  test('xavier_weights_depend_on_the_seed_alone_and_keep_to_their_bound', () => {
+  test('xavier_weights_depend_only_on_the_seed_and_stay_within_their_bound', () => {
     const make = (/** @type {number} */ seed) => {
       const mha = new attn.MultiHeadAttention({ dModel: 24, numHeads: 2, seed });
       const weight = mha.parameter('in_proj_weight');
@@ -200,7 +200,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
     mha.dispose();
   });
 
-  test('layers_live_side_by_side', () => {
+  test('layers_are_independent', () => {
     const a = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, seed: 1 });
     const b = new attn.MultiHeadAttention({ dModel: 16, numHeads: 4, seed: 2 });
     const x = random.tensor(3, 8);
@@ -211,7 +211,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
     a.dispose();
   });
 
-  test('disposed_layers_say_so', () => {
+  test('disposed_layers_report_it', () => {
     const mha = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
     mha[Symbol.dispose]();
     mha.dispose();

@@ -22,16 +22,16 @@ await everyVariant('ngramEmbedding', (attn) => {
     }
   });
 
-  test('identical_tokens_coincide_wherever_they_stand', () => {
+  test('identical_tokens_have_the_same_vector_at_every_position', () => {
     const [a, , c] = rows('cat', 'dog', 'cat');
     assert.deepEqual(a, c);
     assert.deepEqual(rows('cat')[0], a);
   });
 
-  test('words_spelled_alike_lie_close_together', () => {
+  test('words_with_similar_spelling_are_close', () => {
     const [attention, attentive, banana] = rows('attention', 'attentive', 'banana');
     assert.ok(cosine(attention, attentive) > 0.4);
-    // Random directions in 64 dimensions: four standard deviations.
+    // Random directions in 64 dimensions, within four standard deviations.
     assert.ok(Math.abs(cosine(attention, banana)) < 4 / Math.sqrt(dModel));
   });
 

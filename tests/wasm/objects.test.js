@@ -1,4 +1,4 @@
-// The objects that a call is given: they are of the module that is called, of the right kind, and alive.
+// Objects passed to a call must belong to the called module, have the right kind, and be alive.
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -9,7 +9,8 @@ import { AttnError, load } from 'attn';
 
 const attn = await load({ training: true, variant: 'simd128' });
 const other = await load({ training: true, variant: 'simd128' });
-// The same addresses as in the other module would hide what is read in the wrong one.
+// If the addresses were the same as in the other module, reading from the wrong module would go
+// unnoticed.
 const apart = Array.from({ length: 40 }, () => new other.Linear({ inFeatures: 9, outFeatures: 9 }));
 after(() => {
   assert.ok(apart.every(({ disposed }) => !disposed));
@@ -37,7 +38,7 @@ const kLayer = { ...kAttention, dimFeedforward: 8 };
 const kStack = { ...kLayer, numLayers: 2 };
 const token = ones([1, 1, 4]);
 
-/** A tape that has gone back, and the layer that was on it. @param {TrainingAttn} module */
+/** A tape after backward(), and the layer recorded on it. @param {TrainingAttn} module */
 function trained(module) {
   const layer = new module.Linear(kLinear);
   const tape = new module.Tape();
@@ -45,7 +46,7 @@ function trained(module) {
   return { layer, tape };
 }
 
-describe('an object of another module is refused, by the name of its argument', () => {
+describe('an object of another module is rejected by the name of its argument', () => {
   /** @type {Record<string, () => unknown>} */
   const calls = {
     'tape of step': () => new attn.AdamW(new attn.Linear(kLinear)).step(trained(other).tape),
@@ -100,7 +101,7 @@ describe('an object of another module is refused, by the name of its argument', 
   }
 });
 
-test('what_keeps_past_tokens_is_of_the_kind_that_is_called_for', () => {
+test('caches_and_states_must_fit_the_called_layer', () => {
   const encoder = new attn.TransformerEncoder(kStack);
   const encoderLayer = new attn.TransformerEncoderLayer(kLayer);
   const decoder = new attn.TransformerDecoder(kStack);
@@ -127,7 +128,7 @@ test('what_keeps_past_tokens_is_of_the_kind_that_is_called_for', () => {
   wrong(decode, [cache, caches], /^memory: got /);
   const decodeLayer = (/** @type {any} */ given) => decoderLayer.forward(token, given);
   wrong(decodeLayer, [cache, caches], /^memory: got /);
-  // Both are of one class, and the core tells them apart.
+  // Both have the same class, and the core distinguishes them.
   wrong(decode, [layerState], /^memory: got a state of a decoder layer, needs .* stack/);
   wrong(decodeLayer, [state], /^memory: got a state of a stack .*, needs .* decoder layer$/);
   for (const { length } of [caches, cache, state, layerState]) assert.equal(length, 0);
@@ -135,7 +136,7 @@ test('what_keeps_past_tokens_is_of_the_kind_that_is_called_for', () => {
   assert.deepEqual(decodeLayer(layerState).output.shape, [1, 1, 4]);
 });
 
-test('a_variable_is_not_read_when_its_tape_is_gone', () => {
+test('a_variable_is_not_read_after_its_tape_is_disposed_of', () => {
   const tape = new attn.Tape();
   const x = tape.variable(ones([1]));
   tape.dispose();
@@ -150,7 +151,7 @@ test('a_variable_is_not_read_when_its_tape_is_gone', () => {
   }
 });
 
-test('a_variable_is_not_read_when_the_layer_is_gone_that_it_is_a_view_of', () => {
+test('a_variable_is_not_read_after_the_layer_it_views_is_disposed_of', () => {
   const tape = new attn.Tape();
   const layer = new attn.Linear(kLinear);
   const weight = tape.parameter(layer, 'weight');
@@ -177,7 +178,7 @@ test('a_variable_is_not_read_when_the_layer_is_gone_that_it_is_a_view_of', () =>
       assert.throws(call, error('disposed', /^Linear: used after dispose/));
     }
   }
-  // What was computed lies on the tape.
+  // Computed results are on the tape.
   assert.deepEqual(
     copies.map((copy) => copy.value()),
     want,
@@ -198,13 +199,13 @@ test('layers_of_a_stack_are_disposed_of_with_it', () => {
   assert.throws(() => layer.forward(token), error('disposed', /TransformerEncoderLayer/));
 });
 
-test('errors_name_the_argument_that_is_wrong', () => {
+test('errors_name_the_wrong_argument', () => {
   const tape = new attn.Tape();
   const mse = /** @type {any} */ (attn.mseLoss.bind(attn));
   assert.throws(() => mse(tape.variable(ones([2]))), error('invalid_argument', /^target: /));
 });
 
-test('a_model_is_layers_in_objects_of_any_class', () => {
+test('a_model_may_hold_layers_in_objects_of_any_class', () => {
   const namesOf = (/** @type {object} */ model) =>
     Object.keys(new attn.SGD(model, { momentum: 0.9 }).stateDict())
       .filter((name) => name.endsWith('.weight') && name.startsWith('momentum'))

@@ -63,7 +63,7 @@ const positions = {
   ...{ alibi: false, t5Bias: { numBuckets: 4, ...t5Rule }, maxRelativeDistance: 1 },
 };
 const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
-/** Of layers without rotary positions, which take none. */
+/** For layers without rotary positions, which accept none. */
 const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
@@ -91,7 +91,7 @@ const stack = { ...block, numLayers: 1, finalNorm: false, layers: undefined };
 const decoderSizes = { vocabSize: 4, embedSize: 4, numHiddens: 4, numLayers: 1, encoderDim: 4 };
 
 const mha = new attn.MultiHeadAttention({ dModel: 4 });
-/** What a call of a layer may be asked for besides. */
+/** Additional requests to a layer's call. */
 const shown = { outputType: 'float16', intermediates: [] };
 const encoderLayer = new attn.TransformerEncoderLayer({ dModel: 4, dimFeedforward: 4 });
 const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
@@ -350,12 +350,12 @@ const calls = [
   ['with', (o) => remote.with(o), { signal: undefined, transfer: [], onProgress: undefined }],
 ];
 
-/** Of a cache without tokens every score option is checked, but none fits its sizes. */
+/** A cache without tokens checks every score option, but none fits its sizes. */
 function scoresOfNoKeys() {
   return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
 }
 
-/** What takes no options. */
+/** Members without options. */
 const kOthers = [
   ...[
     'constructor',
@@ -378,14 +378,14 @@ const kOthers = [
     'toSafetensors',
   ],
   ...['Safetensors', 'disposed', 'dispose'],
-  // Of modules that train, which have tests of their own.
+  // Members of training modules, which have separate tests.
   ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'],
 ];
 
 /**
  * @param {(options: any) => unknown} call
  * @param {any} options
- * @returns {Promise<AttnError>} what it throws
+ * @returns {Promise<AttnError>} the error it throws
  */
 async function errorOf(call, options) {
   try {
@@ -404,11 +404,11 @@ async function errorOf(call, options) {
 const isNested = (value) => value?.constructor === Object && !('shape' in value && 'data' in value);
 
 /**
- * Every object among the options: those themselves, and those in them.
+ * Every object among the options, including nested ones.
  * @param {Record<string, any>} options
  * @param {string} [path]
- * @returns {[string, Record<string, any>, (part: any) => any][]} path, object, and the options with another
- *   in its place
+ * @returns {[string, Record<string, any>, (part: any) => any][]} path, object, and a function
+ *   that returns the options with a replacement for it
  */
 function partsOf(options, path = 'options') {
   const own = /** @type {[string, any, (part: any) => any]} */ ([path, options, (part) => part]);
@@ -432,11 +432,11 @@ function wrongFor(value) {
   if (typeof value === 'number') return [null, '2', [], true, {}, NaN];
   if (typeof value === 'boolean') return [null, 'yes', [], NaN, {}];
   if (typeof value === 'string') return [null, [], true, {}];
-  // Of an object of others; arrays and tensors may be given as several kinds of them.
+  // For an object with properties. Arrays and tensors accept several kinds of values.
   return isNested(value) ? [null, -1, 'x', true, [], new Map()] : [null, 1.5, 'x', true];
 }
 
-test('all_that_takes_options_is_listed_here', () => {
+test('everything_that_takes_options_is_listed_here', () => {
   const listed = new Set([...calls.map(([name]) => name), ...kOthers]);
   const members = [
     ...Object.getOwnPropertyNames(Object.getPrototypeOf(attn)),
@@ -448,13 +448,13 @@ test('all_that_takes_options_is_listed_here', () => {
 
 for (const [name, call, options] of calls) {
   describe(`${name}: ${`${call}`.replaceAll(/\s+/g, ' ')}`, () => {
-    test('unknown_names_are_errors_that_name_the_nearest_known_one', async () => {
+    test('an_unknown_option_is_an_error_that_suggests_the_nearest_known_one', async () => {
       for (const [path, part, put] of partsOf(options)) {
         const error = await errorOf(call, put({ ...part, qqqqqqqqqqqqqqqqqqqqqqqq: undefined }));
-        // Options of attention are named as such, wherever they are given.
+        // Options of attention are named without their parent, wherever they are passed.
         assert.ok(path.endsWith(error.argument ?? 'nothing'), error.message);
         assert.equal(error.got, "the unknown name 'qqqqqqqqqqqqqqqqqqqqqqqq'");
-        // So none is missing from the list above.
+        // This proves that the list above is complete.
         const known = error.needs?.replace('one of ', '').split(', ').sort();
         assert.deepEqual(known, Object.keys(part).sort());
         for (const key of Object.keys(part).filter((key) => key.length > 2)) {
@@ -470,7 +470,7 @@ for (const [name, call, options] of calls) {
     });
 
     test('wrong_types_are_errors_that_name_the_option', async () => {
-      // A number in place of Dropout is its probability.
+      // A number instead of Dropout is its probability.
       const number = name === 'applyDropout' ? [] : [3];
       for (const wrong of [null, ...number, 'x', true, [], new Map()]) {
         assert.equal((await errorOf(call, wrong)).argument, 'options');

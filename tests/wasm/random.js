@@ -3,7 +3,7 @@
 const kSeed = Number(process.env.ATTN_TEST_SEED || 20170612);
 console.log(`ATTN_TEST_SEED=${kSeed}`);
 
-/** A stream of uniform numbers (Mulberry32), the same in every run with the same seed. */
+/** A stream of uniform numbers (Mulberry32) that is the same in every run with the same seed. */
 export class Random {
   #state;
 

@@ -6,7 +6,7 @@ import { everyVariant } from './everyVariant.js';
 import { philox } from './reference.js';
 
 await everyVariant('random', (attn) => {
-  test('uniform_numbers_are_the_words_of_philox', () => {
+  test('uniform_numbers_come_from_the_words_of_philox', () => {
     const { data } = attn.randomUniform({ shape: [3, 5], seed: 7, stream: 9, low: -2, high: 2 });
     data.forEach((value, i) => {
       const word = philox([Math.floor(i / 4), 0, 9, 0], [7, 0])[i % 4];
@@ -14,7 +14,7 @@ await everyVariant('random', (attn) => {
     });
   });
 
-  test('normal_numbers_are_those_of_box_and_muller', () => {
+  test('normal_numbers_follow_box_and_muller', () => {
     const { data } = attn.randomNormal({ shape: [9], seed: 2 ** 40 + 1, mean: 1, deviation: 0.5 });
     data.forEach((value, i) => {
       const words = philox([Math.floor(i / 4), 0, 0, 0], [1, 256]);
@@ -26,7 +26,7 @@ await everyVariant('random', (attn) => {
     });
   });
 
-  test('xavier_weights_lie_within_their_bound', () => {
+  test('xavier_weights_are_within_their_bound', () => {
     const { data, shape } = attn.xavierUniform({ shape: [30, 20], gain: 2, seed: 1 });
     const bound = 2 * Math.sqrt(6 / 50);
     assert.deepEqual(shape, [30, 20]);
@@ -34,7 +34,7 @@ await everyVariant('random', (attn) => {
     assert.ok(largest <= bound && largest > 0.98 * bound, `${largest}`);
   });
 
-  test('dropout_drops_the_same_everywhere', () => {
+  test('dropout_gives_the_same_mask_everywhere', () => {
     const x = { data: new Float32Array(10).fill(3), shape: [10] };
     const { data } = attn.applyDropout(x, { probability: 0.5, seed: 5, stream: 6 });
     data.forEach((value, i) => {

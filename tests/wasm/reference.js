@@ -1,11 +1,12 @@
 // Attention and encodings in double precision, straight from their definitions. Shares no code with
-// the core. With Math.fround for `round`, every operation is rounded to float32 instead: how far that
-// lies from the exact result tells what rounding errors are to be expected.
+// the core. With Math.fround for `round`, every operation is rounded to float32 instead. The
+// distance of that result from the exact one shows which rounding errors to expect.
 
 /** @import { Tensor } from 'attn' */
 
 /**
- * A table of relative positions: row c stands for distance c − k, the outer ones for all beyond.
+ * A table of relative positions. Row c is for distance c − k, and the outer rows also for all
+ * larger distances.
  * @typedef {object} RelativeTable
  * @property {ArrayLike<number>} data
  * @property {readonly number[]} shape  (2k+1, D) or (H, 2k+1, D)
@@ -20,7 +21,7 @@
  * @property {(b: number, h: number, i: number, j: number) => boolean} [attends]
  * @property {number} [softcap]
  * @property {(b: number, h: number, i: number, j: number) => number} [bias]
- * @property {number} [offset]  query i lies at key i + offset
+ * @property {number} [offset]  query i is at the position of key i + offset
  * @property {RelativeTable} [relativeKeys]
  * @property {RelativeTable} [relativeValues]
  * @property {readonly number[]} [sinks]
@@ -30,7 +31,7 @@
 const exact = (/** @type {number} */ x) => x;
 
 /**
- * Entry d of the row that a table has for a distance.
+ * Entry d of a table's row for a distance.
  * @param {RelativeTable} table
  * @param {number} h
  * @param {number} distance
@@ -131,7 +132,7 @@ export function sinusoids(positions, dModel, base = 10000) {
 }
 
 /**
- * x · Wᵀ + b, for x of `rows` rows.
+ * x · Wᵀ + b for x with `rows` rows.
  * @param {ArrayLike<number>} x
  * @param {number} rows
  * @param {ArrayLike<number>} weight  (out, in)
@@ -155,7 +156,7 @@ export function linear(x, rows, weight, bias, round = exact) {
 }
 
 /**
- * Softmax of rows of `width`.
+ * Softmax over rows of length `width`.
  * @param {ArrayLike<number>} x
  * @param {number} width
  * @param {(row: number, column: number) => boolean} [attends]
@@ -178,7 +179,7 @@ export function softmax(x, width, attends = () => true) {
  * @property {Tensor} key  (B, Nk, D)
  * @property {Tensor} value  (B, Nk, Dv)
  * @property {(distance: number, dot: number) => number} [score]
- * @property {(b: number, i: number, j: number) => number} [scoreAt]  instead
+ * @property {(b: number, i: number, j: number) => number} [scoreAt]  replaces the dot product
  * @property {string} [scoring]  boxcar, epanechnikov and average divide scores by their sum
  * @property {boolean} [hard]
  * @property {(b: number, i: number, j: number) => boolean} [attends]

@@ -8,10 +8,10 @@ import { Random } from './random.js';
 /** @import { RotaryScaling, Tensor } from 'attn' */
 
 /**
- * x rotated, row by row.
+ * Rotates x row by row.
  * @param {Tensor} x
  * @param {ArrayLike<number>} frequencies
- * @param {(row: number) => number} position  of a row, counted over all batches and heads
+ * @param {(row: number) => number} position  position of a row, counted over all batches and heads
  * @param {boolean} interleaved
  * @param {number} [factor]
  */
@@ -55,7 +55,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
     });
   }
 
-  test('positions_are_given_freely', () => {
+  test('positions_may_be_arbitrary', () => {
     const rotary = new attn.RotaryEmbedding({ rotaryDim: 10 });
     const positions = [0.5, -3, 1e6, 7, 2];
     const shared = rotary.forward(x, { positions });
@@ -124,7 +124,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
     });
   }
 
-  test('frequencies_may_be_given', () => {
+  test('frequencies_may_be_passed', () => {
     const frequencies = [1, 0.25, 0];
     const rotary = new attn.RotaryEmbedding({ rotaryDim: 6, frequencies });
     assert.deepEqual([...rotary.frequencies()], frequencies);
@@ -136,7 +136,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
     );
   });
 
-  test('positions_may_lie_along_several_axes', () => {
+  test('positions_may_have_several_axes', () => {
     const axesOf = {
       sections: [0, 0, 0, 1, 1],
       interleaved: [0, 1, 0, 1, 0],
@@ -162,14 +162,14 @@ await everyVariant('RotaryEmbedding', (attn) => {
       const positions = { data: ofAxis.flat(), shape: [2, 2, 5] };
       assertClose(rotary.forward(x, { positions }), x.shape, expected, 4e-7);
       assert.deepEqual(rotary.tables({ positions }).cos.shape, [2, 5, 5]);
-      // Of text all axes have the same position.
+      // All axes of text have the same position.
       if (axes === 'axial') continue;
       const text = new attn.RotaryEmbedding({ rotaryDim: 10 });
       assert.deepEqual(rotary.forward(x, { start: 3 }), text.forward(x, { start: 3 }));
     }
   });
 
-  test('tables_are_those_of_the_rotation', () => {
+  test('tables_match_the_rotation', () => {
     const rotary = new attn.RotaryEmbedding({ rotaryDim: 6 });
     const { cos, sin } = rotary.tables({ length: 9, start: 2 });
     const angles = Array.from({ length: 27 }, (_, i) => (2 + Math.floor(i / 3)) * plain(6)[i % 3]);
@@ -189,7 +189,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
     assertClose(reversed, x.shape, rotate(x, plain(6), position, true), 6e-7);
   });
 
-  test('long_rope_divides_frequencies_by_the_factors_of_the_length', () => {
+  test('long_rope_divides_frequencies_by_the_factors_for_the_length', () => {
     const [shortFactor, longFactor] = [
       [1, 1.5, 2, 3],
       [1, 4, 9, 16],

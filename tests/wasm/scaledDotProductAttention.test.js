@@ -10,7 +10,7 @@ import { attention } from './reference.js';
 /** @import { AttentionCase } from './reference.js' */
 
 /**
- * (B, N, H, D) as (B, H, N, D).
+ * Rearranges (B, N, H, D) to (B, H, N, D).
  * @param {Tensor} tensor
  */
 function headsFirst({ data, shape: [batch, length, heads, width] }) {
@@ -27,8 +27,8 @@ function headsFirst({ data, shape: [batch, length, heads, width] }) {
   return { data: result, shape: [batch, heads, length, width] };
 }
 
-// What the core promises for scores up to ±20 (scaled_dot_product_attention.hpp). The random inputs
-// lie in ±1, so scores are below √D and values below 1.
+// The core's bounds for scores up to ±20 (scaled_dot_product_attention.hpp). The random inputs are
+// within ±1, so scores are below √D and values below 1.
 const outputTolerance = (/** @type {number} */ headDim) => 4e-7 * Math.sqrt(headDim);
 const kWeightTolerance = 2e-6;
 
@@ -67,7 +67,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assert.deepEqual(two.weights.shape, [4, 4]);
   });
 
-  test('weights_are_returned_only_when_asked_for', () => {
+  test('weights_are_returned_only_on_request', () => {
     const x = random.tensor(3, 4);
     assert.deepEqual(Object.keys(attn.scaledDotProductAttention(x, x, x)), ['output']);
   });
@@ -122,7 +122,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     ],
   ];
   for (const [name, options, attends] of exclusions) {
-    test(`${name}_excludes_what_it_says`, () => {
+    test(`${name}_excludes_the_right_keys`, () => {
       const query = random.tensor(2, 3, 4, 8);
       const key = random.tensor(2, 3, 6, 8);
       const value = random.tensor(2, 3, 6, 8);
@@ -137,7 +137,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     });
   }
 
-  test('scale_is_used', () => {
+  test('scale_is_applied', () => {
     const x = random.tensor(1, 1, 5, 4);
     const expected = attention({ query: x, key: x, value: x, scale: -1.5 });
     const actual = attn.scaledDotProductAttention(x, x, x, { scale: -1.5 });
@@ -166,7 +166,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assert.deepEqual(dirty, clean);
   });
 
-  test('nan_in_an_attended_value_shows', () => {
+  test('nan_in_an_attended_value_propagates', () => {
     const x = random.tensor(4, 8);
     const value = random.tensor(4, 8);
     value.data[8] = NaN;
@@ -183,7 +183,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assert.deepEqual([...output.data], [0, 0, 0, 0]);
   });
 
-  test('numbers_may_come_in_any_array', () => {
+  test('numbers_may_be_in_any_array', () => {
     const shape = [2, 2];
     const typed = { data: Float32Array.of(0.5, 1, -1, 2), shape };
     const expected = attn.scaledDotProductAttention(typed, typed, typed);
@@ -193,7 +193,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     }
   });
 
-  test('results_are_the_callers_alone', () => {
+  test('results_belong_to_the_caller', () => {
     const x = random.tensor(3, 4);
     const first = attn.scaledDotProductAttention(x, x, x).output;
     const copy = first.data.slice();
@@ -210,7 +210,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
   const additive = random.tensor(3, 4, 6);
   additive.data[7] = -Infinity;
   const buckets = random.tensor(4, 3);
-  /** One-sided, 4 buckets, up to distance 8. */
+  /** One-sided, with 4 buckets up to distance 8. */
   const bucket = (/** @type {number} */ distance) => {
     const a = Math.max(0, -distance);
     return a < 2 ? a : Math.min(3, 2 + Math.floor((Math.log(a / 2) / Math.log(8 / 2)) * 2));
@@ -343,7 +343,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     );
   });
 
-  test('dropout_drops_what_its_seed_says_and_scales_the_rest', () => {
+  test('dropout_follows_its_seed_and_scales_the_rest', () => {
     const x = random.tensor(40, 8);
     const kept = attn.scaledDotProductAttention(x, x, x, { needWeights: true }).weights;
     const drop = (/** @type {Dropout} */ dropout) =>

@@ -17,12 +17,13 @@ await everyVariant('shiftMatrix', (attn) => {
         positions.map((position) => position + delta),
         dModel,
       );
-      // Two entries of the matrix, each within its bound (shift_matrix.hpp), meet a sine and a cosine.
+      // Two entries of the matrix, each within its bound (shift_matrix.hpp), are multiplied by a
+      // sine and a cosine.
       const tolerance = 2 * (3.1e-8 + 4.5e-16 * Math.abs(delta)) + 1e-12;
       shifted.forEach((x, i) => assert.ok(Math.abs(x - expected[i]) <= tolerance));
     });
 
-    test(`applied_shift_moves_rows_by_${delta}`, () => {
+    test(`applying_the_shift_moves_rows_by_${delta}`, () => {
       const encoding = attn.sinusoidalEncoding({ length: 10, dModel: 34, base: 300 });
       const expected = sinusoids(
         Array.from({ length: 10 }, (_, i) => i + delta),
@@ -44,7 +45,7 @@ await everyVariant('shiftMatrix', (attn) => {
     assert.equal(data[0], data[7]);
   });
 
-  test('concatenated_encodings_are_shifted_too', () => {
+  test('concatenated_encodings_can_be_shifted', () => {
     /** @type {import('attn').SinusoidalLayout} */
     const layout = 'concatenated';
     const encoding = attn.sinusoidalEncoding({ length: 4, dModel: 8, layout });
@@ -55,7 +56,7 @@ await everyVariant('shiftMatrix', (attn) => {
     assertClose({ data: shifted, shape: [4, 8] }, [4, 8], expected.data, 3.5e-7);
   });
 
-  test('batches_of_encodings_are_shifted', () => {
+  test('batches_of_encodings_can_be_shifted', () => {
     const one = attn.sinusoidalEncoding({ length: 3, dModel: 4 });
     const two = { data: [...one.data, ...one.data], shape: [2, 3, 4] };
     const shifted = attn.applyShift(one, 1).data;
@@ -64,7 +65,7 @@ await everyVariant('shiftMatrix', (attn) => {
     assert.deepEqual([...data], [...shifted, ...shifted]);
   });
 
-  test('odd_widths_are_refused', () => {
+  test('odd_widths_are_rejected', () => {
     assertThrows(
       () => attn.shiftMatrix({ dModel: 5, delta: 1 }),
       'invalid_argument',

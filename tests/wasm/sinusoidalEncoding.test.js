@@ -6,9 +6,9 @@ import { everyVariant } from './everyVariant.js';
 import { sinusoids } from './reference.js';
 
 /**
- * What the core promises (sinusoidal_encoding.hpp), and the reference's own error: its angle is
- * rounded too.
- * @param {number} position  the largest
+ * The core's bound (sinusoidal_encoding.hpp) plus the reference's own error, because its angle is
+ * rounded, too.
+ * @param {number} position  the largest position
  */
 const tolerance = (position) => 3.1e-8 + 2 * 4.5e-16 * Math.abs(position);
 
@@ -26,7 +26,7 @@ await everyVariant('sinusoidalEncoding', (attn) => {
     assert.ok(Math.abs(sin8 - 0.09983342) < 5e-8 && Math.abs(cos8 - 0.99500417) < 5e-8);
   });
 
-  test('positions_are_given_freely', () => {
+  test('positions_may_be_arbitrary', () => {
     const positions = [0.5, -3, 2 ** 20 + 0.25, 7];
     const actual = attn.sinusoidalEncoding({ positions, dModel: 7, base: 300 });
     assertClose(actual, [4, 7], sinusoids(positions, 7, 300), tolerance(2 ** 21));
@@ -37,7 +37,7 @@ await everyVariant('sinusoidalEncoding', (attn) => {
     );
   });
 
-  test('float32_code_is_off_by_what_the_error_says', () => {
+  test('float32_code_has_the_error_it_reports', () => {
     const options = { length: 50, dModel: 6, start: 100000, step: 1000 };
     const positions = Array.from({ length: 50 }, (_, i) => 100000 + 1000 * i);
     const exact = sinusoids(positions, 6);
@@ -75,7 +75,7 @@ await everyVariant('sinusoidalEncoding', (attn) => {
     assertClose(encoding, [3, 16], expected, tolerance(2 ** 24));
   });
 
-  test('concatenated_layout_has_the_same_numbers_in_other_columns', () => {
+  test('the_concatenated_layout_has_the_same_numbers_in_other_columns', () => {
     const interleaved = attn.sinusoidalEncoding({ length: 4, dModel: 5 }).data;
     const { data } = attn.sinusoidalEncoding({ length: 4, dModel: 5, layout: 'concatenated' });
     for (let row = 0; row < 4; ++row) {

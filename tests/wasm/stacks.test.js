@@ -1,4 +1,4 @@
-// The stacks of errors.
+// Call stacks of errors.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -28,7 +28,7 @@ after(() => {
 });
 
 /**
- * Returns the lines in the stack of an error.
+ * Returns the lines in the call stack of an error.
  * @param {unknown} error
  */
 function framesOf(error) {
@@ -42,7 +42,7 @@ function framesOf(error) {
 const wrong = { data: [1], shape: [1, 2] };
 const x = { data: [1, 2], shape: [1, 2] };
 
-/** What fails, each in another place. @type {Record<string, () => unknown>} */
+/** Calls that fail in different places. @type {Record<string, () => unknown>} */
 const calls = {
   function: () => attn.scaledDotProductAttention(wrong, x, x),
   functionOfHandles: () => attn.handles.positionalEncoding(wrong),

@@ -23,7 +23,7 @@ function bucket(distance, { numBuckets, maxDistance, bidirectional }) {
 await everyVariant('t5Bias', (attn) => {
   const distances = Array.from({ length: 600 }, (_, i) => i - 300);
 
-  test('buckets_are_those_of_t5', () => {
+  test('buckets_match_t5', () => {
     for (const rule of [
       { numBuckets: 32, maxDistance: 128, bidirectional: true },
       { numBuckets: 32, maxDistance: 128, bidirectional: false },
@@ -39,7 +39,7 @@ await everyVariant('t5Bias', (attn) => {
     assert.deepEqual(attn.t5Buckets(Int32Array.of(3)), Int32Array.of(19));
   });
 
-  test('bias_is_the_table_at_the_buckets', () => {
+  test('bias_contains_the_table_entries_of_the_buckets', () => {
     const table = new Random().tensor(8, 3);
     const rule = { numBuckets: 8, maxDistance: 10, bidirectional: false };
     const expected = [0, 1, 2].flatMap((h) =>

@@ -1,4 +1,4 @@
-// A worker with tasks of its own, for worker.test.js.
+// A worker with custom tasks, for worker.test.js.
 
 import { runInNewContext } from 'node:vm';
 
@@ -102,7 +102,7 @@ export const tasks = {
     }
     return layer.stateDict();
   },
-  /** How often `forever` has ended. */
+  /** Number of times that `forever` has ended. */
   endings: () => endings,
   /** @param {Attn} attn @param {MultiHeadAttention} layer @param {Tensor} x */
   async output(attn, layer, x) {
@@ -128,7 +128,7 @@ export const tasks = {
       ++endings;
     }
   },
-  /** Lets others in without a word. */
+  /** Yields without a value, which lets other calls run. */
   *silent() {
     yield;
     yield undefined;

@@ -1,4 +1,5 @@
-// Training: gradients against differences, optimisers against their equations, and the errors of tapes.
+// Training: gradients compared with differences, optimizers with their equations, and the errors of
+// tapes.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -78,7 +79,7 @@ const decoder = new attn.TransformerDecoder({ ...block, numLayers: 2, activation
 const remember = (v) => v.tape.constant(memory);
 
 /**
- * Each as it is recorded, and as it is computed of tensors.
+ * Each layer on variables and on tensors.
  * @type {Record<string, [(v: Variable) => Variable, (x: Tensor) => Tensor]>}
  */
 const kForwards = {
@@ -178,7 +179,7 @@ const kForwards = {
 };
 
 for (const [name, [record, compute]] of Object.entries(kForwards)) {
-  test(`${name}_has_the_bits_of_tensors_and_the_gradient_of_differences`, () => {
+  test(`${name}_has_the_bits_of_tensors_and_gradients_that_match_differences`, () => {
     const tape = new attn.Tape();
     assert.deepEqual(record(tape.variable(x)).value(), compute(x));
     tape.dispose();
@@ -186,7 +187,7 @@ for (const [name, [record, compute]] of Object.entries(kForwards)) {
   });
 }
 
-test('functions_of_variables_have_the_gradient_of_differences', () => {
+test('functions_of_variables_have_gradients_that_match_differences', () => {
   assertGradient((v) => v.mul(v).mul(0.5).add(v), x);
   assertGradient((v) => v.reshape([2, -1]).slice(1, 3, 20).select(0, 1), x);
   assertGradient((v) => attn.linear(v, v.tape.parameter(linear, 'weight')), x);
@@ -207,7 +208,7 @@ const terms = {
 };
 
 for (const [name, value] of Object.entries(terms)) {
-  test(`${name}_of_attention_have_the_bits_of_tensors_and_the_gradient_of_differences`, () => {
+  test(`${name}_of_attention_have_the_bits_of_tensors_and_gradients_that_match_differences`, () => {
     const f = (/** @type {Variable} */ v) => {
       const x = v.tape.constant(heads);
       return attn.scaledDotProductAttention(x, x, x, { ...terms, causal: true, [name]: v });
@@ -221,7 +222,7 @@ for (const [name, value] of Object.entries(terms)) {
   });
 }
 
-test('the_table_of_t5_and_the_width_of_a_kernel_have_the_gradient_of_differences', () => {
+test('a_t5_table_and_a_kernel_width_have_gradients_that_match_differences', () => {
   const table = random([4, 2], 17);
   assertGradient((v) => {
     const x = v.tape.variable(heads);
@@ -261,7 +262,7 @@ function train(attn, steps = 8) {
   return { losses, state: optimizer.stateDict(), weights: model.blocks[0].stateDict() };
 }
 
-test('a_run_has_the_same_bits_again', () => {
+test('repeating_a_run_gives_the_same_bits', () => {
   const run = train(attn);
   assert.deepEqual(train(attn), run);
   assert.ok(run.losses[14] < run.losses[0] - 0.2, `${run.losses}`);
@@ -272,7 +273,7 @@ test('a_run_has_the_same_bits_again', () => {
 });
 
 for (const variant of variants.filter((name) => name.endsWith('-threads'))) {
-  test(`a_run_has_the_same_bits_for_any_threads_in_${variant}`, async (t) => {
+  test(`a_run_has_the_same_bits_for_any_number_of_threads_in_${variant}`, async (t) => {
     const runs = [];
     for (const threads of [1, 3]) {
       const other = await load({ training: true, variant, threads }).catch((error) => {
@@ -287,7 +288,7 @@ for (const variant of variants.filter((name) => name.endsWith('-threads'))) {
   });
 }
 
-test('a_steady_loop_takes_no_more_memory', () => {
+test('a_steady_loop_takes_no_additional_memory', () => {
   const tape = new attn.Tape();
   const optimizer = new attn.Adam(encoder, { lr: 0 });
   const step = () => {
@@ -303,7 +304,7 @@ test('a_steady_loop_takes_no_more_memory', () => {
   optimizer.dispose();
 });
 
-test('optimisers_follow_their_equations', () => {
+test('optimizers_follow_their_equations', () => {
   /** @type {[(layer: any) => any, (p: number, g: number) => number][]} */
   const cases = [
     [(layer) => new attn.SGD(layer, { lr: 0.1 }), (p, g) => p - 0.1 * g],
@@ -331,7 +332,7 @@ test('optimisers_follow_their_equations', () => {
   }
 });
 
-test('a_run_that_goes_on_from_files_has_the_same_bits', () => {
+test('a_run_resumed_from_files_has_the_same_bits', () => {
   const make = () => {
     const layer = new attn.Linear({ inFeatures: kWidth, outFeatures: 6, seed: 5 });
     return { layer, optimizer: new attn.Adam(layer, { lr: 0.1 }) };
@@ -356,7 +357,7 @@ test('a_run_that_goes_on_from_files_has_the_same_bits', () => {
   assert.throws(() => next.optimizer.loadStateDict({}), error('not_found', /exp_avg/));
 });
 
-test('gradients_and_weights_of_attention_are_shown', () => {
+test('gradients_and_weights_of_attention_are_returned', () => {
   const tape = new attn.Tape();
   const shown = attention.forward(x, x, x, { needWeights: true });
   tape.watch(attention, ['weights']);
@@ -369,7 +370,7 @@ test('gradients_and_weights_of_attention_are_shown', () => {
   assert.throws(() => tape.intermediate(attention, 'output'), error('not_found', /output/));
 });
 
-test('attention_over_variables_shows_scores_and_weights_with_their_gradients', () => {
+test('attention_over_variables_returns_scores_and_weights_with_their_gradients', () => {
   const dropout = { probability: 0.3, seed: 8 };
   for (const options of [{ causal: true }, { causal: true, softcap: 2, dropout }]) {
     const tape = new attn.Tape();
@@ -384,7 +385,8 @@ test('attention_over_variables_shows_scores_and_weights_with_their_gradients', (
     const along = random([1, 2, 5, 4], 19);
     tape.backward(all.output, along);
     const gradients = [all.biasedScores, all.weights].map((shown) => shown.gradient());
-    // That of a weight before dropout is kept · gradient · value; that of a score follows by softmax.
+    // The gradient of a weight before dropout is kept · gradient · value. A score's gradient
+    // follows by softmax.
     const kept = (/** @type {number} */ i) =>
       options.dropout ? (plain.weights.data[i] === 0 ? 0 : 1 / 0.7) : 1;
     const before = attn.maskedSoftmax({ data: plain.biasedScores.data, shape: [1, 2, 5, 5] });
@@ -418,7 +420,7 @@ test('attention_over_variables_shows_scores_and_weights_with_their_gradients', (
   }
 });
 
-test('parts_of_attention_are_merged_with_the_gradients_of_the_whole', () => {
+test('merging_parts_of_attention_has_the_gradients_of_the_whole', () => {
   const [query, key] = [random([1, 2, 5, 4], 21), random([1, 2, 7, 4], 22)];
   const along = random([1, 2, 5, 4], 23);
   const needs = /** @type {const} */ ({ needLogSumExp: true });
@@ -445,7 +447,7 @@ test('parts_of_attention_are_merged_with_the_gradients_of_the_whole', () => {
   });
 });
 
-test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
+test('invalid_arguments_are_errors_and_the_module_stays_usable', () => {
   const tape = new attn.Tape();
   const other = new attn.Tape();
   const v = tape.variable(x);
@@ -535,7 +537,7 @@ test('what_is_wrong_is_an_error_and_the_module_goes_on', () => {
   optimizer.step(tape);
 });
 
-/** A model of parts, its tape and an optimiser that knows their names. */
+/** A model in parts, its tape, and an optimizer that knows the parts' names. */
 function parts() {
   const model = {
     tokens: new attn.Embedding({ numEmbeddings: 5, embeddingDim: kWidth }),
@@ -557,7 +559,7 @@ function parts() {
   return { model, tape, optimizer, logits, loss };
 }
 
-test('a_loss_that_is_nan_says_in_which_step_and_which_layers_output_was_first_to_hold_one', () => {
+test('a_nan_loss_names_the_step_and_the_layer_whose_output_had_the_first_nan', () => {
   const { model, tape, optimizer, loss } = parts();
   const fill = (/** @type {any} */ layer, /** @type {number} */ value) => {
     const before = layer.parameter('out_proj.weight');
@@ -586,11 +588,11 @@ test('a_loss_that_is_nan_says_in_which_step_and_which_layers_output_was_first_to
     ),
   );
   model.blocks[1].setParameter('out_proj.weight', before);
-  // Nothing is lost.
+  // Everything is still usable.
   const found = loss();
   tape.backward(found);
   assert.ok(Number.isFinite(found.item()));
-  // A gradient that overflows, by the name of its parameter.
+  // A gradient that overflows is reported by the name of its parameter.
   const x = random([1, kWidth], 3);
   tape.clear();
   const y = model.out.forward(tape.constant(x));
@@ -601,7 +603,7 @@ test('a_loss_that_is_nan_says_in_which_step_and_which_layers_output_was_first_to
   );
 });
 
-test('each_bad_input_of_a_step_is_named_and_nothing_is_lost', () => {
+test('each_bad_input_of_a_step_is_named_and_everything_stays_usable', () => {
   const { model, tape, optimizer, logits, loss } = parts();
   const before = model.out.stateDict();
   for (const [targets, message] of /** @type {[any, RegExp][]} */ ([
@@ -678,8 +680,9 @@ test('each_bad_input_of_a_step_is_named_and_nothing_is_lost', () => {
   assert.deepEqual(model.out.stateDict(), before);
 });
 
-test('a_learned_width_of_a_kernel_is_found_again', () => {
-  // D2L's parametric regression: from a width that is far too large to that which made the targets.
+test('training_recovers_the_width_of_a_kernel', () => {
+  // D2L's parametric regression, from a width that is far too large to the one that generated the
+  // targets.
   const count = 40;
   const at = { data: Float32Array.from({ length: count }, (_, i) => i / 8), shape: [1, count, 1] };
   const noise = random([1, count, 1], 31);
@@ -708,7 +711,7 @@ test('a_learned_width_of_a_kernel_is_found_again', () => {
   assert.ok(Math.abs(found - 0.4) < 0.01, `${found}`);
 });
 
-test('layers_of_a_stack_take_variables_and_modules_without_training_are_refused', async () => {
+test('layers_of_a_stack_accept_variables_and_modules_without_training_are_rejected', async () => {
   const tape = new attn.Tape();
   assert.deepEqual(encoder.layers[0].forward(x).output, encoder.layers[0].forward(x).output);
   assert.deepEqual(
@@ -728,7 +731,7 @@ test('layers_of_a_stack_take_variables_and_modules_without_training_are_refused'
   plain.dispose();
 });
 
-test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => {
+test('a_training_task_in_a_worker_stops_between_two_steps', async () => {
   const worker = /** @type {any} */ (new Worker(new URL('./tasks.js', import.meta.url)));
   /** @type {RemoteAttn<typeof tasks>} */
   const remote = await loadInWorker({ worker, training: true, variant: 'simd128' });
@@ -756,7 +759,7 @@ test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => 
   await assert.rejects(stopped.run('train', 1e9), { name: 'AbortError' });
   assert.deepEqual(await remote.run('train', 5), weights);
 
-  // Call by call is not how it is done.
+  // Individual remote calls are not supported.
   const tape = await new /** @type {any} */ (remote).Tape();
   await assert.rejects(
     tape.variable(x),
@@ -765,8 +768,8 @@ test('training_in_a_worker_is_a_task_that_stops_between_two_steps', async () => 
   await remote.dispose();
 });
 
-test('groups_have_their_own_learning_rate_and_weight_decay', () => {
-  // One step of AdamW from the paper's equations: with zero gradients only the decay is left.
+test('groups_have_separate_learning_rates_and_weight_decay', () => {
+  // One step of AdamW from the paper's equations. With zero gradients only the decay remains.
   const model = { block: new attn.TransformerEncoderLayer(block) };
   const optimizer = new attn.AdamW(model, {
     lr: 0.01,
@@ -813,7 +816,7 @@ test('groups_have_their_own_learning_rate_and_weight_decay', () => {
   );
 });
 
-test('kept_gradients_add_up_to_those_of_all_tokens', () => {
+test('accumulated_gradients_equal_those_of_all_tokens_together', () => {
   const tape = new attn.Tape();
   const all = random([112, kWidth], 31);
   const targets = Array.from({ length: 112 }, (_, i) => i % 6);
@@ -841,7 +844,7 @@ test('kept_gradients_add_up_to_those_of_all_tokens', () => {
   tape.dispose();
 });
 
-test('names_of_other_libraries_say_what_to_use', () => {
+test('names_from_other_libraries_suggest_attns_names', () => {
   const tape = new attn.Tape();
   const loss = /** @type {any} */ (tape.variable(attn.ones([1, 2])));
   const optimizer = /** @type {any} */ (new attn.SGD(linear));

@@ -16,7 +16,10 @@ import { lacks, variants } from './everyVariant.js';
 /** @import { RemoteAttn } from 'attn/worker' */
 /** @import { tasks } from './tasks.js' */
 
-/** Overwrites all that the module keeps in memory, as a bug would some of it. @param {Attn} attn */
+/**
+ * Overwrites everything that the module keeps in memory, as a bug might do with some of it.
+ * @param {Attn} attn
+ */
 const damage = (attn) => new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff);
 
 const x = { data: Float32Array.of(1, 2, 3, 4), shape: [2, 2] };
@@ -55,7 +58,7 @@ for (const variant of variants) {
   });
 }
 
-test('what_is_collected_after_a_trap_is_left_alone', async () => {
+test('garbage_collection_after_a_trap_touches_nothing', async () => {
   const script = `
     import { load } from 'attn';
     const attn = await load({ variant: 'simd128' });
@@ -83,7 +86,7 @@ test('what_is_collected_after_a_trap_is_left_alone', async () => {
   assert.match(stdout.trim(), kStopped);
 });
 
-test('a_trap_of_another_module_is_the_callers', async () => {
+test('a_trap_of_another_module_is_passed_to_the_caller', async () => {
   const attn = await load({ variant: 'simd128' });
   // (func (export "f") unreachable)
   const bytes = new Uint8Array([
@@ -101,7 +104,7 @@ test('a_trap_of_another_module_is_the_callers', async () => {
   attn.dispose();
 });
 
-test('after_a_trap_a_worker_says_so', async (t) => {
+test('after_a_trap_a_worker_reports_it', async (t) => {
   const worker = /** @type {any} */ (new Worker(new URL('./tasks.js', import.meta.url)));
   /** @type {RemoteAttn<typeof tasks>} */
   const attn = await loadInWorker({ variant: 'simd128', worker });

@@ -8,7 +8,7 @@ import ts from 'typescript';
 
 const root = join(import.meta.dirname, '../..');
 
-/** What a user writes; the lines marked must not compile. */
+/** A user's program. The marked lines must not compile. */
 const example = `
 import { load, AttnError } from 'attn';
 import type { Attn, AttentionResult, CacheType, ElementsLike, HalfTensor, MultiHeadAttention, Tensor, Variant } from 'attn';
@@ -148,7 +148,10 @@ export { variant, weights, first, matrix, shifted, positioned };
 export { remoteVariant, remoteResult, counted, heads, notAwaited };
 `;
 
-/** Results follow the options, on this thread and in a worker; the lines marked must not compile. */
+/**
+ * Result types follow the options, on this thread and in a worker. The marked lines must not
+ * compile.
+ */
 const asked = `
 import { load } from 'attn';
 import type { AttentionOptions, AttentionResult, Tensor, TensorHandle, Variable } from 'attn';
@@ -352,12 +355,12 @@ await remoteDecoderLayer.forward(x, x, { crossAttention: { needWeight: true } })
 export { results };
 `;
 
-/** What a user may tell the compiler of the language. Nothing else is in scope. */
+/** Library settings of a user's compiler. Nothing else is in scope. */
 const kLibraries = { lowest: ['es2022', 'dom'], newest: ['esnext', 'dom'] };
 
 for (const [which, lib] of Object.entries(kLibraries)) {
   test(`examples_compile_in_strict_mode_for_browsers_and_node_with_the_${which}_library`, () => {
-    // In the checkout, so that the package is found by its own name.
+    // Inside the checkout, so that the package is found by its own name.
     const folder = mkdtempSync(join(root, 'build/types-test-'));
     try {
       writeFileSync(join(folder, 'example.mts'), example);
@@ -410,7 +413,10 @@ const Classes = {
   TransformerEncoderLayer: '{ dModel: 8, dimFeedforward: 8 }',
 };
 
-/** Every layer, made with and without training; a hover and a completion at each place that is marked. */
+/**
+ * Every layer, created with and without training, with a hover and a completion at each marked
+ * place.
+ */
 const hovered = `
 import { load } from 'attn';
 const attn = await load();

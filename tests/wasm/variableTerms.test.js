@@ -1,4 +1,4 @@
-// Terms of the score and positions that the calls of layers over variables are given.
+// Score terms and positions passed to calls of layers over variables.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -20,7 +20,7 @@ const x = random([2, 5, 8], 1);
 const rule = { maxDistance: 8, bidirectional: true };
 
 /**
- * Each term, and the options of a call that it is one of.
+ * Each term, and the call options that contain it.
  * @type {Record<string, [Tensor, (term: any) => object]>}
  */
 const kTerms = {
@@ -35,7 +35,7 @@ const kTerms = {
 };
 
 for (const [name, [term, optionsOf]] of Object.entries(kTerms)) {
-  test(`${name}: the gradient of differences, in place of the layer's own`, () => {
+  test(`${name}: its gradient matches differences, and it replaces the layer's own`, () => {
     const own = { alibi: true, t5Bias: { numBuckets: 6 }, maxRelativeDistance: 2 };
     for (const positions of [{}, own]) {
       const layer = new attn.MultiHeadAttention({
@@ -60,7 +60,7 @@ for (const [name, [term, optionsOf]] of Object.entries(kTerms)) {
   });
 }
 
-test('a_t5_table_that_is_a_variable_is_shared_by_the_layers_of_a_stack', () => {
+test('the_layers_of_a_stack_share_a_t5_table_that_is_a_variable', () => {
   const block = { dModel: 8, numHeads: 2, dimFeedforward: 12, seed: 4 };
   const encoder = new attn.TransformerEncoder({ ...block, numLayers: 2, activation: 'gelu' });
   const decoder = new attn.TransformerDecoder({ ...block, numLayers: 2, activation: 'gelu' });
@@ -87,7 +87,7 @@ test('a_t5_table_that_is_a_variable_is_shared_by_the_layers_of_a_stack', () => {
   );
 });
 
-test('positions_along_several_axes_have_the_gradient_of_differences', () => {
+test('positions_along_several_axes_have_gradients_that_match_differences', () => {
   const positions = {
     data: Array.from({ length: 30 }, (_, i) => (7 * i) % 11),
     shape: [3, 2, 5],
@@ -130,7 +130,7 @@ test('positions_along_several_axes_have_the_gradient_of_differences', () => {
   assertParameterGradients(attn, layer, (tape) => forwards[0][0](tape.constant(wide)));
 });
 
-test('what_cannot_be_given_is_named', () => {
+test('unsupported_terms_are_named', () => {
   const layer = new attn.MultiHeadAttention({ dModel: 8, numHeads: 2 });
   const tape = new attn.Tape();
   const other = new attn.Tape();
@@ -157,7 +157,7 @@ test('what_cannot_be_given_is_named', () => {
     'invalid_argument',
     'positions: got some, needs none: the layer has no rotary positions',
   );
-  // A term is a variable where the inputs are.
+  // A term may only be a variable if the inputs are.
   assertThrows(
     () => layer.forward(x, x, x, /** @type {any} */ ({ bias: tape.variable(random([5, 5], 1)) })),
     'invalid_argument',

@@ -43,7 +43,7 @@ describe('a module in a worker', () => {
     assert.equal(Reflect.get(attn, 'nothing'), undefined);
   });
 
-  test('its_results_are_those_of_the_main_thread', async () => {
+  test('its_results_match_the_main_thread', async () => {
     const expected = local.scaledDotProductAttention(x, x, x, { causal: true, needWeights: true });
     const got = await attn.scaledDotProductAttention(x, x, x, { causal: true, needWeights: true });
     assert.deepEqual(got, expected);
@@ -78,7 +78,7 @@ describe('a module in a worker', () => {
     const { output } = await handles.scaledDotProductAttention(encoded, encoded, encoded);
     const { output: wanted } = local.scaledDotProductAttention(expected, expected, expected);
     assert.deepEqual(await output.data(), wanted.data);
-    // A view cannot be seen from here: it comes as a copy.
+    // A view is not accessible from here, so it arrives as a copy.
     const view = await output.view();
     view.fill(0);
     assert.deepEqual(await output.data(), wanted.data);
@@ -89,7 +89,7 @@ describe('a module in a worker', () => {
     await assertRejects(attn.positionalEncoding(inside), 'disposed', 'x: used after dispose()');
   });
 
-  test('many_calls_may_be_under_way_and_are_made_in_order', async () => {
+  test('many_calls_may_be_pending_and_run_in_order', async () => {
     const layer = await new attn.MultiHeadAttention({ dModel: 1, numHeads: 1 });
     /** @type {Promise<unknown>[]} */
     const calls = [];
@@ -131,7 +131,7 @@ describe('a module in a worker', () => {
     );
   });
 
-  test('buffers_are_moved_when_asked_for', async () => {
+  test('buffers_are_transferred_on_request', async () => {
     const data = Float32Array.of(1, 2, 3, 4);
     const { buffer } = data;
     const moving = attn.with({ transfer: [buffer] });
@@ -142,7 +142,7 @@ describe('a module in a worker', () => {
     assert.equal(buffer.byteLength, 0);
   });
 
-  test('errors_say_what_those_of_the_original_say', async () => {
+  test('errors_have_the_same_message_as_the_original', async () => {
     const wrong = { data: [1], shape: [1, 2] };
     const error = await attn.scaledDotProductAttention(wrong, x, x).catch((e) => e);
     assert.equal(error.argument, 'query');
@@ -158,7 +158,7 @@ describe('a module in a worker', () => {
     assert.equal((await attn.positionalEncoding(x)).data.length, 48);
   });
 
-  test('what_cannot_be_sent_is_named', async () => {
+  test('values_that_cannot_be_sent_are_named', async () => {
     const wrong = /** @type {any} */ (() => 1);
     const message =
       /^positionalEncoding: got what cannot be sent \(\(\) => 1 could not be cloned.*\), needs /;
@@ -166,7 +166,7 @@ describe('a module in a worker', () => {
     assert.equal((await attn.positionalEncoding(x)).data.length, 48);
   });
 
-  test('objects_of_another_worker_are_refused', async (t) => {
+  test('objects_of_another_worker_are_rejected', async (t) => {
     const other = await loadInWorker(options);
     t.after(() => other.terminate());
     const layer = /** @type {any} */ (
@@ -176,7 +176,7 @@ describe('a module in a worker', () => {
     await assertRejects(attn.positionalEncoding(layer), 'invalid_argument', message);
   });
 
-  test('a_call_that_waits_is_dropped_when_it_is_aborted', async () => {
+  test('an_aborted_call_that_is_waiting_is_dropped', async () => {
     const layer = await new attn.MultiHeadAttention({ dModel: 1, numHeads: 1 });
     const controller = new AbortController();
     const runs = attn.sinusoidalEncoding({ length: 1000, dModel: 64 });
@@ -189,7 +189,7 @@ describe('a module in a worker', () => {
     await layer.dispose();
   });
 
-  test('a_call_that_runs_is_given_up_at_once_and_ends_unheard', async () => {
+  test('an_aborted_call_that_is_running_rejects_at_once_and_its_result_is_ignored', async () => {
     const long = local.sinusoidalEncoding({ length: 2000, dModel: 64 });
     const reason = new Error('no longer of interest');
     const controller = new AbortController();
@@ -204,7 +204,7 @@ describe('a module in a worker', () => {
     await next;
   });
 
-  test('a_layer_that_nobody_waits_for_any_more_is_freed', async () => {
+  test('a_layer_that_nobody_awaits_any_more_is_freed', async () => {
     const { bytesInUse } = await attn.memory();
     const controller = new AbortController();
     const making = attn.with({ signal: controller.signal });
@@ -226,8 +226,8 @@ describe('load in a worker', () => {
   const workerOf = (code) => /** @type {any} */ (new Worker(code, { eval: true }));
   const serveUrl = JSON.stringify(import.meta.resolve('attn/worker/serve'));
 
-  test('a_worker_that_serves_late_is_waited_for', async () => {
-    // What it is asked before it serves is lost, as in a browser after a top-level await.
+  test('a_worker_that_serves_late_is_awaited', async () => {
+    // Messages sent before it serves are lost, as in a browser after a top-level await.
     const worker = workerOf(`
       require('node:worker_threads').parentPort.on('message', () => {});
       setTimeout(() => import(${serveUrl}).then(({ serve }) => serve()), 100);`);
@@ -236,7 +236,7 @@ describe('load in a worker', () => {
     attn.terminate();
   });
 
-  test('a_worker_that_has_served_long_since_answers', async () => {
+  test('a_worker_that_has_long_been_serving_answers', async () => {
     const worker = ownWorker();
     await new Promise((resolve) => worker.once('message', resolve));
     await setTimeout(50);
@@ -245,7 +245,7 @@ describe('load in a worker', () => {
     attn.terminate();
   });
 
-  test('a_worker_that_never_serves_is_found', async () => {
+  test('a_worker_that_never_serves_is_detected', async () => {
     const worker = workerOf('setInterval(() => {}, 1000)');
     await assertRejects(
       loadInWorker({ ...options, worker, startTimeout: 100 }),
@@ -263,7 +263,7 @@ describe('load in a worker', () => {
     );
   });
 
-  test('options_are_those_of_load', { skip: lacks('simd128-threads') }, async (t) => {
+  test('options_match_load', { skip: lacks('simd128-threads') }, async (t) => {
     const wasmUrl = new URL('../../wasm/dist/', import.meta.url);
     const attn = await loadInWorker({ variant: 'simd128-threads', threads: 2, wasmUrl });
     t.after(() => attn.terminate());
@@ -280,7 +280,7 @@ describe('load in a worker', () => {
     );
   });
 
-  test('workers_have_modules_of_their_own', async (t) => {
+  test('workers_have_separate_modules', async (t) => {
     const [a, b] = await Promise.all([loadInWorker(options), loadInWorker(options)]);
     t.after(() => a.terminate());
     t.after(() => b[Symbol.dispose]());
@@ -290,7 +290,7 @@ describe('load in a worker', () => {
     await layer.dispose();
   });
 
-  test('after_terminate_every_call_says_so', async () => {
+  test('after_terminate_every_call_reports_it', async () => {
     const attn = await loadInWorker(options);
     const layer = await new attn.MultiHeadAttention({ dModel: 4, numHeads: 1 });
     const underWay = [attn.version, layer.parameterNames(), attn.memory()];
@@ -301,7 +301,7 @@ describe('load in a worker', () => {
     }
   });
 
-  test('a_worker_that_cannot_be_started_is_named', async () => {
+  test('a_worker_that_cannot_start_is_named', async () => {
     const worker = /** @type {any} */ (new Worker(new URL('./nowhere.js', import.meta.url)));
     const message = /^the worker could not be started: Cannot find module /;
     await assertRejects(loadInWorker({ worker }), 'load_failed', message);
@@ -318,7 +318,7 @@ describe('load in a worker', () => {
     await assertRejects(attn.version, 'internal', message);
   });
 
-  test('a_process_ends_though_its_worker_waits', async () => {
+  test('a_process_ends_although_its_worker_is_waiting', async () => {
     const script = `import { load } from 'attn/worker'; console.log(await (await load()).version);`;
     const args = ['--input-type=module', '--eval', script];
     const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30000 });
@@ -363,7 +363,7 @@ describe('tasks', () => {
     );
   });
 
-  test('they_let_other_calls_in_and_end_when_they_are_aborted', async () => {
+  test('they_let_other_calls_run_and_end_when_aborted', async () => {
     const controller = new AbortController();
     let reports = 0;
     const runs = attn
@@ -378,14 +378,14 @@ describe('tasks', () => {
     assert.equal(reports, reportsAtAbort);
   });
 
-  test('objects_go_in_and_come_out', async () => {
+  test('objects_can_be_passed_and_returned', async () => {
     const layer = await attn.run('makeLayer', 4);
     const [x] = batches;
     assert.deepEqual(await attn.run('output', layer, x), (await layer.forward(x)).output);
     await layer.dispose();
   });
 
-  test('dropped_layers_are_freed_at_last', async () => {
+  test('dropped_layers_are_eventually_freed', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc');
     const { bytesInUse } = await attn.memory();
@@ -423,7 +423,7 @@ describe('tasks', () => {
     await check(await attn.run('returnsObject', 'aborted'), 'aborted');
   });
 
-  test('buffers_of_a_tasks_own_objects_stay_theirs', async () => {
+  test('buffers_of_a_tasks_own_objects_are_not_transferred', async () => {
     const recorder = /** @type {any} */ (await attn.run('makeRecorder'));
     for (let i = 0; i < 2; ++i) {
       assert.deepEqual([...(await recorder.read())], [1, 2, 3]);
@@ -434,7 +434,7 @@ describe('tasks', () => {
     await recorder.dispose();
   });
 
-  test('a_yield_without_a_value_is_no_result', async () => {
+  test('a_yield_without_a_value_is_not_a_result', async () => {
     /** @type {unknown[]} */
     const progress = [];
     const hearing = attn.with({ onProgress: (value) => progress.push(value) });
@@ -453,7 +453,7 @@ describe('tasks', () => {
     assert.equal(await attn.variant, 'simd128');
   });
 
-  test('errors_of_any_kind_are_answers', async () => {
+  test('errors_of_any_kind_reach_the_caller', async () => {
     const thrownAs = async (/** @type {any} */ kind) =>
       attn.run('failStrangely', kind).catch((/** @type {any} */ error) => error);
     for (const kind of ['code', 'name', 'message', 'getter', 'nothing', 'symbol', 'bare']) {

@@ -1,4 +1,4 @@
-// Attention of two arrays: one query looks a value up among three keys.
+// Attention over two arrays: one query looks up a value among three keys.
 
 import { load } from 'attn';
 

@@ -1,4 +1,5 @@
-// The worker of decoding.js: reads tokens one by one, and reports each as soon as it is read.
+// The worker of decoding.js. It reads tokens one by one and reports each as soon as it is
+// processed.
 
 import { serve } from 'attn/worker/serve';
 
@@ -17,7 +18,7 @@ export const tasks = {
     const embeddings = attn.ngramEmbedding(tokens, { dModel }).data;
     try {
       for (const [i, token] of tokens.entries()) {
-        // Only the new token goes in: the cache holds keys and values of those before it.
+        // Only the new token is passed. The cache holds keys and values of the earlier ones.
         const embedding = {
           data: embeddings.subarray(i * dModel, (i + 1) * dModel),
           shape: [1, dModel],

@@ -1,5 +1,5 @@
-// Positional encodings as the pixels of a heatmap: a row for each position, a column for each
-// dimension, from blue (−1) over white (0) to red (1).
+// Positional encodings as the pixels of a heatmap, with a row for each position and a column for
+// each dimension, from blue (−1) through white (0) to red (1).
 
 import { load } from 'attn';
 

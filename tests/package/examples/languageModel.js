@@ -1,4 +1,5 @@
-// A language model from its files, GPT-2, Llama and so on: node languageModel.js <folder> <token ids …>
+// Loads a language model such as GPT-2 or Llama from its files: node languageModel.js <folder>
+// <token ids …>
 
 import { openAsBlob, readdirSync } from 'node:fs';
 
@@ -7,7 +8,7 @@ import { load } from 'attn';
 const [folder = '.', ...numbers] = process.argv.slice(2);
 const attn = await load({ models: true });
 
-// Files are read in slices, where they lie.
+// Files are read from disk in slices.
 /** @type {Record<string, Blob>} */
 const files = {};
 for (const name of readdirSync(folder)) {
@@ -17,7 +18,8 @@ const model = await attn.loadModel(files);
 const { family, layers } = model.description;
 console.log('family', family, 'with', layers.length, 'layers');
 
-// What comes next, and what the first head of the last layer looks at from there.
+// The prediction of the next token, and the attention of the last layer's first head at the last
+// token.
 const ids = numbers.length ? numbers.map(Number) : [0];
 const name = `encoder.layers.${layers.length - 1}.self_attn.weights`;
 const { logits, intermediates } = model.forward(ids, { numLogits: 1, intermediates: [name] });

@@ -1,4 +1,4 @@
-// A multi-head layer over two sentences of different lengths, padded to the longer one.
+// A multi-head layer for two sentences of different lengths, padded to the longer one.
 
 import { load } from 'attn';
 
@@ -11,7 +11,7 @@ const sentences = [
 ];
 const validLens = [5, 3];
 
-// (B, N, E): the embeddings of both, each with its positions.
+// (B, N, E): the embeddings of both sentences with positions.
 const tokens = attn.ngramEmbedding(sentences.flat(), { dModel });
 const x = attn.positionalEncoding({ data: tokens.data, shape: [2, 5, dModel] });
 
@@ -19,7 +19,7 @@ const layer = new attn.MultiHeadAttention({ dModel, numHeads: 4, seed: 1 });
 const { output, weights } = layer.forward(x, x, x, { validLens, needWeights: true });
 console.log('output', output.shape, 'weights', weights.shape);
 
-// What the first word of the second sentence attends to, in the first head: nothing that is padded.
+// The first head's weights for the first word of the second sentence. Padding gets none.
 const row = weights.data.subarray(1 * 4 * 5 * 5, 1 * 4 * 5 * 5 + 5);
 console.log('row', row);
 layer.dispose();

@@ -1,4 +1,4 @@
-// A layer whose weights come from a .safetensors file, with PyTorch's names.
+// A layer with weights from a .safetensors file, which uses PyTorch's names.
 
 import { load } from 'attn';
 
@@ -9,7 +9,7 @@ const bytes = globalThis.process
   ? await process.getBuiltinModule('node:fs/promises').readFile(file)
   : await (await fetch(file)).arrayBuffer();
 
-// What is in the file?
+// Lists the contents of the file.
 const opened = new attn.Safetensors(bytes);
 for (const { name, dtype, shape } of opened.tensors) console.log(name, dtype, shape);
 

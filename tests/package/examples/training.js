@@ -1,4 +1,5 @@
-// Trains two layers of nothing but attention to repeat: after a random half, the same half again.
+// Trains two attention-only layers to repeat: a random first half is followed by the same half
+// again.
 
 import { load } from 'attn';
 
@@ -22,7 +23,7 @@ for (let step = 0; step < 200; ++step) {
   for (let n = 0; n < ids.data.length; ++n) {
     const [row, i] = [Math.floor(n / shape[1]) * half, n % shape[1]];
     ids.data[n] = random[row + (i % half)];
-    // What cannot be known, the random half itself, does not count.
+    // The random half itself cannot be predicted, so it does not count.
     targets.data[n] = i + 1 < half ? -100 : random[row + ((i + 1) % half)];
   }
   tape.clear();

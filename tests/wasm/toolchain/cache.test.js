@@ -21,7 +21,7 @@ beforeEach((context) => {
 
 const entries = () => readdirSync(join(process.env.XDG_CACHE_HOME ?? '', 'attn'));
 
-test('an entry is made once', async () => {
+test('an entry is created once', async () => {
   const make = (/** @type {string} */ folder) => writeFileSync(join(folder, 'file'), 'made');
   const folder = await cached('entry-1', make);
   assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'made');
@@ -29,7 +29,7 @@ test('an entry is made once', async () => {
   assert.deepEqual(entries(), ['entry-1']);
 });
 
-test('what fails halfway leaves nothing', async () => {
+test('a failure halfway leaves nothing', async () => {
   await assert.rejects(
     cached('entry-1', (folder) => {
       writeFileSync(join(folder, 'half'), '');
@@ -40,7 +40,7 @@ test('what fails halfway leaves nothing', async () => {
   assert.deepEqual(entries(), []);
 });
 
-test('of two that make the same entry the first stays', async () => {
+test('of two processes that create the same entry, the first wins', async () => {
   const folder = await cached('entry-1', async (outer) => {
     writeFileSync(join(outer, 'file'), 'second');
     await cached('entry-1', (inner) => writeFileSync(join(inner, 'file'), 'first'));

@@ -73,7 +73,7 @@ test('a disabled source does not count', (context) => {
   );
 });
 
-test('a machine without sources gets a sentence', (context) => {
+test('a machine without sources gets an explanation', (context) => {
   const folder = configFolder(context, {});
   assert.throws(() => sourceFor('trixie', 'bookworm', folder), { name: 'SetupError' });
 });

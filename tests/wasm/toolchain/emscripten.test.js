@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { isTried, refusal } from '../../../wasm/toolchain/emscripten.js';
 
-test('only versions that the build has been tried with are taken', () => {
+test('only versions that the build was tested with are accepted', () => {
   assert.ok(isTried('3.1.69', {}));
   for (const version of ['3.1.6', '3.1.68', '3.1.70', '4.0.2', '6.0.5']) {
     assert.ok(!isTried(version, {}), version);
@@ -11,7 +11,7 @@ test('only versions that the build has been tried with are taken', () => {
   }
 });
 
-test('a refusal says what there is, what is needed and what to do', () => {
+test('a rejection names the installed version, the needed one and what to do', () => {
   assert.equal(
     refusal('6.0.5'),
     'Emscripten 3.1.69 is missing (emcc on PATH is 6.0.5); others have not been tried. Install 3.1.69 ' +

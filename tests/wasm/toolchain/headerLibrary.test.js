@@ -26,7 +26,8 @@ function versionHeader(version) {
 }
 
 /**
- * An include folder with a library of this version and, as in /usr/include, another one beside it.
+ * An include folder with a library of this version and, as in /usr/include, another library next to
+ * it.
  * @param {string} version
  */
 function include(version) {
@@ -48,7 +49,7 @@ const kLibrary = {
   debianVersion: '3.11.3',
 };
 
-test('the headers are copied away from those beside them', async () => {
+test('the headers are copied without their neighbours', async () => {
   const found = await provideHeaders(kLibrary, [join(folder, 'nothing'), include('3.12.1')]);
   assert.equal(found, join(folder, 'cache/attn/a-library-3.12.1'));
   assert.equal(
@@ -67,7 +68,7 @@ test('CMake finds the copy and its version', async () => {
   assert.match(readFileSync(join(found, 'a_libraryConfigVersion.cmake'), 'utf8'), /"3\.11\.0"/);
 });
 
-test('an old version is passed over for a newer one', async () => {
+test('a newer version is preferred to an old one', async () => {
   const found = await provideHeaders(kLibrary, [include('3.10.5'), include('4.0.0')]);
   assert.equal(found, join(folder, 'cache/attn/a-library-4.0.0'));
 });

@@ -19,7 +19,7 @@ function lockFile(context) {
   return join(folder, 'lock');
 }
 
-test('one action at a time', { skip }, async (context) => {
+test('actions run one at a time', { skip }, async (context) => {
   const file = lockFile(context);
   let running = 0;
   const action = async () => {
@@ -31,7 +31,7 @@ test('one action at a time', { skip }, async (context) => {
   await Promise.all([withLock(file, action), withLock(file, action), withLock(file, action)]);
 });
 
-test('an action that fails frees the lock', { skip }, async (context) => {
+test('a failed action releases the lock', { skip }, async (context) => {
   const file = lockFile(context);
   await assert.rejects(
     withLock(file, () => Promise.reject(new Error('failed'))),
@@ -40,7 +40,7 @@ test('an action that fails frees the lock', { skip }, async (context) => {
   assert.equal(await withLock(file, () => 'free'), 'free');
 });
 
-test('a killed process frees the lock', { skip }, async (context) => {
+test('a killed process releases the lock', { skip }, async (context) => {
   const file = lockFile(context);
   const lock = new URL('../../../wasm/toolchain/lock.js', import.meta.url);
   const script = `

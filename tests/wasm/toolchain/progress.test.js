@@ -6,15 +6,15 @@ import { progressOn } from '../../../wasm/toolchain/progress.js';
 /** @import { TestContext } from 'node:test' */
 
 /**
- * Progress on an output that keeps what is written, with time that stands still until it is told to pass.
+ * Progress on an output that records what is written, with a clock that the test advances.
  * @param {TestContext} t
- * @param {object} [properties]  of the output
+ * @param {object} [properties]  properties of the output
  */
 function makeProgress(t, properties = {}) {
   t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
   let text = '';
   const output = { ...properties, write: (/** @type {string} */ more) => (text += more) };
-  /** What has been written since the last call. */
+  /** The text written since the last call. */
   const written = () => {
     const all = text;
     text = '';
@@ -59,7 +59,7 @@ test('a_terminal_has_one_line_that_is_updated_in_place', async (t) => {
   assert.equal(written(), '\r\x1b[KBuilding: done in 1.0 s\n');
 });
 
-test('a_name_is_cut_so_that_the_line_fits_the_terminal', async (t) => {
+test('a_name_is_truncated_to_fit_the_terminal', async (t) => {
   const { step, written } = makeProgress(t, { isTTY: true, columns: 22 });
   await step('Building the package', async (update) => {
     written();
@@ -68,7 +68,7 @@ test('a_name_is_cut_so_that_the_line_fits_the_terminal', async (t) => {
   });
 });
 
-test('steps_at_the_same_time_share_the_line', async (t) => {
+test('simultaneous_steps_share_the_line', async (t) => {
   const { step, written } = makeProgress(t, { isTTY: true, columns: 80 });
   await step('Testing', async (update) => {
     update('5/9');
@@ -80,7 +80,7 @@ test('steps_at_the_same_time_share_the_line', async (t) => {
   });
 });
 
-test('a_step_that_fails_says_so_and_keeps_its_error', async (t) => {
+test('a_failed_step_is_reported_and_keeps_its_error', async (t) => {
   const { step, written, pass } = makeProgress(t);
   await assert.rejects(
     step('Building', () => {

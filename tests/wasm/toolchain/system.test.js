@@ -22,7 +22,7 @@ test('a program on PATH is found', () => {
   assert.equal(findProgram('no-such-program'), undefined);
 });
 
-test('a failing program hands over its output', async () => {
+test("a failing program's output is in the error", async () => {
   const script = 'console.log("out"); console.error("err"); process.exit(3)';
   await assert.rejects(command(process.execPath, ['-e', script], { cwd: '.' }), (error) => {
     assert.ok(error instanceof CommandError);
@@ -33,11 +33,11 @@ test('a failing program hands over its output', async () => {
   });
 });
 
-test('a program that is not there is an error of the command', async () => {
+test('a missing program is an error of the command', async () => {
   await assert.rejects(command('no-such-program', [], { cwd: '.' }), CommandError);
 });
 
-test('apt-get reports its progress on a descriptor that no package script prints to', async () => {
+test('apt-get reports its progress on a descriptor that package scripts do not use', async () => {
   const script = 'echo printed; echo "dlstatus:1:42.5:Retrieving file 1 of 3" >&3';
   /** @type {string[]} */
   const states = [];
