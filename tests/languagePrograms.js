@@ -22,7 +22,7 @@ const settings = /** @type {import('../web/src/model/sentence.js').SentenceSetti
 );
 
 /**
- * @param {string} describes the programs' output
+ * @param {string} what describes the programs' output
  * @param {(given: typeof settings, learned: Learned) => Record<'python' | 'cpp' | 'javascript',
  *   string>} programs
  * @param {(model: LanguageModel) => number[]} expected

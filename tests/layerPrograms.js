@@ -59,7 +59,7 @@ export function weightsOfHead({ layer, x, exclusion }) {
 }
 
 /**
- * @param {string} describes the programs' output
+ * @param {string} what describes the programs' output
  * @param {(settings: Settings, learned:
  *   import('../web/src/model/language/languagePrograms.js').Learned | null) =>
  *   Record<'python' | 'cpp' | 'javascript', string>} programsOf

@@ -88,7 +88,7 @@ export function smallFonts() {
       for (const asset of Object.values(bundle)) {
         if (asset.type !== 'asset' || !asset.fileName.endsWith('.woff2')) continue;
         const used = fonts.filter(({ file }) => asset.fileName.includes(basename(file, '.woff2')));
-        if (!used.length) this.error(`${asset.fileName}: whose?`);
+        if (!used.length) this.error(`${asset.fileName} belongs to no font in use`);
         const [{ file, weights, keepFeatures }] = used;
         const text = used.map(({ text }) => text).join('');
         asset.source = await subsetFont(Buffer.from(asset.source), text, {

@@ -115,7 +115,7 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   const end = Math.max(...curves.map(({ right }) => right));
   assert.ok(labels.length > 0 && labels.every(({ left }) => left > end), JSON.stringify(labels));
   await figure.getByRole('button', { name: 'Stop' }).click();
-  await figure.getByText('Stopped; what was measured stays.').waitFor();
+  await figure.getByText('Stopped. Earlier results are kept.').waitFor();
   assert.deepEqual(await figure.getByRole('alert').allTextContents(), []);
 
   const points = await figure.locator('circle[data-series=convolution]').evaluateAll((circles) =>

@@ -107,7 +107,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
 test('a bidirectional model has its own tokens around the sentence', async () => {
   const page = await site.open(link);
   await open(page, bert());
-  assert.match(await recognised(page), /^BERT: 2 layers of 3 heads;.*looks both ways\.$/);
+  assert.match(await recognised(page), /^BERT: 2 layers of 3 heads;.*bidirectional\.$/);
   await page.getByText(/8\s+tokens\s.*,\s+7 of them different/s).waitFor();
   assert.ok((await page.locator('#sentence').innerHTML()).includes('[CLS]'));
   await becomes(() => page.getByRole('button', { name: /^Masks/ }).innerText(), 'masks\nnone');
@@ -169,8 +169,8 @@ test('a model that cannot be opened is explained and changes nothing', async () 
       [file('model.safetensors', 'not a model, but longer than eight bytes')],
       /header|model\.safetensors/,
     ],
-    [[weights, config, file('tokenizer.json', '{')], /tokenizer.json: is not JSON/],
-    [[weights, config, file('tokenizer.json', '{}')], /tokenizer.json: cannot be used/],
+    [[weights, config, file('tokenizer.json', '{')], /tokenizer.json is not valid JSON/],
+    [[weights, config, file('tokenizer.json', '{}')], /tokenizer.json cannot be used/],
     [filesOf('pytorch_encoder'), /torch\.nn\.TransformerEncoder: 2 layers, width .* no embedding/],
     [[weights, tokenizer(29)], /config\.json is missing: these are the weights of a gpt2 model/],
   ];
@@ -403,7 +403,7 @@ test('a bidirectional model has no next token, and the page says why', async () 
   const shuffle = page.locator('#shuffle');
   await shuffle.waitFor();
   await shuffle.evaluate((element) => element.scrollIntoView());
-  await shuffle.getByText(/what is left is the rounding/).waitFor();
+  await shuffle.getByText(/only rounding of 32-bit floats remains/).waitFor();
   await page.getByText(/has no such loss/).waitFor();
   await page.context().close();
 });

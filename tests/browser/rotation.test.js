@@ -123,10 +123,10 @@ test('a score depends only on the distance of a query and a key', async () => {
   const scoreNow = async () => Number(await score.getAttribute('data-score'));
   const before = await scoreNow();
   await figure.getByRole('slider', { name: 'place of the key' }).fill('20');
-  await figure.getByText('at place 23, key').waitFor();
+  await figure.getByText('at position 23, key').waitFor();
   assert.ok(Math.abs((await scoreNow()) - before) < 1e-5);
   await figure.getByRole('slider', { name: 'distance' }).fill('4');
-  await figure.getByText('at place 24, key').waitFor();
+  await figure.getByText('at position 24, key').waitFor();
   assert.ok(Math.abs((await scoreNow()) - before) > 1e-2);
   // A cell of the map shows the same value.
   const map = heatmap(page, /^Scores of a query and a key/);

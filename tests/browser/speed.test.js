@@ -19,7 +19,7 @@ test('kernels are timed on request and agree with doubles, and the run can be st
   const second = page.locator('tr[data-engine=simd128][data-difference]');
   await second.waitFor({ timeout: 120_000 });
   await table.getByRole('button', { name: 'Stop' }).click();
-  await table.getByText('Stopped; what was measured stays.').waitFor();
+  await table.getByText('Stopped. Earlier results are kept.').waitFor();
   const progress = await table
     .getByRole('progressbar')
     .evaluate((element) => /** @type {HTMLProgressElement} */ (element).value);

@@ -154,7 +154,7 @@ test('a link copied during a run contains its step, and a reload keeps it', asyn
   });
   await button(page, 'Play').click();
   await passes(page, 20);
-  await button(page, 'Link to Two models learn the same').click();
+  await button(page, 'Link to Two models learn the same task').click();
   await figure(page).getByText('link copied').waitFor();
   const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
   const stepIn = (/** @type {URL} */ { hash }) =>
@@ -177,7 +177,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
   // The two decoders have little in common, so each has its own program.
-  await button(page, 'Code for Two models learn the same').click();
+  await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
   await code.getByText('TransformerDecoder').first().waitFor();
@@ -277,7 +277,7 @@ test('a difference that a link’s world does not have is corrected, and the pag
     .waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
   // The two have little in common, so each has its own program.
-  await button(page, 'Code for Two models learn the same').click();
+  await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
   await code.getByText('TransformerDecoder').first().waitFor();
@@ -405,7 +405,7 @@ test('a table of positions is drawn while it is learned, next to the sinusoid', 
   const learned = heatmap(page, /^learned by lane B, 10 positions by 64/);
   await learned.waitFor();
   await table.getByRole('button', { name: /^Code for/ }).waitFor();
-  const products = heatmap(page, /^Dot products of every two rows of learned/);
+  const products = heatmap(page, /^Dot products of all pairs of rows of learned/);
   const [before, alike] = [await readValues(learned, 2, 64), await readValues(products, 3, 10)];
   await show(page, 'training-run');
   await button(page, 'Ten steps').click();
@@ -453,7 +453,7 @@ test('a run whose worker ends says so, continues from its last state, and surviv
   await endWorker(page, 1);
   const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step' });
   await alert.waitFor();
-  assert.match(await alert.innerText(), /Play goes on from step 10/);
+  assert.match(await alert.innerText(), /Play continues from step 10/);
   const step = await stepOf(page);
   assert.ok(step >= 10);
   // Earlier results are still there.
@@ -502,7 +502,7 @@ test('loaded weights survive the end of a worker', async () => {
   await button(page, 'One step').click();
   const alert = page.getByRole('alert').filter({ hasText: 'ended a worker after step 10' });
   await alert.waitFor();
-  assert.match(await alert.innerText(), /Play goes on from step 10/);
+  assert.match(await alert.innerText(), /Play continues from step 10/);
   // The replacement workers compute the displayed results again.
   await button(page, 'One step').click();
   await arrives(page, 11);

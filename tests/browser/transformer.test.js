@@ -363,11 +363,13 @@ test('both sentences can be edited, emptied and reset', async () => {
   ];
   await source.fill('one\ntwo 👩‍👩‍👧');
   await target.fill('سلام');
-  await figure.getByRole('application', { name: /1 word written by 3 words read/ }).waitFor();
+  await figure
+    .getByRole('application', { name: /1 word of the target by 3 words of the source/ })
+    .waitFor();
   await target.fill('');
   await figure.getByText(/^It takes two sentences/).waitFor();
   await figure.getByRole('button', { name: 'Reset Alignment by additive attention' }).click();
-  await figure.getByRole('application', { name: /13 words read/ }).waitFor();
+  await figure.getByRole('application', { name: /13 words of the source/ }).waitFor();
 });
 
 test('no sentence, one word and very many words are handled', async () => {

@@ -110,7 +110,8 @@ export function learnTokenizer(text, size) {
   for (const word of wordsOf(text, characters)) pairs.count(word, 1);
   while (vocabulary.length < size) {
     const most = pairs.most();
-    if (!most || most.count < 2) throw new Error(`The text has no ${size} tokens that come twice.`);
+    if (!most || most.count < 2)
+      throw new Error(`The text is too short for a vocabulary of ${size} tokens.`);
     const { first, second, words } = most;
     merges.push([first, second]);
     vocabulary.push(first + second);

@@ -38,5 +38,5 @@ test('the same text gives the same tokenizer', () => {
 });
 
 test('rejects a text too short for the vocabulary', () => {
-  assert.throws(() => learnTokenizer('a b', 300), /has no 300 tokens that come twice/);
+  assert.throws(() => learnTokenizer('a b', 300), /too short for a vocabulary of 300 tokens/);
 });

@@ -43,7 +43,7 @@ function parse() {
   });
   for (const name of numbers) {
     if (/^[1-9]\d{0,8}$/.test(values[name])) continue;
-    throw new SetupError(`--${name}: ${values[name]} is no whole number from 1 on.`);
+    throw new SetupError(`--${name}: got ${values[name]}, needs a whole number of at least 1.`);
   }
   return values;
 }
@@ -110,8 +110,8 @@ function train({ steps, seed, threads, isa }, about) {
     [kFolder, String(kVocabulary), steps, seed, threads, JSON.stringify(about)],
     { stdio: ['ignore', 2, 2], env: { ...process.env, ...(isa && { ATTN_ISA: isa }) } },
   );
-  if (signal) throw new SetupError('The run was stopped; npm run train goes on where it stood.');
-  if (status !== 0) throw new SetupError('The program that trains failed; it says above why.');
+  if (signal) throw new SetupError('The run was stopped. npm run train resumes it.');
+  if (status !== 0) throw new SetupError('The training program failed. Its message is above.');
   for (const name of ['model.safetensors', 'tokenizer.json']) {
     copyFileSync(join(kFolder, name), join(import.meta.dirname, name));
   }
@@ -124,7 +124,7 @@ try {
     await provideNpmPackages();
     await requireAll('to train', ['cmake', 'ninja', 'compiler']);
     const about = await prepare();
-    say('Building the program that trains.');
+    say('Building the training program.');
     await cmakeBuild('release', ['attn_train_language_model'], await nativeEnvironment(), {
       tests: false,
     });

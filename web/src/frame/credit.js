@@ -46,7 +46,7 @@ function barSettings(given, acts) {
   const rotary = 'rotary' in given && given.rotary;
   const place = `layer ${layer + 1}, head ${head + 1}`;
   const masks = maskNames(given);
-  const whose = 'own' in given && given.own ? 'one’s own model' : 'the language model';
+  const whose = 'own' in given && given.own ? 'a model from files' : 'the language model';
   return [
     acts('weights') &&
       {

@@ -80,5 +80,5 @@ export function exclusionReason({ causal, window, validLen, blocked }, query, ke
   if (window && Math.abs(key - query) > window) return 'which is outside the window';
   if (validLen && key >= validLen) return 'which is beyond the valid length';
   const painted = blocked.some(({ row, column }) => row === query && column === key);
-  return painted ? 'which was painted out' : null;
+  return painted ? 'which was excluded by hand' : null;
 }

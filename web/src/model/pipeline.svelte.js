@@ -95,7 +95,7 @@ export class Pipeline {
     // The layer of a reader's model is in its worker.
     if (this.isOwn) return /** @type {any} */ (null);
     if (this.model) return this.model.attention(at, encoding !== 'none');
-    if (weights === 'learned') throw new Error('the language model is not here');
+    if (weights === 'learned') throw new Error('the language model is not loaded');
     const seed = weights === 'xavier' ? this.#given.seed : 0;
     const layer = layerOf(this.#attn, { dModel, heads, weights, seed });
     this.#layers.add(layer);

@@ -149,13 +149,13 @@ export function withSentence(attn, given, compute) {
   const exclusion = exclusionOf({ ...noMasks, ...given }, tokens.length);
   const { model, own } = here;
   if (given.own) {
-    if (!own) throw new Error('the model is not here');
+    if (!own) throw new Error('the model is not loaded');
     return compute(
       /** @type {any} */ ({ ...own.sentence(given, exclusion), model: null, reading: null, own }),
     );
   }
   if (weights === 'learned') {
-    if (!model) throw new Error('the language model is not here');
+    if (!model) throw new Error('the language model is not loaded');
     const { embedding, reading, input } = readingOf(model, given, exclusion);
     const layer = model.attention(given.layer, given.encoding !== 'none');
     return compute({ embedding, layer, x: input, exclusion, model, reading });

@@ -254,7 +254,7 @@ export class Work {
     this.#jobs = {};
     if (error.code === 'out_of_memory') {
       this.problem =
-        'The matrices of so many tokens need more memory than this browser gives. Take fewer tokens or heads.';
+        'The matrices of this many tokens need more memory than this browser provides. Use fewer tokens or heads.';
     } else if (id && error.code === 'disposed') {
       this.problem ||=
         'The browser ended the worker of your model. The next change opens your model again.';

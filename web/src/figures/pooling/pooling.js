@@ -127,7 +127,7 @@ export function error(output) {
 export const descriptions = {
   gaussian: {
     name: 'Gaussian',
-    note: 'Near keys count, far ones hardly. σ is the standard deviation here, half the width of the boxcar, and where Epanechnikov’s slopes end. The narrower it is, the closer the curve follows the points, their noise too.',
+    note: 'Near keys count, and far keys hardly do. σ is the standard deviation of the Gaussian, half the width of the boxcar, and the distance at which Epanechnikov’s slopes end. The narrower it is, the closer the curve follows the points, including their noise.',
   },
   scaledDot: {
     name: 'scaled dot product',
@@ -139,19 +139,19 @@ export const descriptions = {
   },
   average: {
     name: 'average',
-    note: 'Every key counts the same, whatever the query: pooling without attention.',
+    note: 'Every key counts the same for every query: pooling without attention.',
   },
   hard: {
     name: 'hard',
-    note: 'The best key takes all: the nearest neighbour. The width no longer matters.',
+    note: 'The best key gets all the weight: the nearest neighbour. The width no longer matters.',
   },
   boxcar: {
     name: 'boxcar',
-    note: 'All keys within σ count the same; with none there, the weights are all zero.',
+    note: 'All keys within σ count the same. If there are none, all weights are zero.',
   },
   epanechnikov: {
     name: 'Epanechnikov',
-    note: 'The weight falls off in a straight line until σ. (D2L’s name; statistics calls it triangular.)',
+    note: 'The weight falls linearly to zero at σ. (D2L’s name; statistics calls it triangular.)',
   },
 };
 
@@ -163,8 +163,8 @@ export const descriptions = {
 export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'scaledDot') {
     return dotInput === 'encoding'
-      ? `Queries and keys are vectors p(x/σ) of ${encodingWidth} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point the same way: where q is near k.`
-      : 'The dot product of plain numbers is q·k: that is not a distance, and the largest key gets all the attention. This is why keys are vectors of about the same length.';
+      ? `Queries and keys are vectors p(x/σ) of ${encodingWidth} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point in the same direction, that is, where q is near k.`
+      : 'The dot product of plain numbers is q·k, which is not a distance: the largest key gets all the attention. This is why keys are vectors of about the same length.';
   }
   if (scoring === 'additive') {
     return additiveWeights === 'byHand'

@@ -57,7 +57,7 @@ export class LanguageModel {
     const file = new attn.Safetensors(bytes);
     try {
       const { config, training, heads } = file.metadata;
-      if (!config) throw new Error('the file does not say what the model is made of');
+      if (!config) throw new Error('the file does not describe the model');
       /** @type {Config} */
       this.config = JSON.parse(config);
       /** @type {Training | null} */

@@ -153,8 +153,8 @@ export function recognised(facts) {
   const { description, dtypes, dModel, numHeads, numLayers, positions } = facts;
   const { numParameters, causal, layers } = description;
   const kvHeads = layers[0].numKvHeads;
-  const shared = kvHeads < numHeads ? `, which share ${kvHeads} of keys and values` : '';
-  return `${nameOf(facts)}: ${counted(`${numLayers} layers of ${numHeads} heads`)}${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'looks both ways'}.`;
+  const shared = kvHeads < numHeads ? `, which share ${kvHeads} key/value heads` : '';
+  return `${nameOf(facts)}: ${counted(`${numLayers} layers of ${numHeads} heads`)}${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'bidirectional'}.`;
 }
 
 /** @param {number} parameters */

@@ -31,7 +31,7 @@ async function jsonOf(file) {
   try {
     return JSON.parse(await file.text());
   } catch (cause) {
-    throw new Error(`${file.name}: is not JSON (${/** @type {Error} */ (cause).message})`, {
+    throw new Error(`${file.name} is not valid JSON (${/** @type {Error} */ (cause).message})`, {
       cause,
     });
   }
@@ -81,7 +81,7 @@ async function described(attn, files) {
     const { family, numParameters } = await attn.describeModel(files, { numHeads: 1 });
     throw Object.assign(
       new Error(
-        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but how many heads it has stands in that file alone. Drop it, too`,
+        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only config.json says how many heads it has. Add it, too`,
         { cause },
       ),
       { code: 'needs_more' },
@@ -135,7 +135,7 @@ export class OwnModel {
     if (!file && !(family === 'attn' && pageTokens)) {
       throw Object.assign(
         new Error(
-          `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but without its tokenizer no sentence can be turned into its ${vocabSize.toLocaleString('en')} tokens. Drop that file, too`,
+          `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can turn a sentence into its ${vocabSize.toLocaleString('en')} tokens. Add that file, too`,
         ),
         { code: 'needs_more' },
       );
@@ -146,7 +146,7 @@ export class OwnModel {
       tokens = new ModelTokens(json);
     } catch (cause) {
       const { message } = /** @type {Error} */ (cause);
-      throw new Error(`tokenizer.json: cannot be used (${message})`, { cause });
+      throw new Error(`tokenizer.json cannot be used (${message})`, { cause });
     }
     const controller = new AbortController();
     let share = 0;

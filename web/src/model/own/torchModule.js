@@ -63,5 +63,5 @@ export function torchModuleOf(tensors) {
     `width ${width}`,
     `${parameters.toLocaleString('en')} parameters`,
   ].join(', ');
-  return `These are the weights of a torch.nn.${moduleOf(names.join('\n'))}: ${size}. Such a module takes vectors. Its file has no embedding that would make vectors of words, it has no tokenizer, and it does not say how many heads there are: so no sentence can go through it here. A program can run it with attn.loadModel(files, { numHeads }), if it is an encoder, or load it into a layer with loadStateDict. Save it together with its embedding as one of the models above to see it on this page`;
+  return `These are the weights of a torch.nn.${moduleOf(names.join('\n'))}: ${size}. Such a module takes vectors rather than words: the file has no embedding and no tokenizer, and does not say how many heads there are. So the page cannot run a sentence through it. A program can run it with attn.loadModel(files, { numHeads }) if it is an encoder, or load it into a layer with loadStateDict. To see it on this page, save it together with its embedding as one of the models above`;
 }

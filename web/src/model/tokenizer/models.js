@@ -25,7 +25,7 @@ function bytesIn(ids, text) {
 
 /** @param {string} text @param {string} reason why unknown text has no token */
 const noToken = (text, reason) =>
-  new Error(`tokenizer.json: no token stands for ${JSON.stringify(text)}, and ${reason}`);
+  new Error(`tokenizer.json: no token represents ${JSON.stringify(text)}, and ${reason}`);
 
 /** @param {string} token */
 const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;

@@ -90,7 +90,7 @@ const cases = Object.entries({ s: 'ſ', k: '\u212a' });
 /** @param {string} symbol */
 function folded(symbol) {
   if (symbol.startsWith('\\')) return symbol;
-  if (symbol.startsWith('[^')) throw new SyntaxError('a negated class without regard to case');
+  if (symbol.startsWith('[^')) throw new SyntaxError('a case-insensitive negated class');
   for (const [letter, other] of cases) {
     const found = symbol.toLowerCase() === letter;
     if (found) return `(?:${symbol}|${other})`;

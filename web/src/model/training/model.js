@@ -288,7 +288,7 @@ class Writer extends Layered {
    */
   constructor(attn, options, Coder) {
     const { written, answers } = worlds[options.world];
-    if (!written) throw new Error(`${options.world} is not written`);
+    if (!written) throw new Error(`the world ${options.world} has no written answers`);
     super(attn, options, Coder.parts(attn, options, written.symbols.length));
     this.#coder = /** @type {Coder} */ (new Coder(this));
     this.#start = written.start;

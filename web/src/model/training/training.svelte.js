@@ -459,7 +459,7 @@ export class Training {
     this.#evaluated(lane, evaluations);
     return failure === undefined
       ? ''
-      : `Lane ${laneNames[i]} could not take step ${step + 1}, and the run has stopped: ${failure}. What is drawn is the model before that step. A smaller learning rate may help.`;
+      : `Lane ${laneNames[i]} could not take step ${step + 1}, and the run has stopped: ${failure}. The figures show the model before that step. A smaller learning rate may help.`;
   }
 
   /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
@@ -485,8 +485,8 @@ export class Training {
       error.code === 'load_failed'
         ? `Training could not be started: ${reasonOf(error)}.`
         : error.code === 'disposed'
-          ? `The browser ended a worker after step ${this.step}. What is drawn is the last that was seen; Play goes on from ${from}.`
-          : `The run stopped after step ${this.step}: ${reasonOf(error)}. What is drawn is the last that was seen; Play goes on from ${from}.`;
+          ? `The browser ended a worker after step ${this.step}. The figures show the last results. Play continues from ${from}.`
+          : `The run stopped after step ${this.step}: ${reasonOf(error)}. The figures show the last results. Play continues from ${from}.`;
     for (const worker of this.#workers) worker.end();
     this.#draw();
   }

@@ -45,7 +45,7 @@ const mostCells = 48;
 /** The page's language model. @param {import('../sentence.js').Given} given @returns {Reader} */
 function pagesReader({ encoding }) {
   const { model } = here;
-  if (!model) throw new Error('the language model is not here');
+  if (!model) throw new Error('the language model is not loaded');
   const positions = encoding !== 'none';
   /** @type {Map<string, ReturnType<typeof model.read>>} */
   const readings = new Map();
@@ -80,7 +80,7 @@ function picturesOf(weights) {
  */
 export function* wall(given) {
   yield null;
-  if (given.own && !here.own) throw new Error('the model is not here');
+  if (given.own && !here.own) throw new Error('the model is not loaded');
   const reader = here.own ? here.own.reader() : pagesReader(given);
   const ids = given.ids.slice(0, Math.min(mostTokens, reader.most));
   const { length } = ids;
