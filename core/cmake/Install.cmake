@@ -46,8 +46,8 @@ else()
   file(RELATIVE_PATH _attn_up /${_attn_pkgconfig_dir} /)
   set(ATTN_PC_PREFIX "\${pcfiledir}/${_attn_up}")
 endif()
-get_target_property(_attn_type attn TYPE)
-if(_attn_type STREQUAL "STATIC_LIBRARY")
+if(attn_type STREQUAL "STATIC_LIBRARY")
+  set(ATTN_PC_CFLAGS " -DATTN_STATIC")
   set(ATTN_PC_LIBS "-lattn -pthread")
 else()
   set(ATTN_PC_LIBS "-lattn")
@@ -55,3 +55,20 @@ endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/attn.pc.in attn.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/attn.pc DESTINATION ${_attn_pkgconfig_dir}
         COMPONENT attn_Development)
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(
+    uninstall COMMAND ${CMAKE_COMMAND} -DATTN_MANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt -P
+                      ${CMAKE_CURRENT_LIST_DIR}/Uninstall.cmake)
+
+  # `cpack --config <build folder>/CPackConfig.cmake` packs what is installed as .tar.gz and .deb.
+  set(CPACK_GENERATOR TGZ DEB)
+  set(CPACK_PACKAGE_CONTACT "the developers of attn")
+  set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+  if(NOT attn_type STREQUAL "STATIC_LIBRARY")
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  endif()
+  include(CPack)
+endif()

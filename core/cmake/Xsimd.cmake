@@ -19,8 +19,8 @@ if(NOT xsimd_FOUND)
   message(
     NOTICE
     "attn needs the headers of xsimd 13.2 or newer, and finds none: fetching them from GitHub. If "
-    "that fails, install them (Debian: libxsimd-dev), or say where xsimdConfig.cmake lies by "
-    "-Dxsimd_DIR=<folder>.")
+    "that fails, install them (Debian 13: libxsimd-dev; Debian 12's is too old), or say where "
+    "xsimdConfig.cmake lies by -Dxsimd_DIR=<folder>.")
   include(FetchContent)
   # Without its CMakeLists.txt, whose install rules would become attn's: hence the subfolder.
   FetchContent_Declare(

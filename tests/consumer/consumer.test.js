@@ -32,6 +32,13 @@ if (process.env.CI) kSettings.push('-DATTN_WARNINGS_AS_ERRORS=ON');
 const temporary = mkdtempSync(join(tmpdir(), 'attn-consumer-'));
 const kStatic = join(temporary, 'static');
 const kShared = join(temporary, 'shared');
+const kLinkStatic = [
+  '-DATTN_STATIC',
+  `-I${kStatic}/include`,
+  `-L${kStatic}/lib`,
+  '-lattn',
+  '-pthread',
+];
 
 /**
  * @param {string} program
@@ -138,6 +145,83 @@ describe('a static library, installed', () => {
     }
   });
 
+  it('compiles without exceptions', async () => {
+    const args = ['-fsyntax-only', '-fno-exceptions', ...kStrict, '-DATTN_STATIC'];
+    const header = ['-x', 'c++', '-include', 'attn/attn.hpp', `-I${kStatic}/include`, '/dev/null'];
+    for (const compiler of kCompilers) await run(compiler, ...args, ...header);
+  });
+
+  it('says in one error that it needs C++20', async () => {
+    const args = ['-x', 'c++', '-fsyntax-only', '-std=c++17', `-I${kStatic}/include`];
+    for (const compiler of kCompilers) {
+      await assert.rejects(
+        run(compiler, ...args, '-include', 'attn/attn.hpp', '/dev/null'),
+        (/** @type {Error} */ { message }) =>
+          message.includes('attn needs C++20: compile with -std=c++20') &&
+          message.match(/error:/g)?.length === 2,
+        compiler,
+      );
+    }
+  });
+
+  it('does not link with objects of the debug mode of libstdc++', async () => {
+    const args = [...kLinkStatic, '-o', join(temporary, 'debug_mode')];
+    await assert.rejects(
+      run('c++', '-std=c++20', '-D_GLIBCXX_DEBUG', join(kHere, 'consumer.cpp'), ...args),
+      /attn_must_be_compiled_with_GLIBCXX_DEBUG/,
+    );
+  });
+
+  it('adds nothing to what a shared library of its user exports', async () => {
+    const source = join(temporary, 'users_library.cpp');
+    const lines = [
+      '#include <attn/attn.hpp>',
+      '[[gnu::visibility("default")]] float attend() {',
+      '  const attn::OwnedTensor q({1, 2}, {1, 2}), k({1, 2}, {3, 4}), v({1, 2}, {5, 6});',
+      '  attn::OwnedTensor output({1, 2});',
+      '  attn::MultiHeadAttention layer({.d_model = 4, .num_heads = 2});',
+      '  attn::scaled_dot_product_attention(q, k, v, output);',
+      '  return output(0, 0);',
+      '}',
+    ];
+    writeFileSync(source, lines.join('\n'));
+    const library = join(temporary, 'libusers.so');
+    const args = [
+      '-shared',
+      '-fPIC',
+      '-O1',
+      '-fvisibility=hidden',
+      source,
+      ...kLinkStatic,
+      '-o',
+      library,
+    ];
+    await run('c++', '-std=c++20', ...args);
+    const symbols = await run('nm', '-DC', '--defined-only', library);
+    assert.match(symbols, / T attend\(\)/);
+    assert.doesNotMatch(symbols, /attn::/);
+  });
+
+  it('is packed as .tar.gz and .deb, and uninstalled', async () => {
+    const packages = join(temporary, 'packages');
+    const config = join(kBuildFolder, 'release/CPackConfig.cmake');
+    await run('cpack', '--config', config, '-B', packages);
+    const names = readdirSync(packages);
+    const archive = names.find((name) => name.endsWith('.tar.gz')) ?? '';
+    const listed = await run('tar', '-tzf', join(packages, archive));
+    assert.match(listed, /\/lib\/libattn\.a\n/);
+    assert.match(listed, /\/include\/attn\/attn\.hpp\n/);
+    assert.ok(
+      names.some((name) => /^attn_0\.1\.0_\w+\.deb$/.test(name)),
+      `${names}`,
+    );
+
+    const prefix = join(temporary, 'uninstalled');
+    await run('cmake', '--install', join(kBuildFolder, 'release'), '--prefix', prefix);
+    await run('cmake', '--build', join(kBuildFolder, 'release'), '--target', 'uninstall');
+    assert.deepEqual(filesIn(prefix), []);
+  });
+
   for (const compiler of kCompilers) {
     it(`is found by pkg-config and links with ${compiler}, without RTTI`, async (test) => {
       if (!findProgram('pkg-config')) return test.skip('pkg-config is not installed');
@@ -154,9 +238,10 @@ describe('a static library, installed', () => {
 });
 
 describe('the sources, as part of another project', () => {
-  it('work with add_subdirectory, and keep tests, installation and options out of the project', async () => {
+  it('work with add_subdirectory in a unity build, and keep tests, installation and options out of the project', async () => {
     const source = join(kHere, 'add_subdirectory');
-    const folder = await build('add_subdirectory', source, `-DATTN_SOURCE=${kRoot}`);
+    const settings = [`-DATTN_SOURCE=${kRoot}`, '-DCMAKE_UNITY_BUILD=ON'];
+    const folder = await build('add_subdirectory', source, ...settings);
     assert.match(await run(join(folder, 'consumer')), /attends 1, throws 1, extends 1/);
   });
 

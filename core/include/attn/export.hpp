@@ -4,7 +4,31 @@
 #error "attn is compiled by GCC or Clang; it uses functions that other compilers do not have"
 #endif
 
-/// ATTN_API marks what the library exports. Everything else is compiled with hidden visibility;
-/// ATTN_LOCAL hides a member of an exported class.
+#if __cplusplus < 202002L
+#error "attn needs C++20: compile with -std=c++20 or newer"
+// Compilers continue after #error, but stop at a missing file.
+#include "attn needs C++20: compile with -std=c++20 or newer"
+#endif
+
+/// ATTN_API marks what a shared library exports. Everything else has hidden visibility; ATTN_LOCAL
+/// hides a member of an exported class. What a static library defines is always hidden, so a shared
+/// library that it is linked into exports none of it.
+#ifdef ATTN_STATIC
+#define ATTN_API
+#define ATTN_LOCAL
+#else
 #define ATTN_API __attribute__((visibility("default")))
 #define ATTN_LOCAL __attribute__((visibility("hidden")))
+#endif
+
+namespace attn::detail {
+// In libstdc++'s debug mode containers have another layout. A program and a library that differ in
+// it do not link, because each refers to what only the same mode defines.
+#ifdef _GLIBCXX_DEBUG
+ATTN_API extern const char attn_must_be_compiled_with_GLIBCXX_DEBUG;
+[[gnu::used]] inline const char* const kDebugMode = &attn_must_be_compiled_with_GLIBCXX_DEBUG;
+#else
+ATTN_API extern const char attn_must_be_compiled_without_GLIBCXX_DEBUG;
+[[gnu::used]] inline const char* const kDebugMode = &attn_must_be_compiled_without_GLIBCXX_DEBUG;
+#endif
+}  // namespace attn::detail
