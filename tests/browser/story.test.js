@@ -65,13 +65,17 @@ test('the opening explains layers and heads, and its settings explain themselves
     .getByText(/in 3 layers, one after the other; in each, 4 heads look at the words/)
     .waitFor();
   const bar = page.getByRole('region', { name: 'Sentence and settings' });
-  for (const [name, means] of Object.entries({
-    layer: 'One step of a model',
-    head: 'look at the words side by side',
-    projections: 'a new vector out of a vector',
-  })) {
-    await bar.getByRole('button', { name, exact: true }).focus();
-    await bar.getByRole('tooltip').filter({ hasText: means, visible: true }).waitFor();
+  // The bar sticks to the top of the window while the page scrolls under it.
+  for (const top of [0, 5000]) {
+    await page.evaluate((top) => scrollTo(0, top), top);
+    for (const [name, means] of Object.entries({
+      layer: 'One step of a model',
+      head: 'look at the words side by side',
+      projections: 'a new vector out of a vector',
+    })) {
+      await bar.getByRole('button', { name, exact: true }).focus();
+      await bar.getByRole('tooltip').filter({ hasText: means, visible: true }).waitFor();
+    }
   }
   // No head of the model finds out who is tired. The page says so where it raises the question.
   await page.goto(`${site.url}#weights=learned&causal=1&text=the+lady+was+tired&at=self-attention`);
