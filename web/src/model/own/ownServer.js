@@ -108,11 +108,12 @@ export class OwnModel {
   /**
    * Recognises a model, and loads it. Yields what was recognised, then how much has been read, from 0 to 1.
    * @param {ModelsAttn} attn
-   * @param {{ files: File[], pageTokens: object | null }} given pageTokens: the tokenizer of the page's own
-   *   model, which attn's files are for
+   * @param {{ files: [string, File][], pageTokens: object | null }} given files: all that the reader gave, with
+   *   their paths; pageTokens: the tokenizer of the page's own model, which attn's files are for
    */
-  static async *open(attn, { files, pageTokens }) {
-    // They are those of one model, wherever they were.
+  static async *open(attn, { files: given, pageTokens }) {
+    const found = await attn.filesOfModel(given);
+    const files = /** @type {File[]} */ ([...found.values()]);
     for (const file of files) Object.defineProperty(file, 'webkitRelativePath', { value: '' });
     const tensors = await tensorsOf(files);
     const torch = torchModuleOf(tensors);
