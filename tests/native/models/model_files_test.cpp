@@ -209,6 +209,7 @@ TEST_F(ModelFiles, files_of_other_kinds_are_named_with_their_place) {
       {"\x1F\x8B\x08\x08 gzip", "a compressed file (gzip)"},
   };
   for (const auto& [text, kind] : others) {
+    write_model("gpt2");
     write("config.json", text);
     EXPECT_THAT(error(), HasSubstr("config.json: got " + kind));
     write("model.safetensors", text);
@@ -268,13 +269,14 @@ TEST(ModelContents, long_names_and_many_names_take_memory_and_time_in_proportion
 TEST(ModelContents, a_configuration_may_ask_for_many_layers_with_long_names) {
   const std::string prefix(50000, 'x');
   std::string header =
-      "{\"" + prefix + R"(.wte.weight":{"dtype":"F32","shape":[0,4],"data_offsets":[0,0]})";
+      "{\"" + prefix + R"(.wte.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]})";
   for (int i = 0; i < 20000; ++i) {
-    header += ",\"" + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    header += ",\"" + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[16,16]})";
   }
   const RecordedFiles files = {
-      {attn_test::safetensors_file(header + "}")},
-      R"({"model_type": "gpt2", "n_embd": 4, "n_head": 1, "n_layer": 20000, "vocab_size": 1})"};
+      {attn_test::safetensors_file(header + "}", 16)},
+      R"({"model_type": "gpt2", "n_embd": 4, "n_head": 1, "n_layer": 20000, "vocab_size": 1,
+          "n_positions": 1})"};
   EXPECT_THAT(loading_error(files), HasSubstr("not_found"));
 }
 
