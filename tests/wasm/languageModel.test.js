@@ -265,7 +265,10 @@ test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_fo
   const names = Object.keys(bert).map((path) => path.slice(path.indexOf('/') + 1));
   assert.deepEqual([...found.keys()], [...names, 'tokenizer.json', 'notes.txt']);
   for (const name of names)
-    assert.equal(found.get(name)?.length, bert[`bert_plain/${name}`].length);
+    assert.equal(
+      /** @type {Uint8Array} */ (found.get(name)).length,
+      bert[`bert_plain/${name}`].length,
+    );
   assert.deepEqual(await attn.describeModel(given), await attn.describeModel(bert));
   const paths = Object.entries(bert).map(([path, bytes]) => {
     const name = path.slice(path.indexOf('/') + 1);
