@@ -253,6 +253,41 @@ test('the_model_is_in_the_outermost_folder_with_weights', async () => {
   await refused([...Object.entries(bert), [name, bytes]], /^files: got bert_plain.* twice/);
 });
 
+test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_folder', async () => {
+  const bert = filesOf('bert_plain');
+  const empty = new Uint8Array();
+  const given = {
+    ...bert,
+    'bert_plain/checkpoint-500/tokenizer.json': empty,
+    'bert_plain/checkpoint-500/model.safetensors': empty,
+    'bert_plain/tokenizer.json': empty,
+    // What macOS keeps beside files on other disks.
+    'bert_plain/._model.safetensors': empty,
+    '__MACOSX/._model.safetensors': empty,
+    'config.json': empty,
+    'notes.txt': empty,
+  };
+  const found = await attn.filesOfModel(given);
+  const names = Object.keys(bert).map((path) => path.slice(path.indexOf('/') + 1));
+  assert.deepEqual([...found.keys()], [...names, 'tokenizer.json', 'notes.txt']);
+  for (const name of names)
+    assert.equal(
+      /** @type {Uint8Array} */ (found.get(name)).length,
+      bert[`bert_plain/${name}`].length,
+    );
+  assert.deepEqual(await attn.describeModel(given), await attn.describeModel(bert));
+  const paths = Object.entries(bert).map(([path, bytes]) => {
+    const name = path.slice(path.indexOf('/') + 1);
+    return /** @type {[string, Uint8Array]} */ ([name === 'config.json' ? name : path, bytes]);
+  });
+  assert.deepEqual(await attn.describeModel(new Map(paths)), await attn.describeModel(bert));
+  await assert.rejects(
+    attn.filesOfModel({ 'a/x.safetensors': empty, 'b/x.safetensors': empty }),
+    error('invalid_argument', /^files: got a\/x.safetensors and b\/x.safetensors.*one model/),
+  );
+  await assert.rejects(attn.filesOfModel({ 'model.bin': empty }), error('not_found', /PyTorch/));
+});
+
 test('a_description_is_frozen_and_the_core_validates_what_is_made_from_it', async () => {
   const model = await attn.loadModel(filesOf('qwen3'));
   const { description } = model;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
@@ -84,6 +85,35 @@ test('garbage_collection_after_a_trap_touches_nothing', async () => {
   const args = ['--expose-gc', '--input-type=module', '--eval', script];
   const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30000 });
   assert.match(stdout.trim(), kStopped);
+});
+
+test('a_trap_in_a_thread_closes_the_module', { skip: lacks('simd128-threads') }, async () => {
+  const script = `
+    import { readFileSync } from 'node:fs';
+    import { load } from 'attn';
+    import { trappingThreads } from ${JSON.stringify(import.meta.resolve('./trappingThreads.js'))};
+    const file = new URL('attn-simd128-threads.wasm', import.meta.resolve('attn'));
+    const attn = await load({ wasm: trappingThreads(readFileSync(file)), threads: 2 });
+    const x = { data: new Float32Array(8 * 256 * 64), shape: [1, 8, 256, 64] };
+    const forward = () => attn.scaledDotProductAttention(x, x, x);
+    try {
+      // The main thread may do all the work before a thread has woken up.
+      for (;;) forward();
+    } catch (error) {
+      console.log(error.code, error.message);
+    }
+    try {
+      forward();
+    } catch (error) {
+      console.log(error.code, error.message);
+    }`;
+  const args = ['--input-type=module', '--eval', script];
+  const cwd = fileURLToPath(new URL('.', import.meta.url));
+  const options = { cwd, timeout: 60000 };
+  const { stdout } = await promisify(execFile)(process.execPath, args, options);
+  const [first, second] = stdout.split('\n');
+  assert.match(first, /^internal attn: the module stopped after ".+"; load\(\) a new one$/);
+  assert.equal(second, first.replace('internal', 'disposed'));
 });
 
 test('a_trap_of_another_module_is_passed_to_the_caller', async () => {

@@ -498,3 +498,29 @@ describe('tasks', () => {
     );
   });
 });
+
+test('a_worker_ends_when_nothing_of_it_is_used', async () => {
+  const script = `
+    const { Worker } = process.getBuiltinModule('node:worker_threads');
+    const { load } = await import('attn/worker');
+    const ended = [];
+    async function use(keep) {
+      const script = new URL('workerScript.js', import.meta.resolve('attn/worker'));
+      const worker = new Worker(script, { execArgv: [] });
+      worker.on('exit', () => ended.push(keep));
+      const attn = await load({ variant: 'simd128', worker });
+      const layer = await new attn.Linear({ inFeatures: 1, outFeatures: 1 });
+      return keep ? layer : undefined;
+    }
+    const kept = await use(true);
+    await use(false);
+    while (!ended.length) {
+      gc();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    await kept.forward({ data: [1], shape: [1, 1] });
+    console.log(ended.join());`;
+  const args = ['--expose-gc', '--input-type=module', '--eval', script];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30000 });
+  assert.equal(stdout.trim(), 'false');
+});

@@ -108,8 +108,10 @@ export class Connection {
   #loaded = false;
   /** @type {Map<number, object>} prototypes */
   #types = new Map();
+  /** How many objects of the worker are in use here. */
+  #used = 0;
   /** @type {FinalizationRegistry<number>} */
-  #released = new FinalizationRegistry((target) => this.#post({ verb: 'release', target }));
+  #released = new FinalizationRegistry((target) => this.#release(target));
 
   /** @type {MessagePort | undefined} the worker's, until it is known to serve */
   #theirPort;
@@ -306,12 +308,24 @@ export class Connection {
     if (!this.#ended) this.#port.postMessage(request);
   }
 
+  /**
+   * Calls that are under way hold their objects, so without objects nobody can call or waits for an answer.
+   * @param {number} target
+   */
+  #release(target) {
+    this.#used -= 1;
+    if (this.#used > 0) this.#post({ verb: 'release', target });
+    else
+      void this.end(new AttnError('disposed', 'attn: the last object of its worker was dropped'));
+  }
+
   /** @param {any} message */
   #unpack(message) {
     return unpack(message, (/** @type {Reference} */ { id, type = 0, members }) => {
       if (members) this.#types.set(type, prototypeOf(members));
       const state = { connection: this, id };
       this.#released.register(state, id);
+      this.#used += 1;
       return remote(this.#types.get(type) ?? Object.prototype, state, {});
     });
   }

@@ -12,8 +12,10 @@ import { bytesOf, isA, TextDecoder } from './realm.js';
 /**
  * The files of a model: those that were dropped on a page or chosen there, files by path, or one
  * .safetensors file. The model is in the outermost folder that has `….safetensors`, with the
- * `….safetensors.index.json` and the `config.json` of that folder. All other files are left alone. A folder
- * of the Hugging Face cache has its snapshots in it; `refs/main` decides between them.
+ * `….safetensors.index.json` and the `config.json` of that folder. Files without a folder belong to it as
+ * well, unless the folder has one of the same name. All other files are left alone, also those whose names
+ * begin with a dot. A folder of the Hugging Face cache has its snapshots in it; `refs/main` decides between
+ * them.
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
@@ -22,6 +24,7 @@ import { bytesOf, isA, TextDecoder } from './realm.js';
  * @typedef {object} Source
  * @property {string} name
  * @property {string} folder  '' or what ends with a /
+ * @property {ModelFile} file
  * @property {number} size
  * @property {(begin: number, end: number) => Promise<Uint8Array>} read
  */
@@ -50,7 +53,7 @@ function sourceOf(path, file) {
         throw argumentError('file_error', 'files', got, 'a file that can be read', { cause });
       }
     };
-    return { name, folder, size: file.size, read };
+    return { name, folder, file, size: file.size, read };
   }
   const bytes = bytesOf(file);
   if (!bytes) {
@@ -58,7 +61,7 @@ function sourceOf(path, file) {
   }
   const read = async (/** @type {number} */ begin, /** @type {number} */ end) =>
     bytes.subarray(begin, end);
-  return { name, folder, size: bytes.length, read };
+  return { name, folder, file: bytes, size: bytes.length, read };
 }
 
 /**
@@ -88,7 +91,7 @@ const kSnapshot = /^(.*\/)?snapshots\/[^/]+\/$/;
 
 /** @param {Source} source */
 const isWeights = ({ name }) =>
-  name.endsWith(kWeights) && !name.endsWith(`adapter_model${kWeights}`);
+  name.endsWith(kWeights) && !name.endsWith(`adapter_model${kWeights}`) && !name.startsWith('.');
 
 /**
  * The text of a file, or none.
@@ -126,7 +129,8 @@ async function mainSnapshot(sources, folder) {
 }
 
 /**
- * Those of the outermost folder that has weights: folders within it hold other things than this model.
+ * The files of one model by their names. They are in the outermost folder that has weights; other folders
+ * hold something else.
  * @param {Runtime} runtime
  * @param {Source[]} sources
  * @returns {Promise<Source[]>}
@@ -145,12 +149,30 @@ async function filesOfModel(runtime, sources) {
   if (other && !snapshot) {
     throw reject(`${first.folder + first.name} and ${other.folder + other.name}`);
   }
-  const names = new Set();
-  return sources.filter(({ name, folder }) => {
-    if (folder !== (snapshot ?? first.folder) || !kModelFile.test(name)) return false;
-    if (names.has(name)) throw reject(`${folder + name} twice`);
-    return names.add(name);
-  });
+  /** @type {Map<string, Source>} */
+  const found = new Map();
+  const visible = sources.filter(({ name }) => !name.startsWith('.'));
+  for (const file of visible) {
+    const { name, folder } = file;
+    if (folder !== (snapshot ?? first.folder)) continue;
+    if (found.has(name) && kModelFile.test(name)) throw reject(`${folder + name} twice`);
+    found.set(name, file);
+  }
+  for (const file of visible) {
+    if (file.folder === '' && !found.has(file.name)) found.set(file.name, file);
+  }
+  return [...found.values()];
+}
+
+/**
+ * See `ModelsAttn.filesOfModel`.
+ * @param {Runtime} runtime
+ * @param {ModelFiles} files
+ * @returns {Promise<Map<string, ModelFile>>}
+ */
+export async function chooseFiles(runtime, files) {
+  const found = await filesOfModel(runtime, sourcesOf(files));
+  return new Map(found.map(({ name, file }) => [name, file]));
 }
 
 /**
@@ -161,7 +183,7 @@ async function filesOfModel(runtime, sources) {
  * @returns {Promise<{ weights: Source[], config: string, index: string }>}
  */
 export async function filesOf(runtime, given) {
-  const sources = await filesOfModel(runtime, given);
+  const sources = (await filesOfModel(runtime, given)).filter(({ name }) => kModelFile.test(name));
   const config = await textOf(sources.find(({ name }) => name === 'config.json'));
   const isWhole = sources.some(({ name }) => name === `model${kWeights}`);
   const indexFile = sources.find(({ name }) => name.endsWith('.safetensors.index.json'));

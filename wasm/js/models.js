@@ -4,10 +4,11 @@ import { Attn, runtimeOfAttn } from './attn.js';
 import { argumentError } from './errors.js';
 import { chooseToken } from './languageModel.js';
 import { describeModel, loadModel } from './loadLanguageModel.js';
+import { chooseFiles } from './modelFiles.js';
 
 /** @import { ChooseTokenOptions, LanguageModel, LanguageModelDescription } from './languageModel.js' */
 /** @import { LanguageModelHints, LoadModelOptions } from './loadLanguageModel.js' */
-/** @import { ModelFiles } from './modelFiles.js' */
+/** @import { ModelFile, ModelFiles } from './modelFiles.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind } from './tensorHandle.js' */
@@ -68,6 +69,17 @@ export class ModelsAttn extends Attn {
    */
   describeModel(files, options = {}) {
     return describeModel(runtimeOfAttn(this), files, options);
+  }
+
+  /**
+   * The files of one model among all that were given, by name: those that `loadModel` reads, and all others
+   * in the same folder, such as tokenizer.json. See {@link ModelFiles} for the rule.
+   * @param {ModelFiles} files
+   * @returns {Promise<Map<string, ModelFile>>}
+   * @throws {AttnError} `not_found` without weights; `invalid_argument` for the files of two models
+   */
+  filesOfModel(files) {
+    return chooseFiles(runtimeOfAttn(this), files);
   }
 
   /**

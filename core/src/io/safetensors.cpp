@@ -71,12 +71,13 @@ class HeaderReader {
         read_tensor(std::move(name));
         continue;
       }
-      if (json_.peek() != '{') {
-        fail_header({describe_next(), " as __metadata__"}, {"an object"});
-      }
       if (has_metadata) fail_header({"__metadata__ twice"}, {"it once"});
       has_metadata = true;
-      read_metadata();
+      if (json_.peek() == '{') {
+        read_metadata();
+      } else if (const std::string value = describe_next(); value != "null") {
+        fail_header({value, " as __metadata__"}, {"an object"});
+      }
     }
     json_.end();
   }

@@ -27,8 +27,8 @@ void refuse_unsupported(const ModelConfig& config) {
       config.refuse(field, "0: a mixture of experts is not supported");
     }
   }
-  if (config.has_any("quantization_config")) {
-    config.refuse("quantization_config", "none: quantised weights are not supported");
+  for (const char* field : {"quantization_config", "compression_config", "quantization"}) {
+    if (config.has_any(field)) config.refuse(field, "none: quantised weights are not supported");
   }
   for (const char* field : {"pruned_heads", "per_layer_config"}) {
     if (config.has_any(field)) config.refuse(field, "none: it is not supported");
@@ -95,12 +95,42 @@ std::string family_of_names(const ModelTensors& tensors) {
 }
 
 /// Rejects the weights of LoRA and similar adapters, which are useless without the model that they
-/// adapt.
+/// adapt, and models in which PEFT keeps a layer twice, before and after training.
 void refuse_adapter(const ModelTensors& tensors) {
-  for (const std::string& name : tensors.names()) {
-    if (name.find(".lora_A") == name.npos && name.find(".base_layer.") == name.npos) continue;
+  constexpr std::string_view kParts[] = {"lora_",
+                                         "lora.down",
+                                         ".base_layer.",
+                                         ".ia3_",
+                                         ".modules_to_save",
+                                         ".original_module.",
+                                         "prompt_embeddings"};
+  for (const ModelTensors::Found& tensor : tensors.all()) {
+    const std::string& name = tensor.entry->name;
+    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+    if (std::ranges::none_of(kParts, has)) continue;
     fail(ErrorCode::kUnsupported, "tensor " + in_quotes(name), {"weights of an adapter"},
          {"a whole model: merge the adapter with merge_and_unload() of PEFT and save the result"});
+  }
+}
+
+/// Rejects quantised weights that no configuration announces, by the names and types of GPTQ, AWQ,
+/// MLX, bitsandbytes and of scaled FP8.
+void refuse_quantized(ModelTensors& tensors) {
+  constexpr std::string_view kEndings[] = {".qweight",          ".weight_packed", ".weight_scale",
+                                           ".weight_scale_inv", ".weight.absmax", ".SCB"};
+  constexpr std::string_view kScales = "scales";
+  for (const ModelTensors::Found& tensor : tensors.all()) {
+    const std::string& name = tensor.name;
+    const auto is_ending = [&](std::string_view ending) { return name.ends_with(ending); };
+    bool is_quantized = std::ranges::any_of(kEndings, is_ending);
+    if (!is_quantized && name.ends_with(".scales")) {
+      const ModelTensors::Found* weight =
+          tensors.find(name.substr(0, name.size() - kScales.size()) + "weight");
+      is_quantized = weight && weight->entry->dtype == "U32";
+    }
+    if (!is_quantized) continue;
+    fail(ErrorCode::kUnsupported, "tensor " + in_quotes(tensor.entry->name),
+         {"part of quantised weights"}, {"weights in F32, F16 or BF16"});
   }
 }
 
@@ -163,6 +193,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   refuse_adapter(tensors);
   std::string type = config.find_text("model_type").value_or("");
   refuse_unsupported(config);
+  refuse_quantized(tensors);
   if (type == "gemma3") {
     // This is a model of text and images; its text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
@@ -175,6 +206,13 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
          {"it, since names of tensors alone cannot tell Llama-family models apart"});
   }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
+  if (type.empty() && result.family == "bert") {
+    // The tensors of RoBERTa have the same names, but its positions begin elsewhere.
+    const std::string architecture = config.find_text("architectures.0").value_or("");
+    for (const char* name : {"Roberta", "XLMRoberta", "Camembert"}) {
+      if (architecture.starts_with(name)) result.family = "roberta";
+    }
+  }
   const auto family = std::ranges::find(kFamilies, std::string_view(result.family), &Family::name);
   if (is_own) {
     describe_own(d);

@@ -227,7 +227,11 @@ std::optional<std::string> ModelConfig::find_text(std::string_view name) const {
 
 std::optional<bool> ModelConfig::find_flag(std::string_view name) const {
   const Field* field = find_scalar(name, "true or false");
-  if (!field) return {};
+  if (!field) {
+    // Python takes None for false.
+    const Field* given = look_up(name);
+    return given ? std::optional(false) : std::nullopt;
+  }
   if (field->kind != 't' && field->kind != 'f') {
     fail(name, in_quotes(field->text), "true or false");
   }

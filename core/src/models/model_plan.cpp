@@ -21,11 +21,14 @@ void ModelPlan::output(const LanguageModelOptions& options, const std::string& n
   }
 }
 
+void ModelPlan::require_all() const {
+  if (missing_.empty()) return;
+  fail(ErrorCode::kNotFound, "tensors", {"no ", listed(missing_)},
+       {"all that ", description_.family, " has"});
+}
+
 void ModelPlan::finish(const std::string& layers) {
-  if (!missing_.empty()) {
-    fail(ErrorCode::kNotFound, "tensors", {"no ", listed(missing_)},
-         {"all that ", description_.family, " has"});
-  }
+  require_all();
   std::vector<std::string> unknown;
   for (const ModelTensors::Found& tensor : tensors_.all()) {
     if (tensor.used) continue;
@@ -84,7 +87,10 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
   next_row_ = first + rows;
   ModelTensors::Found* found = tensors_.find(name);
   if (!found) {
+    // A configuration can ask for any number of layers, with names of any length.
+    constexpr std::size_t kEnough = 1000;
     missing_.push_back(name);
+    if (missing_.size() == kEnough) require_all();
     return;
   }
   const SafetensorsEntry& entry = *found->entry;

@@ -62,6 +62,8 @@ class ModelPlan {
   void finish(const std::string& layers);
 
  private:
+  /// Throws kNotFound if a tensor is missing.
+  void require_all() const;
   /// The type of all matrices in the files if all have the same 16-bit type.
   WeightFormat format_of_files() const;
   void keep_weights(WeightFormat format);

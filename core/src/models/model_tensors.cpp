@@ -111,15 +111,14 @@ std::optional<std::string> ModelTensors::prefix_of_model(std::string_view ending
   return std::string(*before_ending(first->name, ending));
 }
 
-std::string ModelTensors::name_around(std::string_view prefix, const std::string& name) {
-  while (true) {
-    std::string full = std::string(prefix) + name;
-    if (has(full)) return full;
-    if (prefix.empty()) break;
-    prefix.remove_suffix(1);
-    prefix = prefix.substr(0, prefix.rfind('.') + 1);
+std::string ModelTensors::name_around(std::string_view prefix, const std::string& name) const {
+  const Found* innermost = nullptr;
+  for (const Found& tensor : tensors_) {
+    const auto before = before_ending(tensor.name, name);
+    if (!before || !prefix.starts_with(*before)) continue;
+    if (!innermost || tensor.name.size() > innermost->name.size()) innermost = &tensor;
   }
-  return prefix_of(name).value_or("") + name;
+  return innermost ? innermost->name : prefix_of(name).value_or("") + name;
 }
 
 std::int64_t ModelTensors::count_layers(const std::string& path) const {

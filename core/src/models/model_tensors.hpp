@@ -47,7 +47,7 @@ class ModelTensors {
   /// at `prefix`, then the modules around it from the inside out, then takes the first name that
   /// ends with `name`. If there is none, returns the name that it should have in the outermost
   /// module.
-  std::string name_around(std::string_view prefix, const std::string& name);
+  std::string name_around(std::string_view prefix, const std::string& name) const;
 
   /// Number of layers, counted from `path` + "0.".
   std::int64_t count_layers(const std::string& path) const;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <system_error>
+#include <tuple>
 
 #include "heap_sort.hpp"
 #include "io/safetensors_numbers.hpp"
@@ -26,12 +28,21 @@ constexpr const char* kSaveAgain =
     "a .safetensors file: load the model with transformers and call save_pretrained(folder)";
 constexpr const char* kSameModel = "the .safetensors files of the same model";
 constexpr const char* kWeightsToo = "the model's .safetensors files and config.json as well";
+constexpr const char* kMerge =
+    "a whole model: merge the adapter with merge_and_unload() of PEFT and save the result";
+constexpr const char* kDownloadAgain = "the complete files: download them again";
+constexpr const char* kUnpack = "the files in it: unpack it first";
 constexpr OtherFiles kOtherFiles[] = {
-    {"adapter_config.json", "an adapter",
-     "a whole model: merge the adapter with merge_and_unload() of PEFT and save the result"},
-    {"adapter_model.safetensors", "an adapter",
-     "a whole model: merge the adapter with merge_and_unload() of PEFT and save the result"},
+    {"adapter_config.json", "an adapter", kMerge},
+    {"adapter_model.safetensors", "an adapter", kMerge},
+    {"adapter_model.bin", "an adapter", kMerge},
+    {".crdownload", "an unfinished download", kDownloadAgain},
+    {".download", "an unfinished download", kDownloadAgain},
+    {".incomplete", "an unfinished download", kDownloadAgain},
+    {".part", "an unfinished download", kDownloadAgain},
+    {".aria2", "an unfinished download", kDownloadAgain},
     {".gguf", "a GGUF file", "the .safetensors files of the same model; attn does not read GGUF"},
+    {".ggml", "a GGML file", kSameModel},
     {".bin", "a PyTorch checkpoint", kSaveAgain},
     {".pt", "a PyTorch checkpoint", kSaveAgain},
     {".pth", "a PyTorch checkpoint", kSaveAgain},
@@ -40,15 +51,30 @@ constexpr OtherFiles kOtherFiles[] = {
     {".h5", "weights for TensorFlow", kSameModel},
     {".msgpack", "weights for Flax", kSameModel},
     {".npz", "arrays of NumPy", kSameModel},
+    {".tflite", "a model for TensorFlow Lite", kSameModel},
+    {".pb", "a model for TensorFlow", kSameModel},
+    {".zip", "an archive", kUnpack},
+    {".tar", "an archive", kUnpack},
+    {".gz", "an archive", kUnpack},
+    {".tgz", "an archive", kUnpack},
+    {".7z", "an archive", kUnpack},
+    {".safetensors.index.json", "an index", "the .safetensors files that it names as well"},
     {"vocab.txt", "the vocabulary of a tokenizer", kWeightsToo},
-    {"tokenizer.model", "a SentencePiece tokenizer", kWeightsToo},
+    {"vocab.json", "the vocabulary of a tokenizer", kWeightsToo},
+    {"merges.txt", "the merges of a tokenizer", kWeightsToo},
+    {".model", "a SentencePiece tokenizer", kWeightsToo},
     {"tokenizer.json", "a tokenizer", kWeightsToo},
     {"config.json", "a configuration", "the model's .safetensors files as well"},
 };
 
+/// True for files that systems keep beside others, such as the "._model.safetensors" of macOS.
+bool is_hidden(std::string_view name) { return name.starts_with('.'); }
+
 const OtherFiles* recognize_other_files(std::span<const std::string> names) {
   for (const OtherFiles& other : kOtherFiles) {
-    const auto is_it = [&](const std::string& name) { return name.ends_with(other.ending); };
+    const auto is_it = [&](const std::string& name) {
+      return name.ends_with(other.ending) && !is_hidden(name);
+    };
     if (std::ranges::any_of(names, is_it)) return &other;
   }
   return nullptr;
@@ -56,49 +82,57 @@ const OtherFiles* recognize_other_files(std::span<const std::string> names) {
 
 /// A file named stem-00001-of-00002.safetensors.
 struct Shard {
-  std::string_view stem;
-  int number, count;
+  std::string_view stem, digits, rest;
+  int count = 0, number = 0;
 };
 
 std::optional<Shard> parse_shard(std::string_view name) {
-  constexpr std::size_t kDigits = 5;
-  constexpr std::string_view kOf = "-of-";
-  constexpr std::size_t kTail = 1 + kDigits + kOf.size() + kDigits;
   if (!name.ends_with(kWeightsEnding)) return {};
-  name.remove_suffix(kWeightsEnding.size());
-  if (name.size() < kTail) return {};
-  const std::string_view tail = name.substr(name.size() - kTail);
-  if (tail.front() != '-' || tail.substr(1 + kDigits, kOf.size()) != kOf) return {};
-  Shard shard = {.stem = name.substr(0, name.size() - kTail), .number = 0, .count = 0};
+  constexpr std::string_view kOf = "-of-";
+  const std::string_view whole = name.substr(0, name.size() - kWeightsEnding.size());
+  const std::size_t of = whole.rfind(kOf);
+  if (of == whole.npos || of == 0) return {};
+  const std::size_t dash = whole.rfind('-', of - 1);
+  if (dash == whole.npos) return {};
+  Shard shard = {.stem = whole.substr(0, dash),
+                 .digits = whole.substr(dash + 1, of - dash - 1),
+                 .rest = name.substr(of)};
   const auto read = [](std::string_view digits, int& number) {
     const char* end = digits.data() + digits.size();
-    return std::from_chars(digits.data(), end, number).ptr == end;
+    const auto [read_end, error] = std::from_chars(digits.data(), end, number);
+    return error == std::errc() && read_end == end && number > 0;
   };
-  if (!read(tail.substr(1, kDigits), shard.number) ||
-      !read(tail.substr(tail.size() - kDigits), shard.count)) {
-    return {};
-  }
+  if (!read(shard.digits, shard.number)) return {};
+  if (!read(whole.substr(of + kOf.size()), shard.count)) return {};
   return shard;
 }
 
+[[noreturn]] void fail_missing_shard(const Shard& other, int number) {
+  const std::string digits = std::to_string(number);
+  std::string missing(other.stem);
+  missing.append("-");
+  missing.append(other.digits.size() - std::min(digits.size(), other.digits.size()), '0');
+  missing.append(digits).append(other.rest);
+  validation::fail(ErrorCode::kNotFound, "files", {"no ", in_quotes(missing)},
+                   {"all ", other.count, " parts of the model"});
+}
+
 void require_all_shards(const std::vector<std::string>& names) {
+  std::vector<Shard> shards;
   for (const std::string& name : names) {
-    const std::optional<Shard> shard = parse_shard(name);
-    if (!shard) continue;
-    for (int number = 1; number <= shard->count; ++number) {
-      const auto is_it = [&](const std::string& other) {
-        const std::optional<Shard> found = parse_shard(other);
-        return found && found->stem == shard->stem && found->count == shard->count &&
-               found->number == number;
-      };
-      if (std::ranges::any_of(names, is_it)) continue;
-      const std::string digits = std::to_string(number);
-      std::string missing(shard->stem);
-      missing.append("-").append(5 - std::min<std::size_t>(digits.size(), 5), '0').append(digits);
-      missing.append(name, name.size() - 9 - kWeightsEnding.size(), name.npos);
-      validation::fail(ErrorCode::kNotFound, "files", {"no ", in_quotes(missing)},
-                       {"all ", shard->count, " parts of the model"});
-    }
+    if (const std::optional<Shard> shard = parse_shard(name)) shards.push_back(*shard);
+  }
+  heap_sort(shards, [](const Shard& s) { return std::tuple(s.stem, s.count, s.number); });
+  int expected = 1;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const Shard& shard = shards[i];
+    if (shard.number > expected) fail_missing_shard(shard, expected);
+    if (shard.number == expected) ++expected;
+    const bool is_last = i + 1 == shards.size() || shards[i + 1].stem != shard.stem ||
+                         shards[i + 1].count != shard.count;
+    if (!is_last) continue;
+    if (expected <= shard.count) fail_missing_shard(shard, expected);
+    expected = 1;
   }
 }
 
@@ -108,7 +142,8 @@ std::vector<std::string> choose_weight_files(std::span<const std::string> names)
   std::vector<std::string> weights;
   for (const std::string& name : names) {
     if (name == "model.safetensors") return {name};
-    if (name.ends_with(kWeightsEnding) && !name.ends_with("adapter_model.safetensors")) {
+    if (name.ends_with(kWeightsEnding) && !name.ends_with("adapter_model.safetensors") &&
+        !is_hidden(name)) {
       weights.push_back(name);
     }
   }

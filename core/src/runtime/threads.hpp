@@ -5,6 +5,7 @@
 
 #if defined(__EMSCRIPTEN__)
 #include <pthread.h>
+#include <sched.h>
 
 #include <memory>
 #include <new>
@@ -76,8 +77,9 @@ class Thread {
   pthread_t handle_;
 };
 
-/// There is nothing to call: a thread that computes is interrupted by the system alone.
-inline void yield() noexcept {}
+/// WebAssembly cannot offer its processor to others. But on the thread that made the module, this
+/// call throws if another thread has trapped: its work would never be done.
+inline void yield() { sched_yield(); }
 
 /// Sleeps until it is woken, if the word has this value; may return early. Not for a browser's main
 /// thread. The standard library's here would look again and again.

@@ -79,6 +79,11 @@ TEST(SafetensorsTest, reads_metadata) {
   EXPECT_TRUE(file.tensors().empty());
 }
 
+TEST(SafetensorsTest, metadata_may_be_null) {
+  const Safetensors file = Safetensors::own(safetensors_file(R"({"__metadata__":null})"));
+  EXPECT_TRUE(file.metadata().empty());
+}
+
 TEST(SafetensorsTest, names_may_be_escaped_and_empty) {
   const Safetensors file = Safetensors::own(
       safetensors_file(R"({"":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"

@@ -74,6 +74,10 @@ inline attn::LanguageModelDescription describe(const RecordedFiles& files,
                                                const attn::LanguageModelHints& hints = {}) {
   return attn::describe_language_model(files.headers(), files.config, hints);
 }
+inline attn::LanguageModel load_recorded(const std::string& name,
+                                         const attn::LanguageModelHints& hints = {}) {
+  return load_from_memory(recorded_files(name), hints);
+}
 /// The error that loading the files throws.
 inline std::string loading_error(const RecordedFiles& files,
                                  const attn::LanguageModelHints& hints = {}) {

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -23,6 +22,7 @@
 #include "attn/owned_tensor.hpp"
 #include "compare.hpp"
 #include "models/changed_models.hpp"
+#include "models/model_folder.hpp"
 #include "models/recorded_models.hpp"
 
 namespace {
@@ -31,6 +31,7 @@ using attn::LanguageModel;
 using attn::LanguageModelDescription;
 using attn_test::describe;
 using attn_test::error_of;
+using attn_test::load_recorded;
 using attn_test::loading_error;
 using attn_test::logits_of;
 using attn_test::recorded_files;
@@ -465,27 +466,7 @@ TEST(LoadLanguageModel, an_index_names_files_of_its_own_folder) {
   }
 }
 
-/// A temporary folder for each test, with a copy of a recorded model.
-class LoadFromDisk : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder = ::testing::TempDir() + "attn_" +
-             ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  void write(const std::string& name, const std::vector<std::byte>& bytes) const {
-    std::ofstream(folder + "/" + name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  }
-  std::string error() const {
-    return error_of([&] { attn::load_language_model(folder); });
-  }
-
-  std::string folder;
-};
+using LoadFromDisk = attn_test::ModelFolder;
 
 TEST_F(LoadFromDisk, files_that_are_cut_off_or_missing_are_named) {
   EXPECT_EQ(error(), "not_found: files: got none, needs one or more .safetensors files");
@@ -494,7 +475,8 @@ TEST_F(LoadFromDisk, files_that_are_cut_off_or_missing_are_named) {
   write("config.json", config);
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{7}, std::size_t{100}, bytes.size() - 1}) {
-    write("model.safetensors", {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)});
+    const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(size);
+    write("model.safetensors", std::vector(bytes.begin(), end));
     EXPECT_THAT(error(), HasSubstr("invalid_format: ")) << size;
   }
   bytes.push_back({});
@@ -504,22 +486,17 @@ TEST_F(LoadFromDisk, files_that_are_cut_off_or_missing_are_named) {
   write("model.safetensors", bytes);
   EXPECT_EQ(error(), "nothing");
   const std::string index = R"({"weight_map": {"a": "part.safetensors"}})";
-  const auto text = std::as_bytes(std::span(index));
-  write("model.safetensors.index.json", {text.begin(), text.end()});
+  write("model.safetensors.index.json", index);
   EXPECT_EQ(error(), "nothing") << "one whole file precedes an index";
-  std::filesystem::remove(folder + "/model.safetensors");
+  std::filesystem::remove(folder / "model.safetensors");
   EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"), HasSubstr("part.safetensors")));
 }
 
 // ---- The model
 
-LanguageModel load(const std::string& name, const attn::LanguageModelHints& hints = {}) {
-  return attn_test::load_from_memory(recorded_files(name), hints);
-}
-
 TEST(LanguageModel, asking_for_what_a_model_does_not_have_is_an_error) {
-  const LanguageModel bert = load("bert_plain"), gpt2 = load("gpt2");
-  const LanguageModel encoder = load("pytorch_encoder", {.num_heads = 3});
+  const LanguageModel bert = load_recorded("bert_plain"), gpt2 = load_recorded("gpt2");
+  const LanguageModel encoder = load_recorded("pytorch_encoder", {.num_heads = 3});
   const std::vector<std::int64_t> ids{1, 2, 3};
   attn::OwnedTensor logits({3, 27}), hidden({3, 15}), pooled({21});
   EXPECT_THAT(
@@ -539,7 +516,7 @@ TEST(LanguageModel, asking_for_what_a_model_does_not_have_is_an_error) {
 }
 
 TEST(LanguageModel, tokens_beyond_vocabulary_and_positions_leave_caches_as_they_were) {
-  const LanguageModel gpt2 = load("gpt2");
+  const LanguageModel gpt2 = load_recorded("gpt2");
   std::vector<attn::KeyValueCache> caches = gpt2.make_caches();
   const std::vector<std::int64_t> ids(19, 3), bad{29};
   attn::LanguageModelCall call;
@@ -561,7 +538,7 @@ TEST(LanguageModel, tokens_beyond_vocabulary_and_positions_leave_caches_as_they_
 TEST(LanguageModel, batches_are_their_sequences) {
   for (const char* name : {"gpt2", "bert", "gemma2"}) {
     SCOPED_TRACE(name);
-    const LanguageModel model = load(name);
+    const LanguageModel model = load_recorded(name);
     const std::int64_t v = model.options().vocab_size;
     const std::vector<std::int32_t> ids{1, 2, 3, 4, 9, 8, 7, 6};
     attn::OwnedTensor both({2, 2, v}), one({2, v});

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "compare.hpp"
 #include "io/safetensors_file.hpp"
 #include "models/changed_models.hpp"
+#include "models/model_folder.hpp"
 
 namespace {
 
@@ -41,52 +40,11 @@ using ::testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
-std::vector<std::byte> as_file(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
+using ModelFiles = attn_test::ModelFolder;
+
+std::vector<float> recorded_logits(const std::string& name) {
+  return logits_of(attn_test::load_recorded(name));
 }
-
-/// A temporary folder for the files of a test.
-class ModelFiles : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder =
-        fs::path(::testing::TempDir()) /
-        ("attn_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  void write(const std::string& name, const std::vector<std::byte>& bytes) const {
-    fs::create_directories((folder / name).parent_path());
-    std::ofstream(folder / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  }
-  void write(const std::string& name, const std::string& text) const { write(name, as_file(text)); }
-  /// Writes the files of a recorded model to the folder or to a subfolder.
-  void write_model(const std::string& name, const std::string& into = "") const {
-    const RecordedFiles files = recorded_files(name);
-    write(into + "config.json", files.config);
-    if (files.files.size() == 1) {
-      write(into + "model.safetensors", files.files[0]);
-      return;
-    }
-    write(into + "model-00001-of-00002.safetensors", files.files[0]);
-    write(into + "model-00002-of-00002.safetensors", files.files[1]);
-  }
-  std::string error(const std::string& name = "") const {
-    return error_of([&] { attn::load_language_model((folder / name).string()); });
-  }
-  std::vector<float> logits(const std::string& name = "") const {
-    return logits_of(attn::load_language_model((folder / name).string()));
-  }
-  static std::vector<float> recorded_logits(const std::string& name) {
-    return logits_of(load_from_memory(recorded_files(name), {}));
-  }
-
-  fs::path folder;
-};
 
 TEST_F(ModelFiles, an_index_decides_between_two_files_with_a_tensor) {
   const RecordedFiles files = recorded_files("gpt2");
@@ -140,6 +98,37 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
             "folder with all parts");
 }
 
+TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
+  // As DeepSeek-V3 names its parts.
+  const RecordedFiles files = recorded_files("llama");
+  write("config.json", files.config);
+  write("model-00001-of-000002.safetensors", files.files[0]);
+  EXPECT_EQ(error(),
+            "not_found: files: got no \"model-00002-of-000002.safetensors\", needs all 2 parts of "
+            "the model");
+  write("model-00002-of-000002.safetensors", files.files[1]);
+  EXPECT_EQ(logits(), recorded_logits("llama"));
+}
+
+TEST_F(ModelFiles, thousands_of_parts_are_checked_in_linear_time) {
+  for (int i = 1; i <= 3000; ++i) {
+    const std::string digits = std::to_string(i);
+    write("model-" + std::string(5 - digits.size(), '0') + digits + "-of-03000.safetensors",
+          std::string());
+  }
+  EXPECT_THAT(error(), HasSubstr("\"model-00001-of-03000.safetensors\", safetensors: got 0 bytes"));
+  fs::remove(folder / "model-01234-of-03000.safetensors");
+  EXPECT_THAT(error(), HasSubstr("got no \"model-01234-of-03000.safetensors\""));
+}
+
+TEST_F(ModelFiles, hidden_files_of_other_systems_are_ignored) {
+  write_model("llama");
+  for (const char* name : {"._model-00001-of-00002.safetensors", "._config.json", ".DS_Store"}) {
+    write(name, std::string("Mac OS X"));
+  }
+  EXPECT_EQ(logits(), recorded_logits("llama"));
+}
+
 TEST_F(ModelFiles, a_cache_of_hugging_face_gives_its_snapshot) {
   write_model("gpt2", "snapshots/0f1e/");
   fs::create_directories(folder / "blobs");
@@ -173,6 +162,18 @@ TEST_F(ModelFiles, files_without_weights_are_explained) {
   EXPECT_THAT(explained({"vocab.txt"}), HasSubstr("got the vocabulary of a tokenizer"));
   EXPECT_THAT(explained({"tokenizer.model"}), HasSubstr("got a SentencePiece tokenizer"));
   EXPECT_THAT(explained({"config.json"}), HasSubstr("got a configuration without"));
+  EXPECT_THAT(explained({"adapter_model.bin"}), HasSubstr("got an adapter"));
+  EXPECT_THAT(explained({"config.json", "model.safetensors.crdownload"}),
+              HasSubstr("got an unfinished download without .safetensors files, needs the complete "
+                        "files: download them again"));
+  EXPECT_THAT(explained({"config.json", "model.safetensors.incomplete"}),
+              HasSubstr("got an unfinished download"));
+  EXPECT_THAT(explained({"model.zip"}), HasSubstr("got an archive"));
+  EXPECT_THAT(explained({"model.tar.gz"}), HasSubstr("needs the files in it: unpack it first"));
+  EXPECT_THAT(explained({"model.fp16.safetensors.index.json", "config.json"}),
+              HasSubstr("got an index without .safetensors files"));
+  EXPECT_THAT(explained({"vocab.json", "merges.txt"}), HasSubstr("the vocabulary of a tokenizer"));
+  EXPECT_THAT(explained({"spiece.model"}), HasSubstr("got a SentencePiece tokenizer"));
   EXPECT_THAT(explained({"a.txt", "b.txt"}), HasSubstr("files: got \"a.txt\", \"b.txt\", needs"));
   EXPECT_THAT(explained({"pytorch_model.bin"}), HasSubstr("got a PyTorch checkpoint"));
   EXPECT_THAT(error("pytorch_model.bin"),
@@ -197,6 +198,26 @@ TEST_F(ModelFiles, files_of_other_kinds_are_named_with_their_place) {
   EXPECT_THAT(error(), HasSubstr("invalid_format: config.json: got a Git LFS pointer, which"));
   write("config.json", std::string("<html>"));
   EXPECT_THAT(error(), HasSubstr("config.json: got a web page"));
+  // What servers answer instead of a file, what other tools leave in its place, and other
+  // encodings.
+  const std::pair<std::string, std::string> others[] = {
+      {"Entry not found", "plain text, such as a server's error message"},
+      {"Access to model x is restricted. You must be authenticated to access it.", "plain text"},
+      {"Invalid username or password.", "plain text"},
+      {"# xet version 0\nfilesize = 5\n", "a Xet pointer"},
+      {"/annex/objects/SHA256E-s5--0a.safetensors\n", "a git-annex pointer"},
+      {"\x1F\x8B\x08\x08 gzip", "a compressed file (gzip)"},
+  };
+  for (const auto& [text, kind] : others) {
+    write_model("gpt2");
+    write("config.json", text);
+    EXPECT_THAT(error(), HasSubstr("config.json: got " + kind));
+    write("model.safetensors", text);
+    EXPECT_THAT(error(), HasSubstr("\"model.safetensors\", safetensors: got " + kind));
+  }
+  write_model("gpt2");
+  write("config.json", std::string("\xFF\xFE{\0}\0", 6));
+  EXPECT_THAT(error(), HasSubstr("config.json: got text in UTF-16, needs UTF-8"));
   fs::remove(folder / "model.safetensors");
   write("model.safetensors.index.json", pointer);
   EXPECT_THAT(error(), HasSubstr("safetensors index: got a Git LFS pointer"));
@@ -243,6 +264,29 @@ TEST(ModelContents, long_names_and_many_names_take_memory_and_time_in_proportion
     index += (i > 0 ? ",\"" : "\"") + number + "\":\"file" + number + "\"";
   }
   EXPECT_EQ(attn::safetensors_index_files(index + "}}").size(), 100000U);
+}
+
+TEST(ModelContents, a_configuration_may_ask_for_many_layers_with_long_names) {
+  const std::string prefix(50000, 'x');
+  std::string header =
+      "{\"" + prefix + R"(.wte.weight":{"dtype":"F32","shape":[1,4],"data_offsets":[0,16]})";
+  for (int i = 0; i < 20000; ++i) {
+    header += ",\"" + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[16,16]})";
+  }
+  const RecordedFiles files = {
+      {attn_test::safetensors_file(header + "}", 16)},
+      R"({"model_type": "gpt2", "n_embd": 4, "n_head": 1, "n_layer": 20000, "vocab_size": 1,
+          "n_positions": 1})"};
+  EXPECT_THAT(loading_error(files), HasSubstr("not_found"));
+}
+
+TEST(ModelContents, a_name_of_many_parts_takes_time_in_proportion) {
+  std::string prefix;
+  for (int i = 0; i < 50000; ++i) prefix += "a.";
+  RecordedFiles files = with("gpt2", [&](ChangedTensors& t) {
+    t.rename([&](const std::string& name) { return prefix + name; });
+  });
+  EXPECT_EQ(logits_of(load_from_memory(files, {})), recorded_logits("gpt2"));
 }
 
 TEST(ModelContents, weights_of_float64_are_rounded) {
@@ -358,6 +402,10 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
         << field;
   }
   EXPECT_EQ(loading_error(with_field("bert", R"("pruned_heads": {})")), "nothing");
+  // Python takes None for false.
+  const RecordedFiles null_flag = with_field("gpt2", R"("tie_word_embeddings": null)");
+  EXPECT_FALSE(describe(null_flag).options.output);
+  EXPECT_THAT(describe(null_flag).warnings, ElementsAre(HasSubstr("the model gives no logits")));
   // The field may also be in a configuration around the text model's.
   RecordedFiles gemma3 = recorded_files("gemma3");
   gemma3.config = R"({"model_type": "gemma3", "quantization_config": {"bits": 4},
@@ -388,6 +436,41 @@ TEST(ModelConfigurations, other_names_of_fields_are_read) {
   EXPECT_FLOAT_EQ(describe(with_config("roberta", "\"layer_norm_eps\"", "\"former_eps\""))
                       .options.stack.layer.layer_norm_eps,
                   1e-12F);
+}
+
+TEST(ModelConfigurations, an_architecture_tells_roberta_from_bert) {
+  RecordedFiles files = with_config("roberta", "\"model_type\": \"roberta\",", "");
+  ChangedTensors tensors(files.files[0]);
+  tensors.rename([](std::string name) {
+    const std::string prefix = "roberta.";
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  });
+  files.files[0] = tensors.bytes();
+  EXPECT_EQ(describe(files).family, "roberta");
+  EXPECT_EQ(logits_of(load_from_memory(files, {})), recorded_logits("roberta"));
+}
+
+TEST(ModelConfigurations, quantised_weights_are_recognised_without_a_configuration) {
+  const auto error_with = [](const char* tensor) {
+    return loading_error(with(
+        "gpt2", [&](ChangedTensors& t) { t.all.emplace_back(tensor, attn::OwnedTensor({1})); }));
+  };
+  for (const char* name : {"h.0.attn.c_attn.qweight", "h.0.attn.c_attn.weight_scale_inv",
+                           "h.0.mlp.c_fc.weight.absmax", "h.0.mlp.c_fc.SCB"}) {
+    EXPECT_THAT(error_with(name), HasSubstr("got part of quantised weights, needs weights in F32"))
+        << name;
+  }
+  // MLX stores eight numbers in each number of 32 bits.
+  const RecordedFiles mlx = {
+      {attn_test::safetensors_file(
+          R"({"model.layers.0.self_attn.q_proj.weight":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},)"
+          R"("model.layers.0.self_attn.q_proj.scales":{"dtype":"F16","shape":[0],"data_offsets":[8,8]}})",
+          8)},
+      recorded_files("llama").config};
+  EXPECT_THAT(loading_error(mlx), HasSubstr("got part of quantised weights"));
+  EXPECT_THAT(loading_error(with_config("llama", "\"model_type\"",
+                                        R"("quantization": {"group_size": 64}, "model_type")")),
+              HasSubstr("\"quantization\": got an object, needs none"));
 }
 
 TEST(ModelConfigurations, gemma_1_uses_hidden_act) {

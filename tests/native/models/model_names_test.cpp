@@ -216,11 +216,17 @@ TEST(ModelNames, the_bias_of_a_decoder_precedes_its_other_name) {
 }
 
 TEST(ModelNames, adapters_are_rejected) {
-  const RecordedFiles files = with("gpt2", [](ChangedTensors& t) {
-    t.all.emplace_back("h.0.attn.c_attn.lora_A.default.weight", attn::OwnedTensor({2, 20}));
-  });
-  EXPECT_THAT(loading_error(files),
-              AllOf(HasSubstr("got weights of an adapter"), HasSubstr("merge_and_unload()")));
+  for (const char* name :
+       {"h.0.attn.c_attn.lora_A.default.weight", "wte.lora_embedding_A.default",
+        "h.0.attn.c_attn.lora_magnitude_vector.default.weight", "lm_head.original_module.weight",
+        "lm_head.modules_to_save.default.weight", "lora_unet_attn.lora_down.weight",
+        "prompt_embeddings"}) {
+    const RecordedFiles files = with(
+        "gpt2", [&](ChangedTensors& t) { t.all.emplace_back(name, attn::OwnedTensor({2, 20})); });
+    EXPECT_THAT(loading_error(files),
+                AllOf(HasSubstr("got weights of an adapter"), HasSubstr("merge_and_unload()")))
+        << name;
+  }
 }
 
 }  // namespace

@@ -20,14 +20,11 @@ using attn::LanguageModel;
 using attn::LanguageModelCall;
 using attn_test::ChangedTensors;
 using attn_test::error_of;
+using attn_test::load_recorded;
 using attn_test::recorded_files;
 using attn_test::with;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-LanguageModel load_recorded(const std::string& name) {
-  return attn_test::load_from_memory(recorded_files(name), {});
-}
 
 std::vector<float> logits_for(const LanguageModel& model, const std::vector<std::int64_t>& ids,
                               const LanguageModelCall& call = {}) {

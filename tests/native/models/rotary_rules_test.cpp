@@ -266,8 +266,11 @@ TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
                yarn_rule(1e4, 8, 1024), yarn_factor(8));
   expect_llama(yarn + R"(, "beta_fast": 20, "beta_slow": 2, "truncate": false})",
                yarn_rule(1e4, 8, 2048, 20, 2, false), yarn_factor(8));
-  expect_llama(yarn + R"(, "beta_fast": null, "beta_slow": 0, "truncate": null})",
-               yarn_rule(1e4, 8, 2048), yarn_factor(8));
+  expect_llama(yarn + R"(, "beta_fast": null, "beta_slow": 0})", yarn_rule(1e4, 8, 2048),
+               yarn_factor(8));
+  // Python takes None for false, although true is the default.
+  expect_llama(yarn + R"(, "truncate": null})", yarn_rule(1e4, 8, 2048, 32, 1, false),
+               yarn_factor(8));
   expect_llama(yarn + R"(, "attention_factor": 1.25})", yarn_rule(1e4, 8, 2048), 1.25);
   expect_llama(yarn + R"(, "attention_factor": null})", yarn_rule(1e4, 8, 2048), yarn_factor(8));
   expect_llama(yarn + R"(, "mscale": 0.7, "mscale_all_dim": 0.9})", yarn_rule(1e4, 8, 2048),

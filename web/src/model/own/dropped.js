@@ -77,38 +77,3 @@ export function collected(before, chosen) {
   );
   return [...kept, ...chosen];
 }
-
-const snapshot = /^(.*\/)?snapshots\/[^/]+\/$/;
-
-/** @param {File} file */
-const folderOf = (file) => pathOf(file).slice(0, -file.name.length);
-
-/**
- * The files of the model that attn loads: those in the outermost folder with weights, or in the
- * main snapshot of a Hugging Face cache. Files without a folder, which were given one at a time,
- * belong to it as well.
- * @param {readonly File[]} files
- */
-export async function filesOfModel(files) {
-  const depth = (/** @type {File} */ file) => pathOf(file).split('/').length;
-  const [first, ...others] = files
-    .filter((file) => isWeights(file) && file.name !== 'adapter_model.safetensors')
-    .sort((a, b) => depth(a) - depth(b));
-  if (!first) return [...files];
-  let folder = folderOf(first);
-  const other = others.find((file) => folderOf(file) !== folder && depth(file) === depth(first));
-  if (other) {
-    const [isSnapshot, root = ''] = snapshot.exec(folder) ?? [];
-    const main = files.find((file) => isSnapshot && pathOf(file) === `${root}refs/main`);
-    const wanted = `${root}snapshots/${(await main?.text())?.trim()}/`;
-    if (!files.some((file) => folderOf(file) === wanted)) {
-      throw new Error(
-        `${pathOf(first)} and ${pathOf(other)} belong to two models. Choose the folder of one of them.`,
-      );
-    }
-    folder = wanted;
-  }
-  if (!folder) return files.filter((file) => !folderOf(file));
-  const own = files.filter((file) => [folder, ''].includes(folderOf(file)));
-  return [...new Map(own.map((file) => [file.name, file])).values()];
-}

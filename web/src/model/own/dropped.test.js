@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { collected, filesOfDrop, filesOfModel, pathOf } from './dropped.js';
+import { collected, filesOfDrop, pathOf } from './dropped.js';
 
 /** @param {string[]} names */
 const files = (...names) => names.map((name) => new File([], name));
@@ -57,37 +57,4 @@ test('folders are searched at every depth', async () => {
   const items = [{ kind: 'file', webkitGetAsEntry: () => entry, getAsFile: () => null }];
   const found = await filesOfDrop(/** @type {any} */ ({ items }));
   assert.deepEqual(found.map(pathOf), ['m/config.json', 'm/a/b/model.safetensors']);
-});
-
-/** @param {string} path @param {string} [content] */
-const at = (path, content = '') =>
-  Object.defineProperty(
-    new File([content], path.slice(path.lastIndexOf('/') + 1)),
-    'webkitRelativePath',
-    { value: path.includes('/') ? path : '' },
-  );
-
-test('files next to the weights belong to the model, and checkpoints do not', async () => {
-  const all = [
-    'm/checkpoint-500/tokenizer.json',
-    'm/checkpoint-500/model.safetensors',
-    'm/tokenizer.json',
-    'm/model.safetensors',
-  ].map((path) => at(path));
-  assert.deepEqual((await filesOfModel([...all, at('config.json')])).map(pathOf), [
-    'm/tokenizer.json',
-    'm/model.safetensors',
-    'config.json',
-  ]);
-});
-
-test('the main snapshot of a cache is used, and two models are rejected', async () => {
-  const all = ['c/snapshots/1/a.safetensors', 'c/snapshots/2/a.safetensors'].map((path) =>
-    at(path),
-  );
-  const main = at('c/refs/main', '2\n');
-  assert.deepEqual((await filesOfModel([...all, main])).map(pathOf), [
-    'c/snapshots/2/a.safetensors',
-  ]);
-  await assert.rejects(filesOfModel(all), { message: /belong to two models/ });
 });

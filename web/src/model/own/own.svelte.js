@@ -4,7 +4,7 @@ import { count, counted } from '../../drawing/numbers.js';
 import { settings } from '../../state/settings.svelte.js';
 import { TaskWorker } from '../scheduler.js';
 import { ownTask } from '../tasks/own.js';
-import { filesOfModel } from './dropped.js';
+import { pathOf } from './dropped.js';
 
 import OwnFacts from './OwnFacts.svelte';
 import OwnPlaces from './OwnPlaces.svelte';
@@ -123,10 +123,11 @@ export class Own {
 
 /** @param {File[]} all */
 async function givenOf(all) {
-  const files = await filesOfModel(all);
+  // A file that is sent to a worker loses its path.
+  const files = all.map((file) => [pathOf(file), file]);
   // A file without a configuration is assumed to belong to the page's model, or to one with the
   // same tokens.
-  const alone = !files.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
+  const alone = !all.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
   const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
   return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };
 }

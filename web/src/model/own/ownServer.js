@@ -118,11 +118,13 @@ export class OwnModel {
   /**
    * Recognises and loads a model. Yields the facts, then the share that has been read, from 0 to 1.
    * @param {ModelsAttn} attn
-   * @param {{ files: File[], pageTokens: object | null }} given pageTokens: the tokenizer of the
-   *   page's own model, used for a file without a configuration
+   * @param {{ files: [string, File][], pageTokens: object | null }} given files: everything the
+   *   reader gave, with paths; pageTokens: the tokenizer of the page's own model, used for a file
+   *   without a configuration
    */
-  static async *open(attn, { files, pageTokens }) {
-    // The files belong to one model, whatever their folders.
+  static async *open(attn, { files: given, pageTokens }) {
+    const found = await attn.filesOfModel(given);
+    const files = /** @type {File[]} */ ([...found.values()]);
     for (const file of files) Object.defineProperty(file, 'webkitRelativePath', { value: '' });
     const tensors = await tensorsOf(files);
     const torch = torchModuleOf(tensors);

@@ -38,7 +38,8 @@ async function opened(name, json) {
     (file) => new File([readFileSync(new URL(`${name}/${file}`, recorded))], file),
   );
   files.push(new File([JSON.stringify(json)], 'tokenizer.json'));
-  const opening = OwnModel.open(attn, { files, pageTokens: null });
+  const given = files.map((file) => /** @type {[string, File]} */ ([file.name, file]));
+  const opening = OwnModel.open(attn, { files: given, pageTokens: null });
   for (;;) {
     const { done, value } = await opening.next();
     if (done) return { own: value, model: await attn.loadModel(files) };

@@ -77,8 +77,14 @@ class Merges {
 function mergesOf({ merges, continuing_subword_prefix }, ids) {
   const prefix = continuing_subword_prefix?.length ?? 0;
   const result = new Map();
-  merges.forEach((/** @type {string | [string, string]} */ merge, /** @type {number} */ rank) => {
-    const [left, right] = typeof merge === 'string' ? merge.split(' ') : merge;
+  // Old files keep the first line of merges.txt.
+  const all = merges.filter(
+    (/** @type {unknown} */ merge) => typeof merge !== 'string' || !merge.startsWith('#version'),
+  );
+  all.forEach((/** @type {string | [string, string]} */ merge, /** @type {number} */ rank) => {
+    const pair = typeof merge === 'string' ? merge.split(' ') : merge;
+    if (pair.length !== 2) throw new Error(`model.merges[${rank}] (${merge}) is not a pair`);
+    const [left, right] = pair;
     const [a, b, id] = [left, right, left + right.slice(prefix)].map((token) => ids.get(token));
     if (a === undefined || b === undefined || id === undefined) {
       throw new Error(

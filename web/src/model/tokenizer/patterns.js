@@ -49,6 +49,9 @@ const symbols =
  */
 function prepared(source) {
   const all = source.match(symbols) ?? [];
+  if (all.some((symbol) => symbol[0] === '[' && symbol.includes('&&'))) {
+    throw new SyntaxError('an intersection of classes');
+  }
   /** @type {{ start: number, end: string, folds: boolean }[]} */
   const groups = [];
   let result = '';

@@ -24,6 +24,26 @@ function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids 
 }
 
 /**
+ * Added tokens with the ids that the library gives them, whatever the file says: tokens of the model
+ * keep their ids, others get the next free ones. Of two with the same text the last one counts.
+ * @param {AddedToken[]} tokens
+ * @param {ReadonlyMap<string, number>} ids
+ * @returns {AddedToken[]}
+ */
+function numbered(tokens, ids) {
+  /** @type {Map<string, AddedToken>} */
+  const result = new Map();
+  let next = ids.size;
+  for (const token of tokens) {
+    if (!token.content) continue;
+    const known = ids.get(token.content) ?? result.get(token.content)?.id;
+    result.set(token.content, { ...token, id: known ?? next });
+    if (known === undefined) next += 1;
+  }
+  return [...result.values()];
+}
+
+/**
  * A tokenizer.json that gives the same ids as Hugging Face's library `tokenizers`.
  * `@huggingface/tokenizers` gives other ids outside ASCII and for less common fields, so attn uses
  * only the correct parts of it. tests/tokenizers records the library's results for every component.
@@ -67,7 +87,7 @@ export class Tokenizer {
     this.marks = marksOf(json.model, this.#model, this.#byteLevel);
     for (const [token, id] of this.#model.ids) this.#tokens.set(id, token);
     /** @type {AddedToken[]} */
-    const added = json.added_tokens ?? [];
+    const added = numbered(json.added_tokens ?? [], this.#model.ids);
     /** @type {{ content: string, token: AddedToken }[]} */
     const raw = [];
     /** @type {{ content: string, token: AddedToken }[]} */
@@ -96,7 +116,8 @@ export class Tokenizer {
       if (part.token) {
         ids.push(part.token.id);
       } else {
-        ids.push(...this.#idsOf(part.text, part.start === 0));
+        // Engines take only so many arguments.
+        for (const id of this.#idsOf(part.text, part.start === 0)) ids.push(id);
       }
     }
     return this.#postProcessor.process(ids);

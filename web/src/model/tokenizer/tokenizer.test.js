@@ -167,3 +167,36 @@ test('the time for long texts is proportional to their length', () => {
   const tokenizer = new Tokenizer(recorded('tokenizers').tokenizers.single_words.tokenizer);
   assert.equal(tokenizer.encode(' '.repeat(40_000)).length, 40_002);
 });
+
+const word = (/** @type {object} */ fields) => ({ single_word: false, rstrip: false, ...fields });
+const plainBpe = (/** @type {string[]} */ merges) =>
+  new Tokenizer({ model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges } });
+
+test('a text may have any number of tokens', () => {
+  assert.equal(plainBpe([]).encode('ab'.repeat(200_000)).length, 400_000);
+});
+
+test('merges of old files are read, and those that are no pairs are rejected', () => {
+  assert.deepEqual(plainBpe(['#version: 0.2', 'a b']).encode('ab'), [2]);
+  assert.throws(() => plainBpe(['a b c']), /model\.merges\[0\] \(a b c\) is not a pair/);
+});
+
+test('added tokens have the ids that the library gives them', () => {
+  const tokenizer = new Tokenizer({
+    added_tokens: [
+      word({ id: 7, content: '<s>' }),
+      word({ id: 12, content: '<t>' }),
+      word({ id: 9, content: '<t>', lstrip: true }),
+    ],
+    pre_tokenizer: { type: 'WhitespaceSplit' },
+    model: { type: 'WordLevel', vocab: { '<unk>': 0, a: 1, '<s>': 2 }, unk_token: '<unk>' },
+  });
+  assert.deepEqual(tokenizer.encode('a <s>a   <t>'), [1, 2, 1, 3]);
+});
+
+test('a pattern that JavaScript would understand otherwise is rejected', () => {
+  const pattern = { Regex: '[\\p{Lu}&&[^\\p{Han}]]+' };
+  const pre_tokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
+  const model = { type: 'BPE', vocab: {}, merges: [] };
+  assert.throws(() => new Tokenizer({ pre_tokenizer, model }), /cannot use the regular expression/);
+});

@@ -1,0 +1,109 @@
+// A .wasm file whose threads trap, made from one of attn.
+
+/** Sections of a .wasm file. */
+const kTypes = 1;
+const kFunctions = 3;
+const kGlobals = 6;
+const kCode = 10;
+
+/** The type (i32, i64, i32) → () of what parallel loops call: the object, an index, the worker. */
+const kLoopBody = [0x60, 3, 0x7f, 0x7e, 0x7f, 0];
+
+/** @param {number} value */
+function leb(value) {
+  const bytes = [];
+  for (; value > 0x7f; value >>>= 7) bytes.push((value & 0x7f) | 0x80);
+  return [...bytes, value];
+}
+
+/** Reads numbers of a .wasm file. */
+class Reader {
+  at = 8;
+  /** @param {Uint8Array} bytes */
+  constructor(bytes) {
+    this.bytes = bytes;
+  }
+  /** @returns {number} */
+  number() {
+    const byte = this.bytes[this.at++];
+    return byte > 0x7f ? (byte & 0x7f) + 128 * this.number() : byte;
+  }
+  /** @param {number} count */
+  skip(count) {
+    this.at += count;
+  }
+  /** What the function reads. @param {() => unknown} read */
+  bytesOf(read) {
+    const begin = this.at;
+    read();
+    return this.bytes.subarray(begin, this.at);
+  }
+}
+
+/**
+ * Makes bodies of parallel loops begin with a trap that threads run into and the main thread does not: the stacks
+ * of threads are behind the main one.
+ * @param {Uint8Array} bytes  of a module with threads
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+export function trappingThreads(bytes) {
+  const reader = new Reader(bytes);
+  /** @type {Set<number>} */
+  const loopTypes = new Set();
+  /** @type {number[]} */
+  let types = [];
+  /** @type {Uint8Array | undefined} */
+  let stack;
+  const parts = [bytes.subarray(0, reader.at)];
+  while (reader.at < bytes.length) {
+    const begin = reader.at;
+    const kind = reader.number();
+    const size = reader.number();
+    const end = reader.at + size;
+    const content = reader.at;
+    const count = kind ? reader.number() : 0;
+    if (kind === kTypes) {
+      for (let type = 0; type < count; ++type) {
+        const found = reader.bytesOf(() => {
+          reader.at += 1;
+          reader.skip(reader.number());
+          reader.skip(reader.number());
+        });
+        if (found.join() === kLoopBody.join()) loopTypes.add(type);
+      }
+    } else if (kind === kFunctions) {
+      types = Array.from({ length: count }, () => reader.number());
+    } else if (kind === kGlobals) {
+      // The first is the stack pointer. Its type, whether it changes, and i32.const come before its value.
+      reader.at += 3;
+      stack = reader.bytesOf(() => reader.number());
+    } else if (kind === kCode && stack) {
+      // global.get 0, i32.const, i32.gt_u, if, unreachable, end
+      const trap = [0x23, 0, 0x41, ...stack, 0x4b, 0x04, 0x40, 0x00, 0x0b];
+      const bodies = types.map((type) => {
+        const size = reader.number();
+        const bodyEnd = reader.at + size;
+        const locals = reader.bytesOf(() => {
+          for (let groups = reader.number(); groups > 0; --groups) {
+            reader.number();
+            reader.at += 1;
+          }
+        });
+        const code = bytes.subarray(reader.at, bodyEnd);
+        reader.at = bodyEnd;
+        const body = Buffer.concat([
+          locals,
+          Uint8Array.from(loopTypes.has(type) ? trap : []),
+          code,
+        ]);
+        return Buffer.concat([Uint8Array.from(leb(body.length)), body]);
+      });
+      const code = Buffer.concat([Uint8Array.from(leb(count)), ...bodies]);
+      parts.push(Uint8Array.from([kind, ...leb(code.length)]), code);
+      continue;
+    }
+    reader.at = end;
+    parts.push(bytes.subarray(begin, Math.max(content, end)));
+  }
+  return new Uint8Array(Buffer.concat(parts));
+}
