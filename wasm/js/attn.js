@@ -74,7 +74,7 @@ import { tensor } from './tensor.js';
 /** @import * as sinusoidal from './sinusoidalEncoding.js' */
 /** @import { T5BiasMatrixOptions, T5BucketOptions } from './t5Bias.js' */
 /** @import { NumbersLike, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultOptions, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { Variable } from './tape.js' */
 /** @import { Variant } from './variants.js' */
 

@@ -26,9 +26,9 @@ namespace attn::detail {
 // it do not link, because each refers to what only the same mode defines.
 #ifdef _GLIBCXX_DEBUG
 ATTN_API extern const char attn_must_be_compiled_with_GLIBCXX_DEBUG;
-[[gnu::used]] inline const char* const kDebugMode = &attn_must_be_compiled_with_GLIBCXX_DEBUG;
+[[gnu::used]] static const char* const kDebugMode = &attn_must_be_compiled_with_GLIBCXX_DEBUG;
 #else
 ATTN_API extern const char attn_must_be_compiled_without_GLIBCXX_DEBUG;
-[[gnu::used]] inline const char* const kDebugMode = &attn_must_be_compiled_without_GLIBCXX_DEBUG;
+[[gnu::used]] static const char* const kDebugMode = &attn_must_be_compiled_without_GLIBCXX_DEBUG;
 #endif
 }  // namespace attn::detail
