@@ -499,7 +499,7 @@ describe('tasks', () => {
   });
 });
 
-test('a_worker_ends_when_nothing_of_it_is_used', async () => {
+test('a_worker_ends_when_none_of_its_objects_is_used', async () => {
   const script = `
     const { Worker } = process.getBuiltinModule('node:worker_threads');
     const { load } = await import('attn/worker');

@@ -13,9 +13,9 @@ import { bytesOf, isA, TextDecoder } from './realm.js';
  * The files of a model: those that were dropped on a page or chosen there, files by path, or one
  * .safetensors file. The model is in the outermost folder that has `….safetensors`, with the
  * `….safetensors.index.json` and the `config.json` of that folder. Files without a folder belong to it as
- * well, unless the folder has one of the same name. All other files are left alone, also those whose names
- * begin with a dot. A folder of the Hugging Face cache has its snapshots in it; `refs/main` decides between
- * them.
+ * well, unless the folder has one of the same name. All other files are ignored, including those whose
+ * names begin with a dot. If the folder is from the Hugging Face cache and has several snapshots,
+ * `refs/main` selects one.
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
@@ -129,8 +129,8 @@ async function mainSnapshot(sources, folder) {
 }
 
 /**
- * The files of one model by their names. They are in the outermost folder that has weights; other folders
- * hold something else.
+ * The files of one model. They are in the outermost folder that has weights; files in other folders are
+ * ignored.
  * @param {Runtime} runtime
  * @param {Source[]} sources
  * @returns {Promise<Source[]>}

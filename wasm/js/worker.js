@@ -120,8 +120,8 @@ const kOptions = { ...kConnectOptions, worker: true };
  * mha.dispose();
  * ```
  *
- * The worker ends with `dispose()` or `terminate()`, or at last when everything that it gave has been
- * garbage-collected.
+ * The worker ends when you call `dispose()` or `terminate()`, or once everything that it returned has
+ * been garbage-collected.
  *
  * Bundlers put the worker's script beside the page's; Vite needs `worker: { format: 'es' }`. In
  * Node the worker does not keep the process alive while it has nothing to do.

@@ -113,8 +113,8 @@ void refuse_adapter(const ModelTensors& tensors) {
   }
 }
 
-/// Rejects quantised weights that no configuration announces, by the names and types of GPTQ, AWQ,
-/// MLX, bitsandbytes and of scaled FP8.
+/// Rejects quantised weights that the configuration does not mention. Recognises the tensor names
+/// and types of GPTQ, AWQ, MLX, bitsandbytes and scaled FP8.
 void refuse_quantized(ModelTensors& tensors) {
   constexpr std::string_view kEndings[] = {".qweight",          ".weight_packed", ".weight_scale",
                                            ".weight_scale_inv", ".weight.absmax", ".SCB"};

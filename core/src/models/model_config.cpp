@@ -228,7 +228,7 @@ std::optional<std::string> ModelConfig::find_text(std::string_view name) const {
 std::optional<bool> ModelConfig::find_flag(std::string_view name) const {
   const Field* field = find_scalar(name, "true or false");
   if (!field) {
-    // Python takes None for false.
+    // Python treats None as false.
     const Field* given = look_up(name);
     return given ? std::optional(false) : std::nullopt;
   }

@@ -67,7 +67,8 @@ constexpr OtherFiles kOtherFiles[] = {
     {"config.json", "a configuration", "the model's .safetensors files as well"},
 };
 
-/// True for files that systems keep beside others, such as the "._model.safetensors" of macOS.
+/// True for files that operating systems add next to others, such as "._model.safetensors" on
+/// macOS.
 bool is_hidden(std::string_view name) { return name.starts_with('.'); }
 
 const OtherFiles* recognize_other_files(std::span<const std::string> names) {

@@ -402,7 +402,7 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
         << field;
   }
   EXPECT_EQ(loading_error(with_field("bert", R"("pruned_heads": {})")), "nothing");
-  // Python takes None for false.
+  // Python treats None as false.
   const RecordedFiles null_flag = with_field("gpt2", R"("tie_word_embeddings": null)");
   EXPECT_FALSE(describe(null_flag).options.output);
   EXPECT_THAT(describe(null_flag).warnings, ElementsAre(HasSubstr("the model gives no logits")));

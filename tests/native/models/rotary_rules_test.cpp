@@ -268,7 +268,7 @@ TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
                yarn_rule(1e4, 8, 2048, 20, 2, false), yarn_factor(8));
   expect_llama(yarn + R"(, "beta_fast": null, "beta_slow": 0})", yarn_rule(1e4, 8, 2048),
                yarn_factor(8));
-  // Python takes None for false, although true is the default.
+  // Python treats None as false, although the default is true.
   expect_llama(yarn + R"(, "truncate": null})", yarn_rule(1e4, 8, 2048, 32, 1, false),
                yarn_factor(8));
   expect_llama(yarn + R"(, "attention_factor": 1.25})", yarn_rule(1e4, 8, 2048), 1.25);

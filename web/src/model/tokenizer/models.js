@@ -77,7 +77,7 @@ class Merges {
 function mergesOf({ merges, continuing_subword_prefix }, ids) {
   const prefix = continuing_subword_prefix?.length ?? 0;
   const result = new Map();
-  // Old files keep the first line of merges.txt.
+  // Old files include the first line of merges.txt, which names its version.
   const all = merges.filter(
     (/** @type {unknown} */ merge) => typeof merge !== 'string' || !merge.startsWith('#version'),
   );

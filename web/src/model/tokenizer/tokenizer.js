@@ -116,7 +116,7 @@ export class Tokenizer {
       if (part.token) {
         ids.push(part.token.id);
       } else {
-        // Engines take only so many arguments.
+        // JavaScript engines limit the number of arguments of a call.
         for (const id of this.#idsOf(part.text, part.start === 0)) ids.push(id);
       }
     }

@@ -176,7 +176,7 @@ test('a text may have any number of tokens', () => {
   assert.equal(plainBpe([]).encode('ab'.repeat(200_000)).length, 400_000);
 });
 
-test('merges of old files are read, and those that are no pairs are rejected', () => {
+test('merges of old files are read, and merges that are not pairs are rejected', () => {
   assert.deepEqual(plainBpe(['#version: 0.2', 'a b']).encode('ab'), [2]);
   assert.throws(() => plainBpe(['a b c']), /model\.merges\[0\] \(a b c\) is not a pair/);
 });
@@ -194,7 +194,7 @@ test('added tokens have the ids that the library gives them', () => {
   assert.deepEqual(tokenizer.encode('a <s>a   <t>'), [1, 2, 1, 3]);
 });
 
-test('a pattern that JavaScript would understand otherwise is rejected', () => {
+test('a pattern with a different meaning in JavaScript is rejected', () => {
   const pattern = { Regex: '[\\p{Lu}&&[^\\p{Han}]]+' };
   const pre_tokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
   const model = { type: 'BPE', vocab: {}, merges: [] };
