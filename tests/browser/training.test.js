@@ -392,7 +392,7 @@ test('both lanes are tested on longer examples, and a learned table ends at its 
     [10],
   );
   [a, b].forEach(([[, share]], i) => assert.ok(Math.abs(share - accuracy[i]) < 1e-6));
-  await longer.getByText('its table ends where its training did').waitFor();
+  await longer.getByText('its table ends at the training length').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
 });
 
