@@ -55,7 +55,7 @@ test('the left map is empty at first, although the language model hides later wo
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-4 && placed > 0.5, `${without}, ${placed}`);
   await heatmap(page, /^Differences with rotary positions/).waitFor();
-  // On the scale of the right map, no colour remains.
+  // On the colour scale of the right map, every difference is invisible.
   const map = heatmap(page, /^Differences without positions/);
   await map.hover();
   const values = await readValues(map, words.length, 128);

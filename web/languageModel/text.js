@@ -14,7 +14,7 @@ const isHeading = (/** @type {string} */ line) =>
   /^(chapter|volume|by jane austen|the end)\b/i.test(line) || !/\p{Ll}/u.test(line);
 
 /**
- * Reads the novels' paragraphs, without headings, italics markers and line breaks.
+ * Reads the paragraphs of the novels, and removes headings, italics markers and line breaks.
  * @returns {Promise<string[]>}
  */
 async function paragraphs() {

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// Checks the options here so that errors use the caller's names, not the names in Linear.
+/// Checks the options before Linear does, so that errors name the options of this layer.
 GatedFeedForwardOptions checked(const GatedFeedForwardOptions& options) {
   validation::require_at_least("d_model", options.d_model, 1);
   validation::require_at_least("dim_feedforward", options.dim_feedforward, 1);

@@ -77,8 +77,8 @@ class Thread {
   pthread_t handle_;
 };
 
-/// WebAssembly cannot offer its processor to others. But on the thread that made the module, this
-/// call throws if another thread has trapped: its work would never be done.
+/// In WebAssembly this does not give up the processor. But on the thread that created the module it
+/// throws if another thread has trapped, so waiting for that thread ends.
 inline void yield() { sched_yield(); }
 
 /// Sleeps until it is woken, if the word has this value; may return early. Not for a browser's main

@@ -42,8 +42,8 @@ constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16,
 using AnyTensorLayersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(AnyTensorLayersTest);
 
-/// Checks forward(x, output) for every mix of types: the bits equal the bits of a call with the
-/// same numbers in float32, rounded.
+/// Checks forward(x, output) for every mix of element types: the result must equal, bit for bit,
+/// the rounded result of a float32 call with the same numbers.
 template <class Forward>
 void expect_rounded(const Shape& x_shape, const Shape& y_shape, std::vector<float> numbers,
                     Forward&& forward, Layout layout = Layout::kSpread) {

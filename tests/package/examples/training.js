@@ -1,5 +1,5 @@
-// Trains two attention-only layers to repeat: a random first half is followed by the same half
-// again.
+// Trains two attention-only layers to repeat a sequence: the second half of each sequence equals
+// its random first half.
 
 import { load } from 'attn';
 

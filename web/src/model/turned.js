@@ -18,7 +18,7 @@ export const turnOf = (base, depth) => ({
 
 /**
  * The row of W_q or W_k that produces a column of a query or key after rotation by its position.
- * Rotary positions mix the row with that of the column's partner.
+ * Rotary positions mix this row with the row of the column's partner.
  * @param {import('attn').Tensor} weight (rows, E), of complete heads
  * @param {ArrayLike<number> | undefined} bias (rows)
  * @param {number} column

@@ -41,9 +41,9 @@ struct ParameterGroup {
   /// optimiser's state, "layers.0.linear1.bias") and shapes. A parameter that several groups select
   /// belongs to the first of them. Called only while the optimiser is constructed.
   std::function<bool(std::string_view name, std::span<const std::int64_t> shape)> params = {};
-  /// By default the learning rate of the optimiser, which set_learning_rate() changes.
+  /// The default is the optimiser's learning rate, which set_learning_rate() changes.
   std::optional<double> learning_rate = {};
-  /// By default the weight decay of the optimiser.
+  /// The default is the optimiser's weight decay.
   std::optional<double> weight_decay = {};
 };
 
@@ -73,7 +73,7 @@ class ATTN_API Optimizer {
   /// kInvalidArgument for NaN, infinity and negative numbers.
   void set_learning_rate(double learning_rate);
 
-  /// Returns the learning rate of a group: its own, or else the one of the optimiser. `group` is an
+  /// Returns the learning rate of a group: its own, or else the optimiser's. `group` is an
   /// index into the option `groups`. Throws kInvalidArgument for a group that does not exist.
   double learning_rate(std::size_t group) const;
   /// Gives a group its own learning rate. Throws the same errors as the functions above.

@@ -8,8 +8,8 @@ export const hiddenFactor = 2;
  * @property {number} dModel E
  * @property {number} heads
  * @property {boolean} normFirst
- * @property {import('../../state/properties.js').Weights} weights weights of the attention; the
- *   feed-forward network's weights are random unless they are also learned
+ * @property {import('../../state/properties.js').Weights} weights where attention's weights
+ *   come from; the feed-forward network is random unless `weights` is 'learned'
  * @property {number} seed
  * @property {number} [layer] layer of the language model
  * @property {boolean} [positions] whether the model knows the tokens' positions

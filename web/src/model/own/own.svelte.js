@@ -23,7 +23,7 @@ export class Own {
   texts = { ...texts, parts: partTexts };
   Facts = OwnFacts;
   Places = OwnPlaces;
-  /** Figures that differ from those of the page's models. */
+  /** Figures of a reader's model that replace the page's own. */
   parts = {
     block: () => import('./OwnBlock.svelte'),
     cache: () => import('./OwnCache.svelte'),

@@ -85,8 +85,8 @@ export function inBlock(model, at, x, exclusion, head) {
 }
 
 /**
- * The matrices and vectors of a layer's products and norms by stage id. If there are too many
- * numbers, only those of the norms.
+ * The matrices and vectors of a layer's products and norms by stage id. If the matrices have too
+ * many numbers, it contains only the vectors of the norms.
  * @param {LanguageModel} model
  * @param {number} at the layer
  * @returns {Record<string, Tensor>}

@@ -31,7 +31,7 @@ import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
  * @property {boolean} causal
  * @property {number} queries number of queries on which previous, first and place are measured
  * @property {number} again number of tokens that also occur elsewhere
- * @property {Shares} even the shares under uniform attention
+ * @property {Shares} even the shares that uniform attention would have
  *
  * @typedef {{ sentence: Sentence } | { layer: number, found: Layer } | null} Progress
  */
