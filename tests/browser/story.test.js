@@ -74,7 +74,9 @@ test('the opening explains layers and heads, and its settings explain themselves
       projections: 'a new vector out of a vector',
     })) {
       await bar.getByRole('button', { name, exact: true }).focus();
-      await bar.getByRole('tooltip').filter({ hasText: means, visible: true }).waitFor();
+      const note = bar.getByRole('tooltip').filter({ hasText: means, visible: true });
+      await note.waitFor();
+      await becomes(async () => Number((await note.boundingBox())?.y) >= 0, true);
     }
   }
   // No head of the model finds out who is tired. The page says so where it raises the question.

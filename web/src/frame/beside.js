@@ -124,4 +124,7 @@ export const under = (place, picture) =>
  * @param {(element: HTMLElement) => Element} word
  */
 export const over = (word) =>
-  placed(word, { ways: [{ placements: ['top-start'], away: inline() }], fixed: true });
+  placed(word, {
+    ways: [{ placements: ['top-start', 'bottom-start'], away: inline() }],
+    fixed: true,
+  });
