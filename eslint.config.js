@@ -22,4 +22,14 @@ export default [
     files: ['**/*.svelte', '**/*.svelte.js'],
     rules: { 'prefer-const': 'off', 'svelte/prefer-const': 'error' },
   },
+  {
+    // What the page computes and remembers does not know how it is shown.
+    files: ['web/src/{core,models,state,work}/**'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: ['**/chapters/**', '**/figures/**', '**/frame/**', '**/story/**'] },
+      ],
+    },
+  },
 ];

@@ -5,16 +5,16 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import * as languagePrograms from '../web/src/model/language/languagePrograms.js';
+import * as languagePrograms from '../web/src/models/language/languagePrograms.js';
 import { reasonToSkip, run } from './programs.js';
 import { smallLanguageModel } from './smallLanguageModel.js';
 
-/** @import { LanguageModel } from '../web/src/model/language/languageModel.js' */
-/** @import { Learned } from '../web/src/model/language/languagePrograms.js' */
+/** @import { LanguageModel } from '../web/src/models/language/languageModel.js' */
+/** @import { Learned } from '../web/src/models/language/languagePrograms.js' */
 
 export const ids = [3, 20, 7, 7, 0, 3];
 
-const settings = /** @type {import('../web/src/model/sentence.js').SentenceSettings} */ (
+const settings = /** @type {import('../web/src/core/sentence.js').SentenceSettings} */ (
   /** @type {unknown} */ ({
     ...{ weights: 'learned', layer: 1, head: 0, encoding: 'sinusoidal', dModel: 16, heads: 2 },
     ...{ causal: true, window: 0, validLen: 0, blocked: [], base: 1000, seed: 1 },

@@ -6,13 +6,13 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import { exclusionOf } from '../web/src/model/exclusion.js';
-import * as languagePrograms from '../web/src/model/language/languagePrograms.js';
+import { exclusionOf } from '../web/src/core/exclusion.js';
+import * as languagePrograms from '../web/src/models/language/languagePrograms.js';
 import { reasonToSkip, run } from './programs.js';
 import { smallLanguageModel } from './smallLanguageModel.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
-/** @typedef {import('../web/src/state/properties.js').Settings} Settings */
+/** @typedef {import('../web/src/state/properties/index.js').Settings} Settings */
 
 /**
  * @typedef {object} Model the page's computation from a sentence
@@ -61,7 +61,7 @@ export function weightsOfHead({ layer, x, exclusion }) {
 /**
  * @param {string} what describes the programs' output
  * @param {(settings: Settings, learned:
- *   import('../web/src/model/language/languagePrograms.js').Learned | null) =>
+ *   import('../web/src/models/language/languagePrograms.js').Learned | null) =>
  *   Record<'python' | 'cpp' | 'javascript', string>} programsOf
  * @param {(model: Model) => { data: Float32Array, columns: number }} expected
  */

@@ -1,6 +1,6 @@
 // A language model with random weights, for tests.
 
-import { LanguageModel } from '../web/src/model/language/languageModel.js';
+import { LanguageModel } from '../web/src/models/language/languageModel.js';
 
 /**
  * Its file and the model in it.
@@ -8,7 +8,7 @@ import { LanguageModel } from '../web/src/model/language/languageModel.js';
  * @param {'rotary' | 'sinusoidal'} [positions]
  */
 export function smallLanguageModel(attn, positions = 'rotary') {
-  /** @type {import('../web/src/model/language/languageModel.js').Config} */
+  /** @type {import('../web/src/models/language/languageModel.js').Config} */
   const config = {
     ...{ vocabularySize: 24, dModel: 16, numHeads: 2, numLayers: 2, dimFeedforward: 40 },
     ...{ activation: 'gelu', positions, base: 1000, scaleBySqrtDim: true, maxLength: 32 },

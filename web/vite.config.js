@@ -100,7 +100,12 @@ export default defineConfig(({ command }) => ({
             // Shared by the page and its worker, which has no document.
             {
               name: 'tokenizers',
-              test: /@huggingface[\\/]tokenizers|model[\\/]tokenizer[\\/]/,
+              test: /@huggingface[\\/]tokenizers|models[\\/]tokenizer[\\/]/,
+              priority: 2,
+            },
+            {
+              name: 'own',
+              test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
               priority: 2,
             },
             // One file is smaller than thirty similar ones here, too.

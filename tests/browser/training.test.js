@@ -6,7 +6,7 @@ import test, { after, before } from 'node:test';
 
 import { load } from 'attn';
 
-import { Lane } from '../../web/src/model/training/lane.js';
+import { Lane } from '../../web/src/training/lane.js';
 import { accessibilityProblems } from './accessibility.js';
 import { arrival, becomes, heatmap, openSite, readValues } from './site.js';
 
@@ -63,7 +63,7 @@ async function losses(page) {
 /**
  * The checksum of lane A trained in Node.
  * @param {number} steps
- * @param {Partial<import('../../web/src/model/training/model.js').LaneOptions>} [options]
+ * @param {Partial<import('../../web/src/training/model.js').LaneOptions>} [options]
  */
 async function checksumInNode(steps, options) {
   const attn = await load({ training: true, threads: 1, variant: 'simd128' });

@@ -6,8 +6,8 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import { LanguageModel } from '../src/model/language/languageModel.js';
-import { LanguageTokens } from '../src/model/language/languageTokens.js';
+import { LanguageModel } from '../src/models/language/languageModel.js';
+import { LanguageTokens } from '../src/models/language/languageTokens.js';
 
 const read = (/** @type {string} */ name) => readFileSync(new URL(name, import.meta.url));
 const attn = await load({ threads: 1 });

@@ -2,9 +2,9 @@
  * The chapters in reading order. Each is loaded when the reader comes near.
  * @typedef {object} ChapterProps the properties of every chapter's component
  * @property {import('attn').Attn} attn the loaded module `attn`
- * @property {import('../model/pipeline.svelte.js').Pipeline} model the pipeline from sentence to
+ * @property {import('../work/pipeline.svelte.js').Pipeline} model the pipeline from sentence to
  *   attention for the current settings, for users of its first tokens only
- * @property {import('../model/pipeline.svelte.js').Pipeline} shown the same pipeline for users of
+ * @property {import('../work/pipeline.svelte.js').Pipeline} shown the same pipeline for users of
  *   all tokens; it belongs to earlier settings while new results are being computed
  * @property {string[]} tokens tokens of the sentence
  *

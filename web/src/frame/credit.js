@@ -1,5 +1,5 @@
+import { shorten } from '../core/tokens.js';
 import { written } from '../drawing/numbers.js';
-import { shorten } from '../model/tokens.js';
 import { maskNames } from '../state/masks.js';
 import { settings } from '../state/settings.svelte.js';
 
@@ -10,7 +10,7 @@ import { settings } from '../state/settings.svelte.js';
  * @property {readonly SettingName[]} [follows] the shared settings that affect the figure; all by
  *   default
  * @property {readonly SettingName[]} uses the figure's own settings
- * @property {{ busy: boolean, live?: import('../model/work.svelte.js').Given }} [work] where the
+ * @property {{ busy: boolean, live?: import('../work/work.svelte.js').Given }} [work] where the
  *   picture is computed
  */
 
@@ -38,7 +38,7 @@ export function creditOf(figure, { follows, uses, work }) {
 }
 
 /**
- * @param {typeof settings | import('../model/work.svelte.js').Given} given
+ * @param {typeof settings | import('../work/work.svelte.js').Given} given
  * @param {(name: SettingName) => boolean} acts
  */
 function barSettings(given, acts) {

@@ -1,9 +1,9 @@
 // Converts a figure to a single SVG. Canvases become images, SVGs are copied with their computed
 // styles, boxes are drawn, and text becomes outlines.
 
-import { graphemes } from '../model/tokens.js';
+import { graphemes } from '../core/tokens.js';
+import { wellFormed } from '../drawing/files.js';
 import { creditOf } from './credit.js';
-import { wellFormed } from './files.js';
 import {
   canvasContext,
   drawnBox,

@@ -3,7 +3,7 @@
 
 import { faces } from 'virtual:outlines';
 
-import { graphemes } from '../model/tokens.js';
+import { graphemes } from '../core/tokens.js';
 import { canvasContext, paint, setAll, snapped, svgElement } from './pictureBoxes.js';
 
 /** @import { Face } from 'virtual:outlines' */

@@ -1,6 +1,6 @@
-import { TaskWorker } from '../model/scheduler.js';
-import { measureTask } from '../model/tasks/measure.js';
-import { reasonOf } from '../model/errors.js';
+import { reasonOf } from '../work/errors.js';
+import { TaskWorker } from '../work/scheduler.js';
+import { measureTask } from '../work/tasks/measure.js';
 
 /** @typedef {import('./works.js').Job} Job */
 
@@ -90,7 +90,7 @@ export class Run {
     this.#update(job, { threads: await worker.numThreads() });
     /** @type {Result['points']} */
     const points = [];
-    const onProgress = (/** @type {import('../model/tasks/measure.js').Report} */ report) => {
+    const onProgress = (/** @type {import('../work/tasks/measure.js').Report} */ report) => {
       if ('difference' in report) {
         this.#update(job, { comparison: report });
         return;

@@ -1,6 +1,6 @@
 import { untrack } from 'svelte';
-import { formatSettings, parseSettings } from './url.js';
 import { currentFragment, settings } from './settings.svelte.js';
+import { formatSettings, parseSettings } from './url.js';
 
 /** Largest number of undo steps. */
 const mostSteps = 500;
@@ -51,7 +51,7 @@ class History {
 
   /**
    * Applies changes to all steps, as if the page had started with them.
-   * @param {Partial<import('./properties.js').Settings>} changes
+   * @param {Partial<import('./properties/index.js').Settings>} changes
    */
   amend(changes) {
     this.#steps = this.#steps.map((step) => formatSettings({ ...parseSettings(step), ...changes }));

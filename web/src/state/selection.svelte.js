@@ -1,7 +1,7 @@
 import { settings } from './settings.svelte.js';
 
 /** @typedef {{ row: number, column: number }} Cell */
-/** @typedef {import('./properties.js').Settings} Settings */
+/** @typedef {import('./properties/index.js').Settings} Settings */
 
 /**
  * The settings that hold the locked cell of a figure.

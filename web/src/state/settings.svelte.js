@@ -1,5 +1,5 @@
 import { place } from './place.svelte.js';
-import { initial } from './properties.js';
+import { initial } from './properties/index.js';
 import {
   correctedSettings,
   formatSettings,
@@ -62,7 +62,7 @@ export const isLinkFromLaterVersion = () => link.later && link.read === fragment
 /** The settings that were corrected in the link, as long as the reader has not changed any. */
 export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
-/** @typedef {keyof import('./properties.js').Settings} SettingName */
+/** @typedef {keyof import('./properties/index.js').Settings} SettingName */
 
 /** Browsers allow about 100 history changes in 30 seconds, and typing would exceed that. */
 const urlDelay = 250;

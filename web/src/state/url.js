@@ -1,4 +1,4 @@
-import { properties } from './properties.js';
+import { properties } from './properties/index.js';
 
 /**
  * Version of the links that this page makes. Increase it when the meaning of a link changes. The
@@ -6,8 +6,8 @@ import { properties } from './properties.js';
  */
 export const version = 1;
 
-/** @typedef {import('./properties.js').Settings} Settings */
-/** @typedef {import('./property.js').Property<any>} AnyProperty */
+/** @typedef {import('./properties/index.js').Settings} Settings */
+/** @typedef {import('./properties/property.js').Property<any>} AnyProperty */
 
 /** @type {[keyof Settings, AnyProperty][]} */
 const entries = /** @type {any} */ (Object.entries(properties));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { limits, maxColumns } from '../chapters/encoding/properties.js';
-import { limits as shared, maxTextLength, properties } from './properties.js';
+import { limits, maxColumns } from './properties/encoding.js';
+import { limits as shared, maxTextLength, properties } from './properties/index.js';
 import {
   correctedSettings,
   formatSettings,

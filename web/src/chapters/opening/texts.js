@@ -1,4 +1,4 @@
-/** @typedef {import('../../model/language/languageModel.js').Habit} Habit */
+/** @typedef {import('../../models/language/languageModel.js').Habit} Habit */
 
 /**
  * What heads of a language model learn to do: what such a head does, and what was measured of it.

@@ -1,7 +1,7 @@
 import { percent } from '../../drawing/numbers.js';
 
-/** @typedef {import('../../model/wall/patterns.js').Pattern} Pattern */
-/** @typedef {import('../../model/wall/wall.js').Sentence} Sentence */
+/** @typedef {import('../../models/wall/patterns.js').Pattern} Pattern */
+/** @typedef {import('../../models/wall/wall.js').Sentence} Sentence */
 
 /** @param {Sentence} sentence */
 const all = ({ length }) => `The mean over tokens 2 to ${length - 1}.`;

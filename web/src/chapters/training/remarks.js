@@ -1,11 +1,11 @@
 // Remarks on the numbers of a run, if there is something to remark on.
 
-import { worlds } from '../../model/training/worlds.js';
+import { worlds } from '../../training/worlds.js';
 import { texts } from './texts.js';
 
-/** @import { Evaluation } from '../../model/training/lane.js' */
-/** @import { LaneOptions } from '../../model/training/model.js' */
-/** @import { WorldName } from '../../model/training/worlds.js' */
+/** @import { Evaluation } from '../../training/lane.js' */
+/** @import { LaneOptions } from '../../training/model.js' */
+/** @import { WorldName } from '../../training/worlds.js' */
 
 /** Worlds whose blanks differ only by position. @type {readonly WorldName[]} */
 const placed = ['copy', 'reverse'];

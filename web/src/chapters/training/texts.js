@@ -1,4 +1,4 @@
-import { schemeTitles } from '../../model/training/schemes.js';
+import { schemeTitles } from '../../training/schemes.js';
 
 /** The story of learning: what is said between the figures. */
 export const texts = {
@@ -94,7 +94,7 @@ export const texts = {
  * @typedef {{ short: string, long: string }} ChoiceText
  */
 
-/** @type {Record<import('../../model/training/worlds.js').WorldName, ChoiceText>} */
+/** @type {Record<import('../../training/worlds.js').WorldName, ChoiceText>} */
 export const worldTexts = {
   copy: {
     short: 'copy',
@@ -136,7 +136,7 @@ export const decoderNames = {
 export const decoderText =
   'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B is how attention began, in 2014: one recurrent network reads from left to right, another writes, and looks back by additive attention. What reads from left to right knows a word only once it has read it: look where the attention falls.';
 
-/** @type {Record<import('../../model/training/schemes.js').Scheme, ChoiceText>} */
+/** @type {Record<import('../../training/schemes.js').Scheme, ChoiceText>} */
 export const schemeNames = {
   none: { short: schemeTitles.none, long: 'no positions' },
   sinusoidal: { short: schemeTitles.sinusoidal, long: 'sinusoidal positions' },
@@ -149,7 +149,7 @@ export const schemeNames = {
 
 /**
  * What to expect when more is given than was learned from.
- * @type {Record<import('../../model/training/worlds.js').WorldName, string>}
+ * @type {Record<import('../../training/worlds.js').WorldName, string>}
  */
 export const lengthTexts = {
   copy: 'With ten letters, “my letter is the tenth before me” and “I am the first blank, my letter is the first” are the same rule. With twenty they are not, and nothing that the model has seen says which of them was meant.',
@@ -166,9 +166,9 @@ export const lengthTexts = {
 
 /**
  * What became of a file of weights, in a sentence.
- * @param {{ name: string, step: number, loaded: import('../../model/training/lane.js').Loaded }} file
+ * @param {{ name: string, step: number, loaded: import('../../training/lane.js').Loaded }} file
  * @param {string} lane
- * @param {import('../../model/training/model.js').LaneOptions} options of the lane
+ * @param {import('../../training/model.js').LaneOptions} options of the lane
  * @returns {{ fits: boolean, text: string }}
  */
 export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {
@@ -190,7 +190,7 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
   return { fits, text: `${name} ${why}. Lane ${lane} is as it was.` };
 }
 
-/** @param {import('../../model/training/saved.js').Saved} saved */
+/** @param {import('../../training/saved.js').Saved} saved */
 function descriptionOf({ worlds, positions, heads, layers, causal, decoder }) {
   const of = (/** @type {number} */ count, /** @type {string} */ thing) =>
     `${count} ${thing}${count === 1 ? '' : 's'}`;

@@ -1,7 +1,7 @@
 import { settings } from '../../state/settings.svelte.js';
 
-/** @typedef {import('../../model/pipeline.svelte.js').Pipeline} Pipeline */
-/** @typedef {import('../../figures/encoderBlock/layer.js').BlockOptions} BlockOptions */
+/** @typedef {import('../../work/pipeline.svelte.js').Pipeline} Pipeline */
+/** @typedef {import('../../core/layer.js').BlockOptions} BlockOptions */
 
 /** The options of the page's block. @param {Pipeline} model @returns {BlockOptions} */
 export function blockOptions({ given, model }) {

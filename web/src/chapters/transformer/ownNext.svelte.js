@@ -1,9 +1,9 @@
 import { untrack } from 'svelte';
 import { settings } from '../../state/settings.svelte.js';
+import { sentenceOf } from '../../work/errors.js';
 import { drawn } from './pagesNext.svelte.js';
-import { sentenceOf } from '../../model/errors.js';
 
-/** @typedef {import('../../model/own/ownNext.js').Next} Next */
+/** @typedef {import('../../models/own/ownNext.js').Next} Next */
 
 /** @type {Next & { tokens: string[] }} */
 const nothing = { tokens: [], foretold: [], weights: new Float32Array(), candidates: [], at: -1 };
@@ -45,7 +45,7 @@ export class OwnNext {
     return this.#ended ? texts.ended : '';
   });
 
-  /** @param {import('../../model/pipeline.svelte.js').Pipeline} model */
+  /** @param {import('../../work/pipeline.svelte.js').Pipeline} model */
   constructor(model) {
     this.#model = model;
   }
@@ -57,8 +57,8 @@ export class OwnNext {
   /** The programs for the predictions. */
   get code() {
     return {
-      load: () => import('../../model/own/ownCode.js'),
-      of: (/** @type {typeof import('../../model/own/ownCode.js')} */ { ownNextCode }) =>
+      load: () => import('../../models/own/ownCode.js'),
+      of: (/** @type {typeof import('../../models/own/ownCode.js')} */ { ownNextCode }) =>
         ownNextCode(this.#model.given, {
           ...{ at: this.at, ...this.#options },
           vocabSize: this.#model.own?.facts.description.vocabSize ?? 0,

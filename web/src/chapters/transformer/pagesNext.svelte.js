@@ -1,6 +1,6 @@
 import { randomLcg } from 'd3-random';
-import { Stepwise } from '../../model/stepwise.svelte.js';
 import { settings } from '../../state/settings.svelte.js';
+import { Stepwise } from '../../work/stepwise.svelte.js';
 
 const loadPrograms = () => import('../../figures/nextWord/code.js');
 
@@ -63,7 +63,7 @@ export class PagesNext {
   note = $derived.by(() => (this.#first ? `The model looks back ${this.#most} tokens.` : ''));
   problem = '';
 
-  /** @param {import('../../model/pipeline.svelte.js').Pipeline} model */
+  /** @param {import('../../work/pipeline.svelte.js').Pipeline} model */
   constructor(model) {
     this.#model = model;
   }
@@ -150,7 +150,7 @@ export class PagesNext {
         nextWordCode(
           given,
           {
-            .../** @type {import('../../model/language/languagePrograms.js').Learned} */ (
+            .../** @type {import('../../models/language/languagePrograms.js').Learned} */ (
               this.#model.learned()
             ),
             ...{ ids: this.#ids, tokens: this.#tokens },

@@ -1,4 +1,4 @@
-import { uncased } from '../../model/sentence.js';
+import { uncased } from '../../core/sentence.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */

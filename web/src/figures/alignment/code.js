@@ -1,9 +1,9 @@
-import { cppProgram, javascriptProgram, literal, pythonProgram } from '../../frame/programs.js';
-import { pythonCode } from '../../model/pythonCode.js';
-import { uncased } from '../../model/sentence.js';
+import { uncased } from '../../core/sentence.js';
+import { cppProgram, javascriptProgram, literal, pythonProgram } from '../../programs/programs.js';
+import { pythonCode } from '../../programs/pythonCode.js';
 import { numHiddens, shift, wordWidth } from './alignment.js';
 
-/** @typedef {import('../../state/properties.js').Settings} Settings */
+/** @typedef {import('../../state/properties/index.js').Settings} Settings */
 
 /** @param {string[]} words */
 const list = (words) => words.map(literal).join(', ');

@@ -1,15 +1,15 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { exclusionCode } from '../../model/exclusionCode.js';
-import { inputCode } from '../../model/inputCode.js';
+import { exclusionCode } from '../../programs/exclusionCode.js';
+import { inputCode } from '../../programs/inputCode.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
-/** @typedef {import('../../model/sentence.js').SentenceSettings} SentenceSettings */
+/** @typedef {import('../../core/sentence.js').SentenceSettings} SentenceSettings */
 
 /**
  * The first lines of programs about the layer, which define its input `x`, the `layer`, and the
  * masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function layerCode(settings, tokens, learned) {
@@ -66,7 +66,7 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned]
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned]
  */
 export function attentionCode(settings, tokens, head, learned) {
   const parts = layerCode(settings, tokens, learned);

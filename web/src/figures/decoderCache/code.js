@@ -1,4 +1,4 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 import { blockPrelude } from '../encoderBlock/code.js';
 
 /**
@@ -6,7 +6,7 @@ import { blockPrelude } from '../encoderBlock/code.js';
  * tokens in a single pass, which gives the same results.
  * @param {Parameters<typeof blockPrelude>[0]} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function decoderCacheCode(settings, tokens, learned) {

@@ -4,8 +4,8 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
+import { Decoder } from '../../core/decode.js';
 import { decoderCacheCode } from './code.js';
-import { Decoder } from './decode.js';
 
 const tokens = ['man', 'bites', 'dog', 'bites', 'man'];
 const settings = /** @type {any} */ ({

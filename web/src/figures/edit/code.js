@@ -1,12 +1,12 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, double, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 import { layerCode } from '../attention/code.js';
 
 /**
  * Programs that compute the effect of changing one weight on the layer's output.
- * @param {import('../../model/sentence.js').SentenceSettings} settings
+ * @param {import('../../core/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {{ row: number, column: number, value: number }} edit
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function editCode(settings, tokens, { row, column, value }, learned) {

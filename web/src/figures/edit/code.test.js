@@ -1,7 +1,7 @@
 import { testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
-import { difference } from '../../model/difference.js';
+import { difference } from '../../core/difference.js';
+import { attend, editedLayer } from '../../core/edit.js';
 import { editCode } from './code.js';
-import { attend, editedLayer } from './edit.js';
 
 const edit = { row: 9, column: 2, value: 1.75 };
 

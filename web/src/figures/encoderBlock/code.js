@@ -1,16 +1,16 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { exclusionCode } from '../../model/exclusionCode.js';
-import { inputCode } from '../../model/inputCode.js';
-import { hiddenFactor } from './layer.js';
+import { hiddenFactor } from '../../core/layer.js';
+import { exclusionCode } from '../../programs/exclusionCode.js';
+import { inputCode } from '../../programs/inputCode.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
-/** @typedef {import('../../model/sentence.js').SentenceSettings & Pick<import('../../state/properties.js').Settings, 'norm'>} Settings */
+/** @typedef {import('../../core/sentence.js').SentenceSettings & Pick<import('../../state/properties/index.js').Settings, 'norm'>} Settings */
 
 /**
  * The first lines of programs about a block, which define its input `x` (n, E) and the `layer` with
  * the settings.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function blockPrelude(settings, tokens, learned) {
@@ -88,7 +88,7 @@ ${
  * Programs that compute the output of the block.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function encoderBlockCode(settings, tokens, learned) {

@@ -4,9 +4,9 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { exclusionOf } from '../../model/exclusion.js';
+import { EncoderBlock } from '../../core/block.js';
+import { exclusionOf } from '../../core/exclusion.js';
 import { encoderBlockCode } from './code.js';
-import { EncoderBlock } from './block.js';
 
 const tokens = ['the', 'cat', 'said', '"', '\\n'];
 const shared = /** @type {any} */ ({ dModel: 16, heads: 2, seed: 3, base: 100 });

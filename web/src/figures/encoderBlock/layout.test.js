@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { encoderFlow } from './flow.js';
+import { encoderFlow } from '../../core/flow.js';
 import { layOut, titleHeight } from './layout.js';
 
 /** @type {Omit<Parameters<typeof layOut>[0], 'hiddenFactor'>[]} */

@@ -1,4 +1,4 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, double, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
 /**
  * Programs that compute the encoding.

@@ -1,10 +1,10 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, double, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
 /**
  * Programs that predict the next token. They print a line for each of the ten most probable tokens
  * with its id and probability.
- * @param {import('../../model/sentence.js').SentenceSettings} settings
- * @param {import('../../model/language/languagePrograms.js').Learned} learned
+ * @param {import('../../core/sentence.js').SentenceSettings} settings
+ * @param {import('../../models/language/languagePrograms.js').Learned} learned
  * @param {{ temperature: number, topK: number }} options
  */
 export function nextWordCode(settings, learned, { temperature, topK }) {

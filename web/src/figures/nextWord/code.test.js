@@ -1,5 +1,5 @@
 import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
-import { candidates } from '../../model/language/languageModel.js';
+import { candidates } from '../../models/language/languageModel.js';
 import { nextWordCode } from './code.js';
 
 const options = { temperature: 0.7, topK: 12 };

@@ -1,9 +1,9 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
 /**
  * Programs that compute the model's loss for the tokens in order, shuffled, and without positions.
- * @param {import('../../model/sentence.js').SentenceSettings} given
- * @param {import('../../model/language/languagePrograms.js').Learned} learned
+ * @param {import('../../core/sentence.js').SentenceSettings} given
+ * @param {import('../../models/language/languagePrograms.js').Learned} learned
  * @param {number[]} order
  */
 export function lossCode(given, learned, order) {

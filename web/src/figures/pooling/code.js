@@ -1,5 +1,5 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { pythonCode } from '../../model/pythonCode.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
+import { pythonCode } from '../../programs/pythonCode.js';
 import { bump, encodingWidth, numHiddens } from './pooling.js';
 
 /** @typedef {import('./pooling.js').Scoring} Scoring */

@@ -4,7 +4,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { scoringFunctions } from './points.js';
+import { scoringFunctions } from '../../core/points.js';
 import { poolingPrograms } from './code.js';
 import { drawPoints, pool } from './pooling.js';
 

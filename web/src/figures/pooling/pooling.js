@@ -1,10 +1,10 @@
 import { randomLcg, randomNormal } from 'd3-random';
 
-import { clampPoint, range } from './points.js';
+import { clampPoint, range } from '../../core/points.js';
 
 /** @typedef {import('attn').Attn} Attn */
-/** @typedef {import('./points.js').Point} Point */
-/** @typedef {(typeof import('./points.js').scoringFunctions)[number]} Scoring */
+/** @typedef {import('../../core/points.js').Point} Point */
+/** @typedef {(typeof import('../../core/points.js').scoringFunctions)[number]} Scoring */
 
 /**
  * @typedef {object} PoolingOptions

@@ -4,9 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { load } from 'attn';
 
+import { clampPoint, range, scoringFunctions } from '../../core/points.js';
+import { limits } from '../../state/properties/pooling.js';
 import { parseSettings, formatSettings } from '../../state/url.js';
-import { limits } from '../../chapters/pooling/properties.js';
-import { clampPoint, range, scoringFunctions } from './points.js';
 import { poolingBy } from './equations.js';
 import { drawPoints, error, formOf, noteOn, pool, queries, truth, usesWidth } from './pooling.js';
 

@@ -3,7 +3,7 @@ import test, { before } from 'node:test';
 
 import { load } from 'attn';
 
-import { finish } from '../../model/finish.js';
+import { finish } from '../../core/finish.js';
 import { measureBytes, types } from './bytes.js';
 
 /** @type {import('attn').Attn} */

@@ -1,5 +1,5 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { inputCode } from '../../model/inputCode.js';
+import { inputCode } from '../../programs/inputCode.js';
+import { cppProgram, double, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
 /**
  * Programs that compute one row of the errors of the usual float32 code, at a position.

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { reasonToSkip, run } from '../../../../tests/programs.js';
 import { load } from 'attn';
+import { reasonToSkip, run } from '../../../../tests/programs.js';
 
-import { finish } from '../../model/finish.js';
-import { encoded, Embedder } from '../../model/sentence.js';
+import { finish } from '../../core/finish.js';
+import { encoded, Embedder } from '../../core/sentence.js';
 import { measureBytes, types } from './bytes.js';
 import { bytesPrograms, driftPrograms, errorPrograms } from './code.js';
 import { exactValue } from './precision.js';

@@ -4,8 +4,8 @@ import {
   javascriptProgram,
   literal,
   pythonProgram,
-} from '../../frame/programs.js';
-import { pythonCode } from '../../model/pythonCode.js';
+} from '../../programs/programs.js';
+import { pythonCode } from '../../programs/pythonCode.js';
 import { depth } from './rotary.js';
 import { evenWidth } from './rotation.js';
 

@@ -1,5 +1,5 @@
+import { product } from '../../core/product.js';
 import { matrixOf } from '../../drawing/matrix.js';
-import { product } from '../../model/product.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */

@@ -1,5 +1,5 @@
+import { difference, maxAbsDifference } from '../../core/difference.js';
 import { matrixOf } from '../../drawing/matrix.js';
-import { difference, maxAbsDifference } from '../../model/difference.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */

@@ -1,6 +1,6 @@
-import { javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { pythonCode } from '../../model/pythonCode.js';
-import { randomCount, widths } from './scale.js';
+import { randomCount, widths } from '../../core/scale.js';
+import { javascriptProgram, pythonProgram } from '../../programs/programs.js';
+import { pythonCode } from '../../programs/pythonCode.js';
 
 /** Programs that compute the spread of random scores by width. */
 export const scaleCode = () => ({

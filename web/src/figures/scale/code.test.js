@@ -4,8 +4,8 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
+import { byWidth } from '../../core/scale.js';
 import { scaleCode } from './code.js';
-import { byWidth } from './scale.js';
 
 for (const language of /** @type {const} */ (['python', 'javascript'])) {
   const skip = await reasonToSkip(language);

@@ -1,5 +1,5 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { pythonCode } from '../../model/pythonCode.js';
+import { cppProgram, double, javascriptProgram, pythonProgram } from '../../programs/programs.js';
+import { pythonCode } from '../../programs/pythonCode.js';
 import { attentionCode, attentionPrograms } from '../attention/code.js';
 import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
 
@@ -13,8 +13,8 @@ import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
  * none.
  * @param {SchemeName} name
  * @param {ProgramSettings} settings
- * @param {(import('../../model/language/languagePrograms.js').Learned & { given:
- *   import('../../model/sentence.js').SentenceSettings }) | null} [language]
+ * @param {(import('../../models/language/languagePrograms.js').Learned & { given:
+ *   import('../../core/sentence.js').SentenceSettings }) | null} [language]
  *   the language model, if the layer is one of its layers, and the settings
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
@@ -283,7 +283,7 @@ for (let i = 0; i < length; i++) {
 /** @param {ProgramSettings} settings */
 const withoutPositions = (settings) =>
   attentionCode(
-    /** @type {import('../../model/sentence.js').SentenceSettings} */ (
+    /** @type {import('../../core/sentence.js').SentenceSettings} */ (
       /** @type {unknown} */ ({
         ...settings,
         ...{ encoding: 'none', window: 0, validLen: 0, blocked: [] },

@@ -1,6 +1,6 @@
+import { product } from '../../core/product.js';
 import { matrixOf } from '../../drawing/matrix.js';
-import { product } from '../../model/product.js';
-import { schemeTitles } from '../../model/training/schemes.js';
+import { schemeTitles } from '../../training/schemes.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -31,7 +31,7 @@ export const streams = { t5: 1, shaw: 2 };
  * @typedef {object} SchemeSettings
  * @property {number} heads
  * @property {number} head the head to compare
- * @property {import('../../state/properties.js').Weights} weights
+ * @property {import('../../state/properties/index.js').Weights} weights
  * @property {number} seed seed of the weights and the learned tables
  * @property {number} base
  * @property {number} factor length factor of scaled rotary embeddings

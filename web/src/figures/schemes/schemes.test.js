@@ -4,7 +4,7 @@ import test, { before } from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { finish } from '../../model/finish.js';
+import { finish } from '../../core/finish.js';
 import { schemePrograms } from './code.js';
 import { alibiHead, compare, schemeNames } from './schemes.js';
 

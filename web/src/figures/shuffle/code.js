@@ -1,13 +1,13 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 import { layerCode } from '../attention/code.js';
 
 /**
  * Programs that measure whether the layer sees the order of its input: π(f(X)) − f(π(X)), where the
  * layer f begins with the positional encoding, if there is one.
- * @param {import('../../model/sentence.js').SentenceSettings} settings
+ * @param {import('../../core/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number[]} order
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function shuffleCode(settings, tokens, order, learned) {

@@ -1,6 +1,6 @@
 import { testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
-import { orderEffect } from '../../model/shuffle.js';
-import { layerOutput } from '../../model/sentence.js';
+import { layerOutput } from '../../core/sentence.js';
+import { orderEffect } from '../../core/shuffle.js';
 import { shuffleCode } from './code.js';
 
 const order = [3, 0, 5, 1, 4, 2];
@@ -9,7 +9,7 @@ await testLayerPrograms(
   'the differences',
   (settings, learned) => shuffleCode(settings, tokens, order, learned),
   ({ attn, layer, embedding, exclusion, settings, model }) => {
-    const given = /** @type {import('../../model/sentence.js').Given} */ (
+    const given = /** @type {import('../../core/sentence.js').Given} */ (
       /** @type {unknown} */ (settings)
     );
     const f = layerOutput(attn, given, model, layer, exclusion);

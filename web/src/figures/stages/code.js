@@ -1,4 +1,4 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 import { layerCode } from '../attention/code.js';
 
 /** The intermediates between input and output, as the layer names them. */
@@ -9,10 +9,10 @@ const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote)
 
 /**
  * Programs that go through a head stage by stage, up to its output.
- * @param {import('../../model/sentence.js').SentenceSettings} settings
+ * @param {import('../../core/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {import('../../model/language/languagePrograms.js').Learned | null} [learned] the
+ * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
 export function stagesCode(settings, tokens, head, learned) {

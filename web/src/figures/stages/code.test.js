@@ -1,6 +1,6 @@
 import { head, testLayerPrograms, tokens } from '../../../../tests/layerPrograms.js';
+import { columnsOf, stagesOf } from '../../core/stages.js';
 import { stagesCode } from './code.js';
-import { columnsOf, stagesOf } from './stages.js';
 
 await testLayerPrograms(
   'the output of a head',

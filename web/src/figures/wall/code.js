@@ -1,13 +1,13 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../frame/programs.js';
-import { exclusionCode } from '../../model/exclusionCode.js';
-import { firstQuery } from '../../model/wall/patterns.js';
+import { firstQuery } from '../../models/wall/patterns.js';
+import { exclusionCode } from '../../programs/exclusionCode.js';
+import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
 
 /**
  * Programs that compute the behaviour of each head of the language model. They print a line for
  * each, layer by layer, with its shares of attention for the previous token, the first token, the
  * same token, the token after the same one, and positions alone.
- * @param {import('../../model/sentence.js').SentenceSettings} given
- * @param {import('../../model/language/languagePrograms.js').Learned} learned
+ * @param {import('../../core/sentence.js').SentenceSettings} given
+ * @param {import('../../models/language/languagePrograms.js').Learned} learned
  */
 export function wallCode(given, learned) {
   const { javascript, cpp, python } = learned.modelCode(given, learned);

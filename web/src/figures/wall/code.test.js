@@ -1,6 +1,6 @@
 import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
-import { here } from '../../model/tasks/language.js';
-import { wall } from '../../model/wall/wall.js';
+import { wall } from '../../models/wall/wall.js';
+import { here } from '../../work/tasks/language.js';
 import { wallCode } from './code.js';
 
 /** The page's shares for each head of each layer. @param {any} given @param {any} model */
@@ -21,7 +21,7 @@ for (const [what, masks] of /** @type {const} */ ([
   ['what every head does without a mask', { causal: false }],
   ['what every head does within a window', { causal: false, window: 2, validLen: 5 }],
 ])) {
-  /** @type {import('../../model/sentence.js').SentenceSettings} */
+  /** @type {import('../../core/sentence.js').SentenceSettings} */
   let given;
   await testLanguagePrograms(
     what,

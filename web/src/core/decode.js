@@ -1,0 +1,127 @@
+import { joinHeads } from './heads.js';
+import { encoderLayer } from './layer.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+
+/**
+ * @typedef {object} Decoding
+ * @property {Tensor} x the input (n, E)
+ * @property {Tensor} q (n, H·D), for all tokens
+ * @property {Tensor} keys (n, Hkv·D): the final contents of the cache, heads side by side
+ * @property {Tensor} values (n, Hkv·D)
+ * @property {Tensor[]} weights at each step: (H, tokens so far)
+ * @property {Tensor} output (n, E), one row per step
+ * @property {Tensor} whole (n, E), from one pass over all tokens
+ * @property {Float32Array} differences the largest |output − whole| up to and including each step
+ */
+
+/**
+ * A causal block that processes one token at a time, with past keys and values in a cache. It keeps
+ * its results: for the next input, only rows after the unchanged ones are computed.
+ */
+export class Decoder {
+  #layer;
+  #own;
+  #cache;
+  /**
+   * Results for each token in the cache.
+   * @type {{ x: Float32Array, q: Float32Array, output: Float32Array, weights: Tensor }[]}
+   */
+  #steps = [];
+
+  /**
+   * @param {Attn} attn
+   * @param {import('./layer.js').BlockOptions} options
+   * @param {import('./layer.js').EncoderLayer} [learned] a layer owned by someone
+   *   else
+   */
+  constructor(attn, options, learned) {
+    this.#own = !learned;
+    this.#layer = learned ?? encoderLayer(attn, options);
+    this.#cache = this.#layer.makeCache();
+  }
+
+  /**
+   * @param {Tensor} x (n, E), n ≥ 1
+   * @returns {Decoding}
+   */
+  decode(x) {
+    const [length, dModel] = x.shape;
+    const row = (/** @type {number} */ t) => x.data.subarray(t * dModel, (t + 1) * dModel);
+    const changed = this.#steps.findIndex(({ x }, t) => t >= length || !same(x, row(t)));
+    if (changed >= 0) {
+      this.#steps.length = changed;
+      this.#cache.truncate(changed);
+    }
+    for (let t = this.#steps.length; t < length; t++) {
+      const token = { data: row(t), shape: [1, dModel] };
+      const {
+        output,
+        weights,
+        intermediates = {},
+      } = this.#layer.forward(token, {
+        attention: { causal: true, needWeights: true },
+        cache: this.#cache,
+        intermediates: ['self_attn.q'],
+      });
+      this.#steps.push({
+        x: token.data,
+        // For a single token, the heads are side by side.
+        q: intermediates['self_attn.q'].data,
+        output: output.data,
+        weights: { data: weights.data, shape: [weights.shape[0], t + 1] },
+      });
+    }
+    const inRows = (/** @type {'q' | 'output'} */ name) => {
+      const width = this.#steps[0][name].length;
+      const data = new Float32Array(length * width);
+      this.#steps.forEach((step, t) => data.set(step[name], t * width));
+      return { data, shape: [length, width] };
+    };
+    const output = inRows('output');
+    const whole = this.#layer.forward(x, { attention: { causal: true } }).output;
+    const differences = new Float32Array(length);
+    let largest = 0;
+    for (let i = 0; i < output.data.length; i++) {
+      largest = Math.max(largest, Math.abs(output.data[i] - whole.data[i]));
+      differences[Math.floor(i / dModel)] = largest;
+    }
+    return {
+      x,
+      q: inRows('q'),
+      keys: joinHeads(this.#cache.keys()),
+      values: joinHeads(this.#cache.values()),
+      weights: this.#steps.map(({ weights }) => weights),
+      ...{ output, whole, differences },
+    };
+  }
+
+  dispose() {
+    this.#cache.dispose();
+    if (this.#own) this.#layer.dispose();
+  }
+}
+
+/** @param {Float32Array} a @param {Float32Array} b of the same length */
+const same = (a, b) => a.every((value, i) => value === b[i]);
+
+/**
+ * The cost of a decoding step, as the number of rows of K and V that are projected.
+ * @param {number} step from 0
+ */
+export function work(step) {
+  const tokens = step + 1;
+  return { withCache: tokens, without: (tokens * (tokens + 1)) / 2, read: step };
+}
+
+/**
+ * A matrix as it is at a step: rows of later tokens are empty.
+ * @param {import('../drawing/matrix.js').Matrix} matrix
+ * @param {number} step
+ */
+export function soFar({ data, rows, columns }, step) {
+  const known = new Float32Array(data.length);
+  known.set(data.subarray(0, (step + 1) * columns));
+  return { data: known, rows, columns };
+}

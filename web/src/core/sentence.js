@@ -1,0 +1,173 @@
+import { here } from '../work/tasks/language.js';
+import { exclusionOf, noMasks } from './exclusion.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../state/properties/index.js').Settings} Settings */
+
+/** The settings that whole-sentence computations depend on, besides its tokens. */
+export const names = /** @type {const} */ ([
+  ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
+  ...['causal', 'window', 'validLen', 'blocked'],
+  ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'orderCausal', 'walkWord'],
+]);
+
+/** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
+/**
+ * The input of a computation. With learned weights, sizes and base are the model's, `ids` are its
+ * token ids, and `rotary` is true if positions rotate queries and keys.
+ * @typedef {SentenceSettings & { tokens: string[], ids: number[], types?: number[], rotary:
+ *   boolean, own?: number }} Given
+ *   own: id of the reader's model, if the weights belong to it; types: token types, if some tokens
+ *   belong to a second sentence
+ */
+
+/**
+ * The spelling under which tokens are embedded. A word has the same embedding with or without
+ * capitals.
+ * @param {readonly string[]} tokens
+ */
+export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());
+
+/**
+ * The base of a layer's rotary positions, if any.
+ * @param {Pick<Given, 'rotary' | 'encoding' | 'base'>} given
+ */
+export const turnsBy = ({ rotary, encoding, base }) =>
+  rotary && encoding !== 'none' ? base : undefined;
+
+/** Largest number of distinct words kept. */
+const mostWords = 8192;
+
+/**
+ * Embeds sentences. Each distinct word is computed only once, so that typing a word leaves all
+ * others unchanged.
+ */
+export class Embedder {
+  #attn;
+  #dModel = 0;
+  /** @type {Map<string, Float32Array>} */
+  #rows = new Map();
+
+  /** @param {Attn} attn */
+  constructor(attn) {
+    this.#attn = attn;
+  }
+
+  /** @param {string[]} tokens at least one @param {number} dModel @returns {Tensor} (n, E) */
+  embed(tokens, dModel) {
+    if (dModel !== this.#dModel || this.#rows.size > mostWords) this.#rows.clear();
+    this.#dModel = dModel;
+    const all = uncased(tokens);
+    const words = [...new Set(all)].filter((word) => !this.#rows.has(word));
+    if (words.length) {
+      const { data } = this.#attn.ngramEmbedding(words, { dModel, seed: 0 });
+      words.forEach((word, i) => this.#rows.set(word, data.slice(i * dModel, (i + 1) * dModel)));
+    }
+    const data = new Float32Array(tokens.length * dModel);
+    all.forEach((word, i) => {
+      data.set(/** @type {Float32Array} */ (this.#rows.get(word)), i * dModel);
+    });
+    return { data, shape: [tokens.length, dModel] };
+  }
+}
+
+/**
+ * The layer's input: X + P, or X if no encoding is added.
+ * @param {Attn} attn
+ * @param {Tensor} embedding (n, E)
+ * @param {Pick<Given, 'encoding' | 'base'>} given
+ * @returns {Tensor} (n, E)
+ */
+export const encoded = (attn, embedding, { encoding, base }) =>
+  encoding === 'sinusoidal' ? attn.positionalEncoding(embedding, { base }) : embedding;
+
+/**
+ * The page's multi-head attention layer. The caller must dispose of it.
+ * @param {Attn} attn
+ * @param {Pick<Given, 'dModel' | 'heads' | 'seed'> & { weights: 'identity' | 'xavier' }} given
+ */
+export const layerOf = (attn, { dModel, heads: numHeads, weights: init, seed }) =>
+  new attn.MultiHeadAttention({
+    ...{ dModel, numHeads, init, seed: init === 'xavier' ? seed : 0 },
+    bias: false,
+  });
+
+/**
+ * The language model's layer and that layer's input, with learned weights.
+ * @param {import('../models/language/languageModel.js').LanguageModel} model
+ * @param {Pick<Given, 'ids' | 'layer' | 'encoding'>} given
+ * @param {import('attn').ExclusionOptions} exclusion
+ */
+export function readingOf(model, { ids, layer, encoding }, exclusion) {
+  const positions = encoding !== 'none';
+  const embedding = model.embed(ids);
+  const reading = model.read(embedding, { exclusion, positions });
+  return { embedding, reading, input: reading.layerInput(layer) };
+}
+
+/**
+ * Returns a function from embeddings to a layer's output (n, E), with or without the positions of
+ * their rows.
+ * @param {Attn} attn
+ * @param {Given} given
+ * @param {import('../models/language/languageModel.js').LanguageModel | null} model
+ * @param {InstanceType<Attn['MultiHeadAttention']>} layer
+ * @param {import('attn').ExclusionOptions} exclusion
+ */
+export const layerOutput =
+  (attn, given, model, layer, exclusion) =>
+  (/** @type {Tensor} */ embedding, /** @type {boolean} */ positions) => {
+    if (!embedding.shape[0]) return embedding;
+    if (given.weights === 'learned' && model) {
+      const x = model.read(embedding, { exclusion, positions }).layerInput(given.layer);
+      return model.attention(given.layer, positions).forward(x, x, x, exclusion).output;
+    }
+    const x = positions ? attn.positionalEncoding(embedding, { base: given.base }) : embedding;
+    return layer.forward(x, x, x, exclusion).output;
+  };
+
+/**
+ * Creates everything that a computation in a worker needs, then runs it.
+ * @template T
+ * @param {Attn} attn
+ * @param {Given} given
+ * @param {(sentence: {
+ *   embedding: Tensor,
+ *   x: Tensor,
+ *   layer: InstanceType<Attn['MultiHeadAttention']>,
+ *   exclusion: import('attn').ExclusionOptions,
+ *   model: import('../models/language/languageModel.js').LanguageModel | null,
+ *   reading: ReturnType<import('../models/language/languageModel.js').LanguageModel['read']> | null,
+ *   positions?: Tensor | null,
+ *   own?: import('../models/own/ownServer.js').OwnModel,
+ * }) => T} compute own: the reader's model, if it is shown
+ */
+export function withSentence(attn, given, compute) {
+  const { tokens, dModel, weights } = given;
+  // Not every computation depends on masks.
+  const exclusion = exclusionOf({ ...noMasks, ...given }, tokens.length);
+  const { model, own } = here;
+  if (given.own) {
+    if (!own) throw new Error('the model is not loaded');
+    return compute(
+      /** @type {any} */ ({ ...own.sentence(given, exclusion), model: null, reading: null, own }),
+    );
+  }
+  if (weights === 'learned') {
+    if (!model) throw new Error('the language model is not loaded');
+    const { embedding, reading, input } = readingOf(model, given, exclusion);
+    const layer = model.attention(given.layer, given.encoding !== 'none');
+    return compute({ embedding, layer, x: input, exclusion, model, reading });
+  }
+  const embedding = new Embedder(attn).embed(tokens, dModel);
+  const layer = layerOf(attn, { ...given, weights });
+  try {
+    return compute({
+      ...{ embedding, layer, x: encoded(attn, embedding, given) },
+      ...{ exclusion, model: null, reading: null },
+    });
+  } finally {
+    layer.dispose();
+  }
+}

@@ -1,0 +1,171 @@
+import { maxAbsDifference } from './difference.js';
+import { orderEffects } from './effects.js';
+import { responseOf } from './scale.js';
+import { layerOutput, turnsBy } from './sentence.js';
+import { shuffledOrder } from './shuffle.js';
+import { columnsOf, stagesOf } from './stages.js';
+import { entropyOf } from './statistics.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('../drawing/matrix.js').Matrix} Matrix */
+/** @typedef {import('../models/language/languageModel.js').LanguageModel} LanguageModel */
+/** @typedef {ReturnType<typeof walkOf>} Walk */
+
+/** Number of positions that the clocks go through before they show a word's. */
+const mostTicks = 12;
+
+/**
+ * The steps of one word through a head, and the results if two of them are left out.
+ * @param {Attn} attn
+ * @param {import('./sentence.js').Given} given
+ * @param {{
+ *   embedding: Tensor,
+ *   x: Tensor,
+ *   layer: InstanceType<Attn['MultiHeadAttention']>,
+ *   exclusion: import('attn').ExclusionOptions,
+ *   model: LanguageModel | null,
+ *   reading: ReturnType<LanguageModel['read']> | null,
+ * }} sentence with at least one token
+ */
+export function walkOf(attn, given, { embedding, x, layer, exclusion, model, reading }) {
+  const { dModel, heads, head, base } = given;
+  const depth = dModel / heads;
+  const stages = stagesOf(attn, x, layer, exclusion, head);
+  const { query, key, value, weights } = stages;
+  const word = wordOf(weights, given.walkWord);
+  const row = (/** @type {Matrix} */ matrix) => rowOf(matrix, word);
+
+  const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
+    data,
+    shape: [1, rows, columns],
+  }));
+  const undivided = attn.scaledDotProductAttention(q, k, v, {
+    ...{ ...exclusion, numHeads: 1, scale: 1, needWeights: true },
+  });
+  const width = given.rotary ? depth : dModel;
+  const start = Math.max(0, word - mostTicks);
+  return {
+    ...{ word, depth, keys: key, values: value },
+    embedding: row(matrixFrom(embedding)),
+    embeddings: matrixFrom(embedding),
+    /**
+     * Sines and cosines of its clocks and of some earlier positions, and the first of these
+     * positions.
+     */
+    places: matrixFrom(
+      attn.sinusoidalEncoding({ start, length: word - start + 1, dModel: width, base }),
+    ),
+    start,
+    input: row(matrixFrom(x)),
+    query: row(query),
+    /** The query before rotation by its position, if there is one. */
+    unturned: turnsBy(given) === undefined || !model ? null : queryOf(model, given, x, word),
+    scores: row(stages.scores).data,
+    scaled: row(stages.scaled).data,
+    masked: row(stages.masked).data,
+    divided: shareOf(row(weights).data),
+    undivided: shareOf(
+      row({ data: undivided.weights.data, rows: key.rows, columns: key.rows }).data,
+    ),
+    blend: row(columnsOf(stages.attended, head * depth, (head + 1) * depth)),
+    shuffled: shuffledOf(attn, given, { embedding, layer, model }, word),
+    /** The model's logits for the next token. */
+    logits: reading ? reading.logits(word, word + 1).data : null,
+  };
+}
+
+/** The selected token if it exists, otherwise one that attends most strongly to another token. */
+function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
+  if (wanted >= 0 && wanted < rows) return wanted;
+  let [word, largest] = [rows - 1, 0];
+  // Later tokens can attend to more keys.
+  for (let i = Math.floor(rows / 2); i < rows; i++) {
+    for (let j = 0; j < columns; j++) {
+      const weight = data[i * columns + j];
+      if (j !== i && weight > largest) [word, largest] = [i, weight];
+    }
+  }
+  return word;
+}
+
+/** @param {Tensor} tensor @returns {Matrix} */
+const matrixFrom = ({ data, shape: [rows, columns] }) => ({ data, rows, columns });
+
+/** @param {Matrix} matrix @param {number} row @returns {Matrix} a copy */
+export const rowOf = ({ data, columns }, row) => ({
+  ...{ data: data.slice(row * columns, (row + 1) * columns), rows: 1, columns },
+});
+
+/** Weights of a query, and how they are distributed. @param {Float32Array} weights */
+function shareOf(weights) {
+  const largest = weights.reduce((a, b) => Math.max(a, b), 0);
+  // The slope is 0 if a change of the scores changes nothing.
+  return { weights, entropy: entropyOf(weights), largest, slope: responseOf(weights) };
+}
+
+/** @param {LanguageModel} model @param {import('./sentence.js').Given} given @param {Tensor} x @param {number} word */
+function queryOf(model, { layer, head, heads }, x, word) {
+  const { data, columns } = rowOf(matrixFrom(x), word);
+  const one = { data, shape: [1, columns] };
+  const { intermediates } = model.attention(layer, false).forward(one, one, one, {
+    intermediates: ['q'],
+  });
+  const depth = columns / heads;
+  const q = /** @type {Tensor} */ (intermediates?.q);
+  return rowOf({ data: q.data, rows: heads, columns: depth }, head);
+}
+
+/**
+ * The word's output before and after all words are shuffled, with and without positions. Masks are
+ * ignored here, because they would reveal the order.
+ * @param {Attn} attn
+ * @param {import('./sentence.js').Given} given
+ * @param {{ embedding: Tensor, layer: InstanceType<Attn['MultiHeadAttention']>, model:
+ *   LanguageModel | null }} sentence
+ * @param {number} word
+ */
+function shuffledOf(attn, given, { embedding, layer, model }, word) {
+  const order = shuffledOrder(embedding.shape[0], given.shuffle);
+  const effects = orderEffects(layerOutput(attn, given, model, layer, {}), embedding, order);
+  const at = order.indexOf(word);
+  const rows = (/** @type {typeof effects.with} */ { after, before }) => {
+    const [written, shuffled] = [after, before].map((each) => rowOf(matrixFrom(each), at));
+    return { written, shuffled, difference: maxAbsDifference(written.data, shuffled.data) };
+  };
+  return { order, with: rows(effects.with), without: rows(effects.without) };
+}
+
+/**
+ * The query's own key and the keys with the largest weights, in order, and the total weight of the
+ * rest.
+ * @param {Pick<Walk, 'word' | 'masked' | 'divided'>} walk
+ * @param {number} most
+ */
+export function keysOf({ word, masked, divided: { weights } }, most) {
+  const seen = [...weights.keys()].filter((key) => masked[key] > -Infinity);
+  const own = (/** @type {number} */ key) => Number(key === word);
+  const keys = [...seen]
+    .sort((a, b) => own(b) - own(a) || weights[b] - weights[a] || a - b)
+    .slice(0, most)
+    .sort((a, b) => a - b);
+  const rest = 1 - keys.reduce((sum, key) => sum + weights[key], 0);
+  return { keys, others: seen.length - keys.length, rest };
+}
+
+/**
+ * The rows of a matrix with these indices.
+ * @param {Matrix} matrix
+ * @param {number[]} numbers
+ * @returns {Matrix}
+ */
+export function rowsOf({ data, columns }, numbers) {
+  const some = new Float32Array(numbers.length * columns);
+  numbers.forEach((from, to) =>
+    some.set(data.subarray(from * columns, (from + 1) * columns), to * columns),
+  );
+  return { data: some, rows: numbers.length, columns };
+}
+
+/** An entropy with as many digits as can be compared. @param {number} entropy */
+export const bits = (entropy) => (entropy > 0 && entropy < 0.005 ? '< 0.01' : entropy.toFixed(2));

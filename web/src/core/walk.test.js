@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { load } from 'attn';
+
+import { smallLanguageModel } from '../../../tests/smallLanguageModel.js';
+import { LanguageModel } from '../models/language/languageModel.js';
+import { initial } from '../state/properties/index.js';
+import { exclusionOf } from './exclusion.js';
+import { Embedder, encoded, layerOf, readingOf } from './sentence.js';
+import { bits, keysOf, rowsOf, walkOf } from './walk.js';
+
+const attn = await load({ threads: 1 });
+const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat', 'and', 'the', 'cat', 'slept'];
+
+/** @param {Partial<import('./sentence.js').Given>} changes */
+function untrained(changes = {}) {
+  const given = { ...initial, tokens, ids: [], rotary: false, ...changes };
+  const layer = layerOf(attn, { ...given, weights: 'xavier' });
+  const embedding = new Embedder(attn).embed(tokens, given.dModel);
+  const exclusion = exclusionOf(given, tokens.length);
+  const x = encoded(attn, embedding, given);
+  return walkOf(attn, given, {
+    ...{ embedding, x, layer, exclusion, model: null, reading: null },
+  });
+}
+
+/** @param {Partial<import('./sentence.js').Given>} changes */
+function learned(changes = {}) {
+  const { bytes, config } = smallLanguageModel(attn, 'rotary');
+  const model = new LanguageModel(attn, bytes);
+  const { dModel, numHeads: heads, base } = config;
+  const ids = [3, 20, 7, 7, 0, 3, 20, 11];
+  const given = {
+    ...{ ...initial, tokens: ids.map(String), ids, rotary: true, dModel, heads, base },
+    ...{ weights: /** @type {const} */ ('learned'), causal: true, layer: 1, ...changes },
+  };
+  const exclusion = exclusionOf(given, ids.length);
+  const { embedding, reading, input: x } = readingOf(model, given, exclusion);
+  const layer = model.attention(given.layer, true);
+  return walkOf(attn, given, { embedding, x, layer, exclusion, model, reading });
+}
+
+/** Softmax in float64. @param {number[]} scores */
+function softmax(scores) {
+  const largest = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - largest));
+  const sum = powers.reduce((a, b) => a + b);
+  return powers.map((power) => power / sum);
+}
+
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b @param {number} within */
+function assertClose(a, b, within) {
+  assert.equal(a.length, b.length);
+  for (let i = 0; i < a.length; i++) {
+    assert.ok(Math.abs(a[i] - b[i]) <= within, `${i}: ${a[i]} for ${b[i]}`);
+  }
+}
+
+for (const [name, walkWith] of /** @type {const} */ ([
+  ['a layer that has learned nothing', untrained],
+  ['a layer of a language model', learned],
+])) {
+  test(`in ${name}, each step follows from the previous one`, () => {
+    const { word, depth, query, keys, scores, masked, divided, undivided, values, blend } =
+      walkWith({ walkWord: 6 });
+    assert.equal(word, 6);
+    const n = keys.rows;
+    const dots = Array.from({ length: n }, (_, j) =>
+      query.data.reduce((sum, q, c) => sum + q * keys.data[j * depth + c], 0),
+    );
+    assertClose(scores, dots, 1e-4);
+    const seen = [...masked.keys()].filter((j) => masked[j] > -Infinity);
+    for (const [share, scale] of /** @type {const} */ ([
+      [divided, 1 / Math.sqrt(depth)],
+      [undivided, 1],
+    ])) {
+      const weights = softmax(seen.map((j) => scale * scores[j]));
+      assertClose(
+        seen.map((j) => share.weights[j]),
+        weights,
+        1e-5,
+      );
+      assertClose([share.largest], [Math.max(...weights)], 1e-5);
+    }
+    assert.ok(undivided.entropy < divided.entropy);
+    assertClose(
+      blend.data,
+      Array.from({ length: depth }, (_, c) =>
+        seen.reduce((sum, j) => sum + divided.weights[j] * values.data[j * depth + c], 0),
+      ),
+      1e-5,
+    );
+  });
+
+  test(`in ${name}, shuffled words give the same output without positions and another with them`, () => {
+    const { shuffled } = walkWith();
+    assert.ok(shuffled.without.difference < 1e-5, String(shuffled.without.difference));
+    assert.ok(shuffled.with.difference > 1e-2, String(shuffled.with.difference));
+    assert.notDeepEqual(
+      shuffled.order,
+      shuffled.order.map((_, i) => i),
+    );
+  });
+}
+
+test('the word that attends most strongly to another one is followed, unless one is selected', () => {
+  const { word, divided } = untrained();
+  const most = (/** @type {ReturnType<typeof walkOf>} */ walk) =>
+    Math.max(...walk.divided.weights.filter((_, j) => j !== walk.word));
+  for (let i = 5; i < tokens.length; i++) {
+    assert.ok(most(untrained({ walkWord: i })) <= Math.max(...divided.weights), String(i));
+  }
+  assert.ok(word >= 5);
+  assert.equal(untrained({ walkWord: 1 }).word, 1);
+  assert.equal(untrained({ walkWord: 400 }).word, word);
+});
+
+test('clocks end at the word’s position, and rotary positions rotate its query and keep its length', () => {
+  const { places, start, word } = untrained({ walkWord: 3 });
+  assert.equal(start + places.rows - 1, word);
+  assertClose([places.data[3 * places.columns]], [Math.sin(3)], 1e-6);
+  const { unturned, query } = learned({ walkWord: 5 });
+  const length = (/** @type {Float32Array} */ data) => Math.hypot(...data);
+  assert.ok(unturned);
+  assertClose([length(unturned.data)], [length(query.data)], 1e-5);
+  assert.notDeepEqual(unturned.data, query.data);
+  assert.equal(untrained().unturned, null);
+  assert.equal(untrained().logits, null);
+  assert.ok(learned().logits);
+});
+
+test('hidden keys are omitted, and of many keys those with the largest weights remain', () => {
+  const walk = learned({ walkWord: 3 });
+  const { keys, others, rest } = keysOf(walk, 3);
+  assert.equal(keys.length, 3);
+  assert.deepEqual(
+    keys,
+    [...keys].sort((a, b) => a - b),
+  );
+  assert.equal(others, 1);
+  assert.ok(rest >= 0 && rest < 0.25);
+  assert.equal(keysOf(walk, 9).others, 0);
+  assert.deepEqual(rowsOf({ data: Float32Array.of(1, 2, 3, 4), rows: 2, columns: 2 }, [1]), {
+    ...{ data: Float32Array.of(3, 4), rows: 1, columns: 2 },
+  });
+});
+
+test('an entropy near 0 is not printed as 0', () => {
+  assert.deepEqual([0, 0.001, 0.856].map(bits), ['0.00', '< 0.01', '0.86']);
+});

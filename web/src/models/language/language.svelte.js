@@ -1,0 +1,189 @@
+import model from '../../../languageModel/model.safetensors?url';
+import tokenizer from '../../../languageModel/tokenizer.json?url';
+
+import { history } from '../../state/history.svelte.js';
+import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
+import { reasonOf } from '../../work/errors.js';
+import { tellingHeads } from './habits.js';
+
+/** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
+/** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
+
+/** The download size, for readers who are asked first. */
+export const megabytes = '2 MB';
+
+/** The page's language model and the state of fetching it. */
+export class Language {
+  /** @type {LanguageModel | null} */
+  model = $state.raw(null);
+  /** @type {LanguageTokens | null} */
+  tokens = $state.raw(null);
+  /**
+   * Lists the candidates for the next token.
+   * @type {typeof import('./languageModel.js').candidates | undefined}
+   */
+  candidatesOf;
+  /** @type {typeof import('./languageModel.js').chosen | undefined} */
+  chosen;
+  /**
+   * The module that writes the first lines of programs.
+   * @type {typeof import('./languagePrograms.js') | undefined}
+   */
+  programs;
+  /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
+  own = $state.raw(null);
+  /** True if the reader's model is shown while projections are learned ones. */
+  looksAtOwn = $state(false);
+  /**
+   * How the reader wants to open a model; `'here'` once the dialog is loaded.
+   * @type {'' | 'drop' | 'dialog' | 'here'}
+   */
+  asked = $state('');
+  coming = $state(false);
+  problem = $state('');
+  #attn;
+  /** Receives its bytes, for computations elsewhere. */
+  #tell;
+  /** @type {Promise<boolean> | undefined} */
+  #fetching;
+
+  /** @param {import('attn').Attn} attn @param {(bytes: Uint8Array) => void} tell */
+  constructor(attn, tell) {
+    this.#attn = attn;
+    this.#tell = tell;
+  }
+
+  /**
+   * Fetches the model, unless it is loaded or loading.
+   * @returns {Promise<boolean>} true if it is loaded
+   */
+  want() {
+    return (this.#fetching ??= this.#fetch());
+  }
+
+  async #fetch() {
+    this.coming = true;
+    this.problem = '';
+    try {
+      const [{ LanguageModel, candidates, chosen }, programs, { LanguageTokens }, bytes, json] =
+        await Promise.all([
+          import('./languageModel.js'),
+          import('./languagePrograms.js'),
+          import('./languageTokens.js'),
+          read(model).then((response) => response.arrayBuffer()),
+          read(tokenizer).then((response) => response.json()),
+        ]);
+      const file = new Uint8Array(bytes);
+      const whole = new LanguageModel(this.#attn, file);
+      this.programs = programs;
+      [this.candidatesOf, this.chosen] = [candidates, chosen];
+      this.tokens = new LanguageTokens(json);
+      this.model = whole;
+      this.#tell(file);
+      return true;
+    } catch (error) {
+      this.#fetching = undefined;
+      this.problem = `The language model could not be loaded: ${reasonOf(error)}.`;
+      return false;
+    } finally {
+      this.coming = false;
+    }
+  }
+}
+
+/**
+ * Switches to other projections. Learned ones belong to a model that was trained with a causal
+ * mask.
+ * @param {Language} language
+ * @param {import('../../state/properties/index.js').Weights} weights
+ */
+export async function chooseWeights(language, weights) {
+  if (weights === 'learned' && !(await language.want())) return;
+  language.looksAtOwn = false;
+  const learned = weights === 'learned';
+  if (learned !== (settings.weights === 'learned')) settings.causal = learned;
+  settings.weights = weights;
+}
+
+/**
+ * Shows a model that the reader has opened and closes an earlier one.
+ * @param {Language} language
+ * @param {import('../own/own.svelte.js').Own} own
+ */
+export function showOwn(language, own) {
+  // Keep the settings from before the first of them.
+  if (language.own && language.looksAtOwn) own.before = language.own.before;
+  language.own?.end();
+  language.own = own;
+  lookAtOwn(language);
+}
+
+/** @param {Language} language */
+export function lookAtOwn(language) {
+  const { own } = language;
+  if (!own) return;
+  language.looksAtOwn = true;
+  Object.assign(settings, { weights: 'learned', causal: own.facts.description.causal });
+}
+
+/**
+ * Restores what the page showed before, but keeps the reader's model open.
+ * @param {Language} language
+ */
+export function lookAtPages(language) {
+  if (language.own) Object.assign(settings, language.own.before);
+  language.looksAtOwn = false;
+}
+
+/**
+ * Closes the reader's model and restores what the page showed before.
+ * @param {Language} language
+ */
+export function closeOwn(language) {
+  const { own } = language;
+  if (language.looksAtOwn) lookAtPages(language);
+  language.own = null;
+  own?.end();
+}
+
+/** The settings that select the model to show, and how. */
+const own = /** @type {const} */ ([
+  ...['weights', 'dModel', 'heads', 'layer', 'head', 'seed', 'encoding', 'base'],
+  ...['causal', 'window', 'validLen', 'blocked'],
+]);
+
+/** The page's first view: a head with a visible habit. @param {Language} language */
+function beginningOf(language) {
+  const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
+  return { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
+}
+
+/**
+ * Fetches the language model that a link asks for. A reset then restores what the page starts with
+ * without a link.
+ * @param {Language} language
+ * @param {{ text: string }} others other settings that the page starts with
+ */
+export async function startLearned(language, others) {
+  if (!(await language.want()) || settings.weights !== 'learned') return;
+  startFrom({ ...others, ...beginningOf(language) });
+}
+
+/**
+ * Starts the page with the language model, at a head with a visible habit, unless the reader has
+ * chosen something else in the meantime.
+ * @param {Language} language
+ */
+export async function beginLearned(language) {
+  if (!(await language.want()) || !areInitial(own)) return;
+  const changes = beginningOf(language);
+  history.amend(changes);
+  beginWith(changes);
+}
+
+/** @param {string} address */
+async function read(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return response;
+}

@@ -1,0 +1,154 @@
+import tokenizer from '../../../languageModel/tokenizer.json?url';
+
+import { count, counted } from '../../drawing/numbers.js';
+import { settings } from '../../state/settings.svelte.js';
+import { TaskWorker } from '../../work/scheduler.js';
+import { ownTask } from '../../work/tasks/own.js';
+import { pathOf } from './dropped.js';
+import { notesOf, partTexts, texts } from './texts.js';
+
+/** @typedef {import('./ownServer.js').Facts} Facts */
+/** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
+
+/** Id of the reader's last model. */
+let last = 0;
+
+/** A reader's model, open in a separate worker. */
+export class Own {
+  id = ++last;
+  /** Texts about the model. */
+  texts = { ...texts, parts: partTexts };
+  facts;
+  /** The page's previous projections. */
+  before = { weights: settings.weights, causal: settings.causal };
+  /**
+   * The sentence in the model's tokens.
+   * @type {{ ids: number[], types?: number[], tokens: string[], total: number, text: string }}
+   */
+  split = $state.raw({ ids: [], tokens: [], total: 0, text: '' });
+  #worker;
+  /** The text to tokenize. @type {string | null} */
+  #wanted = null;
+
+  /** @param {TaskWorker} worker @param {Facts} facts */
+  constructor(worker, facts) {
+    this.#worker = worker;
+    this.facts = facts;
+  }
+
+  /** Describes the recognised model. */
+  get says() {
+    return recognised(this.facts);
+  }
+
+  /** Notes on its files. */
+  get notes() {
+    return notesOf(this.facts.description);
+  }
+
+  /** Sizes and options that controls need. */
+  get config() {
+    const { dModel, numHeads, numLayers, positions, description } = this.facts;
+    const { causal } = description;
+    return { dModel, numHeads, numLayers, positions, causal, base: 0, own: this.id };
+  }
+
+  /**
+   * Opens a model. If opening fails, its worker is ended.
+   * @param {File[]} files
+   * @param {{ signal: AbortSignal, onProgress: (progress: { facts?: Facts, share: number }) =>
+   *   void }} options
+   */
+  static async open(files, options) {
+    const worker = new TaskWorker({ models: true });
+    // A busy worker receives no messages, so end it.
+    options.signal.addEventListener('abort', () => worker.end());
+    try {
+      const given = await givenOf(files);
+      const own = new Own(worker, await worker.run(ownTask, given, options));
+      worker.again(ownTask, given);
+      await own.follow(settings.text);
+      options.signal.throwIfAborted();
+      return own;
+    } catch (error) {
+      worker.end();
+      throw error;
+    }
+  }
+
+  /** Tokenizes a text. Of several texts, the last one counts. @param {string} text */
+  async follow(text) {
+    if (text === this.#wanted) return;
+    this.#wanted = text;
+    const split = await this.ask('encode', text);
+    if (text === this.#wanted) this.split = { ...split, text };
+  }
+
+  /**
+   * Asks a question that only this model answers.
+   * @param {Method} method
+   * @param {any} given
+   * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} [options]
+   */
+  ask(method, given, options) {
+    return this.#worker.run(ownTask, { method, given }, options);
+  }
+
+  /**
+   * Runs a task that figures of all models share.
+   * @param {import('../../work/tasks/task.js').Task<string, any, any, any>} task
+   * @param {any} given
+   * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
+   */
+  run(task, given, options) {
+    return this.#worker.run(task, given, options);
+  }
+
+  /** Ends the worker. The next question opens the model in another one. */
+  end() {
+    this.#worker.end();
+  }
+}
+
+/** @param {File[]} all */
+async function givenOf(all) {
+  // A file that is sent to a worker loses its path.
+  const files = all.map((file) => [pathOf(file), file]);
+  // A file without a configuration is assumed to belong to the page's model, or to one with the
+  // same tokens.
+  const alone = !all.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
+  const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
+  return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };
+}
+
+const names = /** @type {Record<string, string>} */ ({
+  ...{ gpt2: 'GPT-2', bert: 'BERT', roberta: 'RoBERTa', distilbert: 'DistilBERT' },
+  ...{ llama: 'Llama', smollm3: 'SmolLM 3', mistral: 'Mistral', qwen2: 'Qwen 2', qwen3: 'Qwen 3' },
+  ...{ gemma: 'Gemma', gemma2: 'Gemma 2', gemma3: 'Gemma 3', gemma3_text: 'Gemma 3' },
+  ...{ olmo2: 'OLMo 2', gpt_oss: 'gpt-oss', attn: 'attn’s own' },
+});
+
+const positionNames = {
+  learned: 'a learned table of positions',
+  rotary: 'rotary positions',
+  sinusoidal: 'sinusoidal positions',
+  none: 'no positions',
+};
+
+/** The name of an architecture. @param {Facts} facts */
+export const nameOf = ({ description: { family } }) => names[family] ?? family;
+
+/** Describes the recognised model. @param {Facts} facts */
+export function recognised(facts) {
+  const { description, dtypes, dModel, numHeads, numLayers, positions } = facts;
+  const { numParameters, causal, layers } = description;
+  const kvHeads = layers[0].numKvHeads;
+  const shared = kvHeads < numHeads ? `, which share ${kvHeads} key/value heads` : '';
+  return `${nameOf(facts)}: ${counted(`${numLayers} layers of ${numHeads} heads`)}${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'bidirectional'}.`;
+}
+
+/** @param {number} parameters */
+const millions = (parameters) =>
+  parameters < 1e6
+    ? count(parameters)
+    : `${(parameters / 1e6).toFixed(parameters < 1e8 ? 1 : 0)} million`;

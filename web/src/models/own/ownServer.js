@@ -1,0 +1,435 @@
+// The reader's model in its own worker.
+
+import { exclusionOf } from '../../core/exclusion.js';
+import { ModelTokens } from '../tokenizer/modelTokens.js';
+import { blockParameters, decoded, editedBy, inBlock } from './ownLayer.js';
+import { NextTokens } from './ownNext.js';
+import { addedPlaces, lossesOf, orderedBy } from './ownOrder.js';
+import { learnedPlaces, turnings } from './ownPlaces.js';
+import { howOf, stagesOf } from './ownStages.js';
+import { tensorsOf, torchModuleOf } from './torchModule.js';
+
+/** @typedef {import('attn').ModelsAttn} ModelsAttn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
+/** @typedef {import('../../core/sentence.js').Given} Given */
+
+/** Longest sentence in tokens. The weights of all heads of a layer are kept for it. */
+const mostTokens = 512;
+
+/** Largest number of values between layers to keep: 64 MB. */
+const mostKept = 2 ** 24;
+
+/** Number of sentences to keep: the reader's and the one it is compared with. */
+const mostSentences = 2;
+
+/** @param {readonly File[]} files @param {string} name */
+const fileOf = (files, name) => files.find((file) => file.name === name);
+
+/** @param {File} file */
+async function jsonOf(file) {
+  try {
+    return JSON.parse(await file.text());
+  } catch (cause) {
+    throw new Error(`${file.name} is not valid JSON (${/** @type {Error} */ (cause).message})`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * The source of a model's positions.
+ * @param {import('attn').LanguageModelDescription} description
+ */
+function positionsOf({ maxPositions, sinusoidal, layers }) {
+  if (maxPositions) return /** @type {const} */ ('learned');
+  if (sinusoidal) return /** @type {const} */ ('sinusoidal');
+  return layers.some(({ rotaryDim }) => rotaryDim)
+    ? /** @type {const} */ ('rotary')
+    : /** @type {const} */ ('none');
+}
+
+/** @typedef {ReturnType<typeof factsOf>} Facts */
+
+/**
+ * The facts about the model that the page needs.
+ * @param {import('attn').LanguageModelDescription} description
+ * @param {string[]} dtypes
+ */
+function factsOf(description, dtypes) {
+  const [{ dModel, numHeads }] = description.layers;
+  return {
+    ...{ description, dtypes, dModel, numHeads, numLayers: description.layers.length },
+    positions: positionsOf(description),
+  };
+}
+
+/** Number types in the files. @param {import('./torchModule.js').Tensors} tensors */
+const dtypesOf = (tensors) =>
+  [...new Set(Object.values(tensors).map(({ dtype }) => dtype))].filter((dtype) =>
+    /^B?F\d+/.test(dtype),
+  );
+
+/** @param {ModelsAttn} attn @param {File[]} files */
+async function described(attn, files) {
+  try {
+    return await attn.describeModel(files);
+  } catch (cause) {
+    const { message } = /** @type {Error} */ (cause);
+    if (!message.startsWith('numHeads') || fileOf(files, 'config.json')) throw cause;
+    // Describing it with any number of heads gives the family and size for the message.
+    const { family, numParameters } = await attn.describeModel(files, { numHeads: 1 });
+    throw Object.assign(
+      new Error(
+        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only config.json says how many heads it has. Add it, too`,
+        { cause },
+      ),
+      { code: 'needs_more' },
+    );
+  }
+}
+
+export class OwnModel {
+  #attn;
+  #model;
+  #tokens;
+  #next;
+  facts;
+  /**
+   * Values between the layers for the last sentences.
+   * @type {{ key: string, streams: Map<string, Tensor> }[]}
+   */
+  #kept = [];
+
+  /**
+   * @param {ModelsAttn} attn
+   * @param {import('attn').LanguageModel} model
+   * @param {ModelTokens} tokens
+   * @param {Facts} facts
+   */
+  constructor(attn, model, tokens, facts) {
+    this.#attn = attn;
+    this.#model = model;
+    this.#tokens = tokens;
+    this.#next = new NextTokens(attn, model, tokens);
+    this.facts = facts;
+  }
+
+  /**
+   * Recognises and loads a model. Yields the facts, then the share that has been read, from 0 to 1.
+   * @param {ModelsAttn} attn
+   * @param {{ files: [string, File][], pageTokens: object | null }} given files: everything the
+   *   reader gave, with paths; pageTokens: the tokenizer of the page's own model, used for a file
+   *   without a configuration
+   */
+  static async *open(attn, { files: given, pageTokens }) {
+    const found = await attn.filesOfModel(given);
+    const files = /** @type {File[]} */ ([...found.values()]);
+    for (const file of files) Object.defineProperty(file, 'webkitRelativePath', { value: '' });
+    const tensors = await tensorsOf(files);
+    const torch = torchModuleOf(tensors);
+    if (torch) throw new Error(torch);
+    const description = await described(attn, files);
+    const { family, vocabSize, numParameters } = description;
+    const facts = factsOf(description, dtypesOf(tensors));
+    yield { facts, share: 0 };
+    const file = fileOf(files, 'tokenizer.json');
+    if (!file && !(family === 'attn' && pageTokens)) {
+      throw Object.assign(
+        new Error(
+          `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can turn a sentence into its ${vocabSize.toLocaleString('en')} tokens. Add that file, too`,
+        ),
+        { code: 'needs_more' },
+      );
+    }
+    const json = file ? await jsonOf(file) : pageTokens;
+    let tokens;
+    try {
+      tokens = new ModelTokens(json);
+    } catch (cause) {
+      const { message } = /** @type {Error} */ (cause);
+      throw new Error(`tokenizer.json cannot be used (${message})`, { cause });
+    }
+    const controller = new AbortController();
+    let share = 0;
+    let more = () => {};
+    /** @type {import('attn').LanguageModel | undefined} */
+    let model;
+    const loading = attn
+      .loadModel(files, {
+        signal: controller.signal,
+        onProgress: (done, all) => {
+          share = done / all;
+          more();
+        },
+      })
+      .then((loaded) => {
+        model = loaded;
+      });
+    loading.catch(() => {});
+    let told = false;
+    try {
+      while (!model) {
+        const progress = new Promise((resolve) => (more = () => resolve(undefined)));
+        await Promise.race([loading, progress]);
+        yield { share };
+      }
+      told = true;
+      const own = new OwnModel(attn, model, tokens, facts);
+      await own.checkNumbers();
+      return own;
+    } finally {
+      // The model is no longer wanted.
+      if (!told) controller.abort();
+    }
+  }
+
+  /** The first call shows whether the model can be computed at all. */
+  async checkNumbers() {
+    this.#model.forward([0], { needLogits: false });
+  }
+
+  get #most() {
+    return Math.min(mostTokens, this.facts.description.maxPositions || Infinity);
+  }
+
+  /** @param {string} text */
+  encode(text) {
+    const split = this.#tokens.of(text, this.#most);
+    const { vocabSize } = this.facts.description;
+    const at = split.ids.findIndex((id) => id >= vocabSize);
+    if (at >= 0) {
+      throw new Error(
+        `The model has no row for the token “${split.tokens[at]}” (${split.ids[at].toLocaleString('en')}): its embedding has ${vocabSize.toLocaleString('en')} rows. Change the sentence`,
+      );
+    }
+    return { ...split, types: this.#typesOf(split.ids) };
+  }
+
+  /**
+   * The types of tokens, or undefined if all belong to one sentence, as in most texts.
+   * @param {readonly number[]} ids
+   */
+  #typesOf(ids) {
+    const { numTokenTypes } = this.facts.description;
+    const types = this.#tokens.typesOf(ids);
+    return types.some(Boolean) && types.every((type) => type < numTokenTypes) ? types : undefined;
+  }
+
+  /**
+   * The keys that queries may attend to, including the model's causal order.
+   * @param {ExclusionOptions} exclusion
+   */
+  #masks(exclusion) {
+    return this.facts.description.causal ? { ...exclusion, causal: true } : exclusion;
+  }
+
+  /**
+   * The input of a layer: (n, E).
+   * @param {readonly number[]} ids
+   * @param {ExclusionOptions} exclusion
+   * @param {number} layer
+   */
+  #stream(ids, exclusion, layer) {
+    const { numLayers, dModel } = this.facts;
+    const key = JSON.stringify([ids, exclusion]);
+    const name = (/** @type {number} */ l) => `encoder.layers.${l}.resid_pre`;
+    const { streams } = this.#kept.find((each) => each.key === key) ?? { streams: new Map() };
+    this.#kept = [{ key, streams }, ...this.#kept.filter((each) => each.key !== key)].slice(
+      0,
+      mostSentences,
+    );
+    if (!streams.has(name(layer))) {
+      const all = ids.length * dModel * numLayers <= mostKept;
+      const names = all
+        ? Array.from({ length: numLayers }, (_, l) => name(l))
+        : [name(0), name(layer)];
+      const { intermediates } = this.#model.forward([...ids], {
+        ...{ attention: exclusion, needLogits: false, intermediates: names },
+        tokenTypes: this.#typesOf(ids),
+      });
+      for (const each of names) streams.set(each, intermediates[each]);
+    }
+    return /** @type {Tensor} */ (streams.get(name(layer)));
+  }
+
+  /**
+   * The results of a layer's attention, with the requested intermediates.
+   * @param {readonly number[]} ids
+   * @param {ExclusionOptions} exclusion
+   * @param {number} layer
+   * @param {string[]} [intermediates]
+   * @param {object} [stages]
+   */
+  #layer(ids, exclusion, layer, intermediates = [], stages = { needWeights: true }) {
+    return /** @type {any} */ (this.#model.layers[layer]).forward(
+      this.#stream(ids, exclusion, layer),
+      { attention: { ...this.#masks(exclusion), ...stages }, intermediates },
+    );
+  }
+
+  /**
+   * A sentence in the form that tasks read; see `withSentence`.
+   * @param {Given} given
+   * @param {ExclusionOptions} exclusion
+   */
+  sentence({ ids, layer: at }, exclusion) {
+    const { layers } = this.facts.description;
+    const x = layers[at].normFirst
+      ? this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output']
+      : this.#stream(ids, exclusion, at);
+    return {
+      embedding: this.#stream(ids, exclusion, 0),
+      x,
+      exclusion,
+      positions: this.#positions(ids.length, at),
+      layer: {
+        /** Has the interface of MultiHeadAttention. */
+        forward: () => {
+          const { weights, intermediates } = this.#layer(ids, exclusion, at, ['self_attn.output']);
+          return { weights, output: intermediates['self_attn.output'] };
+        },
+      },
+    };
+  }
+
+  /**
+   * The masks in the settings, combined with the layer's own window.
+   * @param {ExclusionOptions} exclusion
+   * @param {number} at
+   */
+  #masksOf(exclusion, at) {
+    const { windowLeft } = this.facts.description.layers[at];
+    const masks = this.#masks(exclusion);
+    return windowLeft === undefined || masks.window
+      ? masks
+      : { ...masks, window: { left: windowLeft } };
+  }
+
+  /**
+   * The stages of a head.
+   * @param {Given} given
+   * @returns {import('../../core/stages.js').Stages & { how:
+   *   import('./ownStages.js').How }}
+   */
+  stages({ ids, layer, head, ...settings }) {
+    const exclusion = exclusionOf(settings, ids.length);
+    const names = ['q', 'k', 'v', 'head_output', 'output'];
+    const { intermediates } = this.#layer(
+      ...[ids, exclusion, layer, names.map((name) => `self_attn.${name}`)],
+      {},
+    );
+    const shown = Object.fromEntries(
+      names.map((name) => [name, intermediates[`self_attn.${name}`]]),
+    );
+    const how = howOf(this.#model, { layer, head, length: ids.length });
+    const described = this.facts.description.layers[layer];
+    const masks = this.#masksOf(exclusion, layer);
+    return {
+      ...stagesOf(this.#attn, /** @type {any} */ (shown), described, how, head, masks),
+      how,
+    };
+  }
+
+  /** The effect of a changed number in a projection. @param {Given} given */
+  edit(given) {
+    const { ids, layer, ...settings } = given;
+    const exclusion = exclusionOf(settings, ids.length);
+    return editedBy(this.#model, given, () => {
+      const { weights, intermediates } = this.#layer(ids, exclusion, layer, ['self_attn.output']);
+      return { weights, output: intermediates['self_attn.output'] };
+    });
+  }
+
+  /** The effect of token order in the first layer. @param {Given} given @param {number[]} order */
+  ordered({ ids, orderCausal: causal }, order) {
+    const types = this.#typesOf(ids);
+    return orderedBy(this.#attn, this.#model, { ids, types, causal, order });
+  }
+
+  /**
+   * The losses of the tokens in several orders.
+   * @param {{ ids: number[], order: number[] }} given
+   */
+  losses(given) {
+    return lossesOf(this.#attn, this.#model, given);
+  }
+
+  /** Every matrix of a layer. @param {Given} given */
+  block({ ids, layer, head, ...settings }) {
+    const exclusion = exclusionOf(settings, ids.length);
+    const x = this.#stream(ids, exclusion, layer);
+    return inBlock(this.#model, layer, x, this.#masks(exclusion), head);
+  }
+
+  /** The parameters of its products and norms. @param {{ layer: number }} given */
+  parameters({ layer }) {
+    return {
+      parameters: blockParameters(this.#model, layer),
+      turn: howOf(this.#model, { layer, head: 0, length: 1 }).turn,
+    };
+  }
+
+  /** Runs a layer token by token with a cache. @param {{ ids: number[], layer: number }} given */
+  decode({ ids, layer }) {
+    return decoded(this.#attn, this.#model, layer, this.#stream(ids, {}, layer));
+  }
+
+  /**
+   * Predictions after one of the tokens, with a head's weights there.
+   * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK:
+   *   number, drawn: number }} given
+   * @returns {import('./ownNext.js').Next}
+   */
+  next({ layer, head, ...given }) {
+    const { ids, at } = given;
+    const { data } = this.#layer(ids, { causal: true }, layer).weights;
+    const row = (head * ids.length + at) * ids.length;
+    return { ...this.#next.of(given), weights: data.slice(row, row + ids.length) };
+  }
+
+  /** Generates text. @param {Parameters<NextTokens['write']>[0]} given */
+  write(given) {
+    return this.#next.write(given);
+  }
+
+  /** The model's positions. */
+  places() {
+    return this.facts.positions === 'learned'
+      ? learnedPlaces(this.#attn, this.#model.parameter('positions.weight'))
+      : turnings(this.#attn, this.#model);
+  }
+
+  /** The interface for the wall of all heads. @returns {import('../wall/wall.js').Reader} */
+  reader() {
+    const { numLayers, dModel } = this.facts;
+    return {
+      numLayers,
+      most: Math.max(1, Math.floor(mostKept / (dModel * numLayers))),
+      isSpecial: (id) => this.#tokens.isSpecial(id),
+      weights: (ids, exclusion, layer) => this.#layer(ids, exclusion, layer).weights,
+    };
+  }
+
+  /**
+   * The rows that positions add to embeddings, (n, E), or sines and cosines of the angles by which
+   * they rotate the pairs of a head's columns in a layer, (n, D).
+   * @param {number} length
+   * @param {number} layer
+   * @returns {Tensor | null}
+   */
+  #positions(length, layer) {
+    const added = addedPlaces(this.#attn, this.#model, length);
+    if (added) return added;
+    const turning = this.#model.rotaryFrequencies(layer, length);
+    if (!turning) return null;
+    const { frequencies } = turning;
+    const columns = 2 * frequencies.length;
+    const data = Float32Array.from({ length: length * columns }, (_, i) => {
+      const column = i % columns;
+      const angle = Math.floor(i / columns) * frequencies[column >> 1];
+      return column % 2 ? Math.cos(angle) : Math.sin(angle);
+    });
+    return { data, shape: [length, columns] };
+  }
+}

@@ -1,0 +1,141 @@
+// The stages between input and output of one attention head in a reader's model. Used in the
+// model's worker.
+
+import { joinHeads } from '../../core/heads.js';
+import { matrixOf } from '../../drawing/matrix.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').LanguageModelLayer} Described */
+/** @typedef {import('../../core/stages.js').Affine} Affine */
+/** @typedef {import('../../core/stages.js').Projections} Projections */
+
+/**
+ * Properties in which a head differs from the page's.
+ * @typedef {object} How
+ * @property {number} depth D
+ * @property {number} kvHead the head whose keys and values it reads
+ * @property {number} [scale] scale of scores, if it is not 1/√D
+ * @property {number} softcap 0 if there is none
+ * @property {number} [sink]
+ * @property {boolean} normalises true if queries and keys are normalised
+ * @property {import('../../core/turned.js').Turn} [turn]
+ * @property {Projections} projections
+ */
+
+/** Largest number of values of an output projection to send: 8 MB. */
+const mostSent = 2 ** 21;
+
+/** The prefix of a layer's attention parameters. @param {number} at */
+export const attentionOf = (at) => `encoder.layers.${at}.self_attn.`;
+
+/**
+ * The rows of one head in the projection to its queries, keys or values.
+ * @param {Described} layer
+ * @param {'q' | 'k' | 'v'} which
+ * @param {number} head
+ */
+export function rowsOf({ numHeads, numKvHeads, headDim }, which, head) {
+  const joined = numHeads === numKvHeads;
+  const kvHead = Math.floor((head * numKvHeads) / numHeads);
+  const at = (which === 'q' ? head : kvHead) * headDim;
+  const before = { q: 0, k: numHeads, v: numHeads + numKvHeads }[which] * headDim;
+  return {
+    name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
+    first: joined ? before + at : at,
+    /** Position among the biases, which are concatenated. */
+    bias: before + at,
+  };
+}
+
+/**
+ * @param {import('attn').LanguageModel} model
+ * @param {number} at the layer
+ * @param {number} head
+ * @returns {Projections}
+ */
+function projectionsOf(model, at, head) {
+  const layer = model.description.layers[at];
+  const { headDim, dModel, numHeads } = layer;
+  const prefix = attentionOf(at);
+  const names = new Set(model.layers[at].parameterNames());
+  const has = (/** @type {string} */ name) => names.has(`self_attn.${name}`);
+  const biases = has('in_proj_bias') ? model.parameter(`${prefix}in_proj_bias`).data : null;
+  /** @type {(which: 'q' | 'k' | 'v') => Affine} */
+  const part = (which) => {
+    const { name, first, bias } = rowsOf(layer, which, head);
+    const { data } = model.parameter(prefix + name);
+    return {
+      weight: {
+        data: data.slice(first * dModel, (first + headDim) * dModel),
+        shape: [headDim, dModel],
+      },
+      bias: biases?.slice(bias, bias + headDim),
+    };
+  };
+  const [q, k, v] = [part('q'), part('k'), part('v')];
+  if (dModel * numHeads * headDim > mostSent) return { q, k, v };
+  const bias = has('out_proj.bias') ? model.parameter(`${prefix}out_proj.bias`).data : undefined;
+  return { q, k, v, o: { weight: model.parameter(`${prefix}out_proj.weight`), bias } };
+}
+
+/**
+ * @param {import('attn').LanguageModel} model
+ * @param {{ layer: number, head: number, length: number }} given
+ * @returns {How}
+ */
+export function howOf(model, { layer: at, head, length }) {
+  const { numHeads, numKvHeads, headDim, scale, softcap, sinks, qkNorm } =
+    model.description.layers[at];
+  const turning = model.rotaryFrequencies(at, length);
+  const isPlain = scale === undefined || Math.abs(scale * Math.sqrt(headDim) - 1) < 1e-6;
+  return {
+    ...{ depth: headDim, kvHead: Math.floor((head * numKvHeads) / numHeads), softcap },
+    ...(isPlain ? {} : { scale }),
+    ...(sinks ? { sink: model.parameter(`${attentionOf(at)}sinks`).data[head] } : {}),
+    normalises: qkNorm,
+    ...(turning && { turn: { frequencies: turning.frequencies, factor: turning.attentionFactor } }),
+    projections: projectionsOf(model, at, head),
+  };
+}
+
+/**
+ * @param {import('attn').Attn} attn
+ * @param {{ q: Tensor, k: Tensor, v: Tensor, head_output: Tensor, output: Tensor }} shown
+ *   intermediates of the layer
+ * @param {Described} layer
+ * @param {How} how
+ * @param {number} head
+ * @param {import('attn').ExclusionOptions} exclusion including the layer's own
+ * @returns {import('../../core/stages.js').Stages}
+ */
+export function stagesOf(attn, shown, { scale }, how, head, exclusion) {
+  const [query, key, value] = /** @type {const} */ (['q', 'k', 'v']).map((name) =>
+    matrixOf(shown[name], name === 'q' ? head : how.kvHead),
+  );
+  // Only for this head, because the scores of all heads of a long sentence take too much memory.
+  const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
+    data,
+    shape: [1, rows, columns],
+  }));
+  const { scaledScores, cappedScores, biasedScores, weights } = attn.scaledDotProductAttention(
+    ...[q, k, v],
+    {
+      ...exclusion,
+      ...{ numHeads: 1, softcap: how.softcap },
+      ...(scale === undefined ? {} : { scale }),
+      ...(how.sink === undefined ? {} : { sinks: [how.sink] }),
+      ...{ needScaledScores: true, needCappedScores: how.softcap > 0 },
+      ...{ needBiasedScores: true, needWeights: true },
+    },
+  );
+  const { scaledScores: scores } = attn.scaledDotProductAttention(...[q, k, v], {
+    ...{ numHeads: 1, scale: 1, needScaledScores: true },
+  });
+  return {
+    ...{ query, key, value, weights: matrixOf(weights) },
+    ...{ scores: matrixOf(scores), scaled: matrixOf(scaledScores), masked: matrixOf(biasedScores) },
+    ...(cappedScores ? { capped: matrixOf(cappedScores) } : {}),
+    attended: matrixOf(joinHeads(shown.head_output)),
+    output: matrixOf(shown.output),
+  };
+}

@@ -1,0 +1,48 @@
+// The spectrum of a table of positions.
+
+import { product } from '../../core/product.js';
+import { centred, transposed } from './components.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+
+/** Number of frequencies computed at once. */
+const slice = 64;
+
+/**
+ * The discrete Fourier transform of each column along the rows, computed as products with cosines
+ * and sines by the core. Returns the share of all variation about the mean row that has k periods
+ * over the table, k = 1 … ⌊n/2⌋. The shares add up to 1.
+ * @param {import('attn').Attn} attn
+ * @param {Tensor} table (n, d)
+ * @returns {Generator<null, number[]>}
+ */
+export function* spectrum(attn, table) {
+  const x = centred(table);
+  const [n] = x.shape;
+  const across = transposed(x);
+  const total = x.data.reduce((sum, value) => sum + value * value, 0);
+  const shares = [];
+  for (let first = 1; first <= n >> 1; first += slice) {
+    const count = Math.min(slice, (n >> 1) - first + 1);
+    // A row of cosines and a row of sines for each frequency.
+    const waves = Float32Array.from({ length: 2 * count * n }, (_, at) => {
+      const [row, i] = [Math.floor(at / n), at % n];
+      // Reduce the angle while it is still a whole number.
+      const angle = (2 * Math.PI * (((first + (row >> 1)) * i) % n)) / n;
+      return row % 2 ? Math.sin(angle) : Math.cos(angle);
+    });
+    const { data, shape } = product(attn, { data: waves, shape: [2 * count, n] }, across);
+    const size = 2 * shape[1];
+    for (let k = 0; k < count; k++) {
+      const power = data
+        .subarray(k * size, (k + 1) * size)
+        .reduce((sum, value) => sum + value * value, 0);
+      // Except for the last frequency of an even n, each frequency also represents its mirror
+      // image.
+      const twice = 2 * (first + k) === n ? 1 : 2;
+      shares.push((twice * power) / n / (total || 1));
+    }
+    yield null;
+  }
+  return shares;
+}

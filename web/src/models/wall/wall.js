@@ -1,0 +1,111 @@
+// Computes every head of every layer for one sentence, in the worker and layer by layer.
+
+import { exclusionOf } from '../../core/exclusion.js';
+import { coarse, matrixOf } from '../../drawing/matrix.js';
+import { here } from '../../work/tasks/language.js';
+import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
+
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('./patterns.js').Shares} Shares */
+
+/**
+ * The model that reads the sentence.
+ * @typedef {object} Reader
+ * @property {number} numLayers
+ * @property {number} most largest number of tokens read at once
+ * @property {(id: number) => boolean} isSpecial true if a token represents no text
+ * @property {(ids: readonly number[], exclusion: import('attn').ExclusionOptions, layer: number)
+ *   => Tensor} weights
+ *   (heads, n, n)
+ */
+
+/**
+ * @typedef {object} Layer
+ * @property {Tensor} pictures (heads, rows, columns): the weights, or the strongest of each group
+ *   if there are too many to see
+ * @property {Shares[]} shares shares of each head
+ *
+ * @typedef {object} Sentence facts about the measurement
+ * @property {number} length in tokens
+ * @property {number} numLayers
+ * @property {boolean} causal
+ * @property {number} queries number of queries on which previous, first and place are measured
+ * @property {number} again number of tokens that also occur elsewhere
+ * @property {Shares} even the shares that uniform attention would have
+ *
+ * @typedef {{ sentence: Sentence } | { layer: number, found: Layer } | null} Progress
+ */
+
+/** Longest sentence, in tokens. */
+const mostTokens = 256;
+
+/** Number of cells along each side of a picture. */
+const mostCells = 48;
+
+/** The page's language model. @param {import('../../core/sentence.js').Given} given @returns {Reader} */
+function pagesReader({ encoding }) {
+  const { model } = here;
+  if (!model) throw new Error('the language model is not loaded');
+  const positions = encoding !== 'none';
+  /** @type {Map<string, ReturnType<typeof model.read>>} */
+  const readings = new Map();
+  return {
+    ...{ numLayers: model.config.numLayers, most: mostTokens, isSpecial: () => false },
+    weights: (ids, exclusion, layer) => {
+      const key = ids.join();
+      const reading = readings.get(key) ?? model.read(model.embed(ids), { exclusion, positions });
+      readings.set(key, reading);
+      const x = reading.layerInput(layer);
+      const attention = model.attention(layer, positions);
+      return attention.forward(x, x, x, { ...exclusion, needWeights: true }).weights;
+    },
+  };
+}
+
+/** @param {Tensor} weights (heads, n, n) @returns {Tensor} */
+function picturesOf(weights) {
+  const [heads, n] = weights.shape;
+  const side = Math.min(n, mostCells);
+  const data = new Float32Array(heads * side * side);
+  for (let head = 0; head < heads; head++) {
+    const matrix = matrixOf(weights, head);
+    data.set((coarse(matrix, mostCells) ?? matrix).data, head * side * side);
+  }
+  return { data, shape: [heads, side, side] };
+}
+
+/**
+ * @param {import('../../core/sentence.js').Given} given
+ * @returns {Generator<Progress, void>}
+ */
+export function* wall(given) {
+  yield null;
+  if (given.own && !here.own) throw new Error('the model is not loaded');
+  const reader = here.own ? here.own.reader() : pagesReader(given);
+  const ids = given.ids.slice(0, Math.min(mostTokens, reader.most));
+  const { length } = ids;
+  const { causal } = given;
+  const twins = twinsOf(ids, causal);
+  const evenly = even(length, causal);
+  const { numLayers } = reader;
+  yield {
+    sentence: {
+      ...{ length, numLayers, causal, queries: Math.max(0, length - firstQuery) },
+      again: twins.filter((others) => others.length).length,
+      even: sharesOf(evenly, evenly, twins),
+    },
+  };
+  if (!length) return;
+  const exclusion = exclusionOf(given, length);
+  const turned = reversed(ids, reader.isSpecial);
+  for (let layer = 0; layer < numLayers; layer++) {
+    const weights = reader.weights(ids, exclusion, layer);
+    // Typing has priority.
+    yield null;
+    const others = reader.weights(turned, exclusion, layer);
+    const shares = Array.from({ length: weights.shape[0] }, (_, head) =>
+      sharesOf(matrixOf(weights, head).data, matrixOf(others, head).data, twins),
+    );
+    yield { layer, found: { pictures: picturesOf(weights), shares } };
+  }
+}

@@ -1,0 +1,81 @@
+import { untrack } from 'svelte';
+import { reasonOf } from '../../work/errors.js';
+import { wallTask } from '../../work/tasks/wall.js';
+
+/** @typedef {import('./wall.js').Layer} Layer */
+/** @typedef {import('./wall.js').Sentence} Sentence */
+
+/** @typedef {{ sentence: Sentence, tokens: string[], layers: (Layer | undefined)[] }} Found */
+
+/**
+ * Every head of every layer of the model that is shown. The results of a sentence stay until those
+ * of the next one are complete. The first results appear layer by layer.
+ */
+export class Wall {
+  /** @type {Found | null} */
+  found = $state.raw(null);
+  busy = $state(false);
+  problem = $state('');
+  /** Id of the model that they belong to. */
+  #model = -1;
+  /** @type {AbortController | undefined} */
+  #running;
+
+  #work;
+  /** Everything the result depends on, as a string. */
+  #key = $derived.by(() => JSON.stringify(this.#work.given(wallTask)));
+  /** Key of the completed result. */
+  #done = '';
+
+  /** @param {import('../../work/work.svelte.js').Work} work */
+  constructor(work) {
+    this.#work = work;
+  }
+
+  /** The settings that it belongs to. */
+  get live() {
+    return this.#work.live;
+  }
+
+  /** An attachment for the element that shows it. Nothing is computed while it is out of sight. */
+  follow = () => {
+    const key = this.#key;
+    if (key !== this.#done) untrack(() => void this.#compute(key));
+    return () => this.#running?.abort();
+  };
+
+  /** @param {string} key */
+  async #compute(key) {
+    const given = JSON.parse(key);
+    const { signal } = (this.#running = new AbortController());
+    if (given.own !== this.#model) this.found = null;
+    this.#model = given.own;
+    const comes = this.found === null;
+    this.busy = true;
+    this.problem = '';
+    /** @type {Found | null} */
+    let next = null;
+    try {
+      await this.#work.run(wallTask, given, {
+        signal,
+        onProgress: (/** @type {import('./wall.js').Progress} */ progress) => {
+          if (!progress || signal.aborted) return;
+          if ('sentence' in progress) {
+            const { sentence } = progress;
+            const layers = Array.from({ length: sentence.numLayers }, () => undefined);
+            next = { sentence, layers, tokens: given.tokens.slice(0, sentence.length) };
+          } else if (next) {
+            next = { ...next, layers: next.layers.with(progress.layer, progress.found) };
+          }
+          if (comes) this.found = next;
+        },
+      });
+      if (signal.aborted) return;
+      [this.found, this.#done] = [next, key];
+    } catch (error) {
+      if (signal.aborted) return;
+      this.problem = reasonOf(error);
+    }
+    this.busy = false;
+  }
+}

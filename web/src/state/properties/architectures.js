@@ -1,0 +1,19 @@
+import { integer } from './property.js';
+
+export const limits = {
+  token: { min: 0, max: 15 },
+  kernel: { min: 2, max: 9 },
+  /** Number of tokens in the table, with a slider in powers of two. */
+  length: { min: 0, max: 2 ** 16 },
+};
+
+/** The settings of this chapter. */
+export const properties = {
+  /** The two tokens whose path is drawn. */
+  pathFrom: integer(2, limits.token),
+  pathTo: integer(10, limits.token),
+  /** Kernel size k of the convolution. */
+  kernel: integer(3, limits.kernel),
+  /** n in the table. 0 means the length of the sentence. */
+  costLength: integer(0, limits.length),
+};

@@ -1,0 +1,41 @@
+import { cell, integer, integers, number } from './property.js';
+
+/** Largest number of curves side by side. */
+export const maxColumns = 8;
+
+export const limits = {
+  length: { min: 1, max: 512 },
+  width: { min: 1, max: 512 },
+  start: { min: 0, max: 1e6 },
+  step: { min: 1, max: 1e4 },
+  factor: { min: 1, max: 64 },
+  /** With fewer positions no hand makes a full turn, and YaRN’s formula finds none to slow. */
+  trained: { min: 7, max: 8192 },
+  clip: { min: 1, max: 64 },
+};
+
+const lastCell = Math.max(limits.length.max, limits.width.max) - 1;
+
+/** The settings of this chapter. */
+export const properties = {
+  /** Positions and columns of the encoding. Row i has position start + i·step. */
+  length: integer(60, limits.length),
+  width: integer(32, limits.width),
+  start: integer(0, limits.start),
+  step: integer(1, limits.step),
+  /** Columns drawn as curves. */
+  columns: integers([6, 7, 8, 9], { min: 0, max: limits.width.max - 1 }, maxColumns),
+  /** Locked cells of the encoding and of the products of its rows. */
+  encodingCell: cell(lastCell),
+  similarityCell: cell(lastCell),
+  schemesCell: cell(lastCell),
+
+  /**
+   * The comparison of schemes: the factor of scaled rotary embeddings, and the length beyond which
+   * they are stretched.
+   */
+  factor: number(4, limits.factor),
+  trained: integer(8, limits.trained),
+  /** Largest distance that Shaw's relative keys distinguish. */
+  clip: integer(4, limits.clip),
+};

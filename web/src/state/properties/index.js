@@ -1,0 +1,91 @@
+// All settings of the page: the shared ones, and each chapter's own. A setting has the same name
+// everywhere.
+
+import { properties as architectures } from './architectures.js';
+import { properties as encoding } from './encoding.js';
+import { properties as opening } from './opening.js';
+import { properties as order } from './order.js';
+import { properties as pooling } from './pooling.js';
+import { properties as precision } from './precision.js';
+import { cells, choice, flag, integer, number, text } from './property.js';
+import { properties as rotation } from './rotation.js';
+import { properties as selfAttention } from './self-attention.js';
+import { properties as speed } from './speed.js';
+import { properties as training } from './training.js';
+import { properties as transformer } from './transformer.js';
+
+/** Longest sentence, in UTF-16 code units. */
+export const maxTextLength = 12000;
+
+/** Largest number of tokens used from it. */
+export const maxTokens = 2048;
+
+/** Largest number of cells that can be excluded manually. */
+export const maxBlocked = 400;
+
+export const headCounts = [1, 2, 4, 8];
+
+/** Largest numbers of layers and heads in a language model. */
+const [maxLayers, maxHeads] = [128, 128];
+
+/** Source of a layer's projections. @typedef {'identity' | 'xavier' | 'learned'} Weights */
+
+export const limits = {
+  /** Multiples of the largest head count, so that every number of heads divides the width. */
+  dModel: { min: 8, max: 256, step: 8 },
+  base: { min: 2, max: 1e6 },
+  window: { min: 0, max: 64 },
+  seed: { min: 0, max: 2 ** 31 - 1 },
+};
+
+const shared = {
+  /** The sentence. */
+  text: text('the cat sat on the mat because the cat was tired', maxTextLength),
+
+  /** Width E of the embeddings and of the layer. */
+  dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
+  heads: choice(4, headCounts),
+  /** The head that figures show. */
+  head: integer(0, { min: 0, max: maxHeads - 1 }),
+  /** The layer's query, key, value and output projections, and the seed of random ones. */
+  weights: choice(/** @type {Weights} */ ('identity'), ['identity', 'xavier', 'learned']),
+  /** With a language model's weights, the layer that figures show. */
+  layer: integer(0, { min: 0, max: maxLayers - 1 }),
+  seed: integer(1, limits.seed),
+
+  /** The positional encoding of the layer's input, and the base of its wavelengths. */
+  encoding: choice(/** @type {'none' | 'sinusoidal'} */ ('sinusoidal'), ['none', 'sinusoidal']),
+  base: number(10000, limits.base),
+
+  /**
+   * Masks: exclude later keys; exclude keys further away than this (0: no limit); exclude keys from
+   * this index on (0: none).
+   */
+  causal: flag(false),
+  window: integer(0, limits.window),
+  validLen: integer(0, { min: 0, max: maxTokens }),
+  /** Manually excluded cells, as query and key. */
+  blocked: cells(maxBlocked, maxTokens - 1),
+};
+
+export const properties = {
+  ...shared,
+  ...opening,
+  ...pooling,
+  ...selfAttention,
+  ...order,
+  ...encoding,
+  ...rotation,
+  ...precision,
+  ...architectures,
+  ...training,
+  ...transformer,
+  ...speed,
+};
+
+/** @typedef {{ -readonly [Name in keyof typeof properties]: (typeof properties)[Name]['initial'] }} Settings */
+
+/** The settings of an untouched page. */
+export const initial = /** @type {Settings} */ (
+  Object.fromEntries(Object.entries(properties).map(([name, { initial }]) => [name, initial]))
+);

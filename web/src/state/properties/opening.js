@@ -1,0 +1,16 @@
+import { cell, integer } from './property.js';
+
+/** Number of steps in the walk that follows one word. */
+export const walkSteps = 8;
+
+/** The settings of the opening picture. */
+export const properties = {
+  /** The locked cell: column of the encoding and token. */
+  sentenceCell: cell(4096),
+  /**
+   * The step of the walk from 1, or 0 outside the walk. The token that is followed, or −1 for a
+   * suggested one.
+   */
+  walk: integer(0, { min: 0, max: walkSteps }),
+  walkWord: integer(-1, { min: -1, max: 4095 }),
+};

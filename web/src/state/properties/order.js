@@ -1,0 +1,17 @@
+import { cell, flag, integer, permutation } from './property.js';
+
+export const largestSeed = 2 ** 31 - 1;
+
+/** The settings of this chapter. */
+export const properties = {
+  /** Seed of the shuffled order, and the custom order that replaces it. */
+  shuffle: integer(1, { min: 0, max: largestSeed }),
+  order: permutation(2048),
+  /**
+   * Whether words may attend only to earlier ones while they are shuffled. No other mask applies
+   * there.
+   */
+  orderCausal: flag(false),
+  /** The locked cell of the differences. */
+  orderCell: cell(4096),
+};

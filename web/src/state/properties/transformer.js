@@ -1,0 +1,44 @@
+import { cell, choice, integer, linkedCell, number, text } from './property.js';
+
+/** Largest number of tokens in the encoder block. */
+export const maxBlockTokens = 128;
+
+/** Largest number of tokens decoded one by one. */
+export const maxSteps = 64;
+
+/** Largest number of tokens in either sentence of an alignment. */
+export const maxAligned = 64;
+
+/** How the language model generates text. With topK 0 every token is a candidate. */
+export const limits = {
+  temperature: { min: 0.1, max: 2, step: 0.05 },
+  topK: { min: 0, max: 100 },
+  draw: { min: 0, max: 2 ** 31 - 1 },
+};
+
+/** The settings of this chapter. */
+export const properties = {
+  /** Where the block normalises: after the residual connections, or before the layers. */
+  norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
+  /** The locked cell of one of the block's matrices. */
+  blockCell: linkedCell(1023),
+
+  /** The token that the decoder has reached. */
+  decoderStep: integer(4, { min: 0, max: maxSteps - 1 }),
+
+  /** Sampling of the next word: temperature, number of candidates, and seed. */
+  temperature: number(0.8, limits.temperature),
+  topK: integer(40, limits.topK),
+  draw: integer(1, limits.draw),
+
+  /** The aligned sentences: the one that is read and the one that is written. */
+  source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),
+  target: text('L’accord sur la zone économique européenne a été signé en août 1992.', 2000),
+  /** The weights of additive attention, and the source of its queries. */
+  alignment: choice(/** @type {'spelling' | 'xavier' | 'decoder'} */ ('spelling'), [
+    ...['spelling', 'xavier', 'decoder'],
+  ]),
+  alignmentCell: cell(maxAligned - 1),
+  /** Scale of handmade w_v. */
+  sharpness: number(0.13, { min: 0, max: 0.5 }),
+};

@@ -1,0 +1,63 @@
+/**
+ * A curve in a chart.
+ * @typedef {object} Curve
+ * @property {readonly number[]} xs ascending
+ * @property {ArrayLike<number>} ys
+ * @property {number} [lane] the lane it belongs to; by default the curve's index
+ */
+
+/**
+ * The losses of all steps as a curve of at most `most` points, each the mean of several steps.
+ * @param {readonly number[]} losses losses of steps 1, 2, …
+ * @param {number} most
+ * @returns {Curve}
+ */
+export function lossCurve(losses, most = 200) {
+  const size = Math.max(1, Math.ceil(losses.length / most));
+  const [xs, ys] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
+  for (let from = 0; from < losses.length; from += size) {
+    const to = Math.min(losses.length, from + size);
+    let sum = 0;
+    for (let i = from; i < to; i++) sum += losses[i];
+    xs.push((from + 1 + to) / 2);
+    ys.push(sum / (to - from));
+  }
+  return { xs, ys };
+}
+
+/**
+ * The accuracy on held-out examples as a curve.
+ * @param {readonly import('./lane.js').Evaluation[]} evaluations
+ * @returns {Curve}
+ */
+export const accuracyCurve = (evaluations) => ({
+  xs: evaluations.map(({ step }) => step),
+  ys: evaluations.map(({ accuracy }) => accuracy),
+});
+
+/**
+ * A score of each head as a curve.
+ * @param {readonly import('./lane.js').Evaluation[]} evaluations
+ * @param {keyof import('./induction.js').HeadScores} name
+ * @param {number} lane
+ * @returns {Curve[]}
+ */
+export const scoreCurves = (evaluations, name, lane) =>
+  (evaluations[0]?.heads ?? []).map((_, head) => ({
+    lane,
+    xs: evaluations.map(({ step }) => step),
+    ys: evaluations.map(({ heads }) => heads[head][name]),
+  }));
+
+/**
+ * Index of the x nearest to a value, −1 if there is none.
+ * @param {Curve} curve
+ * @param {number} x
+ */
+export function nearestTo({ xs }, x) {
+  let best = xs.length ? 0 : -1;
+  xs.forEach((each, i) => {
+    if (Math.abs(each - x) < Math.abs(xs[best] - x)) best = i;
+  });
+  return best;
+}

@@ -1,0 +1,512 @@
+import { flushSync } from 'svelte';
+import { reasonOf } from '../work/errors.js';
+import { TaskWorker } from '../work/scheduler.js';
+import { trainTask } from '../work/tasks/train.js';
+import { sizes } from './model.js';
+import { worlds } from './worlds.js';
+
+/** @typedef {import('./model.js').LaneOptions} LaneOptions */
+/** @typedef {import('./lane.js').Evaluation} Evaluation */
+
+/**
+ * The state of a lane.
+ * @typedef {object} Progress
+ * @property {number} step number of steps taken
+ * @property {readonly number[]} losses loss of each step
+ * @property {readonly Evaluation[]} evaluations
+ * @property {import('./model.js').Look | null} look the current model's view of the example
+ */
+
+/** Steps and tokens of each lane per second, and how the time was divided. */
+/** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
+
+/** The methods of a lane in its worker. */
+/** @typedef {{ [Name in 'train' | 'look' | 'lookBack' | 'reach' | 'checksum' | 'save' | 'load' | 'checkpoint' | 'restore' | 'dispose']: (...args: Parameters<import('./lane.js').Lane[Name]>) =>
+ *   Promise<ReturnType<import('./lane.js').Lane[Name]>> }} RemoteLane */
+
+/**
+ * How long workers run without checking for messages, and the shortest time between two pictures,
+ * in ms.
+ */
+const [slice, betweenPictures] = [40, 70];
+
+/**
+ * Shortest time between two tests of longer examples, in ms. A test takes as long as several steps.
+ */
+const betweenReaches = 3000;
+
+/** Shortest time between two checkpoints kept in case a worker is lost, in ms. */
+const betweenKept = 2000;
+
+/** Largest number of steps at once. */
+const mostAtOnce = 20;
+
+/**
+ * Number of tokens in an example, read and written.
+ * @param {import('./worlds.js').WorldName} name
+ */
+function tokensIn(name) {
+  const { length, written, answers } = worlds[name];
+  return length + (written ? answers : 0);
+}
+
+/** Names of the lanes on the page. */
+export const laneNames = ['A', 'B'];
+
+const nothing = () => ({
+  step: 0,
+  /** @type {number[]} */
+  losses: [],
+  /** @type {Evaluation[]} */
+  evaluations: [],
+  /** @type {import('./model.js').Look | null} */
+  look: null,
+});
+
+/**
+ * Lanes that are trained side by side, each in a separate worker, in lockstep. The latest state is
+ * drawn in the next animation frame. Training always uses the SIMD128 build, so that a run has the
+ * same bits in every browser.
+ */
+export class Training {
+  /** The drawn state of each lane. @type {Progress[]} */
+  shown = $state.raw([nothing(), nothing()]);
+  /** @type {'resting' | 'starting' | 'running'} */
+  state = $state('resting');
+  /** Why the run has ended, as a message for the reader. */
+  problem = $state('');
+  /** @type {Pace | null} */
+  pace = $state.raw(null);
+  /**
+   * The earlier step that is shown.
+   * @type {{ step: number, looks: import('./model.js').Look[] } | null}
+   */
+  earlier = $state.raw(null);
+  /**
+   * The result of the last file loaded into each lane.
+   * @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]}
+   */
+  files = $state.raw([null, null]);
+  /** True if a lane has had weights that did not come from this run. */
+  given = $state(false);
+  /**
+   * Each lane's performance on longer inputs, and the step at which it was tested.
+   * @type {{ step: number, of: import('./lane.js').Reach[] } | null}
+   */
+  reach = $state.raw(null);
+  /** Checksums of the lanes' weights, once a run has stopped. @type {string[]} */
+  checksums = $state.raw([]);
+
+  #workers = laneNames.map(
+    () => new TaskWorker({ variant: 'simd128', threads: 1, training: true }),
+  );
+  /** @type {LaneOptions[]} */
+  #options = [];
+  #key = '';
+  /** @type {RemoteLane[] | null} */
+  #lanes = null;
+  #progress = [nothing(), nothing()];
+  /**
+   * The checkpoint from which a run that has lost its workers continues.
+   * @type {{ step: number, lanes: Uint8Array[] } | null}
+   */
+  #kept = null;
+  /** The selected example. @type {Int32Array} */
+  #ids = new Int32Array();
+  /** The last step requested. */
+  #asked = 0;
+  /** The earlier step to show. */
+  #back = Infinity;
+  #lookingBack = false;
+  /** True if tests on longer inputs are wanted. */
+  #reaches = false;
+  #reaching = false;
+  /** The step at which to stop. */
+  #until = 0;
+  /** Number of the current run, so that earlier runs can tell that they are outdated. */
+  #turn = 0;
+  #going = false;
+  #frame = 0;
+  #drawn = 0;
+  #drawing = 0;
+
+  /** Number of steps that all lanes have taken. */
+  get step() {
+    return Math.min(...this.#progress.map(({ step }) => step));
+  }
+
+  /**
+   * Starts a new run with other models, another world or another seed.
+   * @param {LaneOptions[]} options options of each lane
+   */
+  use(options) {
+    const key = JSON.stringify(options);
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#options = options;
+    this.#restart();
+  }
+
+  /** Switches to another example. @param {Int32Array} ids */
+  async lookAt(ids) {
+    if (ids.join() === this.#ids.join()) return;
+    this.#ids = ids;
+    void this.#lookBack();
+    if (this.#going || !this.#lanes) return;
+    const turn = this.#turn;
+    try {
+      await this.#look(this.#lanes);
+      if (turn === this.#turn) this.#draw();
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+  }
+
+  /** Continues training. @param {number} most total number of steps */
+  play(most) {
+    this.#until = most;
+    void this.#go();
+  }
+
+  /** Stops as soon as both lanes have finished their current step. */
+  pause() {
+    this.#until = 0;
+  }
+
+  /** Goes to a step, unless it was the last one requested. @param {number} step */
+  follow(step) {
+    if (step !== this.#asked) this.goTo(step);
+  }
+
+  /** Goes to a step, from the start if it is in the past. @param {number} step */
+  goTo(step) {
+    if (step < this.step) this.#restart();
+    this.#asked = step;
+    if (step > this.step) {
+      this.#until = step;
+      void this.#go();
+    }
+  }
+
+  /** Shows an earlier step, or the latest one if it is not earlier. @param {number} step */
+  lookBack(step) {
+    this.#back = step < this.step ? step : Infinity;
+    void this.#lookBack();
+    if (!this.#going) void this.#reach();
+  }
+
+  /** The weights of a lane as a .safetensors file. @param {number} lane */
+  save(lane) {
+    return this.#lanes?.[lane].save();
+  }
+
+  /**
+   * Loads the weights of a file into a lane, if they fit. The run continues from them.
+   * @param {number} i index of the lane
+   * @param {File} file
+   */
+  async load(i, file) {
+    if (this.#going) return;
+    this.#begin();
+    const turn = this.#turn;
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const lanes = await this.#start();
+      if (!lanes || turn !== this.#turn) return;
+      const loaded = await lanes[i].load(bytes);
+      if (turn !== this.#turn) return;
+      const step = this.step;
+      this.files = this.files.map((each, lane) =>
+        lane === i ? { name: file.name, step, loaded } : each,
+      );
+      if (loaded.evaluation) {
+        this.given = true;
+        this.#forget();
+        this.#evaluated(this.#progress[i], [loaded.evaluation]);
+        await this.#look(lanes);
+        if (turn !== this.#turn) return;
+        this.#draw();
+        await this.#keep(lanes);
+        await this.#sum(lanes);
+      }
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+    if (turn === this.#turn) this.#rest();
+  }
+
+  /** Turns tests on longer inputs on or off. @param {boolean} wanted */
+  wantReach(wanted) {
+    this.#reaches = wanted;
+    void this.#reach();
+  }
+
+  /** Ends the workers. */
+  end() {
+    this.#restart();
+    for (const worker of this.#workers) worker.end();
+  }
+
+  #restart() {
+    this.#turn++;
+    this.#going = false;
+    this.#until = this.#asked = 0;
+    for (const lane of this.#lanes ?? []) lane.dispose().catch(() => {});
+    this.#lanes = null;
+    this.#kept = null;
+    this.#progress = laneNames.map(nothing);
+    this.state = 'resting';
+    this.problem = '';
+    this.pace = null;
+    this.reach = null;
+    this.files = laneNames.map(() => null);
+    this.given = false;
+    this.#forget();
+    this.#draw();
+  }
+
+  /** Discards everything that was computed from the previous weights. */
+  #forget() {
+    this.#back = Infinity;
+    this.earlier = null;
+    this.checksums = [];
+  }
+
+  /** The latest requested step wins. */
+  async #lookBack() {
+    if (this.#lookingBack) return;
+    this.#lookingBack = true;
+    const turn = this.#turn;
+    try {
+      for (let done = ''; turn === this.#turn;) {
+        const [step, ids, lanes] = [this.#back, this.#ids, this.#lanes];
+        const key = `${step} ${ids}`;
+        if (key === done || !lanes || step === Infinity) break;
+        const found = await Promise.all(lanes.map((lane) => lane.lookBack(step, ids)));
+        done = key;
+        if (turn !== this.#turn || this.#back === Infinity) break;
+        this.earlier = { step: found[0].step, looks: found.map(({ look }) => look) };
+      }
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(error);
+    }
+    this.#lookingBack = false;
+    if (this.#back === Infinity) this.earlier = null;
+  }
+
+  async #go() {
+    if (this.#going) return;
+    this.#begin();
+    const turn = this.#turn;
+    const isOver = () => turn !== this.#turn;
+    try {
+      const lanes = await this.#start();
+      if (!lanes || isOver()) return;
+      this.state = 'running';
+      this.#forget();
+      await this.#run(lanes, isOver);
+      if (!isOver() && !this.problem) await this.#keep(lanes);
+      if (!isOver()) await this.#sum(lanes);
+    } catch (error) {
+      if (!isOver()) this.#fail(error);
+    }
+    if (!isOver()) this.#rest();
+  }
+
+  #begin() {
+    // After a failure, retries from the start, because the same steps give the same weights. If
+    // workers were lost, new ones continue.
+    if (this.problem && !this.#lanes && this.#kept) this.problem = '';
+    if (this.problem) {
+      const until = this.#until;
+      this.#restart();
+      this.#until = until;
+    }
+    this.#going = true;
+  }
+
+  #rest() {
+    this.#going = false;
+    this.state = 'resting';
+    void this.#reach();
+  }
+
+  /** The lanes in their workers. `null` if another run has started in the meantime. */
+  async #start() {
+    if (this.#lanes) return this.#lanes;
+    const turn = this.#turn;
+    this.state = 'starting';
+    const lanes = await Promise.all(
+      this.#workers.map((worker, i) => worker.run(trainTask, this.#options[i])),
+    );
+    const remote = /** @type {RemoteLane[]} */ (/** @type {unknown} */ (lanes));
+    const kept = this.#kept;
+    if (kept) await Promise.all(remote.map((lane, i) => lane.restore(kept.lanes[i])));
+    if (turn !== this.#turn) {
+      for (const lane of remote) void lane.dispose();
+      return null;
+    }
+    if (kept) this.#goBack(kept.step);
+    return (this.#lanes = remote);
+  }
+
+  /** Keeps checkpoints of the lanes. @param {RemoteLane[]} lanes */
+  async #keep(lanes) {
+    const [turn, step] = [this.#turn, this.step];
+    const of = await Promise.all(lanes.map((lane) => lane.checkpoint()));
+    if (turn === this.#turn) this.#kept = { step, lanes: of };
+  }
+
+  /** Discards everything after a step. @param {number} step */
+  #goBack(step) {
+    for (const lane of this.#progress) {
+      lane.step = step;
+      lane.losses.length = step;
+      lane.evaluations = lane.evaluations.filter((each) => each.step <= step);
+    }
+  }
+
+  /** @param {RemoteLane[]} lanes */
+  async #sum(lanes) {
+    const turn = this.#turn;
+    const checksums = await Promise.all(lanes.map((lane) => lane.checksum()));
+    if (turn === this.#turn) this.checksums = checksums;
+  }
+
+  /** Tests longer examples at the selected step. */
+  async #reach() {
+    if (this.#reaching || !this.#reaches) return;
+    this.#reaching = true;
+    const turn = this.#turn;
+    try {
+      for (let done = ''; turn === this.#turn;) {
+        const [lanes, step] = [this.#lanes, Math.min(this.#back, this.step)];
+        // With other weights, the same step gives other results.
+        const key = `${step} ${this.checksums}`;
+        if (key === done || !lanes) break;
+        const of = await Promise.all(lanes.map((lane) => lane.reach(step)));
+        if (turn !== this.#turn) break;
+        done = key;
+        this.reach = { step, of };
+        if (this.#going) break;
+      }
+    } catch {
+      // If a worker has ended, the run stops and reports it.
+    }
+    this.#reaching = false;
+  }
+
+  /** @param {RemoteLane[]} lanes @param {() => boolean} isOver */
+  async #run(lanes, isOver) {
+    const began = performance.now();
+    const first = this.step;
+    let [training, looked, reached, kept, atOnce] = [0, -Infinity, began, began, 1];
+    this.#drawing = 0;
+    while (this.step < this.#until) {
+      const start = performance.now();
+      const count = Math.min(atOnce, this.#until - this.step);
+      const reports = await Promise.all(lanes.map((lane) => lane.train(count)));
+      if (isOver()) return;
+      const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
+      const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
+      training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
+      // Consecutive steps take similar times.
+      atOnce = Math.max(1, Math.min(mostAtOnce, Math.round((count * slice) / taken)));
+      const last = failures.length > 0 || this.step >= this.#until;
+      if (last || start - looked > betweenPictures) {
+        looked = start;
+        await this.#look(lanes);
+        if (isOver()) return;
+      }
+      if (!last && this.#reaches && start - reached > betweenReaches) {
+        await this.#reach();
+        if (isOver()) return;
+        reached = performance.now();
+      }
+      if (!last && start - kept > betweenKept) {
+        await this.#keep(lanes);
+        if (isOver()) return;
+        kept = start;
+      }
+      const elapsed = performance.now() - began;
+      const steps = (1000 * (this.step - first)) / elapsed;
+      this.#next = {
+        ...{ steps, tokens: steps * sizes.batch * tokensIn(this.#options[0].world) },
+        ...{ training: training / elapsed, drawing: this.#drawing / elapsed },
+      };
+      if (failures.length) {
+        this.problem = failures.join(' ');
+        this.#draw();
+        return;
+      }
+      this.#offer();
+    }
+    this.#draw();
+  }
+
+  /** @type {Pace | null} */
+  #next = null;
+
+  /**
+   * @param {number} i index of the lane
+   * @param {import('./lane.js').Report} report
+   * @returns {string} the error, if any
+   */
+  #add(i, { step, losses, evaluations, failure }) {
+    const lane = this.#progress[i];
+    lane.step = step;
+    lane.losses.push(...losses);
+    this.#evaluated(lane, evaluations);
+    return failure === undefined
+      ? ''
+      : `Lane ${laneNames[i]} could not take step ${step + 1}, and the run has stopped: ${failure}. The figures show the model before that step. A smaller learning rate may help.`;
+  }
+
+  /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
+  #evaluated({ evaluations: all }, evaluations) {
+    for (const evaluation of evaluations) {
+      // Loaded weights replace the previous ones.
+      if (all.at(-1)?.step === evaluation.step) all.pop();
+      all.push(evaluation);
+    }
+  }
+
+  /** @param {RemoteLane[]} lanes */
+  async #look(lanes) {
+    const looks = await Promise.all(lanes.map((lane) => lane.look(this.#ids)));
+    looks.forEach((look, i) => (this.#progress[i].look = look));
+  }
+
+  /** @param {any} error */
+  #fail(error) {
+    this.#lanes = null;
+    const from = this.#kept ? `step ${this.#kept.step}` : 'the start';
+    this.problem =
+      error.code === 'load_failed'
+        ? `Training could not be started: ${reasonOf(error)}.`
+        : error.code === 'disposed'
+          ? `The browser ended a worker after step ${this.step}. The figures show the last results. Play continues from ${from}.`
+          : `The run stopped after step ${this.step}: ${reasonOf(error)}. The figures show the last results. Play continues from ${from}.`;
+    for (const worker of this.#workers) worker.end();
+    this.#draw();
+  }
+
+  /** Requests drawing of the latest state in the next frame. */
+  #offer() {
+    if (this.#frame || performance.now() - this.#drawn < betweenPictures) return;
+    this.#frame = requestAnimationFrame(() => {
+      const start = performance.now();
+      flushSync(() => this.#draw());
+      this.#drawn = performance.now();
+      this.#drawing += this.#drawn - start;
+    });
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.shown = this.#progress.map((progress) => ({ ...progress }));
+    if (this.#next) this.pace = this.#next;
+    this.#next = null;
+  }
+}

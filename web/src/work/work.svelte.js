@@ -1,0 +1,329 @@
+import { untrack } from 'svelte';
+import { names } from '../core/sentence.js';
+import { tokenize } from '../core/tokens.js';
+import { Language } from '../models/language/language.svelte.js';
+import { settings } from '../state/settings.svelte.js';
+import { reasonOf } from './errors.js';
+import { TaskWorker } from './scheduler.js';
+import { languageTask } from './tasks/language.js';
+import { readTask } from './tasks/read.js';
+import { timed } from './timed.js';
+
+/** @typedef {import('../core/sentence.js').Given} Given */
+/** @typedef {import('./tasks/task.js').Task<string, any, any, Timed<any>>} AnyTask */
+
+/**
+ * A result and the core's time for it, in ms.
+ * @template T
+ * @typedef {{ value: T, milliseconds: number }} Timed
+ */
+
+/**
+ * Multiply-adds of one pass through the layer above which it is computed in a worker. Such a pass
+ * takes 3 to 5 ms, and the visible figures need three or four of them.
+ */
+const mostHere = 8e6;
+
+/**
+ * The corresponding limit for the language model's layers, which are computed once for all figures.
+ */
+const mostRead = 3 * mostHere;
+
+/** @param {Given} given */
+function isLong({ tokens: { length }, weights, layer, dModel, heads }) {
+  if (weights === 'learned') {
+    return length * dModel * (12 * dModel + 2 * length) * (layer + 0.5) > mostRead;
+  }
+  // Four projections, two products for each head, and the exponentials, which cost about 8 each.
+  return length * dModel * dModel * 4 + length * length * (2 * dModel + 8 * heads) > mostHere;
+}
+
+/** @typedef {{ key: string, controller: AbortController, result: Promise<Timed<any>> }} Job */
+
+/**
+ * Computes everything that figures show for the whole sentence. Short computations run on the
+ * page's thread, so that a key press is drawn in the same frame. Long ones run in a worker, where
+ * only the latest settings count. Until everything visible has been computed from them, figures
+ * keep showing the earlier results: `shown` lags behind `live` as a whole.
+ */
+export class Work {
+  /** True while figures lag behind the settings. */
+  busy = $state(false);
+  /** An error message for the reader. */
+  problem = $state('');
+  /** True if the problem is that the worker could not be started. That does not change. */
+  here = $state(false);
+  #worker;
+
+  #split = $derived.by(() => {
+    const { model, tokens, own, looksAtOwn } = this.language;
+    if (settings.weights === 'learned' && own && looksAtOwn) {
+      return { ...own.split, config: own.config };
+    }
+    const types = undefined;
+    return settings.weights === 'learned' && model && tokens
+      ? { ...tokens.of(settings.text), types, config: model.config }
+      : { ...tokenize(settings.text), ids: /** @type {number[]} */ ([]), types, config: null };
+  });
+  #latest = $derived.by(() => {
+    const { tokens, ids, types, config } = this.#split;
+    /** @type {Given} */
+    const given = { tokens, ids, types, rotary: false, own: 0, ...pick(settings, names) };
+    if (config) {
+      const { dModel, numHeads: heads, base, positions } = config;
+      const layer = Math.min(given.layer, config.numLayers - 1);
+      Object.assign(given, {
+        dModel,
+        heads,
+        base: base || given.base,
+        layer,
+        rotary: positions === 'rotary',
+      });
+      if ('own' in config) Object.assign(given, ownGiven(given, config));
+    } else {
+      given.layer = 0;
+      // Until the model is loaded.
+      if (given.weights === 'learned') Object.assign(given, { weights: 'identity', causal: false });
+    }
+    given.head = Math.min(given.head, given.heads - 1);
+    return { given, long: Boolean(given.own) || (!this.here && isLong(given)) };
+  });
+  /**
+   * The last value of `#latest` whose results are complete.
+   * @type {{ given: Given, long: boolean } | null}
+   */
+  #before = null;
+  /** @type {{ given: Given, results: Record<string, Timed<any>> } | null} */
+  #computed = $state.raw(null);
+  #current = $derived.by(() => {
+    const latest = this.#latest;
+    if (!latest.long || this.#computed?.given === latest.given) this.#before = latest;
+    // Initially there are no earlier results to show, so figures wait.
+    return this.#before ?? latest;
+  });
+  #long = $derived(this.#current.long);
+  #results = $derived(
+    this.#computed?.given === this.#current.given ? this.#computed.results : none,
+  );
+
+  /** The current settings. */
+  live = view(() => this.#latest.given);
+  /** The settings of the results that figures show. */
+  shown = view(() => this.#current.given);
+
+  /** The language model of the page. @type {Language} */
+  language;
+  /** Total number of tokens in the sentence, including those beyond the limit. */
+  total = $derived(this.#split.total);
+
+  /** Number of visible figures that need each task. @type {Map<AnyTask, number>} */
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- `#asked` is the state
+  #counts = new Map();
+  /** @type {AnyTask[]} */
+  #asked = $state.raw([]);
+  /** Jobs by the name of their task. @type {Record<string, Job>} */
+  #jobs = {};
+  #turn = 0;
+
+  /** @param {import('attn').Attn} attn the module on this thread */
+  constructor(attn) {
+    this.#worker = new TaskWorker({ variant: attn.variant, threads: 1 });
+    this.language = new Language(attn, (bytes) => this.#worker.first(languageTask, bytes));
+    $effect.root(() => {
+      $effect(() => {
+        const { given, long } = this.#latest;
+        const asked = long ? this.#asked.filter(({ own }) => own || !given.own) : [];
+        // All figures need the reading that their results were computed from, and chapters need it
+        // even without a visible figure.
+        const reads = given.own || given.weights === 'learned';
+        if (long && reads && !asked.includes(readTask)) asked.push(readTask);
+        untrack(() => this.#compute(given, long, asked));
+      });
+      $effect(() => {
+        const { own } = this.language;
+        const { text } = settings;
+        own?.follow(text).catch((error) => this.#fail(error, own.id));
+      });
+    });
+  }
+
+  /**
+   * The result of a task for `shown`; null while the worker computes it.
+   * @template T
+   * @param {AnyTask} task
+   * @param {() => T} compute computes the same on this thread
+   * @returns {Timed<T> | null}
+   */
+  of({ name }, compute) {
+    return this.#long ? (this.#results[name] ?? null) : timed(compute);
+  }
+
+  /**
+   * An attachment for an element that shows these tasks' results. While it is out of sight they are
+   * not computed, and until they are complete it is inert.
+   * @param {AnyTask[]} tasks
+   */
+  wants(...tasks) {
+    const add = (/** @type {number} */ difference) => {
+      for (const task of tasks) {
+        this.#counts.set(task, (this.#counts.get(task) ?? 0) + difference);
+      }
+      this.#asked = [...this.#counts].filter(([, count]) => count > 0).map(([task]) => task);
+    };
+    return (/** @type {HTMLElement} */ element) => {
+      untrack(() => add(1));
+      $effect(() => {
+        element.inert = this.#long && tasks.some(({ name }) => !this.#results[name]);
+      });
+      return () => add(-1);
+    };
+  }
+
+  /**
+   * The current settings that a separate task depends on.
+   * @param {import('./tasks/task.js').Task<string, any, any, any>} task
+   */
+  given({ reads }) {
+    return neededBy(reads, this.#latest.given);
+  }
+
+  /**
+   * Runs a task that figures don't share, in the worker of the model that is shown.
+   * @param {import('./tasks/task.js').Task<string, any, any, any>} task
+   * @param {Given} given
+   * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
+   */
+  run(task, given, options) {
+    const { own } = this.language;
+    const worker = own && given.own === own.id ? own : this.#worker;
+    return worker.run(task, given, options);
+  }
+
+  /**
+   * @param {Given} given
+   * @param {boolean} long
+   * @param {AnyTask[]} asked
+   */
+  async #compute(given, long, asked) {
+    const turn = ++this.#turn;
+    const jobs = Object.fromEntries(asked.map((task) => [task.name, this.#job(task, given)]));
+    for (const [name, job] of Object.entries(this.#jobs)) {
+      if (job !== jobs[name]) job.controller.abort();
+    }
+    this.#jobs = jobs;
+    this.busy = asked.length > 0;
+    this.problem &&= this.here ? this.problem : '';
+    if (!long) {
+      this.#computed = null;
+      return;
+    }
+    try {
+      const results = await Promise.all(
+        asked.map(async ({ name }) => [name, await jobs[name].result]),
+      );
+      if (turn !== this.#turn) return;
+      this.#computed = { given, results: Object.fromEntries(results) };
+    } catch (error) {
+      if (turn !== this.#turn) return;
+      this.#fail(error, given.own);
+    }
+    this.busy = false;
+  }
+
+  /**
+   * Returns the existing job if it was given the same input.
+   * @param {AnyTask} task @param {Given} given @returns {Job}
+   */
+  #job(task, given) {
+    const needed = neededBy(task.reads, given);
+    const key = JSON.stringify(needed);
+    const job = this.#jobs[task.name];
+    if (job?.key === key) return job;
+    const controller = new AbortController();
+    const result = this.run(task, needed, { signal: controller.signal });
+    // Prevents an unhandled rejection. Everyone who awaits the result still receives the error.
+    result.catch(() => {});
+    return { key, controller, result };
+  }
+
+  /** @param {any} error @param {number} [id] id of the reader's model, if it failed */
+  #fail(error, id = 0) {
+    const { own } = this.language;
+    // The model was closed or replaced.
+    if (id && id !== own?.id) return;
+    this.#jobs = {};
+    if (error.code === 'out_of_memory') {
+      this.problem =
+        'The matrices of this many tokens need more memory than this browser provides. Use fewer tokens or heads.';
+    } else if (id && error.code === 'disposed') {
+      this.problem ||=
+        'The browser ended the worker of your model. The next change opens your model again.';
+    } else if (id) {
+      this.problem = `Your model could not compute this sentence: ${reasonOf(error)}`;
+      if (isUnexpected(error)) own?.end();
+    } else if (error.code === 'disposed') {
+      this.problem =
+        'The browser ended the worker that computes long sentences. The next change starts another.';
+    } else if (error.code === 'load_failed') {
+      this.here = true;
+      this.problem =
+        'Long sentences are computed on the page’s own thread, because their worker could not be started: typing may stutter.';
+    } else {
+      this.problem = `This sentence could not be computed: ${reasonOf(error)}`;
+      // The error may have left the module in the worker unusable.
+      this.#worker.end();
+    }
+  }
+}
+
+/** True if an error may have left its module unusable. @param {any} error */
+const isUnexpected = ({ code }) => code === undefined || code === 'internal';
+
+/** @type {Record<string, Timed<any>>} */
+const none = {};
+
+/**
+ * Adapts the settings to the reader's model, which determines positions and causal order.
+ * @param {Given} given @param {import('../models/own/own.svelte.js').Own['config']} config
+ */
+const ownGiven = ({ causal }, { own, positions, ...config }) => ({
+  ...{ own, causal: causal || config.causal },
+  encoding: positions === 'none' ? 'none' : 'sinusoidal',
+});
+
+/**
+ * @template {object} T
+ * @template {keyof T} K
+ * @param {T} object
+ * @param {readonly K[]} names
+ */
+const pick = (object, names) =>
+  /** @type {Pick<T, K>} */ (Object.fromEntries(names.map((name) => [name, object[name]])));
+
+/**
+ * @param {import('./tasks/task.js').Task<string, any, any, any>['reads']} reads
+ * @param {Given} given
+ * @returns {Given}
+ */
+const neededBy = (reads, given) =>
+  /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
+
+/**
+ * An object whose properties change individually, like the settings.
+ * @param {() => Given} of
+ * @returns {Readonly<Given>}
+ */
+function view(of) {
+  const properties = /** @type {const} */ ([
+    'tokens',
+    'ids',
+    'types',
+    'rotary',
+    'own',
+    ...names,
+  ]).map((name) => {
+    const value = $derived(of()[name]);
+    return [name, { get: () => value, enumerable: true }];
+  });
+  return Object.defineProperties(/** @type {any} */ ({}), Object.fromEntries(properties));
+}
