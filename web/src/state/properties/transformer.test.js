@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { properties } from '../../state/properties/transformer.js';
+import { properties } from './transformer.js';
 
 test('a locked cell of the block survives a round trip', () => {
   const { parse, format } = properties.blockCell;
