@@ -131,7 +131,7 @@ async function signsOfSources() {
 async function titlesOfSources() {
   const source = (/** @type {string} */ file) =>
     readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
-  const files = ['App.svelte', 'frame/OwnModel.svelte', 'chapters/index.js'];
+  const files = ['App.svelte', 'frame/OpenModel.svelte', 'chapters/index.js'];
   const walk = 'chapters/opening/walkTexts.js';
   const [page, dialog, chapters, steps] = await Promise.all([...files, walk].map(source));
   const title = /<h1>([^]*?)<\/h1>|class="name"[^>]*>([^<]*)</g;

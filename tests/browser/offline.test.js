@@ -199,7 +199,7 @@ test('a part that cannot be fetched says so and can be tried again', async () =>
   await context.close();
   context = await site.browser.newContext({ serviceWorkers: 'block' });
   const page = await context.newPage();
-  const parts = /Opening-|OwnModel-|Pooling-/;
+  const parts = /Opening-|OpenModel-|Pooling-/;
   await page.route(parts, (route) => route.abort());
   await page.goto(site.url + '#text=the+cat');
   const failure = (/** @type {string} */ what) =>

@@ -29,7 +29,7 @@ export function logSlider({ min, max }, step = 0.05) {
  * @param {number} value
  * @param {1 | -1} side
  */
-export function beside({ min, max, step, at, from }, value, side) {
+export function neighbour({ min, max, step, at, from }, value, side) {
   let place = at(value);
   do place = Math.min(max, Math.max(min, place + side * step));
   while (from(place) === value && place > min && place < max);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { beside, logSlider } from './logSlider.js';
+import { neighbour, logSlider } from './logSlider.js';
 
 for (const range of [
   { min: 0, max: 1e6 },
@@ -25,11 +25,11 @@ for (const range of [
     ])) {
       let value = end === range.max ? range.min : range.max;
       for (let presses = 0; value !== end; presses++) {
-        const next = beside(scale, value, side);
+        const next = neighbour(scale, value, side);
         assert.ok(side * (next - value) > 0 && presses < 200, `${value} to ${next}`);
         value = next;
       }
-      assert.equal(beside(scale, end, side), end);
+      assert.equal(neighbour(scale, end, side), end);
     }
     for (const value of [range.min, 2, 10, 60, 1000, range.max])
       assert.equal(from(at(value)), value);

@@ -2,7 +2,7 @@ import { reasonOf } from '../work/errors.js';
 import { TaskWorker } from '../work/scheduler.js';
 import { measureTask } from '../work/tasks/measure.js';
 
-/** @typedef {import('./works.js').Job} Job */
+/** @typedef {import('./workloads.js').Job} Job */
 
 /**
  * Results of a job so far.

@@ -6,7 +6,13 @@ import { drawn } from './pagesNext.svelte.js';
 /** @typedef {import('../../models/own/ownNext.js').Next} Next */
 
 /** @type {Next & { tokens: string[] }} */
-const nothing = { tokens: [], foretold: [], weights: new Float32Array(), candidates: [], at: -1 };
+const nothing = {
+  tokens: [],
+  probabilities: [],
+  weights: new Float32Array(),
+  candidates: [],
+  at: -1,
+};
 
 /** Predictions of the reader's model, computed in its worker. */
 export class OwnNext {
@@ -27,7 +33,7 @@ export class OwnNext {
   });
 
   tokens = $derived(this.#shown.tokens);
-  foretold = $derived(this.#shown.foretold);
+  probabilities = $derived(this.#shown.probabilities);
   weights = $derived(this.#shown.weights);
   candidates = $derived(this.#shown.candidates);
   at = $derived(this.#shown.at);

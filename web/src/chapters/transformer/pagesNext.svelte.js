@@ -23,7 +23,11 @@ function probabilityOf(row, id) {
 }
 
 const nothing = {
-  ...{ tokens: /** @type {string[]} */ ([]), foretold: /** @type {number[]} */ ([]), width: 0 },
+  ...{
+    tokens: /** @type {string[]} */ ([]),
+    probabilities: /** @type {number[]} */ ([]),
+    width: 0,
+  },
   ...{ logits: new Float32Array(), weights: new Float32Array(), ids: /** @type {number[]} */ ([]) },
 };
 
@@ -42,7 +46,7 @@ export class PagesNext {
   #tokens = $derived.by(() => this.#model.tokens.slice(this.#first));
 
   tokens = $derived(this.#shown.tokens);
-  foretold = $derived(this.#shown.foretold);
+  probabilities = $derived(this.#shown.probabilities);
   at = $derived(Math.min(this.place ?? Infinity, this.tokens.length - 1));
   weights = $derived.by(() => {
     const n = this.tokens.length;
@@ -100,10 +104,10 @@ export class PagesNext {
             yield;
           }
         }
-        const foretold = read.map((id, i) =>
+        const probabilities = read.map((id, i) =>
           i ? probabilityOf(logits.subarray((i - 1) * width, i * width), id) : NaN,
         );
-        return { tokens: words, ids: read, foretold, width, logits, weights };
+        return { tokens: words, ids: read, probabilities, width, logits, weights };
       })();
     });
 

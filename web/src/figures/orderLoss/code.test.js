@@ -8,8 +8,11 @@ await testLanguagePrograms(
   (settings, learned) => lossCode(settings, learned, order),
   (model) =>
     [
-      model.foretold(ids),
-      model.foretold(order.map((i) => ids[i])),
-      model.foretold(ids, { positions: false }),
-    ].map((foretold) => -foretold.reduce((sum, p) => sum + p, 0) / foretold.length),
+      model.logProbabilities(ids),
+      model.logProbabilities(order.map((i) => ids[i])),
+      model.logProbabilities(ids, { positions: false }),
+    ].map(
+      (logProbabilities) =>
+        -logProbabilities.reduce((sum, p) => sum + p, 0) / logProbabilities.length,
+    ),
 );

@@ -1,4 +1,4 @@
-/** @typedef {import('../../measurement/works.js').Job} Job */
+/** @typedef {import('../../measurement/workloads.js').Job} Job */
 /** @typedef {import('../../measurement/run.svelte.js').Result} Result */
 /** @typedef {import('attn').Variant} Variant */
 

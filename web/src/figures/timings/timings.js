@@ -1,4 +1,4 @@
-/** @typedef {import('../../measurement/works.js').Job} Job */
+/** @typedef {import('../../measurement/workloads.js').Job} Job */
 
 export const lengths = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 

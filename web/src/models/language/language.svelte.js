@@ -1,8 +1,8 @@
 import model from '../../../languageModel/model.safetensors?url';
 import tokenizer from '../../../languageModel/tokenizer.json?url';
 
-import { history } from '../../state/history.svelte.js';
 import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
+import { settingsHistory } from '../../state/settingsHistory.svelte.js';
 import { reasonOf } from '../../work/errors.js';
 import { tellingHeads } from './habits.js';
 
@@ -177,7 +177,7 @@ export async function startLearned(language, others) {
 export async function beginLearned(language) {
   if (!(await language.want()) || !areInitial(own)) return;
   const changes = beginningOf(language);
-  history.amend(changes);
+  settingsHistory.amend(changes);
   beginWith(changes);
 }
 

@@ -219,7 +219,7 @@ export class LanguageModel {
    * @param {ArrayLike<number>} ids
    * @param {{ positions?: boolean }} [options]
    */
-  foretold(ids, options) {
+  logProbabilities(ids, options) {
     const { data, shape } = this.read(this.embed(ids), options).logits();
     const width = shape[1];
     return Array.from({ length: ids.length - 1 }, (_, i) => {

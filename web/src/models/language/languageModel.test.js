@@ -106,9 +106,9 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
 test('a token’s prediction score is its log-probability given the tokens before it', () => {
   const { model } = smallLanguageModel(attn);
   const { logits } = whole('rotary', { causal: true });
-  const foretold = model.foretold(ids);
+  const logProbabilities = model.logProbabilities(ids);
   assertClose(
-    foretold,
+    logProbabilities,
     ids.slice(1).map((id, i) => {
       const sum = logits[i].reduce((sum, logit) => sum + Math.exp(logit), 0);
       return logits[i][id] - Math.log(sum);

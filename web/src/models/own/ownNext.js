@@ -8,7 +8,7 @@
 
 /**
  * @typedef {object} Next
- * @property {number[]} foretold the probability that the model gave each token, NaN if unknown
+ * @property {number[]} probabilities the probability that the model gave each token, NaN if unknown
  * @property {Float32Array} weights attention from the selected token to each token
  * @property {Candidate[]} candidates predictions for the token after it, the most probable first
  * @property {number} at index of the selected token
@@ -94,14 +94,14 @@ export class NextTokens {
     const { first, width, data } = this.#logits(ids);
     const row = (/** @type {number} */ i) =>
       data.subarray((i - first) * width, (i - first + 1) * width);
-    const foretold = ids.map((id, i) => {
+    const probabilities = ids.map((id, i) => {
       if (i <= first) return NaN;
       const { largest, sum } = sumOf(row(i - 1));
       return Math.exp(row(i - 1)[id] - largest) / sum;
     });
     const candidates = at < first ? [] : likeliest(row(at), options);
     return {
-      ...{ foretold, at },
+      ...{ probabilities, at },
       candidates: candidates.map((each) => ({
         ...each,
         label: this.#tokens.label(each.id, ids.slice(0, at + 1)),

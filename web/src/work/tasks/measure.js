@@ -1,6 +1,6 @@
 import { maxAbsDifference } from '../../core/difference.js';
 import { defaultPace, isTooLong, timeCall } from '../../measurement/time.js';
-import { works } from '../../measurement/works.js';
+import { workloads } from '../../measurement/workloads.js';
 
 /**
  * @typedef {{ length: number, seconds: number, calls: number }
@@ -13,11 +13,11 @@ export const measureTask = {
   reads: [],
   /**
    * @param {import('attn').Attn} attn
-   * @param {import('../../measurement/works.js').Job} job
+   * @param {import('../../measurement/workloads.js').Job} job
    * @returns {Generator<Report, void>}
    */
   *run(attn, job) {
-    const { prepare, exact } = works[job.work](attn, job);
+    const { prepare, exact } = workloads[job.work](attn, job);
     /** @type {{ length: number, seconds: number }[]} */
     const measured = [];
     for (const length of job.lengths) {

@@ -19,7 +19,7 @@ function changed(a, b) {
 }
 
 /** Undo and redo. Each step is the URL fragment of earlier settings. */
-class History {
+class SettingsHistory {
   /** @type {string[]} */
   #steps = $state.raw([]);
   #at = $state(0);
@@ -84,4 +84,4 @@ class History {
   }
 }
 
-export const history = new History();
+export const settingsHistory = new SettingsHistory();

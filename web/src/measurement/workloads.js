@@ -9,7 +9,7 @@ import { scalarAttention } from './scalarAttention.js';
  * A kind of work and the lengths at which to measure it.
  * @typedef {object} Job
  * @property {string} id
- * @property {keyof typeof works} work
+ * @property {keyof typeof workloads} work
  * @property {import('attn').Variant} [variant]  the best available by default
  * @property {number} [threads]  by default, the number of cores, but at most four
  * @property {Record<string, number>} shape  the work's parameters other than the length
@@ -47,7 +47,7 @@ const exactAttention = (sizes) => (/** @type {number} */ length) => {
   return doubleAttention(query, key, value, shape);
 };
 
-export const works = {
+export const workloads = {
   /**
    * Attention in plain JavaScript.
    * @param {Attn} _
