@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
-#include <memory>
-#include <system_error>
 #include <type_traits>
 
 #include "heap_sort.hpp"
+#include "io/file.hpp"
 #include "io/foreign_file.hpp"
 #include "io/json.hpp"
 #include "io/safetensors_numbers.hpp"
@@ -395,21 +391,6 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
   return header;
 }
 
-struct CloseFile {
-  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-[[noreturn]] void fail_file(const std::string& path, const char* purpose,
-                            const std::string& reason) {
-  fail(ErrorCode::kFileError, "path", {in_quotes(path), " (", reason, ")"},
-       {"a file that can be ", purpose});
-}
-
-[[noreturn]] void fail_file(const std::string& path, const char* purpose) {
-  fail_file(path, purpose, std::generic_category().message(errno));
-}
-
 }  // namespace
 
 std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::int64_t file_size) {
@@ -479,16 +460,9 @@ Safetensors Safetensors::own(std::vector<std::byte> bytes) {
 }
 
 Safetensors Safetensors::load(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) fail_file(path, "read", error.message());
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file) fail_file(path, "opened");
-  std::vector<std::byte> bytes;
-  bytes.resize(validation::allocation("file", static_cast<std::int64_t>(size), 1));
-  if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
-    fail_file(path, "read");
-  }
+  InputFile file(path);
+  std::vector<std::byte> bytes(validation::allocation("file", file.size(), 1));
+  file.read(bytes);
   return own(std::move(bytes));
 }
 
@@ -551,14 +525,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
 
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                       const SafetensorsMetadata& metadata, ElementType dtype) {
-  const std::vector<std::byte> bytes = to_safetensors(tensors, metadata, dtype);
-  File file(std::fopen(path.c_str(), "wb"));
-  if (!file) fail_file(path, "opened");
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) {
-    fail_file(path, "written");
-  }
-  // Closing writes the remaining buffer, which may fail too.
-  if (std::fclose(file.release()) != 0) fail_file(path, "written");
+  write_file(path, to_safetensors(tensors, metadata, dtype));
 }
 
 }  // namespace attn

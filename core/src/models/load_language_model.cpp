@@ -8,15 +8,14 @@
 #endif
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
 
 #include "heap_sort.hpp"
+#include "io/file.hpp"
 #include "io/safetensors_numbers.hpp"
 #include "layers/module_access.hpp"
 #include "models/model_tensors.hpp"
@@ -95,6 +94,13 @@ struct LanguageModelLoader::Impl {
         source.target = found->values.slice(0, weight.first_row, end);
       }
       source.numbers = stored_numbers(weight.tensor, weight.dtype);
+      // A caller may have changed the description, and the numbers must fit into the target.
+      const std::int64_t count = validation::product("shape", weight.shape);
+      if (weight.end - weight.begin != count * source.numbers.bytes) {
+        fail(ErrorCode::kShapeMismatch, "tensor " + in_quotes(weight.tensor),
+             {weight.end - weight.begin, " bytes"},
+             {count * source.numbers.bytes, " for shape ", weight.shape});
+      }
       sources.push_back(std::move(source));
     }
     buffer.resize(kSlice);
@@ -207,68 +213,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_file(const std::string& path, const std::string& reason) {
-  fail(ErrorCode::kFileError, "path", {in_quotes(path), " (", reason, ")"},
-       {"a file that can be read"});
-}
-
-/// A file that is read sequentially.
-class InputFile {
- public:
-  explicit InputFile(const std::string& path) : path_(path) {
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(path, error);
-    if (error) fail_file(path, error.message());
-    size_ = static_cast<std::int64_t>(size);
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    if (!file_) fail_file(path, std::generic_category().message(errno));
-  }
-
-  std::int64_t size() const { return size_; }
-
-  /// Reads the next `count` bytes.
-  std::span<const std::byte> read(std::int64_t count, std::vector<std::byte>& buffer) {
-    buffer.resize(static_cast<std::size_t>(count));
-    if (std::fread(buffer.data(), 1, buffer.size(), file_.get()) != buffer.size()) {
-      fail_file(path_, "it ends early");
-    }
-    at_ += count;
-    return buffer;
-  }
-
-  void seek(std::int64_t to) {
-    if (to == at_) return;
-    if (fseeko(file_.get(), static_cast<off_t>(to), SEEK_SET) != 0) {
-      fail_file(path_, std::generic_category().message(errno));
-    }
-    at_ = to;
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-  };
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
-  std::int64_t size_ = 0, at_ = 0;
-};
-
 std::string read_text(const std::string& path) {
   InputFile file(path);
-  std::vector<std::byte> bytes;
-  file.read(file.size(), bytes);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  std::string text(validation::allocation("path", file.size(), 1), '\0');
+  file.read(std::as_writable_bytes(std::span(text)));
+  return text;
 }
 
 SafetensorsHeader read_header_of_file(const fs::path& path) {
   constexpr std::int64_t kLength = 8;
   InputFile file(path.string());
-  std::vector<std::byte> bytes;
-  file.read(std::min(kLength, file.size()), bytes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(kLength, file.size())));
+  file.read(bytes);
   try {
     const std::int64_t size = safetensors_header_size(bytes, file.size());
+    bytes.resize(static_cast<std::size_t>(size));
     file.seek(0);
-    file.read(size, bytes);
+    file.read(bytes);
     return read_safetensors_header(bytes, file.size());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidFormat) throw;
@@ -362,7 +323,7 @@ LanguageModel load_language_model(const std::string& path, const LoadLanguageMod
   std::int64_t all = 0, done = 0;
   for (const WeightSource& source : description.weights) all += source.end - source.begin;
   std::optional<InputFile> file;
-  std::vector<std::byte> buffer;
+  std::vector<std::byte> buffer(kSlice);
   for (std::size_t i = 0; i < description.weights.size(); ++i) {
     const WeightSource& source = description.weights[i];
     if (i == 0 || source.file != description.weights[i - 1].file) {
@@ -371,7 +332,9 @@ LanguageModel load_language_model(const std::string& path, const LoadLanguageMod
     file->seek(source.begin);
     for (std::int64_t at = source.begin; at < source.end; at += kSlice) {
       const std::int64_t count = std::min(kSlice, source.end - at);
-      loader.write(i, file->read(count, buffer), context);
+      const std::span bytes(buffer.data(), static_cast<std::size_t>(count));
+      file->read(bytes);
+      loader.write(i, bytes, context);
       done += count;
       if (options.on_progress) options.on_progress(done, all);
     }

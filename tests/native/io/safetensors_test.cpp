@@ -409,7 +409,7 @@ TEST(SafetensorsTest, files_are_saved_and_loaded) {
   EXPECT_THAT(
       error_of([&] { attn::save_safetensors(path + "/no/such/folder/x", {}); }),
       ::testing::AllOf(StartsWith("file_error: path: got \"" + path + "/no/such/folder/x\" ("),
-                       HasSubstr("), needs a file that can be opened")));
+                       HasSubstr("), needs a file that can be written")));
 }
 
 TEST(SafetensorsTest, running_out_of_memory) {

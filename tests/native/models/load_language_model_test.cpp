@@ -452,6 +452,13 @@ TEST(LoadLanguageModel, a_loader_takes_each_number_once) {
               HasSubstr("at most the 0 bytes that are left"));
 }
 
+TEST(LoadLanguageModel, a_changed_description_cannot_write_beyond_a_parameter) {
+  auto description = describe(recorded_files("gpt2"));
+  description.weights[0].end += 4;
+  EXPECT_THAT(error_of([&] { attn::LanguageModelLoader{description}; }),
+              ::testing::AllOf(HasSubstr("shape_mismatch: tensor"), HasSubstr(" for shape (")));
+}
+
 TEST(LoadLanguageModel, an_index_names_files_of_its_own_folder) {
   const auto files = [](const std::string& index) { return attn::safetensors_index_files(index); };
   EXPECT_THAT(
