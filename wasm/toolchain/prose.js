@@ -27,10 +27,42 @@ const kComments =
   /^[ \t]*\/\/.*(?:\n[ \t]*\/\/.*)*|\/\*[^]*?\*\/|\/\/\/<.*(?:\n[ \t]*\/\/\/<.*)*/gm;
 const kMarks = /^[ \t]*(?:\/\/+<?|\/?\*+\/?)|\*\/$/gm;
 const kLiterals = /'[^'\n]{3,}'|`[^`]{3,}`|"[^"\n]{3,}"(?:\s*"[^"\n]+")*/g;
-const kThrown = /(?:fail\w*|Error|reject\w*|refuse\w*)\(([^]*?)\);/g;
+const kThrown =
+  /\b(fail\w*|refuse|\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 
 /** @param {string} text  @param {RegExp} pattern */
 const all = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1] ?? match[0]);
+/**
+ * The messages of a file's errors, with … for values.
+ * @param {string} file  @param {string} text
+ */
+function* messages(file, text) {
+  const source = text.replace(/(?:validation::)?Name\(("\w+")\)/g, '$1');
+  for (const { 0: call, 1: thrower = '', index } of source.matchAll(kThrown)) {
+    const parts = [''];
+    const open = [];
+    for (const [token, quote] of source.slice(index + call.length).matchAll(kTokens)) {
+      if (token === '?') parts.length = 0; // a choice between texts is none
+      if (token === '?' || (token === ')' && !open.length)) break;
+      if ('({['.includes(token)) open.push(token);
+      else if (')}]'.includes(token)) open.pop();
+      else if (token === ',' && !open.length) parts.push('');
+      else if (!open.includes('(') && (quote || /^\w/.test(token))) {
+        const part = quote ? token.slice(1, -1).replace(/\$\{[^}]*\}/g, '…') : '…';
+        parts.push((parts.pop() + part.replaceAll('\\', '')).replace('……', '…'));
+      }
+    }
+    if (!parts.at(-1)) parts.pop();
+    if (thrower === 'refuse') parts.splice(1, 0, '…');
+    if (!/\p{L}{2}.* /u.test(parts.slice(-2).join(' '))) continue;
+    const [name, got, needs] = thrower === 'argumentError' ? parts : ['…', '…', ...parts].slice(-3);
+    const isWhole = thrower.endsWith('Error') ? parts.length < 3 : parts.length < 2;
+    if (!isWhole) yield `${name}: got ${got}, needs ${needs}`;
+    else if (file.endsWith('.js')) yield parts[0];
+  }
+}
+
 /** @param {string} text */
 const isProse = (text) => /\p{L}{2,} \S+ \S+/u.test(text) && !/@(typedef|import|type)\b/.test(text);
 
@@ -48,8 +80,7 @@ function items(file) {
     return [...written, ...literals.filter((literal) => !literal.includes('\\'))];
   }
   const comments = all(text, kComments).map((comment) => comment.replace(kMarks, ''));
-  const messages = all(text, kThrown).flatMap((thrown) => all(thrown, kLiterals));
-  return [...comments.flatMap((comment) => comment.split(/\n\s*\n/)), ...messages];
+  return [...comments.flatMap((comment) => comment.split(/\n\s*\n/)), ...messages(file, text)];
 }
 
 const patterns = options.page ? ['web/src/**.js', 'web/src/**.svelte'] : ['*.[jhm][spd]*', '*.cpp'];
