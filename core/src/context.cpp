@@ -68,7 +68,7 @@ Context::Context(const ContextOptions& options) {
   const kernels::KernelTable* table = runtime::find_kernels(isa);
   if (!table) {
     validation::fail(ErrorCode::kUnsupported, "instruction_set", {to_string(isa)},
-                     {"one that this build has and this machine runs"});
+                     {"one that this build contains and this machine supports"});
   }
   const int num_threads =
       options.num_threads == 0 ? runtime::available_threads() : options.num_threads;

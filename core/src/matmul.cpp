@@ -24,9 +24,10 @@ void check(const ConstTensor& a, const ConstTensor& b, const Tensor& output) {
   if (b.rank() == 2) {
     validation::require_shape("b", b, {a.size(-1), -1});
   } else if (!std::ranges::equal(b.shape(), shape)) {
-    validation::fail_shape("b", b.shape(),
-                           {"K = ", a.size(-1), " rows, and the leading sizes of ",
-                            validation::Name("a"), " or none"});
+    validation::fail_shape(
+        "b", b.shape(),
+        {"K = ", a.size(-1), " rows and either no leading dimensions or those of ",
+         validation::Name("a")});
   }
   shape[shape.size() - 2] = a.size(-2);
   if (!std::ranges::equal(output.shape(), shape)) {

@@ -174,7 +174,7 @@ std::int64_t product(Name name, std::span<const std::int64_t> sizes) {
   for (const std::int64_t size : sizes) {
     if (__builtin_mul_overflow(result, size, &result)) {
       fail(ErrorCode::kSizeOverflow, name, {"sizes ", sizes},
-           {"a product of them that fits into the address space"});
+           {"sizes whose product fits into the address space"});
     }
   }
   return result;
@@ -245,7 +245,7 @@ void require_lengths(const char* name, const LengthsView& lengths, std::int64_t 
     for (std::int64_t i = 0; i < (per_row ? rows : 1); ++i) {
       const std::int64_t length = per_row ? lengths(b, i) : lengths(b);
       if (length < 0 || length > most) {
-        fail_value(name, length, {"a length between 0 and the ", most, " ", what});
+        fail_value(name, length, {"a length from 0 to ", most, ", the number of ", what});
       }
     }
   }
@@ -291,8 +291,8 @@ void fail_strides(std::size_t strides, std::size_t sizes) {
 }
 
 void fail_unsqueeze() {
-  validation::fail(ErrorCode::kInvalidArgument, "unsqueeze", {"a view of the largest rank"},
-                   {"one of a smaller rank"});
+  validation::fail(ErrorCode::kInvalidArgument, "unsqueeze", {"a view of the maximum rank"},
+                   {"a view of smaller rank"});
 }
 
 void fail_split_heads(std::span<const std::int64_t> shape, std::int64_t num_heads) {

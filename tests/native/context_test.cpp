@@ -255,7 +255,7 @@ TEST(ContextInstructionSetTest, one_that_the_machine_lacks_is_an_error) {
 #endif
   const std::string message = "unsupported: instruction_set: got " +
                               std::string(to_string(missing)) +
-                              ", needs one that this build has and this machine runs";
+                              ", needs one that this build contains and this machine supports";
   EXPECT_EQ(error_of([&] { Context context({.num_threads = 1, .instruction_set = missing}); }),
             message);
   if (!kReadsEnvironment) return;

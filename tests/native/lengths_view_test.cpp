@@ -95,12 +95,12 @@ TEST(LengthsViewValueTest, lengths_that_do_not_fit_are_errors) {
         [&] { attn::scaled_dot_product_attention(x, x, x, output, {.valid_lens = lengths}); });
   };
   const std::vector<std::int64_t> beyond_32_bits{(std::int64_t{1} << 32) + 1};
-  EXPECT_EQ(
-      error_with(beyond_32_bits),
-      "invalid_argument: valid_lens: got 4294967297, needs a length between 0 and the 3 keys");
+  EXPECT_EQ(error_with(beyond_32_bits),
+            "invalid_argument: valid_lens: got 4294967297, needs a length from 0 to 3, the number "
+            "of keys");
   const std::vector<std::uint64_t> beyond_63_bits{UINT64_MAX};
   EXPECT_EQ(error_with(beyond_63_bits),
-            "invalid_argument: valid_lens: got -1, needs a length between 0 and the 3 keys");
+            "invalid_argument: valid_lens: got -1, needs a length from 0 to 3, the number of keys");
   const std::vector<int> of_no_entry{1, 2};
   EXPECT_EQ(error_with(of_no_entry),
             "shape_mismatch: valid_lens: got shape (2), needs shape (1) or (1, 3)");

@@ -117,7 +117,7 @@ TEST_F(TensorViewTest, unsqueeze_stops_at_the_largest_rank) {
   const Tensor view(numbers_.data(), {1, 1, 1, 1, 1, 1});
   EXPECT_EQ(
       error_of([&] { (void)view.unsqueeze(0); }),
-      "invalid_argument: unsqueeze: got a view of the largest rank, needs one of a smaller rank");
+      "invalid_argument: unsqueeze: got a view of the maximum rank, needs a view of smaller rank");
 }
 
 TEST_F(TensorViewTest, split_heads_sees_the_model_dimension_as_heads) {

@@ -383,7 +383,7 @@ test('memory_freed_by_disposed_objects_counts_as_available', async () => {
     const refusal = await small
       .loadModel(files, { weightType: 'float32' })
       .catch((/** @type {unknown} */ thrown) => thrown);
-    assert.ok(error('unsupported', /^weights: .* at most the \d+ MB that there are$/)(refusal));
+    assert.ok(error('unsupported', /^weights: .* at most the \d+ MB available$/)(refusal));
     return Number(/most the (\d+) MB/.exec(/** @type {AttnError} */ (refusal).message)?.[1]);
   };
   const before = await megabytes();
@@ -768,7 +768,7 @@ test('files_that_are_not_models_are_explained', async () => {
   );
   await explained(['config.json', 'pytorch_model.bin'], /got a PyTorch checkpoint without/);
   await explained(['model.gguf'], /got a GGUF file/);
-  await explained(['vocab.txt'], /got the vocabulary of a tokenizer/);
+  await explained(['vocab.txt'], /got a tokenizer's vocabulary/);
   await explained(['tokenizer.model'], /got a SentencePiece tokenizer/);
 
   const pointer = asBytes('version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n');

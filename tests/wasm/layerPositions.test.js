@@ -119,23 +119,23 @@ await everyVariant('positions of layers', (attn) => {
     const still = new attn.MultiHeadAttention({ dModel: 24 });
     const encoder = new attn.TransformerEncoder({ dModel: 24, dimFeedforward: 8, numLayers: 2 });
     const axes = { data: kImage.data.slice(0, 14), shape: [2, 1, 7] };
-    const none = 'needs none: the layer has no rotary positions';
+    const none = 'needs none; the layer has no rotary positions';
     /** @type {[() => unknown, string, string | RegExp][]} */
     const cases = [
       [
         () => still.forward(x, x, x, { positions: [0, 1, 2, 3, 4, 5, 6] }),
         'invalid_argument',
-        `positions: got some, ${none}`,
+        `positions: got some positions, ${none}`,
       ],
       [
         () => still.forward(x, x, x, { keyPositions: [0, 1, 2, 3, 4, 5, 6] }),
         'invalid_argument',
-        `keyPositions: got some, ${none}`,
+        `keyPositions: got some positions, ${none}`,
       ],
       [
         () => encoder.forward(x, { positions: kImage }),
         'invalid_argument',
-        'positions: got some, needs none: no layer has rotary positions',
+        'positions: got some positions, needs none; no layer has rotary positions',
       ],
       [
         () => layer.forward(x, x, x, { positions: axes }),
@@ -150,7 +150,7 @@ await everyVariant('positions of layers', (attn) => {
       [
         () => layer.forward(rows(x, 0, 2), x, x, { positions: at(0, 2) }),
         'invalid_argument',
-        'keyPositions: got none, needs those of the 7 keys: positions are of 2 queries',
+        'keyPositions: got none, needs positions of the 7 keys; positions gives those of the 2 queries',
       ],
       [
         () => layer.forward(x, x, x, { positions: [0, 1, 2, NaN, 4, 5, 6] }),

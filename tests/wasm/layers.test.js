@@ -269,7 +269,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       make({ rmsNorm: {}, layerNormEps: 0.5 }),
       'invalid_argument',
-      'layerNormEps: got 0.5, needs none beside rmsNorm, which has its own',
+      'layerNormEps: got 0.5, needs the default, because rmsNorm has its own eps',
     );
   });
 
@@ -399,7 +399,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       () => layer.loadStateDict(partly),
       'not_found',
-      /^stateDict: got no bias and the unknown more, /,
+      /^stateDict: got no bias and the unexpected more, /,
     );
     assertThrows(() => new attn.Safetensors(bytes.slice(0, 20)), 'invalid_format', /./);
   });
@@ -472,7 +472,7 @@ await everyVariant('layers', (attn) => {
     );
     assert.throws(
       () => encoder.forward(x, { intermediates: ['layers.0.self_attn.weigths'] }),
-      /layers\.0\.self_attn\.weights" is the nearest/,
+      /the nearest is "layers\.0\.self_attn\.weights"/,
     );
     for (const wrong of /** @type {any[]} */ (['layers.0.resid_mid', [1], {}])) {
       assert.throws(() => encoder.forward(x, { intermediates: wrong }), {

@@ -93,9 +93,13 @@ test('errors_name_the_argument_and_the_module_stays_usable', () => {
     [
       () => attn.crossEntropy(logits, [0, 1, 2, 3, 4, 7]),
       'invalid_argument',
-      'targets: got 7 at (1, 2), needs an index below the 7 classes of logits, or ignoreIndex, -100',
+      'targets: got 7 at (1, 2), needs an index below 7, the number of classes in logits, or ignoreIndex, -100',
     ],
-    [() => attn.crossEntropy(logits, none), 'invalid_argument', /^targets: got none that counts/],
+    [
+      () => attn.crossEntropy(logits, none),
+      'invalid_argument',
+      /^targets: got no target that counts/,
+    ],
     [() => attn.crossEntropy(logits, [0, 1]), 'shape_mismatch', /^targets: got 2, needs 6/],
     [
       () => attn.crossEntropy(logits, targets, { labelSmoothing: 2 }),

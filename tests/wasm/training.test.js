@@ -574,7 +574,7 @@ test('a_nan_loss_names_the_step_and_the_layer_whose_output_had_the_first_nan', (
     () => tape.backward(lost),
     error(
       'invalid_argument',
-      /^loss: got nan in step 2: parameter "blocks\.1\.out_proj\.weight" is the first that holds NaN/,
+      /^loss: got nan in step 2 \(the first NaN is in parameter "blocks\.1\.out_proj\.weight"\)/,
     ),
   );
   assert.throws(() => lost.gradient(), error('invalid_argument', /before backward/));
@@ -584,7 +584,7 @@ test('a_nan_loss_names_the_step_and_the_layer_whose_output_had_the_first_nan', (
     () => tape.backward(late),
     error(
       'invalid_argument',
-      /step 3: the output of \S+ "\S+" is the first that holds NaN; an infinity is in the output of MultiHeadAttention "blocks\.1",/,
+      /step 3 \(the first NaN is in the output of \S+ "\S+", and an infinity is in the output of MultiHeadAttention "blocks\.1"\)/,
     ),
   );
   model.blocks[1].setParameter('out_proj.weight', before);
@@ -607,10 +607,13 @@ test('each_bad_input_of_a_step_is_named_and_everything_stays_usable', () => {
   const { model, tape, optimizer, logits, loss } = parts();
   const before = model.out.stateDict();
   for (const [targets, message] of /** @type {[any, RegExp][]} */ ([
-    [[0, 1, 2, 3, 4, 5], /^targets: got 5 at \(1, 2\), needs an index below the 5 classes/],
+    [
+      [0, 1, 2, 3, 4, 5],
+      /^targets: got 5 at \(1, 2\), needs an index below 5, the number of classes in logits/,
+    ],
     [[0, 1, 2, 3, 4, -1], /^targets: got -1 at \(1, 2\)/],
     [[0, 1, 2, 3, 4, NaN], /^targets\[5\]: got NaN, needs a whole number/],
-    [new Array(6).fill(-100), /^targets: got none that counts, needs one or more for a mean/],
+    [new Array(6).fill(-100), /^targets: got no target that counts, needs at least one for a mean/],
     [undefined, /^targets: got undefined/],
   ])) {
     assert.throws(() => attn.crossEntropy(logits(), targets), error('invalid_argument', message));

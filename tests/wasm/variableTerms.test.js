@@ -155,7 +155,7 @@ test('unsupported_terms_are_named', () => {
   assertThrows(
     () => forward({ positions: [0, 1, 2, 3, 4] }),
     'invalid_argument',
-    'positions: got some, needs none: the layer has no rotary positions',
+    'positions: got some positions, needs none; the layer has no rotary positions',
   );
   // A term may only be a variable if the inputs are.
   assertThrows(

@@ -28,7 +28,7 @@ const kComments =
 const kMarks = /^[ \t]*(?:\/\/+<?|\/?\*+\/?)|\*\/$/gm;
 const kLiterals = /'[^'\n]{3,}'|`[^`]{3,}`|"[^"\n]{3,}"(?:\s*"[^"\n]+")*/g;
 const kThrown =
-  /\b(fail\w*|refuse|\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+  /\b(fail(?!_file|_missing|_kept)\w*|refuse|\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
 const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 
 /** @param {string} text  @param {RegExp} pattern */

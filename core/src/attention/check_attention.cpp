@@ -20,7 +20,7 @@ using validation::Name;
 template <class View>
 void require_rank(const char* name, const View& view, int rank) {
   if (view.rank() != rank) {
-    fail_shape(name, view.shape(), {"rank ", rank, ", that of query"});
+    fail_shape(name, view.shape(), {"rank ", rank, ", the rank of query"});
   }
   validation::require_data(name, view.shape(), view.data(),
                            static_cast<std::size_t>(view.element_bytes()));
@@ -139,13 +139,13 @@ void check_terms(AttentionTerms& p) {
 void check_attention_numbers(const AttentionOptions& o) {
   if (o.scale && !std::isfinite(*o.scale)) fail_value("scale", *o.scale, {"a finite number"});
   if (!(o.softcap >= 0) || !std::isfinite(o.softcap)) {
-    fail_value("softcap", o.softcap, {"0 (none) or a finite number above it"});
+    fail_value("softcap", o.softcap, {"0 (none) or a finite number above 0"});
   }
   validation::require_probability("dropout", o.dropout);
   if (o.window) {
     for (const auto& side : {o.window->left, o.window->right}) {
       if (side && *side < 0) {
-        fail_value("window", *side, {"0 or more keys to a side"});
+        fail_value("window", *side, {"0 or more keys on each side"});
       }
     }
   }

@@ -63,16 +63,16 @@ TensorView<const T> KeyValueCache::view(const Rows& rows) const {
 
 ConstTensor KeyValueCache::keys() const {
   if (type_ != ElementType::kFloat32) {
-    validation::fail(ErrorCode::kUnsupported, "keys", {"a cache of ", to_string(type_)},
-                     {"one of float32 to be viewed as float32"});
+    validation::fail(ErrorCode::kUnsupported, "keys", {"a ", to_string(type_), " cache"},
+                     {"a float32 cache for a float32 view"});
   }
   return view<float>(keys_);
 }
 
 ConstTensor KeyValueCache::values() const {
   if (type_ != ElementType::kFloat32) {
-    validation::fail(ErrorCode::kUnsupported, "values", {"a cache of ", to_string(type_)},
-                     {"one of float32 to be viewed as float32"});
+    validation::fail(ErrorCode::kUnsupported, "values", {"a ", to_string(type_), " cache"},
+                     {"a float32 cache for a float32 view"});
   }
   return view<float>(values_);
 }
@@ -185,8 +185,7 @@ void KeyValueCache::append(const ConstAnyTensor& key, const ConstAnyTensor& valu
 
 void KeyValueCache::truncate(std::int64_t length) {
   if (length < 0 || length > length_) {
-    validation::fail_value("length", length,
-                           {"at most the ", length_, " tokens stored, and at least 0"});
+    validation::fail_value("length", length, {"0 to ", length_, ", the number of stored tokens"});
   }
   length_ = length;
 }

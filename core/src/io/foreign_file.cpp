@@ -7,24 +7,25 @@ namespace attn {
 namespace {
 
 constexpr ForeignFile kLfsPointer = {"a Git LFS pointer, which only names the real file",
-                                     "the real file: run \"git lfs pull\" or download it again"};
+                                     "the real file; run \"git lfs pull\" or download it again"};
 constexpr ForeignFile kWebPage = {
-    "a web page", "the file itself: the download saved a page about it, or an error page"};
+    "a web page", "the file itself; the download saved a page about it or an error page"};
 constexpr ForeignFile kGguf = {"a GGUF file",
                                "the .safetensors files of the same model; attn does not read GGUF"};
 constexpr ForeignFile kPickle = {
     "a PyTorch checkpoint (.bin or .pt)",
-    "a .safetensors file: load the model with transformers and call save_pretrained(folder)"};
+    "a .safetensors file; load the model with transformers and call save_pretrained(folder)"};
 constexpr ForeignFile kHdf5 = {"an HDF5 file", "the .safetensors files of the same model"};
 constexpr ForeignFile kXetPointer = {"a Xet pointer, which only names the real file",
-                                     "the real file: download it again"};
+                                     "the real file; download it again"};
 constexpr ForeignFile kAnnexPointer = {"a git-annex pointer, which only names the real file",
-                                       "the real file: run \"git annex get\""};
-constexpr ForeignFile kUtf16 = {"text in UTF-16", "UTF-8: save the file in that encoding"};
-constexpr ForeignFile kCompressed = {"a compressed file (gzip)", "the file in it: unpack it first"};
+                                       "the real file; run \"git annex get\""};
+constexpr ForeignFile kUtf16 = {"text in UTF-16", "UTF-8; save the file in that encoding"};
+constexpr ForeignFile kCompressed = {"a compressed file (gzip)",
+                                     "the file inside; unpack it first"};
 constexpr ForeignFile kPlainText = {
     "plain text, such as a server's error message",
-    "the file itself: check its address and your access to it, and download it again"};
+    "the file itself; check its address and your access to it, and download it again"};
 constexpr ForeignFile kJsonText = {"JSON text",
                                    "the .safetensors file itself, which begins with a length"};
 

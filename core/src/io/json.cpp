@@ -105,7 +105,7 @@ char JsonReader::peek() {
   skip_space();
   const char c = current();
   const std::string_view others = dialect_ == JsonDialect::kPython ? "{[\"tfn-NI" : "{[\"tfn-";
-  if (!is_digit(c) && (c == '\0' || others.find(c) == others.npos)) fail("a value of JSON");
+  if (!is_digit(c) && (c == '\0' || others.find(c) == others.npos)) fail("a JSON value");
   return c;
 }
 
@@ -134,7 +134,7 @@ std::string JsonReader::string() {
     const DecodedCharacter c = decode_utf8(text_.substr(at_));
     if (at_ >= text_.size()) fail("the closing quote of a string");
     if (c.code_point < 0x20) fail("a string without control characters");
-    if (is_no_utf8(c)) fail("UTF-8");
+    if (is_no_utf8(c)) fail("valid UTF-8");
     if (c.code_point == '\\') {
       ++at_;
       append_escaped(result);
@@ -155,7 +155,7 @@ void JsonReader::append_escaped(std::string& result) {
       ++at_;
       return;
     }
-    fail("one of JSON's escapes");
+    fail("a JSON escape");
   }
   std::uint32_t code_point = code_unit();
   if (code_point >= 0xD800 && code_point < 0xDC00) {
@@ -234,7 +234,7 @@ std::string JsonReader::describe() {
   for (const std::string_view word : {"null", "true", "false"}) {
     if (skip_word(word)) return std::string(word);
   }
-  fail("a value of JSON");
+  fail("a JSON value");
 }
 
 void JsonReader::end() {

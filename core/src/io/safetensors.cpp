@@ -67,7 +67,7 @@ class HeaderReader {
         read_tensor(std::move(name));
         continue;
       }
-      if (has_metadata) fail_header({"__metadata__ twice"}, {"it once"});
+      if (has_metadata) fail_header({"two __metadata__ objects"}, {"only one"});
       has_metadata = true;
       if (json_.peek() == '{') {
         read_metadata();
@@ -88,7 +88,7 @@ class HeaderReader {
     for (bool first = true; json_.next('}', first);) {
       std::string key = json_.key();
       if (json_.peek() != '"') {
-        fail_header({describe_next(), " as __metadata__ ", in_quotes(key)}, {"a string"});
+        fail_header({describe_next(), " for ", in_quotes(key), " in __metadata__"}, {"a string"});
       }
       metadata_.emplace_back(std::move(key), json_.string());
     }
@@ -104,7 +104,8 @@ class HeaderReader {
     json_.enter();
     for (bool first = true; json_.next('}', first);) {
       const Field field = read_field(entry.name);
-      if (seen[field]) fail_tensor(entry.name, {kFieldNames[field], " twice"}, {"it once"});
+      if (seen[field])
+        fail_tensor(entry.name, {"two ", kFieldNames[field], " fields"}, {"only one"});
       seen[field] = true;
       if (json_.peek() != (field == kDtype ? '"' : '[')) {
         fail_tensor(entry.name, {describe_next(), " as ", kFieldNames[field]},
@@ -117,7 +118,7 @@ class HeaderReader {
       } else {
         const std::vector<std::int64_t> place = read_numbers(entry.name, field);
         if (place.size() != 2) {
-          fail_tensor(entry.name, {"data_offsets of ", place.size(), " numbers"},
+          fail_tensor(entry.name, {place.size(), " numbers in data_offsets"},
                       {"two: begin and end"});
         }
         entry.begin = place[0];
@@ -135,7 +136,8 @@ class HeaderReader {
     for (int field = 0; field < kFields; ++field) {
       if (key == kFieldNames[field]) return static_cast<Field>(field);
     }
-    fail_tensor(name, {"the field ", in_quotes(key)}, {"dtype, shape and data_offsets only"});
+    fail_tensor(name, {"the unknown field ", in_quotes(key)},
+                {"only dtype, shape and data_offsets"});
   }
 
   std::vector<std::int64_t> read_numbers(const std::string& name, Field field) {
@@ -181,7 +183,8 @@ class HeaderReader {
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
   const auto* dtype = std::ranges::find(kDtypes, entry.dtype, &Dtype::name);
   if (dtype == std::end(kDtypes)) {
-    fail_tensor(entry.name, {"dtype ", in_quotes(entry.dtype)}, {"one that safetensors knows"});
+    fail_tensor(entry.name, {"dtype ", in_quotes(entry.dtype)},
+                {"a dtype of the safetensors format"});
   }
   std::int64_t bits = dtype->bits;
   for (const std::int64_t size : entry.shape) {
@@ -191,7 +194,7 @@ std::int64_t bytes_of(const SafetensorsEntry& entry) {
   }
   if (bits % 8 != 0) {
     fail_tensor(entry.name, {bits, " bits of ", entry.dtype, " in shape ", entry.shape},
-                {"whole bytes"});
+                {"a whole number of bytes"});
   }
   return bits / 8;
 }
@@ -204,10 +207,10 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t dat
     const std::string offsets =
         validation::join({"data_offsets [", entry.begin, ", ", entry.end, ")"});
     if (entry.end < entry.begin) {
-      fail_tensor(entry.name, {offsets}, {"a begin that is not after its end"});
+      fail_tensor(entry.name, {offsets}, {"a begin at or before the end"});
     }
     if (entry.end > data_size) {
-      fail_tensor(entry.name, {offsets}, {"an end within the ", data_size, " bytes of data"});
+      fail_tensor(entry.name, {offsets}, {"to end within the ", data_size, " bytes of data"});
     }
     const std::int64_t bytes = bytes_of(entry);
     if (entry.end - entry.begin != bytes) {
@@ -216,11 +219,11 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t dat
     }
     if (entry.begin < expected) {
       fail_tensor(entry.name, {offsets},
-                  {"a begin at ", expected, ", the end of tensor ", in_quotes(previous->name)});
+                  {"to begin at ", expected, ", the end of tensor ", in_quotes(previous->name)});
     }
     if (entry.begin > expected) {
       fail_tensor(entry.name, {offsets},
-                  {"a begin at ", expected, ", the end of the data before it"});
+                  {"to begin at ", expected, ", the end of the data before it"});
     }
     expected = entry.end;
     previous = &entry;
@@ -237,7 +240,7 @@ void check_metadata(const SafetensorsMetadata& metadata) {
   for (const auto& [key, value] : metadata) keys.push_back(key);
   heap_sort(keys);
   if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-    fail_header({"__metadata__ ", in_quotes(*twice), " twice"}, {"it once"});
+    fail_header({in_quotes(*twice), " twice in __metadata__"}, {"each key only once"});
   }
 }
 
@@ -259,7 +262,7 @@ std::vector<std::size_t> by_name(const std::vector<SafetensorsEntry>& tensors) {
   const auto name_of = [&](std::size_t i) -> const std::string& { return tensors[i].name; };
   heap_sort(order, name_of);
   if (const auto twice = std::ranges::adjacent_find(order, {}, name_of); twice != order.end()) {
-    fail_tensor(name_of(*twice), {"its name twice"}, {"it once"});
+    fail_tensor(name_of(*twice), {"two entries"}, {"only one"});
   }
   return order;
 }
@@ -324,7 +327,7 @@ void append_numbers(std::vector<std::byte>& bytes, const ConstAnyTensor& values,
 /// A string as JSON.
 std::string checked_json(const char* what, const std::string& text) {
   if (!is_utf8(text)) {
-    fail(ErrorCode::kInvalidArgument, what, {in_quotes(text)}, {"UTF-8"});
+    fail(ErrorCode::kInvalidArgument, what, {in_quotes(text)}, {"valid UTF-8"});
   }
   return to_json(text);
 }
@@ -336,7 +339,7 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     if (tensor.name == kMetadataKey) {
       fail(ErrorCode::kInvalidArgument, "name", {"\"__metadata__\""},
-           {"one that a tensor can have"});
+           {"another name; the format reserves this one"});
     }
     validation::require_data(in_quotes(tensor.name), tensor.values);
     result.push_back(&tensor);
@@ -344,7 +347,8 @@ std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
   heap_sort(result, &NamedTensor::name);
   const auto twice = std::ranges::adjacent_find(result, {}, &NamedTensor::name);
   if (twice != result.end()) {
-    fail(ErrorCode::kInvalidArgument, "name", {in_quotes((*twice)->name), " twice"}, {"it once"});
+    fail(ErrorCode::kInvalidArgument, "name", {in_quotes((*twice)->name), " twice"},
+         {"each name only once"});
   }
   return result;
 }
@@ -364,7 +368,8 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
     write({"}"});
     heap_sort(keys);
     if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-      fail(ErrorCode::kInvalidArgument, "metadata", {in_quotes(*twice), " twice"}, {"it once"});
+      fail(ErrorCode::kInvalidArgument, "metadata", {in_quotes(*twice), " twice"},
+           {"each key only once"});
     }
   }
   data_size = 0;
@@ -397,7 +402,7 @@ std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::
   const std::int64_t known = std::min<std::int64_t>(std::ssize(beginning), file_size);
   if (known < kLengthBytes) {
     fail(ErrorCode::kInvalidFormat, kFile, {known, " bytes"},
-         {"at least the 8 of the header's length"});
+         {"at least 8, which hold the length of the header"});
   }
   const std::uint64_t length = little_endian(beginning.data(), kLengthBytes);
   if (length > kMaxHeader || length > static_cast<std::uint64_t>(file_size)) {
@@ -410,7 +415,7 @@ std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::
   }
   const auto size = static_cast<std::int64_t>(length) + kLengthBytes;
   if (size > file_size) {
-    fail_header({"length ", length}, {"an end within the ", file_size, " bytes of the file"});
+    fail_header({"length ", length}, {"to end within the ", file_size, " bytes of the file"});
   }
   return size;
 }
@@ -437,7 +442,8 @@ SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
                                           std::int64_t file_size) {
   const std::int64_t size = safetensors_header_size(beginning, file_size);
   if (std::ssize(beginning) < size) {
-    fail_header({beginning.size(), " bytes of the file"}, {"the ", size, " to its end"});
+    fail_header({beginning.size(), " bytes of the file"},
+                {"all ", size, " up to the end of the header"});
   }
   return read_header(beginning, file_size);
 }

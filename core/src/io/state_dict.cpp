@@ -87,9 +87,10 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
     std::string got;
     if (!keys.missing_keys.empty()) got += "no " + listed(keys.missing_keys);
     if (!keys.unexpected_keys.empty()) {
-      got += (got.empty() ? "the unknown " : " and the unknown ") + listed(keys.unexpected_keys);
+      got +=
+          (got.empty() ? "the unexpected " : " and the unexpected ") + listed(keys.unexpected_keys);
     }
-    validation::fail(ErrorCode::kNotFound, "state_dict", {got}, {owner, " and no others"});
+    validation::fail(ErrorCode::kNotFound, "state_dict", {got}, {"exactly ", owner});
   }
 
   std::size_t largest = 0;

@@ -26,7 +26,7 @@ auto kernel_of(Activation activation, const kernels::KernelTable& kernels) {
     case Activation::kSigmoid:
       return kernels.sigmoid;
   }
-  validation::fail_value("activation", static_cast<int>(activation), {"one that is defined"});
+  validation::fail_value("activation", static_cast<int>(activation), {"an Activation"});
 }
 
 }  // namespace

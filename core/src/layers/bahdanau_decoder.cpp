@@ -51,7 +51,7 @@ void BahdanauDecoder::check_encoder(const ConstTensor& encoder_outputs, const Co
                             {options_.num_layers, encoder_outputs.size(0), options_.num_hiddens});
   validation::require_data("hidden", hidden);
   validation::require_lengths("encoder_lens", encoder_lens, encoder_outputs.size(0), -1,
-                              encoder_outputs.size(1), "outputs of the encoder");
+                              encoder_outputs.size(1), "encoder outputs");
 }
 
 void BahdanauDecoder::check_tokens(const IdView& tokens, std::int64_t batch) const {
@@ -109,8 +109,8 @@ void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& 
   const std::int64_t encoder_dim = layers_->attention.key_dim();
   if (state.encoder_dim_ != encoder_dim || state.num_layers_ != o.num_layers ||
       state.num_hiddens_ != o.num_hiddens) {
-    validation::fail_value("state", "a state of another decoder",
-                           {"one that ", validation::Name("init_state"), " of this decoder made"});
+    validation::fail_value("state", "a state from another decoder",
+                           {"one from this decoder's ", validation::Name("init_state"), "()"});
   }
   check_tokens(tokens, batch);
   const std::int64_t steps = tokens.size(1);

@@ -34,10 +34,10 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
   validation::require_at_least("padding", o.padding, 0);
   validation::require_at_least("dilation", o.dilation, 1);
   if (o.same && o.stride != 1) {
-    validation::fail_value("stride", o.stride, {"1 where padding is \"same\""});
+    validation::fail_value("stride", o.stride, {"1 with \"same\" padding"});
   }
   if (o.same && o.padding != 0) {
-    validation::fail_value("padding", o.padding, {"0 where it is \"same\" already"});
+    validation::fail_value("padding", o.padding, {"0 with \"same\" padding"});
   }
   const std::int64_t reach = validation::product("dilation", {o.dilation, o.kernel_size - 1});
   padding_before_ = o.same ? reach / 2 : o.padding;
@@ -65,7 +65,7 @@ std::int64_t Conv1d::output_length(std::int64_t length) const {
     const std::int64_t padding = padding_before_ + padding_after_;
     validation::fail(ErrorCode::kInvalidArgument, "x", {"length ", length},
                      {"at least ", std::max<std::int64_t>(reach + 1 - padding, 0),
-                      " for one window of ", reach + 1, " with ", padding, " of padding"});
+                      " for one window of ", reach + 1, " with padding ", padding});
   }
   return (padded - 1) / options_.stride + 1;
 }

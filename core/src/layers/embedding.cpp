@@ -19,8 +19,9 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
   if (options.padding_idx) {
     const std::int64_t index = *options.padding_idx;
     if (index < -options.num_embeddings || index >= options.num_embeddings) {
-      validation::fail_value("padding_idx", index,
-                             {"an index into the ", options.num_embeddings, " embeddings"});
+      validation::fail_value(
+          "padding_idx", index,
+          {"an index from ", -options.num_embeddings, " to ", options.num_embeddings - 1});
     }
   }
   const std::int64_t padding = padding_row();
@@ -75,8 +76,7 @@ void Embedding::forward(const IdView& ids, const AnyTensor& output, Context& con
   };
   for (std::int64_t t = 0; t < count; ++t) {
     if (id_of(t) < 0 || id_of(t) >= options_.num_embeddings) {
-      validation::fail_value("ids", id_of(t),
-                             {"an index below the ", options_.num_embeddings, " embeddings"});
+      validation::fail_value("ids", id_of(t), {"an index from 0 to ", options_.num_embeddings - 1});
     }
   }
 

@@ -52,11 +52,11 @@ Showing::Showing(const Module& module, Intermediates* target, bool batched)
     if (std::ranges::find(known, entry.name) != known.end()) continue;
     if (known.empty()) {
       validation::fail(ErrorCode::kNotFound, "intermediates", {"\"", entry.name, "\""},
-                       {"none for a layer that has none"});
+                       {"no names, because this layer has no intermediates"});
     }
     validation::fail(ErrorCode::kNotFound, "intermediates", {"\"", entry.name, "\""},
-                     {"a name among the layer's ", validation::Name("intermediate_names"),
-                      "(), of which \"", nearest_name(entry.name, known), "\" is the nearest"});
+                     {"one of the layer's ", validation::Name("intermediate_names"),
+                      "(); the nearest is \"", nearest_name(entry.name, known), "\""});
   }
   outermost_ = target_->running_ = true;
 }

@@ -253,7 +253,7 @@ std::vector<std::string> Module::parameter_names() const { return node_->names()
 
 ConstTensor Module::parameter(std::string_view name) const {
   const Node::Entry& entry = Node::known(*node_, name);
-  if (entry.keeper) ModuleAccess::fail_kept(name, entry.keeper->type, "read_parameter");
+  if (entry.keeper) ModuleAccess::fail_kept(name, entry.keeper->type, "read_parameter()");
   return entry.view();
 }
 
@@ -396,7 +396,9 @@ std::pair<const void*, std::string_view> ModuleAccess::intermediate(const Module
 
 const std::uint64_t* ModuleAccess::changes(const Module& layer, const float* values) {
   const Module::Node::Entry* entry = Module::Node::find(*layer.node_, values);
-  if (!entry) validation::fail(ErrorCode::kNotFound, "parameter", {"another layer's"}, {"its own"});
+  if (!entry)
+    validation::fail(ErrorCode::kNotFound, "parameter", {"a parameter of another layer"},
+                     {"one of this layer"});
   return &entry->changes;
 }
 
@@ -426,7 +428,7 @@ void ModuleAccess::write(const FoundParameter& parameter, const ConstTensor& blo
 }
 
 void ModuleAccess::fail_kept(std::string_view name, ElementType type, const char* needs) {
-  validation::fail(ErrorCode::kUnsupported, name, {"a parameter kept as ", to_string(type)},
+  validation::fail(ErrorCode::kUnsupported, name, {"a parameter stored as ", to_string(type)},
                    {needs});
 }
 

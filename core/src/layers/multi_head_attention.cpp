@@ -59,7 +59,7 @@ class ShownStages {
 }  // namespace
 
 void fail_positions(const char* name, const char* needs) {
-  validation::fail_value(name, "some", {needs});
+  validation::fail_value(name, "some positions", {needs});
 }
 
 void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowPlaces& where,
@@ -209,8 +209,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
     impl.query_norm.emplace(all_heads ? impl.query_width() : impl.head_dim, *options.qk_norm);
     impl.key_norm.emplace(all_heads ? impl.kv_width() : impl.head_dim, *options.qk_norm);
   } else if (all_heads) {
-    validation::fail_value("qk_norm_all_heads", "true",
-                           {validation::Name("qk_norm"), " beside it"});
+    validation::fail_value("qk_norm_all_heads", "true", {validation::Name("qk_norm"), " as well"});
   }
   const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
     return std::make_shared<PackedMatrix>(rows, cols, options.weights);
@@ -233,8 +232,8 @@ void MultiHeadAttention::initialize_identity(Context& context) {
   const Impl& impl = *impl_;
   if (!impl.joined() || impl.query_width() != impl.options.d_model) {
     validation::fail_value("initialize_identity",
-                           "keys and values of other widths or other heads than the queries",
-                           {"the same ones"});
+                           "keys or values that differ from the queries in width or heads",
+                           {"the same widths and heads for all three"});
   }
   update_parameters(
       [&](const Parameter& parameter) {
@@ -276,7 +275,7 @@ void MultiHeadAttention::Impl::check_positions(const char* name,
                                                const TensorView<const double>& positions,
                                                const ConstAnyTensor& x) const {
   if (positions.is_none()) return;
-  if (!rotary) fail_positions(name, "none: the layer has no rotary positions");
+  if (!rotary) fail_positions(name, "none; the layer has no rotary positions");
   check_rotary_positions(name, positions, std::ssize(rotary->options().sections), batch_of(x),
                          x.size(-2));
 }
@@ -288,9 +287,10 @@ TensorView<const double> MultiHeadAttention::Impl::check_positions(
   check_positions("key_positions", call.key_positions, key);
   if (call.positions.is_none() || !call.key_positions.is_none()) return call.key_positions;
   if (query.size(-2) != key.size(-2)) {
-    validation::fail_value("key_positions", "none",
-                           {"those of the ", key.size(-2), " keys: ", validation::Name("positions"),
-                            " are of ", query.size(-2), " queries"});
+    validation::fail_value(
+        "key_positions", "none",
+        {"positions of the ", key.size(-2), " keys; ", validation::Name("positions"),
+         " gives those of the ", query.size(-2), " queries"});
   }
   return call.positions;
 }

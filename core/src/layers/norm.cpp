@@ -69,7 +69,7 @@ void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAny
                Intermediates* intermediates) {
   const index width = how.cols;
   if (x.rank() < 1 || x.size(-1) != width) {
-    validation::fail_shape("x", x.shape(), {"a last size of ", width});
+    validation::fail_shape("x", x.shape(), {"a last dimension of size ", width});
   }
   validation::require_data("x", x);
   if (y) {

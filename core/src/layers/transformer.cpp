@@ -22,8 +22,9 @@ detail::Norm norm_of(const TransformerLayerOptions& options) {
     return LayerNorm(options.d_model, {.eps = options.layer_norm_eps, .bias = options.bias});
   }
   if (options.layer_norm_eps != TransformerLayerOptions{}.layer_norm_eps) {
-    validation::fail_value("layer_norm_eps", options.layer_norm_eps,
-                           {"none beside ", validation::Name("rms_norm"), ", which has its own"});
+    validation::fail_value(
+        "layer_norm_eps", options.layer_norm_eps,
+        {"the default, because ", validation::Name("rms_norm"), " has its own eps"});
   }
   return RmsNorm(options.d_model, *options.rms_norm);
 }
@@ -46,8 +47,9 @@ std::int64_t checked_layer_count(const TransformerEncoderOptions& stack) {
   const std::int64_t width = stack.layers.front().d_model;
   for (const TransformerLayerOptions& layer : stack.layers) {
     if (layer.d_model != width) {
-      validation::fail_value("layers", layer.d_model,
-                             {"the ", validation::Name("d_model"), " ", width, " of the first"});
+      validation::fail(ErrorCode::kInvalidArgument, "layers",
+                       {validation::Name("d_model"), " ", layer.d_model},
+                       {width, ", as in the first layer"});
     }
   }
   return count;

@@ -74,7 +74,7 @@ void check_positions(const TensorView<const double>& positions, const std::vecto
   for (const Layer& layer : layers) {
     if (layer.options().positions.rotary) return;
   }
-  fail_positions("positions", "none: no layer has rotary positions");
+  fail_positions("positions", "none; no layer has rotary positions");
 }
 
 /// The positions of a stack's call, for one of its layers.
@@ -140,7 +140,7 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
   for (const auto output : kFurtherOutputs) {
     if (!(attention.*output).is_none()) {
       validation::fail_value(name, "an output that every layer would write",
-                             {"none: the weights of each layer have an argument of their own"});
+                             {"none; the weights of each layer have a separate argument"});
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {
@@ -161,9 +161,9 @@ inline void check_dropout(const Dropout& dropout, const char* name,
                           const AttentionOptions& attention) {
   validation::require_probability("dropout", dropout.probability);
   if (attention.dropout != 0) {
-    validation::fail_value(
-        name, attention.dropout,
-        {"0: ", validation::Name("dropout"), " of the call acts on the attention weights, too"});
+    validation::fail_value(name, attention.dropout,
+                           {"0; the ", validation::Name("dropout"),
+                            " of the call already covers the attention weights"});
   }
 }
 

@@ -48,7 +48,7 @@ void TransformerDecoderLayer::check_memory(const ConstAnyTensor& x, const ConstA
   if (!has_state) return require_rows_like("memory", memory, x, -1, options_.d_model);
   if (!memory.is_none()) {
     validation::fail_shape("memory", memory.shape(),
-                           {"none: ", validation::Name("state"), " holds its projections"});
+                           {"none; ", validation::Name("state"), " already holds its projections"});
   }
 }
 
@@ -202,7 +202,7 @@ void TransformerDecoder::forward(const ConstAnyTensor& x, const ConstAnyTensor& 
   if (!state) return run(x, memory, output, call, context);
   if (state->layers_.size() != layers_.size()) {
     validation::fail(ErrorCode::kInvalidArgument, "state", {state->layers_.size(), " layers"},
-                     {layers_.size(), ", as this decoder has"});
+                     {layers_.size(), ", the number of layers of this decoder"});
   }
   const std::int64_t past = state->length();
   try {

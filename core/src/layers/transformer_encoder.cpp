@@ -145,7 +145,7 @@ void TransformerEncoder::forward(const ConstAnyTensor& x, const AnyTensor& outpu
   for (const KeyValueCache& cache : call.caches) {
     if (cache.length() != past) {
       validation::fail(ErrorCode::kShapeMismatch, "caches", {"length ", cache.length()},
-                       {past, ", the length of the first"});
+                       {past, ", the length of the first cache"});
     }
   }
   try {

@@ -24,26 +24,27 @@ using validation::fail;
 void refuse_unsupported(const ModelConfig& config) {
   for (const char* field : {"num_local_experts", "num_experts", "n_routed_experts"}) {
     if (config.integer(field, 0) > 0) {
-      config.refuse(field, "0: a mixture of experts is not supported");
+      config.refuse(field, "0; attn does not support mixtures of experts");
     }
   }
   for (const char* field : {"quantization_config", "compression_config", "quantization"}) {
-    if (config.has_any(field)) config.refuse(field, "none: quantised weights are not supported");
+    if (config.has_any(field))
+      config.refuse(field, "none; attn does not support quantised weights");
   }
   for (const char* field : {"pruned_heads", "per_layer_config"}) {
-    if (config.has_any(field)) config.refuse(field, "none: it is not supported");
+    if (config.has_any(field)) config.refuse(field, "none; attn does not support this option");
   }
   for (const char* field :
        {"add_cross_attention", "is_encoder_decoder", "use_bidirectional_attention", "alibi",
         "attn_temperature_tuning", "attn_output_gate", "use_mrope", "enable_moe_block"}) {
-    if (config.flag(field, false)) config.refuse(field, "false: it is not supported");
+    if (config.flag(field, false)) config.refuse(field, "false; attn does not support this option");
   }
   for (const char* field : {"logit_scale", "logits_scaling", "embedding_multiplier",
                             "residual_multiplier", "attention_multiplier"}) {
-    if (config.number(field, 1) != 1) config.refuse(field, "1: it is not supported");
+    if (config.number(field, 1) != 1) config.refuse(field, "1; attn does not support other values");
   }
   for (const char* field : {"clip_qkv", "attention_chunk_size", "swiglu_limit"}) {
-    if (config.has(field)) config.refuse(field, "none: it is not supported");
+    if (config.has(field)) config.refuse(field, "none; attn does not support this option");
   }
 }
 
@@ -109,7 +110,7 @@ void refuse_adapter(const ModelTensors& tensors) {
     const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
     if (std::ranges::none_of(kParts, has)) continue;
     fail(ErrorCode::kUnsupported, "tensor " + in_quotes(name), {"weights of an adapter"},
-         {"a whole model: merge the adapter with merge_and_unload() of PEFT and save the result"});
+         {"a whole model; merge the adapter with PEFT's merge_and_unload() and save the result"});
   }
 }
 
@@ -137,7 +138,7 @@ void refuse_quantized(ModelTensors& tensors) {
 [[noreturn]] void fail_unknown(const ModelTensors& tensors, const std::string& type) {
   std::string known;
   for (const Family& family : kFamilies) known.append(family.name).append(", ");
-  known += "or attn's own";
+  known += "or a model trained with attn";
   const std::vector<std::string> names = tensors.names();
   std::string nearest = family_of_names(tensors);
   if (nearest.empty() && !names.empty()) {
@@ -154,8 +155,8 @@ void refuse_quantized(ModelTensors& tensors) {
     nearest += ", which has " + mark;
   }
   fail(ErrorCode::kUnsupported, "architecture",
-       {type.empty() ? "one unknown" : in_quotes(type), " with the tensors ", listed(names)},
-       {"one of ", known, nearest.empty() ? "" : "; nearest is ", nearest});
+       {type.empty() ? "an unknown one" : in_quotes(type), " with the tensors ", listed(names)},
+       {"one of ", known, nearest.empty() ? "" : "; the nearest is ", nearest});
 }
 
 }  // namespace
@@ -169,7 +170,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
     index = read_safetensors_index(index_text);
     if (index->files.size() != files.size()) {
       fail(ErrorCode::kInvalidArgument, "files", {files.size()},
-           {"the ", index->files.size(), " that the index names, in its order"});
+           {"the ", index->files.size(), " that the index names, in the same order"});
     }
   }
   ModelTensors tensors(files, index ? &*index : nullptr);
@@ -203,7 +204,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   }
   if (type.empty() && !config_text.empty() && family_of_names(tensors) == "llama") {
     fail(ErrorCode::kInvalidFormat, "config.json, \"model_type\"", {"none"},
-         {"it, since names of tensors alone cannot tell Llama-family models apart"});
+         {"one, because tensor names alone cannot tell Llama-family models apart"});
   }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
   if (type.empty() && result.family == "bert") {

@@ -14,7 +14,7 @@ using validation::fail;
 
 std::int64_t checked(const char* field, std::int64_t size) {
   if (size < 1 || size > INT32_MAX) {
-    fail(ErrorCode::kInvalidFormat, std::string_view(field), {size}, {"1 or more, below 2^31"});
+    fail(ErrorCode::kInvalidFormat, std::string_view(field), {size}, {"at least 1 and below 2^31"});
   }
   return size;
 }
@@ -26,7 +26,8 @@ std::int64_t ModelDescription::size(const char* field, const std::string& tensor
   const ModelTensors::Found* found = tensors.find(tensor);
   if (has_config && (config.has(field) || !found)) return checked(field, config.integer(field));
   if (!found) {
-    fail(ErrorCode::kNotFound, "tensors", {"no ", in_quotes(tensor)}, {"it, or config.json"});
+    fail(ErrorCode::kNotFound, "tensors", {"no ", in_quotes(tensor)},
+         {"this tensor or config.json"});
   }
   const std::vector<std::int64_t>& shape = found->entry->shape;
   if (dimension >= shape.size()) {
@@ -40,7 +41,7 @@ std::int64_t ModelDescription::heads(const char* field, std::int64_t width) cons
   if (!given && has_config) config.integer(field);  // fails, with the field's name
   if (!given && !hints.num_heads) {
     fail(ErrorCode::kInvalidArgument, "num_heads", {"none"},
-         {"the number of attention heads, which shapes do not show, or config.json"});
+         {"the number of attention heads or config.json, because shapes do not show it"});
   }
   const std::int64_t heads = given.value_or(hints.num_heads.value_or(0));
   if (heads < 1 || heads > INT32_MAX) {
@@ -54,7 +55,7 @@ std::int64_t ModelDescription::layers(const char* field, const std::string& path
   const std::int64_t count = given ? config.integer(field) : tensors.count_layers(path);
   if (count < 1 || count > tensors.size()) {
     fail(ErrorCode::kInvalidFormat, "layers", {count},
-         {"1 or more, and no more than there are tensors, ", tensors.size()});
+         {"at least 1 and at most ", tensors.size(), ", the number of tensors"});
   }
   return count;
 }

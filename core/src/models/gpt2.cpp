@@ -35,8 +35,8 @@ void describe_gpt2(ModelDescription& d) {
     activation = d.hints.activation.value_or(Activation::kGelu);
     if (!d.hints.activation) {
       d.result.warnings.emplace_back(
-          "Without config.json, attn takes this model for one of nanoGPT, with the exact GELU. If "
-          "it was trained with another activation, say which one.");
+          "Without config.json, attn treats this model as a nanoGPT model with the exact GELU. If "
+          "it was trained with another activation, pass that one.");
     }
   }
   layer.activation = d.activation("activation_function", activation);

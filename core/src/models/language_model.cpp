@@ -19,7 +19,7 @@ namespace {
 
 const LanguageModelOptions& checked(const LanguageModelOptions& options) {
   const auto contradiction = [](const char* name, const char* needs) {
-    validation::fail_value(name, "one", {needs});
+    validation::fail_value(name, "a value", {needs});
   };
   validation::require_at_least("vocab_size", options.vocab_size, 0);
   validation::require_at_least("max_positions", options.max_positions, 0);
@@ -27,10 +27,10 @@ const LanguageModelOptions& checked(const LanguageModelOptions& options) {
   validation::require_at_least("num_token_types", options.num_token_types, 0);
   validation::require_finite_at_least_zero("final_softcap", options.final_softcap);
   if (options.padding_id && options.first_position < 1) {
-    contradiction("padding_id", "none if the first row of the table is that of the first token");
+    contradiction("padding_id", "none if the first token uses the first row of the table");
   }
   if (options.max_positions > 0 && options.sinusoidal) {
-    contradiction("sinusoidal", "none beside a learned table of positions");
+    contradiction("sinusoidal", "none with a learned table of positions");
   }
   if (options.transform && (!options.output || options.vocab_size == 0)) {
     contradiction("transform", "none without an output layer");
@@ -44,7 +44,8 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 }
 
 [[noreturn]] void fail_missing(const char* name, const char* layer) {
-  validation::fail(ErrorCode::kUnsupported, name, {"some"}, {"none: the model has no ", layer});
+  validation::fail(ErrorCode::kUnsupported, name, {"a model without ", layer},
+                   {"a model with one"});
 }
 
 bool is_row_finite(const float* values, std::int64_t count, std::int64_t stride) noexcept {
@@ -138,7 +139,7 @@ void LanguageModel::forward(const IdView& ids, const Tensor& logits, const Langu
     validation::fail_shape("ids", ids.shape(), {"rank 1 (N) or 2 (B, N)"});
   }
   validation::require_data("ids", ids);
-  if (!embedding_) fail_missing("ids", "embedding");
+  if (!embedding_) fail_missing("ids", "an embedding");
   run(ids, {}, logits, call, context);
 }
 
@@ -169,7 +170,7 @@ void LanguageModel::add_positions(const IdView& ids, const Tensor& x, const Lang
       } else {
         position = given.rank() == 2 ? given(b, i) : given(i);
         if (!(position >= 0 && position == std::floor(position))) {
-          validation::fail_value("positions", position, {"whole numbers from 0 on"});
+          validation::fail_value("positions", position, {"whole numbers of at least 0"});
         }
       }
       if (position >= static_cast<double>(places)) {
@@ -224,8 +225,8 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
     if (is_finite_tensor(shown[name])) continue;
     const std::string layer = name.substr(0, name.rfind('.'));
     validation::fail(ErrorCode::kUnsupported, layer, {"an output that is infinite or NaN"},
-                     {"numbers within the range of float32: the values of this model grow beyond "
-                      "it here first"});
+                     {"numbers within the range of float32; this is where the values of the model "
+                      "first exceed it"});
   }
 }
 
@@ -239,13 +240,13 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const std::int64_t width = d_model();
   std::int64_t rows = 0;
   if (!logits.is_none()) {
-    if (!output_) fail_missing("logits", "output layer");
+    if (!output_) fail_missing("logits", "an output layer");
     require_rows("logits", logits, "vocab_size", output_->out_features());
     rows = logits.size(-2);
     if (logits.rank() != (batched ? 3 : 2) || attn::with_batch(logits).size(0) != batch ||
         rows > length) {
       validation::fail_shape("logits", logits.shape(),
-                             {"a batch as the tokens' and at most ", length, " rows"});
+                             {"the batch of the tokens and at most ", length, " rows"});
     }
   }
   if (!call.hidden.is_none()) {
@@ -255,7 +256,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     validation::require_data("hidden", call.hidden);
   }
   if (!call.pooled.is_none()) {
-    if (!pooler_) fail_missing("pooled", "pooler");
+    if (!pooler_) fail_missing("pooled", "a pooler");
     const std::int64_t shape[] = {batch, width};
     validation::require_same_shape("pooled", call.pooled.shape(),
                                    std::span(shape).subspan(batched ? 0 : 1));
@@ -264,14 +265,14 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   }
   const IdView& types = call.token_types;
   if (types.rank() != 0) {
-    if (!token_types_) fail_missing("token_types", "table of token types");
+    if (!token_types_) fail_missing("token_types", "a table of token types");
     const std::int64_t shape[] = {batch, length};
     validation::require_same_shape("token_types", types.shape(),
                                    std::span(shape).subspan(batched ? 0 : 1));
   }
   if (!call.caches.empty() && !options_.causal) {
-    validation::fail(ErrorCode::kUnsupported, "caches", {"some"},
-                     {"none: each token of this model attends to those after it, too"});
+    validation::fail(ErrorCode::kUnsupported, "caches", {"caches"},
+                     {"none; tokens of this model also attend to later tokens"});
   }
 
   Showing show(*this, call.intermediates, batched);
@@ -360,7 +361,7 @@ std::vector<KeyValueCache> LanguageModel::make_caches(std::int64_t batch, std::i
                                                       ElementType type) const {
   if (!options_.causal) {
     validation::fail(ErrorCode::kUnsupported, "make_caches",
-                     {"a model whose tokens attend to those after them"}, {"a causal one"});
+                     {"a model whose tokens attend to later tokens"}, {"a causal model"});
   }
   return stack_.make_caches(batch, capacity, type);
 }
@@ -377,12 +378,13 @@ std::int64_t choose_token(const ConstTensor& logits, const SamplingOptions& opti
   std::int64_t best = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (std::isnan(logits(i))) {
-      validation::fail_value("logits", "NaN", {"numbers, also at ", i});
+      validation::fail(ErrorCode::kInvalidArgument, "logits", {"NaN at ", i}, {"numbers"});
     }
     if (logits(i) > logits(best)) best = i;
   }
   const double largest = static_cast<double>(logits(best));
-  if (largest == -INFINITY) validation::fail_value("logits", "−∞ alone", {"a larger one"});
+  if (largest == -INFINITY)
+    validation::fail_value("logits", "only −∞", {"at least one larger value"});
   if (options.temperature == 0 || largest == INFINITY) return best;
 
   struct Candidate {
@@ -419,13 +421,13 @@ std::vector<std::int64_t> LanguageModel::generate(const IdView& ids,
   if (ids.rank() != 1) validation::fail_shape("ids", ids.shape(), {"rank 1 (N)"});
   validation::require_at_least("ids", ids.size(0), 1);
   validation::require_at_least("max_new_tokens", options.max_new_tokens, 0);
-  if (!output_) fail_missing("generate", "output layer");
+  if (!output_) fail_missing("generate", "an output layer");
   // The last token is returned but not processed.
   const std::int64_t places = options_.max_positions - options_.first_position;
   if (options_.max_positions > 0 && ids.size(0) + options.max_new_tokens - 1 > places) {
     validation::fail_value("max_new_tokens", options.max_new_tokens,
                            {"at most ", std::max<std::int64_t>(places - ids.size(0) + 1, 0),
-                            ": the model has ", places, " positions"});
+                            ", because the model has ", places, " positions"});
   }
   std::vector<KeyValueCache> caches = make_caches(1, 0, options.cache_type);
   std::vector<float> values(static_cast<std::size_t>(output_->out_features()));

@@ -118,7 +118,7 @@ class RotaryRuleReader {
     } else if (part != 1) {
       config_.refuse(config_.has(at("partial_rotary_factor")) ? at("partial_rotary_factor")
                                                               : "partial_rotary_factor",
-                     "1: this family rotates whole heads");
+                     "1; models of this family rotate whole heads");
     }
     if (rule == "linear") {
       rotary.scaling = LinearRotaryScaling{.factor = config_.number(at("factor"))};
@@ -265,7 +265,8 @@ class DecoderLayerKinds {
       // Gemma 3 has a rule for each kind of layer; an older rule applies to the full ones.
       for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
         if (config_.has(newer + "." + field)) {
-          config_.refuse(newer + "." + field, "rules within full_attention and sliding_attention");
+          config_.refuse(newer + "." + field,
+                         "separate rules in full_attention and sliding_attention");
         }
       }
       global_ = RotaryRuleReader(config_, {older, full}).read(base, head_dim);
@@ -274,7 +275,7 @@ class DecoderLayerKinds {
       return;
     }
     for (const std::string& kind : {full, sliding}) {
-      if (config_.has(kind)) config_.refuse(newer, "one rule for all layers in this family");
+      if (config_.has(kind)) config_.refuse(newer, "a single rule for all layers in this family");
     }
     config_.require_object(older);
     const bool has_older = config_.has_any(older);
@@ -344,8 +345,8 @@ void describe_llama(ModelDescription& d) {
   const ModelConfig& config = d.config;
   if (!d.has_config) {
     fail(ErrorCode::kInvalidArgument, "config", {"none"},
-         {"config.json: the names and shapes of Llama-family models do not show heads and "
-          "positions"});
+         {"config.json, because tensor names and shapes of Llama-family models do not show "
+          "heads and positions"});
   }
   auto body = d.tensors.prefix_of_model("embed_tokens.weight");
   if (!body) body = d.tensors.prefix_of_model("layers.0.post_attention_layernorm.weight");
@@ -395,10 +396,10 @@ void describe_llama(ModelDescription& d) {
   const bool attention_bias = config.flag("attention_bias", false);
   layer.bias = config.flag("mlp_bias", false);
   if (attention_bias && !family.attention_bias) {
-    config.refuse("attention_bias", "false: this family has no such biases");
+    config.refuse("attention_bias", "false; models of this family have no such biases");
   }
   if (layer.bias && !family.mlp_bias) {
-    config.refuse("mlp_bias", "false: this family has no such biases");
+    config.refuse("mlp_bias", "false; models of this family have no such biases");
   }
   layer.attention_bias = attention_bias || family.query_bias;
   layer.attention_output_bias = attention_bias;
@@ -417,8 +418,8 @@ void describe_llama(ModelDescription& d) {
   const std::int64_t head_dim = *layer.head_dim, heads = layer.num_heads, kv = *layer.num_kv_heads;
   const std::int64_t f = layer.dim_feedforward;
   if (head_dim < 1 || kv < 1 || kv > heads) {
-    fail(ErrorCode::kInvalidFormat, "num_key_value_heads", {kv, " of ", head_dim, " columns"},
-         {"1 or more, up to ", heads, ", of 1 or more columns"});
+    fail(ErrorCode::kInvalidFormat, "num_key_value_heads", {kv, " heads of ", head_dim, " columns"},
+         {"1 to ", heads, " heads of at least 1 column"});
   }
   const std::int64_t count = d.layers("num_hidden_layers", layers);
   options.causal = config.flag("is_causal", true);

@@ -47,9 +47,9 @@ const LanguageModelDescription& fitting(const LanguageModelDescription& descript
   if (description.memory > most) {
     constexpr std::int64_t kMega = 1000000;
     fail(ErrorCode::kUnsupported, "weights",
-         {(description.memory + kMega - 1) / kMega, " MB of memory for ",
-          description.num_parameters, " of them"},
-         {"at most the ", most / kMega, " MB that there are"});
+         {description.num_parameters, " parameters that take ",
+          (description.memory + kMega - 1) / kMega, " MB of memory"},
+         {"at most the ", most / kMega, " MB available"});
   }
   return description;
 }
@@ -77,7 +77,7 @@ struct LanguageModelLoader::Impl {
           std::ranges::find(parameters, weight.parameter, &ModuleAccess::FoundParameter::name);
       if (found == parameters.end()) {
         fail(ErrorCode::kNotFound, std::string_view("parameter"), {in_quotes(weight.parameter)},
-             {"one that the model has"});
+             {"a parameter of the model"});
       }
       Source source = {.weight = weight, .parameter = *found};
       // Finds the destinations of the weights, in file order.
@@ -88,7 +88,7 @@ struct LanguageModelLoader::Impl {
       if (all.size() != shape.size() || weight.first_row < 0 || end > all[0] ||
           !std::ranges::equal(all.subspan(1), std::span(shape).subspan(1))) {
         validation::fail_shape(weight.parameter, all,
-                               {"room for shape ", shape, " from row ", weight.first_row, " on"});
+                               {"room for shape ", shape, " starting at row ", weight.first_row});
       }
       if (!found->values.is_none()) {
         source.target = found->values.slice(0, weight.first_row, end);
@@ -173,7 +173,7 @@ void LanguageModelLoader::write(std::size_t source_index, std::span<const std::b
   const std::int64_t left = source.weight.end - source.weight.begin - source.written * size;
   if (std::ssize(bytes) > left || std::ssize(bytes) % size != 0) {
     validation::fail_value("bytes", bytes.size(),
-                           {"whole numbers, at most the ", left, " bytes that are left"});
+                           {"complete elements and at most the ", left, " bytes that remain"});
   }
   for (std::int64_t at = 0; at < std::ssize(bytes); at += kSlice * size) {
     const std::int64_t count = std::min(kSlice, (std::ssize(bytes) - at) / size);
@@ -270,8 +270,9 @@ fs::path folder_of_model(const fs::path& folder) {
   const std::vector<std::string> names = names_in(snapshots, /*folders=*/true);
   if (names.size() == 1) return snapshots / names[0];
   fail(ErrorCode::kFileError, "path",
-       {in_quotes(folder.string()), " with the snapshots ", names.empty() ? "none" : listed(names)},
-       {"one of them: refs/main names none that is there"});
+       {in_quotes(folder.string()), names.empty() ? " without snapshots" : " with the snapshots ",
+        listed(names)},
+       {"the path of one snapshot, because refs/main names none that exists"});
 }
 
 ModelFiles find_files(const std::string& path) {
@@ -288,7 +289,7 @@ ModelFiles find_files(const std::string& path) {
     files.index = read_text(index);
     for (const std::string& name : safetensors_index_files(files.index)) {
       if (!fs::exists(beside(name), error)) {
-        fail_file(beside(name), "it is missing, and model.safetensors.index.json names it");
+        fail_file(beside(name), "missing, although model.safetensors.index.json names it");
       }
       files.paths.push_back(beside(name));
     }

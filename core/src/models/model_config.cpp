@@ -80,7 +80,7 @@ ModelConfig::ModelConfig(std::string file, std::string_view json) : file_(std::m
     Field& field = fields_.back();
     if (field.is_container()) {
       if (levels.size() == kDeepest) {
-        fail(path_of(fields_.size() - 1), "a value too deep", "at most 16 levels");
+        fail(path_of(fields_.size() - 1), "a value that is nested too deeply", "at most 16 levels");
       }
       reader.enter();
       levels.push_back({.field = fields_.size() - 1, .is_object = c == '{'});
@@ -97,7 +97,7 @@ ModelConfig::ModelConfig(std::string file, std::string_view json) : file_(std::m
   heap_sort(by_place_, place_of);
   if (const auto twice = std::ranges::adjacent_find(by_place_, {}, place_of);
       twice != by_place_.end()) {
-    fail(path_of(*twice), "it twice", "it once");
+    fail(path_of(*twice), "two values", "only one");
   }
 }
 
@@ -213,15 +213,15 @@ std::optional<std::int64_t> ModelConfig::find_integer(std::string_view name) con
   const std::optional<double> value = find_number(name);
   if (!value) return {};
   if (*value < 0 || *value >= 0x1p31 || *value != std::floor(*value)) {
-    fail(name, find(name)->text.substr(0, 40), "a whole number from 0 on and below 2^31");
+    fail(name, find(name)->text.substr(0, 40), "a whole number of at least 0 and below 2^31");
   }
   return static_cast<std::int64_t>(*value);
 }
 
 std::optional<std::string> ModelConfig::find_text(std::string_view name) const {
-  const Field* field = find_scalar(name, "a text");
+  const Field* field = find_scalar(name, "a string");
   if (!field) return {};
-  if (field->kind != '"') fail(name, field->text.substr(0, 40), "a text");
+  if (field->kind != '"') fail(name, field->text.substr(0, 40), "a string");
   return field->text;
 }
 

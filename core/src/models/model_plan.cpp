@@ -24,7 +24,7 @@ void ModelPlan::output(const LanguageModelOptions& options, const std::string& n
 void ModelPlan::require_all() const {
   if (missing_.empty()) return;
   fail(ErrorCode::kNotFound, "tensors", {"no ", listed(missing_)},
-       {"all that ", description_.family, " has"});
+       {"all tensors of the ", description_.family, " architecture"});
 }
 
 void ModelPlan::finish(const std::string& layers) {
@@ -41,7 +41,7 @@ void ModelPlan::finish(const std::string& layers) {
   }
   if (!unknown.empty()) {
     fail(ErrorCode::kNotFound, "tensors", {"the unknown ", listed(unknown)},
-         {"in layers what ", description_.family, " has, and no others"});
+         {"only tensors of the ", description_.family, " architecture in its layers"});
   }
   keep_weights(weights_.value_or(format_of_files()));
   heap_sort(description_.weights,
@@ -96,7 +96,7 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
   const SafetensorsEntry& entry = *found->entry;
   if (entry.shape != shape) {
     validation::fail_shape("tensor " + in_quotes(entry.name), entry.shape,
-                           {"shape ", shape, ", as the model's sizes are"});
+                           {"shape ", shape, " to match the sizes of the model"});
   }
   Safetensors::require_readable(entry);
   found->used = true;

@@ -65,11 +65,12 @@ ModelTensors::ModelTensors(std::span<const SafetensorsHeader> files, const Safet
   const std::string& first = twice->entry->name;
   const std::string& second = std::next(twice)->entry->name;
   if (first == second) {
-    validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(first), {"it in two files"},
-                     {"it once"});
+    validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(first),
+                     {"copies in two files"}, {"only one"});
   }
   validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(first),
-                   {in_quotes(second), ", which a wrapper named, as well"}, {"one of them"});
+                   {in_quotes(second), " as well, the same name inside a wrapper"},
+                   {"only one of the two"});
 }
 
 ModelTensors::Found* ModelTensors::find(std::string_view name) {
@@ -103,7 +104,7 @@ std::optional<std::string> ModelTensors::prefix_of_model(std::string_view ending
       validation::fail(ErrorCode::kUnsupported, "tensors",
                        {"two models, with ", in_quotes(first->entry->name), " and ",
                         in_quotes(tensor.entry->name)},
-                       {"one: save each model to a file of its own"});
+                       {"one; save each model to a separate file"});
     }
     first = &tensor;
   }

@@ -65,7 +65,7 @@ SafetensorsIndex read_safetensors_index(std::string_view text) {
     if (level.is_map) {
       if (c != '"') {
         fail(ErrorCode::kInvalidFormat, kIndexFile, {json.describe(), " for ", in_quotes(key)},
-             {"the name of a file"});
+             {"a file name"});
       }
       const auto [file, is_new] =
           files.try_emplace(checked_file_name(json.string()), index.files.size());
@@ -88,7 +88,8 @@ SafetensorsIndex read_safetensors_index(std::string_view text) {
   heap_sort(index.places, name_of);
   if (const auto twice = std::ranges::adjacent_find(index.places, {}, name_of);
       twice != index.places.end()) {
-    fail(ErrorCode::kInvalidFormat, kIndexFile, {in_quotes(twice->tensor), " twice"}, {"it once"});
+    fail(ErrorCode::kInvalidFormat, kIndexFile, {in_quotes(twice->tensor), " twice"},
+         {"each tensor only once"});
   }
   return index;
 }

@@ -25,13 +25,13 @@ struct OtherFiles {
   const char* remedy;
 };
 constexpr const char* kSaveAgain =
-    "a .safetensors file: load the model with transformers and call save_pretrained(folder)";
+    "a .safetensors file; load the model with transformers and call save_pretrained(folder)";
 constexpr const char* kSameModel = "the .safetensors files of the same model";
 constexpr const char* kWeightsToo = "the model's .safetensors files and config.json as well";
 constexpr const char* kMerge =
-    "a whole model: merge the adapter with merge_and_unload() of PEFT and save the result";
-constexpr const char* kDownloadAgain = "the complete files: download them again";
-constexpr const char* kUnpack = "the files in it: unpack it first";
+    "a whole model; merge the adapter with PEFT's merge_and_unload() and save the result";
+constexpr const char* kDownloadAgain = "the complete files; download them again";
+constexpr const char* kUnpack = "the files inside; unpack it first";
 constexpr OtherFiles kOtherFiles[] = {
     {"adapter_config.json", "an adapter", kMerge},
     {"adapter_model.safetensors", "an adapter", kMerge},
@@ -48,20 +48,20 @@ constexpr OtherFiles kOtherFiles[] = {
     {".pth", "a PyTorch checkpoint", kSaveAgain},
     {".ckpt", "a checkpoint", kSaveAgain},
     {".onnx", "an ONNX model", kSameModel},
-    {".h5", "weights for TensorFlow", kSameModel},
-    {".msgpack", "weights for Flax", kSameModel},
-    {".npz", "arrays of NumPy", kSameModel},
-    {".tflite", "a model for TensorFlow Lite", kSameModel},
-    {".pb", "a model for TensorFlow", kSameModel},
+    {".h5", "TensorFlow weights", kSameModel},
+    {".msgpack", "Flax weights", kSameModel},
+    {".npz", "NumPy arrays", kSameModel},
+    {".tflite", "a TensorFlow Lite model", kSameModel},
+    {".pb", "a TensorFlow model", kSameModel},
     {".zip", "an archive", kUnpack},
     {".tar", "an archive", kUnpack},
     {".gz", "an archive", kUnpack},
     {".tgz", "an archive", kUnpack},
     {".7z", "an archive", kUnpack},
     {".safetensors.index.json", "an index", "the .safetensors files that it names as well"},
-    {"vocab.txt", "the vocabulary of a tokenizer", kWeightsToo},
-    {"vocab.json", "the vocabulary of a tokenizer", kWeightsToo},
-    {"merges.txt", "the merges of a tokenizer", kWeightsToo},
+    {"vocab.txt", "a tokenizer's vocabulary", kWeightsToo},
+    {"vocab.json", "a tokenizer's vocabulary", kWeightsToo},
+    {"merges.txt", "a tokenizer's merges", kWeightsToo},
     {".model", "a SentencePiece tokenizer", kWeightsToo},
     {"tokenizer.json", "a tokenizer", kWeightsToo},
     {"config.json", "a configuration", "the model's .safetensors files as well"},

@@ -44,7 +44,7 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
   if (rows > max_length_ || start > max_length_ - rows) {
     validation::fail(
         ErrorCode::kInvalidArgument, "x", {"length ", rows, " from position ", start},
-        {"an end within the ", max_length_, " positions of ", validation::Name("max_length")});
+        {"to end within the ", max_length_, " positions of ", validation::Name("max_length")});
   }
 
   {

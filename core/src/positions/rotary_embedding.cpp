@@ -60,7 +60,7 @@ void require_rotary_dim(std::int64_t rotary_dim, const ConstAnyTensor& x) {
   if (x.size(-1) < rotary_dim) {
     validation::fail_shape(
         "x", x.shape(),
-        {"at least the ", rotary_dim, " columns in its last dimension that are rotated"});
+        {"at least ", rotary_dim, " columns in its last dimension, because that many are rotated"});
   }
 }
 

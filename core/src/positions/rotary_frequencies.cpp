@@ -95,17 +95,17 @@ void check_sections(const RotaryEmbeddingOptions& options) {
     validation::require_at_least("sections", section, 0);
     if (section > half - pairs) {
       validation::fail(ErrorCode::kShapeMismatch, "sections", {"more than ", half, " pairs"},
-                       {half, " together"});
+                       {half, " in total"});
     }
     pairs += section;
     if (options.axes == RotaryAxes::kInterleaved && axis > 0 && section > 0 &&
         axis + (section - 1) * axes >= half) {
       validation::fail_value("sections", section,
-                             {"pairs that take turns with those of the other axes"});
+                             {"few enough pairs to alternate with the pairs of the other axes"});
     }
   }
   if (axes > 0 && pairs != half) {
-    validation::fail(ErrorCode::kShapeMismatch, "sections", {pairs, " pairs"}, {half, " together"});
+    validation::fail(ErrorCode::kShapeMismatch, "sections", {pairs, " pairs"}, {half, " in total"});
   }
 }
 
@@ -246,7 +246,7 @@ void require_usable_frequencies(std::span<const double> frequencies) {
   constexpr double kLargest = 1e100;
   for (const double frequency : frequencies) {
     if (!(std::abs(frequency) <= kLargest)) {
-      validation::fail_value("frequencies", frequency, {"numbers between -1e100 and 1e100"});
+      validation::fail_value("frequencies", frequency, {"a number between -1e100 and 1e100"});
     }
   }
 }

@@ -28,7 +28,7 @@ void require_sinusoidal_base(double base) {
 void require_position(const char* name, double position, const char* what) {
   if (!(std::fabs(position) <= kLargestPosition)) {
     validation::fail(ErrorCode::kInvalidArgument, name, {what, position},
-                     {"positions between -2^53 and 2^53"});
+                     {"a position between -2^53 and 2^53"});
   }
 }
 

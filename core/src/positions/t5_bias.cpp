@@ -11,13 +11,13 @@ std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int
                        bool bidirectional) {
   validation::require_at_least("num_buckets", num_buckets, bidirectional ? 4 : 2);
   if (bidirectional && num_buckets % 2 != 0) {
-    validation::fail_value("num_buckets", num_buckets, {"an even number for both directions"});
+    validation::fail_value("num_buckets", num_buckets, {"an even number if bidirectional"});
   }
   const std::int64_t buckets = bidirectional ? num_buckets / 2 : num_buckets;
   const std::int64_t exact = buckets / 2;
   if (max_distance <= exact) {
     validation::fail_value("max_distance", max_distance,
-                           {"more than the ", exact, " exact buckets"});
+                           {"more than ", exact, ", the number of exact buckets"});
   }
   // From there on all share a bucket; INT64_MIN has no absolute value.
   distance = std::clamp(distance, -max_distance, max_distance);

@@ -31,7 +31,7 @@ void check(const ConstTensor& query, const ConstTensor& embeddings, const Tensor
     const std::string columns = ", " + std::to_string(width) + ")";
     validation::fail_shape("embeddings", embeddings.shape(),
                            {"shape (", count_name, columns, " or (", heads, ", ", count_name,
-                            columns, " with L of at least the ", rows, " queries"});
+                            columns, " with L at least ", rows, ", the number of queries"});
   }
   bool right = output.rank() == query.rank() && output.size(-1) == rows;
   for (int i = 0; right && i < query.rank() - 1; ++i) right = output.size(i) == query.size(i);
@@ -117,7 +117,7 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
 void relative_keys_of_skew(const ConstTensor& embeddings, const Tensor& relative_keys) {
   if ((embeddings.rank() != 2 && embeddings.rank() != 3) || embeddings.size(-2) < 1) {
     validation::fail_shape("embeddings", embeddings.shape(),
-                           {"(L, D) or (H, L, D), L of at least 1"});
+                           {"(L, D) or (H, L, D) with L at least 1"});
   }
   validation::require_data("embeddings", embeddings);
   const ConstTensor from = embeddings.rank() == 2 ? embeddings.unsqueeze(0) : embeddings;

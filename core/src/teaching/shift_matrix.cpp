@@ -16,8 +16,8 @@ void require_shift(const char* name, std::int64_t width, double delta,
                    const ShiftOptions& options) {
   if (width < 2 || width % 2 != 0) {
     validation::fail(ErrorCode::kShapeMismatch, name, {"width ", width},
-                     {"an even one: the last sine of an odd width has no cosine, and alone it "
-                      "cannot be shifted"});
+                     {"an even width, because the last sine of an odd width has no cosine and "
+                      "cannot be shifted alone"});
   }
   require_sinusoidal_base(options.base);
   require_position("delta", delta);

@@ -13,7 +13,7 @@ template <class T>
 void check_gradient(const char* name, const Tensor& gradient, const TensorView<T>& of) {
   if (gradient.is_none()) return;
   if (of.is_none()) {
-    validation::fail_shape(name, gradient.shape(), {"none: the call has no such option"});
+    validation::fail_shape(name, gradient.shape(), {"none; the call does not use this option"});
   }
   validation::require_same_shape(name, gradient, of);
   validation::require_data(name, gradient);

@@ -58,7 +58,7 @@ void use_terms(const AttentionVariables& terms, AttentionOptions& options, Atten
   nodes.sinks = replace(terms.sinks, options.sinks);
   if (terms.t5_table.is_none()) return;
   if (!options.t5_bias) {
-    validation::fail_value("t5_table", "a table", {"the option t5_bias beside it"});
+    validation::fail_value("t5_table", "a table", {"the option t5_bias as well"});
   }
   nodes.t5_table = replace(terms.t5_table, options.t5_bias->table);
 }
@@ -146,7 +146,7 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
                     &terms.relative_keys, &terms.relative_values, &terms.sinks});
   for (const auto further : kFurtherOutputs) {
     if (!(options.*further).is_none()) {
-      validation::fail_value("options", "a further output", {"none: see AttentionShown"});
+      validation::fail_value("options", "a further output", {"none; use AttentionShown instead"});
     }
   }
   training::AttentionNodes nodes{

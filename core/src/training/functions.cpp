@@ -180,8 +180,8 @@ class ConcatenateStep final : public Step {
 /// Checks `dim` and returns it counted from the front.
 int checked_dimension(const ConstTensor& x, int dim) {
   if (dim < -x.rank() || dim >= x.rank()) {
-    validation::fail_value("dim", dim,
-                           {"a dimension of ", validation::Name("x"), ", which has ", x.rank()});
+    validation::fail_value(
+        "dim", dim, {"a dimension of ", validation::Name("x"), ", which has rank ", x.rank()});
   }
   return dim < 0 ? dim + x.rank() : dim;
 }
@@ -295,7 +295,7 @@ Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end)
   dim = checked_dimension(x.value(), dim);
   if (begin < 0 || begin > end || end > x.size(dim)) {
     validation::fail(ErrorCode::kInvalidArgument, "slice", {"[", begin, ", ", end, ")"},
-                     {"a range within the size ", x.size(dim)});
+                     {"a range within size ", x.size(dim)});
   }
   return copy_of_slice("slice", x, dim, begin, end, true);
 }
@@ -303,7 +303,8 @@ Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end)
 Variable select(const Variable& x, int dim, std::int64_t at) {
   dim = checked_dimension(x.value(), dim);
   if (at < 0 || at >= x.size(dim)) {
-    validation::fail_value("at", at, {"an index below the size ", x.size(dim)});
+    validation::fail_value("at", at,
+                           {"an index below ", x.size(dim), ", the size of that dimension"});
   }
   return copy_of_slice("select", x, dim, at, at + 1, false);
 }
@@ -324,7 +325,8 @@ Variable concatenate(std::span<const Variable> parts, int dim) {
       fits = size[d] == shape[d] || static_cast<int>(d) == dim;
     }
     if (!fits) {
-      validation::fail_shape("parts", size, {first.shape(), " but for dimension ", dim});
+      validation::fail_shape("parts", size,
+                             {"shape ", first.shape(), ", except in dimension ", dim});
     }
     length += part.size(dim);
   }

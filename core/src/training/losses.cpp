@@ -41,7 +41,7 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
                      const CrossEntropyOptions& options, runtime::Execution& run) {
   require_rows("logits", logits, "classes", -1);
   const std::int64_t classes = logits.size(-1);
-  if (classes == 0) validation::fail_shape("logits", logits.shape(), {"one class or more"});
+  if (classes == 0) validation::fail_shape("logits", logits.shape(), {"at least one class"});
   const std::int64_t length = logits.size(-2);
   const std::int64_t rows = validation::product("logits", {batch_of(logits), length});
   const bool in_a_row = ids.rank() == 1;
@@ -61,15 +61,16 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
     const bool counts = id != options.ignore_index;
     if (counts && (id < 0 || id >= classes)) {
       const std::span<const std::int64_t> indices = std::span(at).last(logits.rank() - 1);
-      validation::fail(ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
-                       {"an index below the ", classes, " classes of ", validation::Name("logits"),
-                        ", or ", validation::Name("ignore_index"), ", ", options.ignore_index});
+      validation::fail(
+          ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
+          {"an index below ", classes, ", the number of classes in ", validation::Name("logits"),
+           ", or ", validation::Name("ignore_index"), ", ", options.ignore_index});
     }
     targets.rows[row] = counts ? id : -1;
     targets.count += counts;
   }
   if (targets.count == 0 && options.reduction == LossReduction::kMean) {
-    validation::fail_value("targets", "none that counts", {"one or more for a mean"});
+    validation::fail_value("targets", "no target that counts", {"at least one for a mean"});
   }
   return targets;
 }
@@ -178,7 +179,7 @@ double squared_error_divisor(const ConstTensor& prediction, LossReduction reduct
   if (reduction == LossReduction::kSum) return 1;
   const index size = validation::product("prediction", prediction.shape());
   if (size == 0) {
-    validation::fail_shape("prediction", prediction.shape(), {"one element or more for a mean"});
+    validation::fail_shape("prediction", prediction.shape(), {"at least one element for a mean"});
   }
   return static_cast<double>(size);
 }

@@ -146,8 +146,7 @@ void OptimizerData::add_parameters(std::span<const NamedModule> models,
         known = known || entry.parameter.values.data() == found.values.data();
         if (entry.parameter.name == found.name && !known) {
           validation::fail(ErrorCode::kInvalidArgument, "models",
-                           {"two parameters of the name \"", found.name, "\""},
-                           {"a name of its own for each"});
+                           {"two parameters named \"", found.name, "\""}, {"unique names"});
         }
       }
       const index count = validation::product(found.name, found.values.shape());
@@ -165,7 +164,7 @@ void OptimizerData::add_parameters(std::span<const NamedModule> models,
   for (std::size_t i = 0; i < selected.size(); ++i) {
     if (selected[i]) continue;
     validation::fail(ErrorCode::kInvalidArgument, "groups", {"group ", i, " without parameters"},
-                     {"at least one parameter that no group before it selects"});
+                     {"at least one parameter that no earlier group selects"});
   }
   state.resize(size);
 }
@@ -432,7 +431,7 @@ float clip_grad_norm(Tape& tape, double max_norm) {
   if (lost) {
     const std::string name = ModuleAccess::path(lost->layer, lost->node.value.data());
     validation::fail(ErrorCode::kInvalidArgument, "gradient",
-                     {"one of \"", name, "\" that is no finite number"}, {"finite numbers"});
+                     {"a number that is not finite for \"", name, "\""}, {"finite numbers"});
   }
   const double factor = max_norm / (norm + 1e-6);
   if (factor < 1) {

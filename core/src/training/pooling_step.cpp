@@ -194,7 +194,7 @@ void require_no_outputs(const AttentionPoolingOptions& options) {
   for (const auto& [name, view] :
        {std::pair("scores", &options.scores), std::pair("weights", &options.weights)}) {
     if (!view->is_none()) {
-      validation::fail_value(name, "a tensor", {"none where variables are recorded"});
+      validation::fail_value(name, "a tensor", {"none when a tape records the call"});
     }
   }
 }
@@ -232,7 +232,7 @@ ScoringFunction with_width(const ScoringFunction& scoring, const Variable& width
     case Kind::kAverage:
       break;
   }
-  validation::fail_value("width", "a variable", {"none: this kernel has no width"});
+  validation::fail_value("width", "a variable", {"none; this kernel has no width"});
 }
 
 /// Scaled dot-product attention has its own step, whose memory is linear.

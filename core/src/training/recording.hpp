@@ -231,7 +231,7 @@ void show(const Module& layer, const char* name, const Variable& variable) noexc
 /// Throws if a call requests anything but values.
 inline void require_none(const char* argument, bool given) {
   if (given) {
-    validation::fail_value(argument, "something", {"none where variables are recorded"});
+    validation::fail_value(argument, "a value", {"none when a tape records the call"});
   }
 }
 

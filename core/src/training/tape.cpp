@@ -66,9 +66,10 @@ Holder first_to_hold(const TapeData& tape, F wanted) noexcept {
 }  // namespace
 
 const training::Node& TapeAccess::checked(const Variable& v) {
-  if (v.is_none()) validation::fail_value("variable", "none", {"one that a tape has made"});
+  if (v.is_none()) validation::fail_value("variable", "none", {"one that a tape created"});
   if (v.era_ != v.tape_->era) {
-    validation::fail_value("variable", "one from before the tape was cleared", {"a newer one"});
+    validation::fail_value("variable", "a variable from before the tape was cleared",
+                           {"a newer one"});
   }
   return *v.node_;
 }
@@ -144,10 +145,12 @@ Variable Tape::intermediate(const Module& layer, std::string_view name) const {
   const auto [inner, own_name] = ModuleAccess::intermediate(layer, name);
   const TapeData::Watch* watch = data_->find_watch(inner, own_name);
   if (!watch) {
-    validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""}, {"one given to watch()"});
+    validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\""},
+                     {"a name passed to watch()"});
   }
   if (!watch->node) {
-    validation::fail(ErrorCode::kNotFound, "name", {"\"", name, "\", not computed since clear()"},
+    validation::fail(ErrorCode::kNotFound, "name",
+                     {"\"", name, "\", which was not computed since clear()"},
                      {"a call that computes it"});
   }
   return TapeAccess::variable(*data_, watch->node);
@@ -209,7 +212,7 @@ void* TapeData::take(std::int64_t count, std::size_t size) {
 
 void TapeData::require_recording() const {
   if (state == State::kRecording) return;
-  validation::fail_value("tape", "a call after backward()", {"clear() before it is used again"});
+  validation::fail_value("tape", "a call after backward()", {"clear() first"});
 }
 
 TapeData::Watch* TapeData::find_watch(const void* layer, std::string_view name) noexcept {
@@ -241,7 +244,7 @@ void TapeData::require_gradients() const {
   if (state == State::kDone) return;
   if (state == State::kRecording && num_kept_gradients > 0 && !last_step) return;
   if (state == State::kFailed) {
-    validation::fail_value("gradient", "a call after backward() that failed",
+    validation::fail_value("gradient", "a call after a failed backward()",
                            {"clear() and a new forward pass first"});
   }
   validation::fail_value("gradient", "a call before backward()", {"backward() first"});
@@ -276,8 +279,9 @@ void TapeData::require_finite(const Node& loss) const {
       is_nan ? first_to_hold(*this, [](float x) { return std::isnan(x); }) : infinite;
   std::string found;
   if (first) {
-    found = ": " + first.name() + " is the first that holds " + (is_nan ? "NaN" : "an infinity");
-    if (is_nan && infinite) found += "; an infinity is in " + infinite.name();
+    found = std::string(" (the first ") + (is_nan ? "NaN" : "infinity") + " is in " + first.name();
+    if (is_nan && infinite) found += ", and an infinity is in " + infinite.name();
+    found += ")";
   }
   validation::fail(ErrorCode::kInvalidArgument, "loss", {value, " in step ", backward_calls, found},
                    {"a finite number"});
@@ -288,8 +292,8 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
     validation::fail_value(name, "a variable of another tape", {"one of this tape"});
   }
   if (TapeAccess::checked(output).only_shown) {
-    validation::fail_value(name, "a variable that is only shown",
-                           {"one that is computed, whose gradient goes on"});
+    validation::fail_value(name, "a variable that is only for display",
+                           {"a computed one that passes its gradient on"});
   }
   if (state != State::kRecording) {
     validation::fail_value("backward", "a second call", {"clear() and a new forward pass first"});
@@ -394,17 +398,17 @@ void Recording::add_input(const Variable& input) {
   const Node& node = TapeAccess::checked(input);
   if (!tape_) tape_ = TapeAccess::tape(input);
   if (tape_ != TapeAccess::tape(input)) {
-    validation::fail_value(name_, "variables of two tapes", {"variables of one tape"});
+    validation::fail_value(name_, "variables from two tapes", {"variables from one tape"});
   }
   if (node.only_shown) {
-    validation::fail_value(name_, "a variable that is only shown",
-                           {"one that is computed, whose gradient goes on"});
+    validation::fail_value(name_, "a variable that is only for display",
+                           {"a computed one that passes its gradient on"});
   }
   needs_gradient_ = needs_gradient_ || node.needs_gradient;
 }
 
 void Recording::begin(const Module* layer) {
-  if (!tape_) validation::fail_value(name_, "none", {"a variable that a tape has made"});
+  if (!tape_) validation::fail_value(name_, "none", {"a variable that a tape created"});
   tape_->require_recording();
   if (!layer) return;
   layer_ = ModuleAccess::identity(*layer);

@@ -56,11 +56,11 @@ TEST_F(AttentionErrorTest, ranks) {
             "shape_mismatch: query: got shape (), needs rank 2 (N, D), 3 (B, N, D) or 4 (B, H, N, "
             "D)");
   EXPECT_EQ(error(in({3, 5}), in({1, 6, 5}), in({6, 7}), out({3, 7})),
-            "shape_mismatch: key: got shape (1, 6, 5), needs rank 2, that of query");
+            "shape_mismatch: key: got shape (1, 6, 5), needs rank 2, the rank of query");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({7}), out({3, 7})),
-            "shape_mismatch: value: got shape (7), needs rank 2, that of query");
+            "shape_mismatch: value: got shape (7), needs rank 2, the rank of query");
   EXPECT_EQ(error(in({3, 5}), in({6, 5}), in({6, 7}), out({1, 1, 3, 7})),
-            "shape_mismatch: output: got shape (1, 1, 3, 7), needs rank 2, that of query");
+            "shape_mismatch: output: got shape (1, 1, 3, 7), needs rank 2, the rank of query");
 }
 
 TEST_F(AttentionErrorTest, sizes_that_do_not_match) {
@@ -114,17 +114,19 @@ TEST_F(AttentionErrorTest, scale_and_softcap) {
   options_ = {};
   options_.softcap = -1;
   EXPECT_EQ(error_of_options(),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   options_.softcap = kNaN;
   EXPECT_EQ(error_of_options(),
-            "invalid_argument: softcap: got nan, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got nan, needs 0 (none) or a finite number above 0");
 }
 
 TEST_F(AttentionErrorTest, window) {
   options_.window = Window{-1, 2};
-  EXPECT_EQ(error_of_options(), "invalid_argument: window: got -1, needs 0 or more keys to a side");
+  EXPECT_EQ(error_of_options(),
+            "invalid_argument: window: got -1, needs 0 or more keys on each side");
   options_.window = Window{{}, -3};
-  EXPECT_EQ(error_of_options(), "invalid_argument: window: got -3, needs 0 or more keys to a side");
+  EXPECT_EQ(error_of_options(),
+            "invalid_argument: window: got -3, needs 0 or more keys on each side");
 }
 
 TEST_F(AttentionErrorTest, mask_and_bias_that_do_not_broadcast) {
@@ -148,10 +150,10 @@ TEST_F(AttentionErrorTest, valid_lengths) {
   const std::vector<std::int32_t> too_long{6, 7}, negative{-1, 6}, fine(100, 1);
   options_.valid_lens = {too_long.data(), {2}};
   EXPECT_EQ(error_of_options(),
-            "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
+            "invalid_argument: valid_lens: got 7, needs a length from 0 to 6, the number of keys");
   options_.valid_lens = {negative.data(), {2}};
   EXPECT_EQ(error_of_options(),
-            "invalid_argument: valid_lens: got -1, needs a length between 0 and the 6 keys");
+            "invalid_argument: valid_lens: got -1, needs a length from 0 to 6, the number of keys");
   options_.valid_lens = {fine.data(), {3}};
   EXPECT_EQ(error_of_options(),
             "shape_mismatch: valid_lens: got shape (3), needs shape (2) or (2, 3)");

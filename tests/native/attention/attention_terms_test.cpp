@@ -336,7 +336,8 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
   EXPECT_EQ(error(), "invalid_argument: dropout: got 2, needs a probability between 0 and 1");
   const std::vector<std::int32_t> lens{6, 7};
   options.key_lens = attn::ConstLengths(lens.data(), {2});
-  EXPECT_EQ(error(), "invalid_argument: key_lens: got 7, needs a length between 0 and the 6 keys");
+  EXPECT_EQ(error(),
+            "invalid_argument: key_lens: got 7, needs a length from 0 to 6, the number of keys");
   options.key_lens = attn::ConstLengths(lens.data(), {2, 1});
   EXPECT_EQ(error(), "shape_mismatch: key_lens: got shape (2, 1), needs shape (2)");
   options.relative_values = attn::ConstTensor(n.data(), {2, 3, 7});
@@ -344,10 +345,11 @@ TEST(AttentionTermsErrorTest, messages_name_the_argument) {
             "shape_mismatch: relative_values: got shape (2, 3, 7), needs shape (any, 7) or (4, "
             "any, 7) with an odd number 2k+1 of distances");
   options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {7, 4})};
-  EXPECT_EQ(error(),
-            "invalid_argument: num_buckets: got 7, needs an even number for both directions");
+  EXPECT_EQ(error(), "invalid_argument: num_buckets: got 7, needs an even number if bidirectional");
   options.t5_bias = attn::T5Bias{attn::ConstTensor(n.data(), {32, 4}), true, 8};
-  EXPECT_EQ(error(), "invalid_argument: max_distance: got 8, needs more than the 8 exact buckets");
+  EXPECT_EQ(
+      error(),
+      "invalid_argument: max_distance: got 8, needs more than 8, the number of exact buckets");
   for (const float dropout : {-0.1F, 1.5F, NAN}) {
     options.dropout = dropout;
     EXPECT_THAT(error(), ::testing::EndsWith("needs a probability between 0 and 1"));

@@ -47,7 +47,7 @@ TEST(KeyValueCacheTest, errors_leave_the_cache_as_it_was) {
   EXPECT_EQ(error_of([&] { cache.append(key, value.slice(2, 0, 3)); }),
             "shape_mismatch: value: got shape (1, 2, 3, 1), needs shape (1, 2, 4, 1)");
   EXPECT_EQ(error_of([&] { cache.truncate(5); }),
-            "invalid_argument: length: got 5, needs at most the 4 tokens stored, and at least 0");
+            "invalid_argument: length: got 5, needs 0 to 4, the number of stored tokens");
   EXPECT_EQ(cache.length(), 4);
   EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 0, 3, 1); }),
             "invalid_argument: num_kv_heads: got 0, needs 1 or more");
@@ -64,9 +64,8 @@ TEST(KeyValueCacheTest, errors_name_what_does_not_fit) {
             "invalid_argument: capacity: got -1, needs 0 or more");
   constexpr std::int64_t kBig = std::int64_t{1} << 40;
   EXPECT_EQ(error_of([] { attn::KeyValueCache(kBig, kBig, 1, 1, 1); }),
-            "size_overflow: cache: got sizes (1099511627776, 1099511627776, 1, 1), needs a product "
-            "of them "
-            "that fits into the address space");
+            "size_overflow: cache: got sizes (1099511627776, 1099511627776, 1, 1), needs sizes "
+            "whose product fits into the address space");
   EXPECT_EQ(error_of([] { attn::KeyValueCache(1, 1, 1, 1, std::int64_t{1} << 62); }),
             "size_overflow: cache: got 4611686018427387904 tokens, needs no more than fit into the "
             "address space");
@@ -80,7 +79,7 @@ TEST(KeyValueCacheTest, errors_name_what_does_not_fit) {
       error_of([&] { cache.append({numbers.data(), {1, 2, 4, 3}}, {nullptr, {1, 2, 4, 1}}); }),
       "invalid_argument: value: got a null pointer, needs data");
   EXPECT_EQ(error_of([&] { cache.truncate(-1); }),
-            "invalid_argument: length: got -1, needs at most the 0 tokens stored, and at least 0");
+            "invalid_argument: length: got -1, needs 0 to 0, the number of stored tokens");
   EXPECT_EQ(cache.length(), 0);
 }
 

@@ -333,7 +333,8 @@ TEST(MaskedSoftmaxErrorTest, names_the_argument_and_what_it_needs) {
   EXPECT_EQ(call({.valid_lens = {lens.data(), {2, 3}}}),
             "shape_mismatch: valid_lens: got shape (2, 3), needs shape (2) or (2, 2)");
   EXPECT_EQ(call({.valid_lens = {lens.data() + 1, {2}}}),
-            "invalid_argument: valid_lens: got 4, needs a length between 0 and the 3 columns of x");
+            "invalid_argument: valid_lens: got 4, needs a length from 0 to 3, the number of "
+            "columns of x");
   EXPECT_THAT(call({.valid_lens = {lens.data() + 3, {1}}}), HasSubstr("valid_lens: got shape (1)"));
   EXPECT_THAT(error_of([&] {
                 attn::masked_softmax({p, {1, 3}}, {p, {1, 3}},

@@ -48,12 +48,13 @@ TEST(SafetensorsErrorTest, a_header_by_itself_is_checked_against_the_size_of_its
   };
   EXPECT_EQ(read(header, size), "nothing");
   EXPECT_EQ(attn::read_safetensors_header(file, size).data_begin, header);
-  EXPECT_EQ(read(header - 1, size),
-            "invalid_format: safetensors header: got " + std::to_string(header - 1) +
-                " bytes of the file, needs the " + std::to_string(header) + " to its end");
-  EXPECT_THAT(read(header, size - 1), HasSubstr("needs an end within the 7 bytes of data"));
+  EXPECT_EQ(read(header - 1, size), "invalid_format: safetensors header: got " +
+                                        std::to_string(header - 1) +
+                                        " bytes of the file, needs all " + std::to_string(header) +
+                                        " up to the end of the header");
+  EXPECT_THAT(read(header, size - 1), HasSubstr("needs to end within the 7 bytes of data"));
   EXPECT_THAT(read(header, size + 1), HasSubstr("1 bytes at the end of the data"));
-  EXPECT_THAT(read(7, size), HasSubstr("got 7 bytes, needs at least the 8"));
+  EXPECT_THAT(read(7, size), HasSubstr("got 7 bytes, needs at least 8"));
   EXPECT_THAT(read(8, 7), HasSubstr("got 7 bytes"));
 }
 
@@ -64,14 +65,16 @@ TEST(SafetensorsErrorTest, what_cannot_be_written) {
     return error_of([&] { attn::to_safetensors(tensors, metadata); });
   };
   EXPECT_EQ(error({{"x", {x.data(), {2}}}, {"y", {x.data(), {2}}}, {"x", {x.data(), {1}}}}),
-            "invalid_argument: name: got \"x\" twice, needs it once");
+            "invalid_argument: name: got \"x\" twice, needs each name only once");
   EXPECT_EQ(error({{"__metadata__", {x.data(), {2}}}}),
-            "invalid_argument: name: got \"__metadata__\", needs one that a tensor can have");
+            "invalid_argument: name: got \"__metadata__\", needs another name; the format reserves "
+            "this one");
   EXPECT_EQ(error({{"a\xFF", {x.data(), {2}}}}),
-            "invalid_argument: name: got \"a\uFFFD\", needs UTF-8");
-  EXPECT_EQ(error({}, {{"k", "\xC3"}}), "invalid_argument: metadata: got \"\uFFFD\", needs UTF-8");
+            "invalid_argument: name: got \"a\uFFFD\", needs valid UTF-8");
+  EXPECT_EQ(error({}, {{"k", "\xC3"}}),
+            "invalid_argument: metadata: got \"\uFFFD\", needs valid UTF-8");
   EXPECT_EQ(error({}, {{"k", "1"}, {"k", "2"}}),
-            "invalid_argument: metadata: got \"k\" twice, needs it once");
+            "invalid_argument: metadata: got \"k\" twice, needs each key only once");
   EXPECT_EQ(error({{"x", {nullptr, {2}}}}),
             "invalid_argument: \"x\": got a null pointer, needs data");
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
@@ -103,12 +106,12 @@ TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
 // ---- Hostile files
 
 TEST(SafetensorsErrorTest, a_file_without_room_for_the_length) {
-  EXPECT_EQ(
-      error_for(Bytes{}),
-      "invalid_format: safetensors: got 0 bytes, needs at least the 8 of the header's length");
-  EXPECT_EQ(
-      error_for(Bytes(7)),
-      "invalid_format: safetensors: got 7 bytes, needs at least the 8 of the header's length");
+  EXPECT_EQ(error_for(Bytes{}),
+            "invalid_format: safetensors: got 0 bytes, needs at least 8, which hold the length of "
+            "the header");
+  EXPECT_EQ(error_for(Bytes(7)),
+            "invalid_format: safetensors: got 7 bytes, needs at least 8, which hold the length of "
+            "the header");
 }
 
 TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {
@@ -116,7 +119,7 @@ TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {
   bytes[0] = std::byte{3};
   EXPECT_EQ(
       error_for(bytes),
-      "invalid_format: safetensors header: got length 3, needs an end within the 10 bytes of the "
+      "invalid_format: safetensors header: got length 3, needs to end within the 10 bytes of the "
       "file");
   for (std::size_t i = 0; i < 8; ++i) bytes[i] = std::byte{0xFF};
   EXPECT_EQ(error_for(bytes),
@@ -124,7 +127,7 @@ TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {
             "100000000");
   const std::uint64_t limit = 100'000'000;
   for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(limit >> 8 * i & 0xFF);
-  EXPECT_THAT(error_for(bytes), HasSubstr("got length 100000000, needs an end within the "));
+  EXPECT_THAT(error_for(bytes), HasSubstr("got length 100000000, needs to end within the "));
   bytes[0] = static_cast<std::byte>((limit & 0xFF) + 1);
   EXPECT_THAT(error_for(bytes), HasSubstr("got length 100000001, needs at most 100000000"));
 }
@@ -142,7 +145,7 @@ TEST(SafetensorsErrorTest, a_header_that_is_no_json) {
   EXPECT_EQ(error_for(R"({"__metadata__":{},})"), start + "\"}\" at byte 20, needs a string");
   EXPECT_EQ(error_for(R"({'a':1})"), start + "\"'\" at byte 2, needs a string");
   EXPECT_EQ(error_for("{/**/}"), start + "\"/\" at byte 2, needs a string");
-  EXPECT_EQ(error_for(R"({"a":NaN})"), start + "\"N\" at byte 6, needs a value of JSON");
+  EXPECT_EQ(error_for(R"({"a":NaN})"), start + "\"N\" at byte 6, needs a JSON value");
   EXPECT_EQ(error_for(R"({"a")"), start + "the end of the text, needs a colon");
   EXPECT_EQ(error_for(R"({"a":{"shape":[1;)"), start + "\";\" at byte 17, needs a comma or ]");
 }
@@ -159,7 +162,7 @@ TEST(SafetensorsErrorTest, zero_bytes_in_the_header) {
 TEST(SafetensorsErrorTest, text_that_is_not_utf8) {
   for (const char* bad : {"\xFF", "\xC3", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xC0\x80"}) {
     EXPECT_EQ(error_for(std::string("{\"") + bad + "\":{}}"),
-              "invalid_format: safetensors header: got \"\uFFFD\" at byte 3, needs UTF-8");
+              "invalid_format: safetensors header: got \"\uFFFD\" at byte 3, needs valid UTF-8");
   }
   EXPECT_EQ(error_for(R"({"\ud800":{}})"),
             "invalid_format: safetensors header: got \"\\\"\" at byte 9, needs the other half of a "
@@ -173,7 +176,7 @@ TEST(SafetensorsErrorTest, escapes_that_are_none) {
   };
   for (const char* unknown : {"\\x", "\\'", "\\0", "\\U0041"}) {
     const std::string letter(1, unknown[1]);
-    EXPECT_EQ(name(unknown), start + '"' + letter + "\" at byte 4, needs one of JSON's escapes");
+    EXPECT_EQ(name(unknown), start + '"' + letter + "\" at byte 4, needs a JSON escape");
   }
   for (const char* half :
        {"\\udc00", "\\ud800", "\\ud800\\n", "\\ud800\\u0041", "\\udbff\\ue000"}) {
@@ -261,16 +264,17 @@ TEST(SafetensorsErrorTest, missing_unknown_and_duplicate_fields) {
   EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","shape":[1]}})", 4),
             start + "no data_offsets, needs one");
   EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","type":"F32"}})"),
-            start + "the field \"type\", needs dtype, shape and data_offsets only");
+            start + "the unknown field \"type\", needs only dtype, shape and data_offsets");
   EXPECT_EQ(error_for(R"({"a":{"dtype":"F32","dtype":"F32"}})"),
-            start + "dtype twice, needs it once");
-  EXPECT_EQ(error_for(R"({"a":{"shape":[1],"shape":[1]}})"), start + "shape twice, needs it once");
+            start + "two dtype fields, needs only one");
+  EXPECT_EQ(error_for(R"({"a":{"shape":[1],"shape":[1]}})"),
+            start + "two shape fields, needs only one");
   EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0,4],"data_offsets":[0,4]}})"),
-            start + "data_offsets twice, needs it once");
+            start + "two data_offsets fields, needs only one");
   EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0]}})"),
-            start + "data_offsets of 1 numbers, needs two: begin and end");
+            start + "1 numbers in data_offsets, needs two: begin and end");
   EXPECT_EQ(error_for(R"({"a":{"data_offsets":[0,4,8]}})"),
-            start + "data_offsets of 3 numbers, needs two: begin and end");
+            start + "3 numbers in data_offsets, needs two: begin and end");
 }
 
 TEST(SafetensorsErrorTest, duplicate_names) {
@@ -278,32 +282,34 @@ TEST(SafetensorsErrorTest, duplicate_names) {
                       R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)"
                       R"("\u0061":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
                       12),
-            "invalid_format: tensor \"a\": got its name twice, needs it once");
+            "invalid_format: tensor \"a\": got two entries, needs only one");
 }
 
 TEST(SafetensorsErrorTest, metadata) {
   const std::string start = "invalid_format: safetensors header: got ";
   EXPECT_EQ(error_for(R"({"__metadata__":{"k":1}})"),
-            start + "1 as __metadata__ \"k\", needs a string");
+            start + "1 for \"k\" in __metadata__, needs a string");
   EXPECT_EQ(error_for(R"({"__metadata__":{"k":null}})"),
-            start + "null as __metadata__ \"k\", needs a string");
+            start + "null for \"k\" in __metadata__, needs a string");
   EXPECT_EQ(error_for(R"({"__metadata__":{"k":{"l":"m"}}})"),
-            start + "an object as __metadata__ \"k\", needs a string");
+            start + "an object for \"k\" in __metadata__, needs a string");
   EXPECT_EQ(error_for(R"({"__metadata__":{"k":["m"]}})"),
-            start + "an array as __metadata__ \"k\", needs a string");
+            start + "an array for \"k\" in __metadata__, needs a string");
   EXPECT_EQ(error_for(R"({"__metadata__":"pt"})"),
             start + "\"pt\" as __metadata__, needs an object");
   EXPECT_EQ(error_for(R"({"__metadata__":{"k":"1","k":"2"}})"),
-            start + "__metadata__ \"k\" twice, needs it once");
+            start + "\"k\" twice in __metadata__, needs each key only once");
   EXPECT_EQ(error_for(R"({"__metadata__":{},"__metadata__":{}})"),
-            start + "__metadata__ twice, needs it once");
+            start + "two __metadata__ objects, needs only one");
 }
 
 TEST(SafetensorsErrorTest, unknown_dtypes) {
-  EXPECT_EQ(error_for(R"({"a":{"dtype":"f32","shape":[1],"data_offsets":[0,4]}})", 4),
-            "invalid_format: tensor \"a\": got dtype \"f32\", needs one that safetensors knows");
-  EXPECT_EQ(error_for(R"({"a":{"dtype":"","shape":[1],"data_offsets":[0,4]}})", 4),
-            "invalid_format: tensor \"a\": got dtype \"\", needs one that safetensors knows");
+  EXPECT_EQ(
+      error_for(R"({"a":{"dtype":"f32","shape":[1],"data_offsets":[0,4]}})", 4),
+      "invalid_format: tensor \"a\": got dtype \"f32\", needs a dtype of the safetensors format");
+  EXPECT_EQ(
+      error_for(R"({"a":{"dtype":"","shape":[1],"data_offsets":[0,4]}})", 4),
+      "invalid_format: tensor \"a\": got dtype \"\", needs a dtype of the safetensors format");
 }
 
 TEST(SafetensorsErrorTest, places_that_do_not_fit) {
@@ -311,17 +317,18 @@ TEST(SafetensorsErrorTest, places_that_do_not_fit) {
   const auto at = [](const std::string& place, std::size_t data = 8) {
     return error_for(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + place + "}}", data);
   };
-  EXPECT_EQ(at("[8,0]"), start + "[8, 0), needs a begin that is not after its end");
-  EXPECT_EQ(at("[0,9]"), start + "[0, 9), needs an end within the 8 bytes of data");
+  EXPECT_EQ(at("[8,0]"), start + "[8, 0), needs a begin at or before the end");
+  EXPECT_EQ(at("[0,9]"), start + "[0, 9), needs to end within the 8 bytes of data");
   EXPECT_EQ(at("[0,9223372036854775807]"),
-            start + "[0, 9223372036854775807), needs an end within the 8 bytes of data");
+            start + "[0, 9223372036854775807), needs to end within the 8 bytes of data");
   EXPECT_EQ(
       at("[9223372036854775807,9223372036854775807]"),
       start +
-          "[9223372036854775807, 9223372036854775807), needs an end within the 8 bytes of data");
+          "[9223372036854775807, 9223372036854775807), needs to end within the 8 bytes of data");
   EXPECT_EQ(at("[0,4]"), start + "[0, 4), needs 8 bytes for F32 of shape (2)");
   EXPECT_EQ(at("[0,12]", 12), start + "[0, 12), needs 8 bytes for F32 of shape (2)");
-  EXPECT_EQ(at("[4,12]", 12), start + "[4, 12), needs a begin at 0, the end of the data before it");
+  EXPECT_EQ(at("[4,12]", 12),
+            start + "[4, 12), needs to begin at 0, the end of the data before it");
   EXPECT_EQ(at("[0,8]", 11),
             "invalid_format: safetensors: got 3 bytes at the end of the data that belong to no "
             "tensor, needs none");
@@ -339,7 +346,7 @@ TEST(SafetensorsErrorTest, truncated_files) {
         ::testing::AnyOf(StartsWith("invalid_format: safetensors: got "),
                          StartsWith("invalid_format: safetensors header: got length "),
                          StartsWith("invalid_format: tensor \"a\": got data_offsets [0, 8), "
-                                    "needs an end within the ")))
+                                    "needs to end within the ")))
         << size;
   }
 }
@@ -350,21 +357,25 @@ TEST(SafetensorsErrorTest, overlaps_and_gaps) {
                          R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}",
                      9);
   };
-  EXPECT_EQ(two("[0,4]", "[3,7]"),
-            "invalid_format: tensor \"b\": got data_offsets [3, 7), needs a begin at 4, the end of "
-            "tensor \"a\"");
-  EXPECT_EQ(two("[0,4]", "[0,4]"),
-            "invalid_format: tensor \"b\": got data_offsets [0, 4), needs a begin at 4, the end of "
-            "tensor \"a\"");
-  EXPECT_EQ(two("[5,9]", "[0,4]"),
-            "invalid_format: tensor \"a\": got data_offsets [5, 9), needs a begin at 4, the end of "
-            "the data before it");
+  EXPECT_EQ(
+      two("[0,4]", "[3,7]"),
+      "invalid_format: tensor \"b\": got data_offsets [3, 7), needs to begin at 4, the end of "
+      "tensor \"a\"");
+  EXPECT_EQ(
+      two("[0,4]", "[0,4]"),
+      "invalid_format: tensor \"b\": got data_offsets [0, 4), needs to begin at 4, the end of "
+      "tensor \"a\"");
+  EXPECT_EQ(
+      two("[5,9]", "[0,4]"),
+      "invalid_format: tensor \"a\": got data_offsets [5, 9), needs to begin at 4, the end of "
+      "the data before it");
   // A tensor without elements inside another tensor.
-  EXPECT_EQ(error_for(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
-                      R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
-                      4),
-            "invalid_format: tensor \"b\": got data_offsets [2, 2), needs a begin at 4, the end of "
-            "tensor \"a\"");
+  EXPECT_EQ(
+      error_for(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
+                4),
+      "invalid_format: tensor \"b\": got data_offsets [2, 2), needs to begin at 4, the end of "
+      "tensor \"a\"");
 }
 
 TEST(SafetensorsErrorTest, shapes_that_overflow) {
@@ -377,7 +388,8 @@ TEST(SafetensorsErrorTest, shapes_that_overflow) {
                         R"("data_offsets":[0,0]}})"),
               HasSubstr("needs no more elements than can be addressed"));
   EXPECT_EQ(error_for(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1),
-            "invalid_format: tensor \"a\": got 12 bits of F4 in shape (3), needs whole bytes");
+            "invalid_format: tensor \"a\": got 12 bits of F4 in shape (3), needs a whole number of "
+            "bytes");
 }
 
 TEST(SafetensorsErrorTest, long_names_are_cut_in_messages) {

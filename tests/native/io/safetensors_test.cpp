@@ -336,7 +336,7 @@ TEST(SafetensorsTest, files_of_other_kinds_are_named) {
   using ::testing::HasSubstr;
   EXPECT_EQ(error_about("version https://git-lfs.github.com/spec/v1"),
             "invalid_format: safetensors: got a Git LFS pointer, which only names the real file, "
-            "needs the real file: run \"git lfs pull\" or download it again");
+            "needs the real file; run \"git lfs pull\" or download it again");
   EXPECT_THAT(error_about("<!DOCTYPE html>"), HasSubstr("safetensors: got a web page, needs"));
   EXPECT_THAT(error_about("\n<html lang=en>"), HasSubstr("got a web page"));
   EXPECT_THAT(error_about("GGUF\x03"), HasSubstr("got a GGUF file"));

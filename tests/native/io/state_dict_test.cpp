@@ -159,14 +159,14 @@ TEST(StateDictTest, what_is_missing_and_unexpected_is_listed) {
   tensors.push_back({"scale", source.parameter("weight")});
   const Safetensors file = Safetensors::own(attn::to_safetensors(tensors));
   EXPECT_EQ(error_of([&] { attn::load_state_dict(target, file); }),
-            "not_found: state_dict: got no bias and the unknown scale, needs this module's "
-            "parameters and no others");
+            "not_found: state_dict: got no bias and the unexpected scale, needs exactly this "
+            "module's parameters");
   EXPECT_EQ(
       error_of([&] { attn::load_state_dict(source, file); }),
-      "not_found: state_dict: got the unknown scale, needs this module's parameters and no others");
+      "not_found: state_dict: got the unexpected scale, needs exactly this module's parameters");
   EXPECT_EQ(error_of([&] { attn::load_state_dict(target, file, "layers.0."); }),
-            "not_found: state_dict: got no layers.0.weight, layers.0.bias, needs this module's "
-            "parameters and no others");
+            "not_found: state_dict: got no layers.0.weight, layers.0.bias, needs exactly this "
+            "module's parameters");
   EXPECT_EQ(values_of(target, "weight"), before);
 
   const attn::IncompatibleKeys keys = attn::load_state_dict(target, file, "", false);
@@ -183,9 +183,9 @@ TEST(StateDictTest, long_lists_of_names_are_cut) {
   }
   const Safetensors file = Safetensors::own(attn::to_safetensors(tensors));
   const std::string error = error_of([&] { attn::load_state_dict(layer, file); });
-  EXPECT_THAT(error, ::testing::StartsWith("not_found: state_dict: got the unknown x10, x11, "));
-  EXPECT_THAT(
-      error, ::testing::EndsWith(", x25 and 4 more, needs this module's parameters and no others"));
+  EXPECT_THAT(error, ::testing::StartsWith("not_found: state_dict: got the unexpected x10, x11, "));
+  EXPECT_THAT(error,
+              ::testing::EndsWith(", x25 and 4 more, needs exactly this module's parameters"));
 }
 
 TEST(StateDictTest, nothing_is_set_when_one_tensor_does_not_fit) {

@@ -174,7 +174,7 @@ TEST(ActivationErrorTest, shapes_data_and_kind) {
   EXPECT_EQ(error_of([&] {
               apply_activation({x.data(), {6}}, {y.data(), {6}}, static_cast<Activation>(19));
             }),
-            "invalid_argument: activation: got 19, needs one that is defined");
+            "invalid_argument: activation: got 19, needs an Activation");
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_EQ(error_of([&] { apply_activation({nullptr, {0, 3}}, {nullptr, {0, 3}}, kAll[1]); }),
             "nothing");

@@ -69,7 +69,7 @@ TEST(AddNormErrorTest, parameters_and_arguments) {
         "shape_mismatch: y: got shape (3, 3), needs shape (2, 3)");
     EXPECT_EQ(
         error_of([&] { add_norm.forward({x.data(), {3, 2}}, {x.data(), {3, 2}}, out, dropout); }),
-        "shape_mismatch: x: got shape (3, 2), needs a last size of 3");
+        "shape_mismatch: x: got shape (3, 2), needs a last dimension of size 3");
   }
   EXPECT_EQ(error_of([&] {
               add_norm.forward({x.data(), {2, 3}}, {x.data(), {2, 3}}, out, {.probability = 2});

@@ -334,8 +334,8 @@ TEST(BahdanauDecoderErrorTest, states) {
   EXPECT_EQ(error({2, 6, 4}, {2, 2, 4}, {lens.data(), {1}}),
             "shape_mismatch: encoder_lens: got shape (1), needs shape (2)");
   EXPECT_EQ(error({2, 6, 4}, {2, 2, 4}, {lens.data(), {2}}),
-            "invalid_argument: encoder_lens: got 7, needs a length between 0 and the 6 outputs of "
-            "the encoder");
+            "invalid_argument: encoder_lens: got 7, needs a length from 0 to 6, the number of "
+            "encoder outputs");
   EXPECT_EQ(error_of([&] { decoder.init_state({nullptr, {2, 6, 4}}, {x.data(), {2, 2, 4}}); }),
             "invalid_argument: encoder_outputs: got a null pointer, needs data");
   EXPECT_EQ(error_of([&] { decoder.init_state({x.data(), {2, 6, 4}}, {nullptr, {2, 2, 4}}); }),
@@ -372,8 +372,8 @@ TEST(BahdanauDecoderErrorTest, steps_leave_everything_as_it_was) {
     const BahdanauDecoder other(o);
     EXPECT_EQ(
         error_of([&] { other.forward({tokens.data(), {2, 3}}, state, {y.data(), {2, 3, 5}}); }),
-        "invalid_argument: state: got a state of another decoder, needs one that init_state "
-        "of this decoder made");
+        "invalid_argument: state: got a state from another decoder, needs one from this "
+        "decoder's init_state()");
   }
   EXPECT_THAT(y, Each(5.0F));
   EXPECT_TRUE(same_bits(Case::values_of(state), c.hidden));

@@ -227,9 +227,9 @@ TEST(Conv1dErrorTest, options) {
   EXPECT_EQ(error({.in_channels = 1, .out_channels = 1, .dilation = 0}),
             "invalid_argument: dilation: got 0, needs 1 or more");
   EXPECT_EQ(error({.in_channels = 1, .out_channels = 1, .stride = 2, .same = true}),
-            "invalid_argument: stride: got 2, needs 1 where padding is \"same\"");
+            "invalid_argument: stride: got 2, needs 1 with \"same\" padding");
   EXPECT_EQ(error({.in_channels = 1, .out_channels = 1, .padding = 2, .same = true}),
-            "invalid_argument: padding: got 2, needs 0 where it is \"same\" already");
+            "invalid_argument: padding: got 2, needs 0 with \"same\" padding");
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   EXPECT_THAT(error({.in_channels = 1, .out_channels = 1, .kernel_size = 5, .dilation = kHuge}),
               ::testing::StartsWith("size_overflow: dilation: "));
@@ -256,10 +256,10 @@ TEST(Conv1dErrorTest, shapes) {
             "shape_mismatch: output: got shape (2, 3), needs shape (4, 2, 3)");
   EXPECT_EQ(
       error({4, 2}, {1, 3}),
-      "invalid_argument: x: got length 4, needs at least 5 for one window of 5 with 0 of padding");
+      "invalid_argument: x: got length 4, needs at least 5 for one window of 5 with padding 0");
   EXPECT_EQ(
       error_of([&] { conv.output_length(-1); }),
-      "invalid_argument: x: got length -1, needs at least 5 for one window of 5 with 0 of padding");
+      "invalid_argument: x: got length -1, needs at least 5 for one window of 5 with padding 0");
   EXPECT_EQ(error_of([&] { conv.forward({nullptr, {6, 2}}, {y.data(), {2, 3}}); }),
             "invalid_argument: x: got a null pointer, needs data");
   EXPECT_THAT(y, ::testing::Each(5.0F));

@@ -109,9 +109,9 @@ TEST(EmbeddingErrorTest, sizes) {
   EXPECT_EQ(error({.num_embeddings = 4, .embedding_dim = 0}),
             "invalid_argument: embedding_dim: got 0, needs 1 or more");
   EXPECT_EQ(error({.num_embeddings = 4, .embedding_dim = 4, .padding_idx = 4}),
-            "invalid_argument: padding_idx: got 4, needs an index into the 4 embeddings");
+            "invalid_argument: padding_idx: got 4, needs an index from -4 to 3");
   EXPECT_EQ(error({.num_embeddings = 4, .embedding_dim = 4, .padding_idx = -5}),
-            "invalid_argument: padding_idx: got -5, needs an index into the 4 embeddings");
+            "invalid_argument: padding_idx: got -5, needs an index from -4 to 3");
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
   EXPECT_THAT(error({.num_embeddings = kHuge, .embedding_dim = kHuge}),
               ::testing::StartsWith("size_overflow: "));
@@ -131,11 +131,9 @@ TEST(EmbeddingErrorTest, ids_and_shapes) {
   EXPECT_EQ(error({1, 1, 3}, {1, 1, 3, 2}),
             "shape_mismatch: ids: got shape (1, 1, 3), needs rank 1 (N) or 2 (B, N)");
   ids[2] = 4;
-  EXPECT_EQ(error({3}, {3, 2}),
-            "invalid_argument: ids: got 4, needs an index below the 4 embeddings");
+  EXPECT_EQ(error({3}, {3, 2}), "invalid_argument: ids: got 4, needs an index from 0 to 3");
   ids[2] = -1;
-  EXPECT_EQ(error({1, 3}, {1, 3, 2}),
-            "invalid_argument: ids: got -1, needs an index below the 4 embeddings");
+  EXPECT_EQ(error({1, 3}, {1, 3, 2}), "invalid_argument: ids: got -1, needs an index from 0 to 3");
   EXPECT_EQ(error_of([&] {
               embedding.forward(attn::TensorView<const std::int64_t>(nullptr, {3}),
                                 {output.data(), {3, 2}});

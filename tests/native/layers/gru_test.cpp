@@ -104,8 +104,8 @@ TEST(GruErrorTest, sizes_and_shapes) {
   EXPECT_EQ(error_of([] { GRU({0, 1}); }), "invalid_argument: input_size: got 0, needs 1 or more");
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   EXPECT_EQ(error_of([] { GRU({1, kHuge}); }),
-            "size_overflow: hidden_size: got sizes (3, 4611686018427387904), needs a product of "
-            "them that fits into the address space");
+            "size_overflow: hidden_size: got sizes (3, 4611686018427387904), needs sizes whose "
+            "product fits into the address space");
   const GRU layer({2, 3});
   const std::vector<float> x(100);
   std::vector<float> y(100, 5.0F);

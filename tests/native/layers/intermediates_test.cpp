@@ -442,8 +442,8 @@ TEST(IntermediatesErrorTest, an_unknown_name_names_the_nearest_before_anything_i
   ShapedNumbers y({1, 5, 8});
   Intermediates shown({"layers.0.resid_mid", "layers.1.self_atn.weigths"});
   EXPECT_EQ(error_of([&] { encoder.forward(x.in(), y.out(), {.intermediates = &shown}); }),
-            "not_found: intermediates: got \"layers.1.self_atn.weigths\", needs a name among the "
-            "layer's intermediate_names(), of which \"layers.1.self_attn.weights\" is the nearest");
+            "not_found: intermediates: got \"layers.1.self_atn.weigths\", needs one of the layer's "
+            "intermediate_names(); the nearest is \"layers.1.self_attn.weights\"");
   EXPECT_THAT(y.values, Each(77.0F));
   EXPECT_FALSE(shown.contains("layers.0.resid_mid"));
 }

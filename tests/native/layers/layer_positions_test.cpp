@@ -359,10 +359,12 @@ TEST(LayerPositionsErrorTest, what_is_wrong_is_said_and_nothing_is_written) {
     });
   };
   EXPECT_EQ(error(still, at({4})),
-            "invalid_argument: positions: got some, needs none: the layer has no rotary positions");
-  EXPECT_EQ(error(still, {}, at({4})),
-            "invalid_argument: key_positions: got some, needs none: the layer has no rotary "
+            "invalid_argument: positions: got some positions, needs none; the layer has no rotary "
             "positions");
+  EXPECT_EQ(
+      error(still, {}, at({4})),
+      "invalid_argument: key_positions: got some positions, needs none; the layer has no rotary "
+      "positions");
   EXPECT_EQ(error(attention, at({2, 1, 4})),
             "shape_mismatch: positions: got shape (2, 1, 4), needs shape (3, 1, 4)");
   EXPECT_EQ(error(attention, at({3, 2, 5})),
@@ -380,8 +382,8 @@ TEST(LayerPositionsErrorTest, what_is_wrong_is_said_and_nothing_is_written) {
               attention.forward(tokens, tokens.slice(1, 0, 3), tokens.slice(1, 0, 3), out,
                                 {.positions = at({3, 1, 4})});
             }),
-            "invalid_argument: key_positions: got none, needs those of the 3 keys: positions are "
-            "of 4 queries");
+            "invalid_argument: key_positions: got none, needs positions of the 3 keys; positions "
+            "gives those of the 4 queries");
   EXPECT_EQ(error_of([&] {
               attention.forward(tokens, tokens, tokens, out,
                                 {.positions = at({3, 1, 3}), .cache = &cache});
@@ -402,11 +404,13 @@ TEST(LayerPositionsErrorTest, what_is_wrong_is_said_and_nothing_is_written) {
   EXPECT_THAT(error(attention, at({4})), StartsWith("invalid_argument: positions: got nan"));
 
   const attn::TransformerEncoder encoder({.layer = {.d_model = 20}, .num_layers = 2});
-  EXPECT_EQ(error_of([&] { encoder.forward(tokens, out, {.positions = at({4})}); }),
-            "invalid_argument: positions: got some, needs none: no layer has rotary positions");
+  EXPECT_EQ(
+      error_of([&] { encoder.forward(tokens, out, {.positions = at({4})}); }),
+      "invalid_argument: positions: got some positions, needs none; no layer has rotary positions");
   const attn::TransformerDecoder decoder({.layer = {.d_model = 20}});
-  EXPECT_EQ(error_of([&] { decoder.forward(tokens, tokens, out, {.positions = at({4})}); }),
-            "invalid_argument: positions: got some, needs none: no layer has rotary positions");
+  EXPECT_EQ(
+      error_of([&] { decoder.forward(tokens, tokens, out, {.positions = at({4})}); }),
+      "invalid_argument: positions: got some positions, needs none; no layer has rotary positions");
   EXPECT_THAT(y, Each(5.0F));
 }
 

@@ -433,7 +433,7 @@ TEST(LinearParametersTest, of_bfloat16_are_kept_as_such) {
   EXPECT_EQ(linear.parameter_type("weight"), attn::ElementType::kBFloat16);
   EXPECT_EQ(linear.parameter_type("bias"), attn::ElementType::kFloat32);
   EXPECT_EQ(attn_test::error_of([&] { (void)linear.parameter("weight"); }),
-            "unsupported: weight: got a parameter kept as bfloat16, needs read_parameter");
+            "unsupported: weight: got a parameter stored as bfloat16, needs read_parameter()");
   linear.initialize_xavier(4);
   Linear floats(3, 2);
   floats.initialize_xavier(4);

@@ -125,7 +125,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_call_that_fails_leaves_cache_and_outputs_u
               layer.attention.forward(tokens, tokens, tokens, {y.data(), {5, 16}},
                                       {.attention = wrong, .cache = &cache}, context());
             }),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   EXPECT_EQ(cache.length(), 5);
   EXPECT_TRUE(same_bits({cache.keys().data(), cache.keys().data() + 5 * 8}, before));
   // Fails each allocation in turn.

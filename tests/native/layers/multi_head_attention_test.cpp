@@ -582,13 +582,13 @@ TEST(MultiHeadAttentionErrorTest, sizes_that_do_not_divide) {
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .head_dim = 0}),
             "invalid_argument: head_dim: got 0, needs 1 or more");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .softcap = -1}),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .window = attn::Window{.left = -2}}),
-            "invalid_argument: window: got -2, needs 0 or more keys to a side");
+            "invalid_argument: window: got -2, needs 0 or more keys on each side");
   EXPECT_EQ(error({.d_model = 8, .num_heads = 2, .qk_norm = attn::RmsNormOptions{.eps = -1}}),
             "invalid_argument: eps: got -1, needs a finite number of at least 0");
   EXPECT_EQ(error({.d_model = 8, .num_heads = 2, .qk_norm_all_heads = true}),
-            "invalid_argument: qk_norm_all_heads: got true, needs qk_norm beside it");
+            "invalid_argument: qk_norm_all_heads: got true, needs qk_norm as well");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .num_kv_heads = 0}),
             "invalid_argument: num_kv_heads: got 0, needs 1 or more");
   EXPECT_EQ(error({.d_model = 100, .num_heads = 4, .key_dim = 0}),
@@ -646,7 +646,7 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   const attn::ConstTensor in(x.data(), {6, 4});
   EXPECT_EQ(attn_test::error_of(
                 [&] { attention.forward(in, in, in, {y.data(), {6, 4}}, {.attention = options}); }),
-            "invalid_argument: valid_lens: got 7, needs a length between 0 and the 6 keys");
+            "invalid_argument: valid_lens: got 7, needs a length from 0 to 6, the number of keys");
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
@@ -700,8 +700,8 @@ TEST(MultiHeadAttentionErrorTest, parameters) {
       "shape_mismatch: in_proj_weight: got shape (4, 4), needs shape (12, 4)");
   MultiHeadAttention grouped({.d_model = 4, .num_heads = 2, .num_kv_heads = 1});
   EXPECT_EQ(attn_test::error_of([&] { grouped.initialize_identity(); }),
-            "invalid_argument: initialize_identity: got keys and values of other widths or other "
-            "heads than the queries, needs the same ones");
+            "invalid_argument: initialize_identity: got keys or values that differ from the "
+            "queries in width or heads, needs the same widths and heads for all three");
 }
 
 }  // namespace

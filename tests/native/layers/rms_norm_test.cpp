@@ -140,7 +140,7 @@ TEST(RmsNormErrorTest, sizes_shapes_and_parameters) {
   const std::vector<float> x(12, 1.0F);
   std::vector<float> y(12, 5.0F);
   EXPECT_EQ(error_of([&] { norm.forward({x.data(), {3, 4}}, {y.data(), {3, 4}}); }),
-            "shape_mismatch: x: got shape (3, 4), needs a last size of 3");
+            "shape_mismatch: x: got shape (3, 4), needs a last dimension of size 3");
   EXPECT_EQ(error_of([&] { norm.forward({x.data(), {4, 3}}, {y.data(), {3, 3}}); }),
             "shape_mismatch: output: got shape (3, 3), needs shape (4, 3)");
   EXPECT_EQ(error_of([&] { norm.forward({nullptr, {4, 3}}, {y.data(), {4, 3}}); }),

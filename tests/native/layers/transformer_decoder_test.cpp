@@ -213,7 +213,7 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
   call.cross_attention.softcap = -1;
   EXPECT_EQ(
       error_of([&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, context()); }),
-      "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+      "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   call.cross_attention.softcap = 0;
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   std::int64_t failures = 0;
@@ -445,7 +445,7 @@ TEST(TransformerDecoderErrorTest, calls) {
   call.cross_attention.weights = {w.data(), {2, 2, 3, 5}};
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, call); }),
             "invalid_argument: cross_attention: got an output that every layer would write, needs "
-            "none: the weights of each layer have an argument of their own");
+            "none; the weights of each layer have a separate argument");
   const std::vector<Tensor> one(1);
   call = {};
   call.self_attention_weights = one;
@@ -453,13 +453,12 @@ TEST(TransformerDecoderErrorTest, calls) {
             "invalid_argument: weights: got 1, needs none or one for each of the 2 layers");
   EXPECT_EQ(
       error_of([&] { layer.forward(in, memory, out, {.cross_attention = {.dropout = 0.5F}}); }),
-      "invalid_argument: cross_attention.dropout: got 0.5, needs 0: dropout of the call acts on "
-      "the "
-      "attention weights, too");
+      "invalid_argument: cross_attention.dropout: got 0.5, needs 0; the dropout of the call "
+      "already covers the attention weights");
   EXPECT_EQ(
       error_of([&] { decoder.forward(in, memory, out, {.self_attention = {.dropout = 0.5F}}); }),
-      "invalid_argument: self_attention.dropout: got 0.5, needs 0: dropout of the call acts on the "
-      "attention weights, too");
+      "invalid_argument: self_attention.dropout: got 0.5, needs 0; the dropout of the call already "
+      "covers the attention weights");
   EXPECT_EQ(error_of([&] { layer.forward(in, memory, out, {.dropout = {.probability = -1}}); }),
             "invalid_argument: dropout: got -1, needs a probability between 0 and 1");
 
@@ -468,10 +467,11 @@ TEST(TransformerDecoderErrorTest, calls) {
   TransformerDecoder::State empty;
   EXPECT_EQ(empty.length(), 0);
   EXPECT_EQ(error_of([&] { decoder.forward(in, {}, out, {.state = &empty}); }),
-            "invalid_argument: state: got 0 layers, needs 2, as this decoder has");
+            "invalid_argument: state: got 0 layers, needs 2, the number of layers of this decoder");
   TransformerDecoder::State state = decoder.start(memory);
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, {.state = &state}); }),
-            "shape_mismatch: memory: got shape (2, 5, 4), needs none: state holds its projections");
+            "shape_mismatch: memory: got shape (2, 5, 4), needs none; state already holds its "
+            "projections");
   EXPECT_EQ(error_of([&] {
               decoder.forward({x.data(), {1, 3, 4}}, {}, {y.data(), {1, 3, 4}}, {.state = &state});
             }),
@@ -479,10 +479,10 @@ TEST(TransformerDecoderErrorTest, calls) {
   EXPECT_EQ(error_of([&] {
               decoder.forward(in, {}, out, {.cross_attention = {.softcap = -1}, .state = &state});
             }),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   EXPECT_EQ(state.length(), 0);
   EXPECT_EQ(error_of([&] { state.truncate(1); }),
-            "invalid_argument: length: got 1, needs at most the 0 tokens stored, and at least 0");
+            "invalid_argument: length: got 1, needs 0 to 0, the number of stored tokens");
   EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_THAT(w, ::testing::Each(5.0F));
 }

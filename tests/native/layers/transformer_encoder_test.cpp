@@ -191,18 +191,19 @@ TEST(TransformerEncoderParametersTest, of_todays_layers) {
 }
 
 TEST(TransformerEncoderErrorTest, options_that_contradict_each_other) {
-  EXPECT_EQ(error_of([] {
-              TransformerEncoderLayer layer(
-                  {.d_model = 8, .layer_norm_eps = 0.5F, .rms_norm = attn::RmsNormOptions{}});
-            }),
-            "invalid_argument: layer_norm_eps: got 0.5, needs none beside rms_norm, which has its "
-            "own");
+  EXPECT_EQ(
+      error_of([] {
+        TransformerEncoderLayer layer(
+            {.d_model = 8, .layer_norm_eps = 0.5F, .rms_norm = attn::RmsNormOptions{}});
+      }),
+      "invalid_argument: layer_norm_eps: got 0.5, needs the default, because rms_norm has its "
+      "own eps");
   EXPECT_EQ(
       error_of([] { TransformerEncoder encoder({.num_layers = 3, .layers = {{.d_model = 8}}}); }),
       "invalid_argument: num_layers: got 3, needs 1, the number of layers");
   EXPECT_EQ(
       error_of([] { TransformerEncoder encoder({.layers = {{.d_model = 8}, {.d_model = 9}}}); }),
-      "invalid_argument: layers: got 9, needs the d_model 8 of the first");
+      "invalid_argument: layers: got d_model 9, needs 8, as in the first layer");
 }
 
 TEST_P(TransformerEncoderTest, a_stack_matches_the_reference) {
@@ -553,8 +554,8 @@ TEST(TransformerEncoderErrorTest, calls) {
   TransformerEncoderCall call;
   call.attention.weights = {w.data(), {2, 2, 3, 3}};
   EXPECT_EQ(error(call),
-            "invalid_argument: attention: got an output that every layer would write, needs none: "
-            "the weights of each layer have an argument of their own");
+            "invalid_argument: attention: got an output that every layer would write, needs none; "
+            "the weights of each layer have a separate argument");
   const std::vector<Tensor> one(1);
   EXPECT_EQ(error({.weights = one}),
             "invalid_argument: weights: got 1, needs none or one for each of the 2 layers");
@@ -568,14 +569,14 @@ TEST(TransformerEncoderErrorTest, calls) {
             "invalid_argument: caches: got 1, needs none or one for each of the 2 layers");
   encoder.layers()[1].self_attention().append(in, in, caches[1]);
   EXPECT_EQ(error({.caches = caches}),
-            "shape_mismatch: caches: got length 3, needs 0, the length of the first");
+            "shape_mismatch: caches: got length 3, needs 0, the length of the first cache");
   EXPECT_EQ(error_of([&] {
               layer.forward(in, out, {.attention = {.softcap = -1}, .cache = &caches[0]});
             }),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   const std::string refusal =
-      "invalid_argument: attention.dropout: got 0.5, needs 0: dropout of the call acts on the "
-      "attention weights, too";
+      "invalid_argument: attention.dropout: got 0.5, needs 0; the dropout of the call already "
+      "covers the attention weights";
   EXPECT_EQ(error_of([&] { layer.forward(in, out, {.attention = {.dropout = 0.5F}}); }), refusal);
   EXPECT_EQ(error({.attention = {.dropout = 0.5F}}), refusal);
   EXPECT_EQ(caches[0].length(), 0);

@@ -218,7 +218,7 @@ TEST(WeightFormatErrorTest, what_is_no_type_of_weights_is_refused) {
 
 TEST(WeightFormatErrorTest, training_needs_float32) {
   const auto refused = [](const std::string& name, const char* type) {
-    return "unsupported: " + name + ": got a parameter kept as " + type +
+    return "unsupported: " + name + ": got a parameter stored as " + type +
            ", needs float32 for a gradient";
   };
   attn::Tape tape;

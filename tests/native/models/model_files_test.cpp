@@ -70,7 +70,7 @@ TEST_F(ModelFiles, an_index_decides_between_two_files_with_a_tensor) {
   write("model.safetensors.index.json", index("2.safetensors"));
   EXPECT_EQ(logits(), want_other);
   fs::remove(folder / "model.safetensors.index.json");
-  EXPECT_THAT(error(), HasSubstr("tensor \"ln_f.weight\": got it in two files"));
+  EXPECT_THAT(error(), HasSubstr("tensor \"ln_f.weight\": got copies in two files"));
 
   const RecordedFiles both = {{files.files[0], other}, files.config};
   EXPECT_THAT(error_of([&] {
@@ -91,7 +91,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
   write("model.safetensors.index.json", R"({"weight_map": {
       "a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})");
   EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"),
-                             HasSubstr("model-00001-of-00002.safetensors\" (it is missing, and "
+                             HasSubstr("model-00001-of-00002.safetensors\" (missing, although "
                                        "model.safetensors.index.json names it)")));
   EXPECT_EQ(error("model-00002-of-00002.safetensors"),
             "unsupported: \"model-00002-of-00002.safetensors\": got one of 2 parts, needs the "
@@ -150,29 +150,29 @@ TEST_F(ModelFiles, files_without_weights_are_explained) {
     return error();
   };
   EXPECT_EQ(explained({"adapter_config.json", "adapter_model.safetensors", "tokenizer.json"}),
-            "not_found: files: got an adapter without .safetensors files, needs a whole model: "
-            "merge the adapter with merge_and_unload() of PEFT and save the result");
+            "not_found: files: got an adapter without .safetensors files, needs a whole model; "
+            "merge the adapter with PEFT's merge_and_unload() and save the result");
   EXPECT_EQ(explained({"config.json", "pytorch_model.bin"}),
             "not_found: files: got a PyTorch checkpoint without .safetensors files, needs a "
-            ".safetensors file: load the model with transformers and call save_pretrained(folder)");
+            ".safetensors file; load the model with transformers and call save_pretrained(folder)");
   EXPECT_THAT(explained({"model-Q4_K_M.gguf"}), HasSubstr("got a GGUF file"));
   EXPECT_THAT(explained({"ckpt.pt"}), HasSubstr("got a PyTorch checkpoint"));
   EXPECT_THAT(explained({"model.onnx"}), HasSubstr("got an ONNX model"));
-  EXPECT_THAT(explained({"tf_model.h5"}), HasSubstr("got weights for TensorFlow"));
-  EXPECT_THAT(explained({"vocab.txt"}), HasSubstr("got the vocabulary of a tokenizer"));
+  EXPECT_THAT(explained({"tf_model.h5"}), HasSubstr("got TensorFlow weights"));
+  EXPECT_THAT(explained({"vocab.txt"}), HasSubstr("got a tokenizer's vocabulary"));
   EXPECT_THAT(explained({"tokenizer.model"}), HasSubstr("got a SentencePiece tokenizer"));
   EXPECT_THAT(explained({"config.json"}), HasSubstr("got a configuration without"));
   EXPECT_THAT(explained({"adapter_model.bin"}), HasSubstr("got an adapter"));
   EXPECT_THAT(explained({"config.json", "model.safetensors.crdownload"}),
               HasSubstr("got an unfinished download without .safetensors files, needs the complete "
-                        "files: download them again"));
+                        "files; download them again"));
   EXPECT_THAT(explained({"config.json", "model.safetensors.incomplete"}),
               HasSubstr("got an unfinished download"));
   EXPECT_THAT(explained({"model.zip"}), HasSubstr("got an archive"));
-  EXPECT_THAT(explained({"model.tar.gz"}), HasSubstr("needs the files in it: unpack it first"));
+  EXPECT_THAT(explained({"model.tar.gz"}), HasSubstr("needs the files inside; unpack it first"));
   EXPECT_THAT(explained({"model.fp16.safetensors.index.json", "config.json"}),
               HasSubstr("got an index without .safetensors files"));
-  EXPECT_THAT(explained({"vocab.json", "merges.txt"}), HasSubstr("the vocabulary of a tokenizer"));
+  EXPECT_THAT(explained({"vocab.json", "merges.txt"}), HasSubstr("a tokenizer's vocabulary"));
   EXPECT_THAT(explained({"spiece.model"}), HasSubstr("got a SentencePiece tokenizer"));
   EXPECT_THAT(explained({"a.txt", "b.txt"}), HasSubstr("files: got \"a.txt\", \"b.txt\", needs"));
   EXPECT_THAT(explained({"pytorch_model.bin"}), HasSubstr("got a PyTorch checkpoint"));

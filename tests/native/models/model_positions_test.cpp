@@ -177,7 +177,7 @@ TEST(ModelPositions, positions_outside_a_table_are_rejected) {
   };
   EXPECT_THAT(error_at({0, 19}), HasSubstr("invalid_argument: positions: got 19, needs positions "
                                            "below 19, the length of the model's table"));
-  EXPECT_THAT(error_at({0, -1}), HasSubstr("positions: got -1, needs whole numbers from 0 on"));
+  EXPECT_THAT(error_at({0, -1}), HasSubstr("positions: got -1, needs whole numbers of at least 0"));
   EXPECT_THAT(error_at({0, 0.5}), HasSubstr("positions: got 0.5"));
   EXPECT_THAT(error_at({0, NAN}), HasSubstr("positions: got nan"));
   EXPECT_THAT(error_at({0, 1, 2}), HasSubstr("shape_mismatch: positions"));
@@ -207,7 +207,7 @@ TEST(ModelOverflow, the_first_layer_beyond_float32_is_named) {
   };
   EXPECT_EQ(error_in(grown("gpt2", "h.1.mlp.c_fc.weight")),
             "unsupported: encoder.layers.1: got an output that is infinite or NaN, needs numbers "
-            "within the range of float32: the values of this model grow beyond it here first");
+            "within the range of float32; this is where the values of the model first exceed it");
   EXPECT_THAT(error_in(grown("gpt2", "h.0.attn.c_attn.weight")),
               HasSubstr("unsupported: encoder.layers.0: got"));
   EXPECT_THAT(error_in(grown("bert", "bert.encoder.layer.1.output.dense.weight")),

@@ -533,7 +533,7 @@ TEST(AttentionPoolingErrorTest, options) {
             "invalid_argument: scale: got inf, needs a finite number");
   const std::vector<std::int32_t> lens{2, 5, 0, 0, 0, -1};
   EXPECT_EQ(error(ScoringFunction::average(), {.valid_lens = {lens.data(), {2}}}),
-            "invalid_argument: valid_lens: got 5, needs a length between 0 and the 4 keys");
+            "invalid_argument: valid_lens: got 5, needs a length from 0 to 4, the number of keys");
   EXPECT_EQ(error(ScoringFunction::average(), {.valid_lens = {lens.data() + 2, {2, 2}}}),
             "shape_mismatch: valid_lens: got shape (2, 2), needs shape (2) or (2, 3)");
   EXPECT_EQ(error(ScoringFunction::average(), {.valid_lens = {lens.data() + 2, {4}}}),

@@ -100,8 +100,8 @@ TEST(RotaryEmbeddingErrorTest, calls_name_the_argument_and_what_it_needs) {
   EXPECT_EQ(error_of([&] { rotary.forward({p, {4}}, {p, {4}}); }),
             "shape_mismatch: x: got shape (4), needs (N, D), (B, N, D) or (B, H, N, D)");
   EXPECT_EQ(error_of([&] { rotary.forward({p, {2, 3}}, {p, {2, 3}}); }),
-            "shape_mismatch: x: got shape (2, 3), needs at least the 4 columns in its last "
-            "dimension that are rotated");
+            "shape_mismatch: x: got shape (2, 3), needs at least 4 columns in its last "
+            "dimension, because that many are rotated");
   EXPECT_EQ(error_of([&] { rotary.forward({p, {2, 4}}, {p + 32, {3, 4}}); }),
             "shape_mismatch: output: got shape (3, 4), needs shape (2, 4)");
   EXPECT_EQ(error_of([&] { rotary.forward({nullptr, {2, 4}}, {p + 32, {2, 4}}); }),
@@ -149,8 +149,8 @@ TEST(RotaryEmbeddingErrorTest, caches_are_checked) {
   EXPECT_THAT(call({2, 3, 0}, {2, 3, 0}), StartsWith("shape_mismatch: cos_cache: got shape (2,"));
   EXPECT_EQ(call({3, 2}, {3, 1}),
             "shape_mismatch: sin_cache: got shape (3, 1), needs shape (3, 2)");
-  EXPECT_THAT(call({3, 3}, {3, 3}), StartsWith("shape_mismatch: x: got shape (2, 3, 4), needs at "
-                                               "least the 6 columns"));
+  EXPECT_THAT(call({3, 3}, {3, 3}),
+              StartsWith("shape_mismatch: x: got shape (2, 3, 4), needs at least 6 columns"));
   EXPECT_EQ(call({3, 2}, {3, 2}, {.rotary_dim = 2}),
             "shape_mismatch: cos_cache: got shape (3, 2), needs shape (2, 3, 1) or (3 or more, 1) "
             "without position_ids");

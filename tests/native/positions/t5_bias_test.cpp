@@ -69,9 +69,10 @@ TEST(T5BiasTest, errors_name_what_does_not_fit) {
   EXPECT_EQ(error_of([] { attn::t5_bucket(1, 1, 128, false); }),
             "invalid_argument: num_buckets: got 1, needs 2 or more");
   EXPECT_EQ(error_of([] { attn::t5_bucket(1, 7, 128, true); }),
-            "invalid_argument: num_buckets: got 7, needs an even number for both directions");
-  EXPECT_EQ(error_of([] { attn::t5_bucket(1, 32, 8, true); }),
-            "invalid_argument: max_distance: got 8, needs more than the 8 exact buckets");
+            "invalid_argument: num_buckets: got 7, needs an even number if bidirectional");
+  EXPECT_EQ(
+      error_of([] { attn::t5_bucket(1, 32, 8, true); }),
+      "invalid_argument: max_distance: got 8, needs more than 8, the number of exact buckets");
 }
 
 }  // namespace

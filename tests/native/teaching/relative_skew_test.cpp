@@ -258,7 +258,7 @@ TEST(RelativeSkewErrorTest, names_the_argument_and_what_it_needs) {
             "shape_mismatch: query: got shape (4), needs (N, D), (B, N, D) or (B, H, N, D)");
   EXPECT_EQ(call({4, 3}, {3, 3}, {4, 4}),
             "shape_mismatch: embeddings: got shape (3, 3), needs shape (L, 3) or (1, L, 3) with L "
-            "of at least the 4 queries");
+            "at least 4, the number of queries");
   EXPECT_THAT(call({4, 3}, {4, 2}, {4, 4}), HasSubstr("embeddings: got shape (4, 2)"));
   EXPECT_THAT(call({1, 2, 4, 3}, {3, 4, 3}, {1, 2, 4, 4}),
               HasSubstr("needs shape (L, 3) or (2, L, 3)"));
@@ -278,7 +278,7 @@ TEST(RelativeSkewErrorTest, names_the_argument_and_what_it_needs) {
             "invalid_argument: output: got a null pointer, needs data");
   EXPECT_EQ(
       error_of([&] { attn::relative_keys_of_skew({p, {2}}, {p, {3}}); }),
-      "shape_mismatch: embeddings: got shape (2), needs (L, D) or (H, L, D), L of at least 1");
+      "shape_mismatch: embeddings: got shape (2), needs (L, D) or (H, L, D) with L at least 1");
   EXPECT_EQ(error_of([&] { attn::relative_keys_of_skew({p, {4, 2}}, {p, {8, 2}}); }),
             "shape_mismatch: relative_keys: got shape (8, 2), needs shape (7, 2)");
   EXPECT_EQ(error_of([&] { attn::relative_keys_of_skew({p, {3, 4, 2}}, {p, {2, 7, 2}}); }),

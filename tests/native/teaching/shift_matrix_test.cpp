@@ -285,8 +285,9 @@ TEST(ShiftMatrixErrorTest, odd_widths_have_no_shift_matrix) {
   std::vector<float> memory(64, 7.0F);
   float* p = memory.data();
   EXPECT_EQ(error_of([&] { attn::shift_matrix({p, {5, 5}}, 1); }),
-            "shape_mismatch: output: got width 5, needs an even one: the last sine of an odd width "
-            "has no cosine, and alone it cannot be shifted");
+            "shape_mismatch: output: got width 5, needs an even width, because the last sine of an "
+            "odd width "
+            "has no cosine and cannot be shifted alone");
   EXPECT_THAT(error_of([&] { attn::apply_shift({p, {2, 3}}, 1, {p + 32, {2, 3}}); }),
               StartsWith("shape_mismatch: encoding: got width 3"));
   EXPECT_THAT(memory, ::testing::Each(7.0F));

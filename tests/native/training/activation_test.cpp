@@ -149,7 +149,7 @@ TEST(ActivationGradientErrorTest, unknown_functions_and_none) {
   EXPECT_EQ(error_of([&] {
               attn::apply_activation(tape.variable({&x, {1}}), static_cast<Activation>(77));
             }),
-            "invalid_argument: activation: got 77, needs one that is defined");
+            "invalid_argument: activation: got 77, needs an Activation");
   EXPECT_THAT(error_of([&] { attn::apply_activation(Variable(), Activation::kGelu); }),
               ::testing::StartsWith("invalid_argument: "));
 }

@@ -472,8 +472,8 @@ TEST(AttentionBackwardErrorTest, names_the_argument_and_leaves_gradients_untouch
   EXPECT_EQ(error({.query = {gradient.data(), {1, 2, 4, 3}}}),
             "shape_mismatch: gradients.query: got shape (1, 2, 4, 3), needs shape (1, 2, 3, 4)");
   EXPECT_EQ(error({.query = out, .sinks = {gradient.data(), {2}}}),
-            "shape_mismatch: gradients.sinks: got shape (2), needs none: the call has no such "
-            "option");
+            "shape_mismatch: gradients.sinks: got shape (2), needs none; the call does not use "
+            "this option");
   EXPECT_EQ(error({.query = out, .scores = {gradient.data(), {1, 2, 3, 4}}}),
             "shape_mismatch: gradients.scores: got shape (1, 2, 3, 4), needs shape (1, 2, 3, 3)");
   EXPECT_EQ(error({.query = out, .weights = {gradient.data(), {2, 3, 4}}}),
@@ -481,7 +481,7 @@ TEST(AttentionBackwardErrorTest, names_the_argument_and_leaves_gradients_untouch
   EXPECT_EQ(error({.key = {nullptr, {1, 2, 3, 4}}}),
             "invalid_argument: gradients.key: got a null pointer, needs data");
   EXPECT_EQ(error({.query = out}, {.softcap = -1}),
-            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above it");
+            "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   const attn::ConstTensor wide(x.data(), {1, 2, 3, 2});
   EXPECT_EQ(error_of([&] {
               attn::scaled_dot_product_attention_backward(in, in, in, in, lse, wide,

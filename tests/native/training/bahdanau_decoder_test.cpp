@@ -279,9 +279,10 @@ TEST(TapedBahdanauDecoderErrorTest, says_what_is_wrong) {
   EXPECT_EQ(error_of([&] { c.decoder.forward(tape, {beyond.data(), {2, 3}}, outputs, hidden); }),
             "invalid_argument: tokens: got 7, needs a token between 0 and 6");
   attn::Tape other;
-  EXPECT_EQ(error_of([&] { c.decoder.forward(other, c.token_view(), outputs, hidden); }),
-            "invalid_argument: BahdanauDecoder: got variables of two tapes, needs variables of one "
-            "tape");
+  EXPECT_EQ(
+      error_of([&] { c.decoder.forward(other, c.token_view(), outputs, hidden); }),
+      "invalid_argument: BahdanauDecoder: got variables from two tapes, needs variables from one "
+      "tape");
 }
 
 }  // namespace

@@ -192,9 +192,9 @@ TEST(TapedConv1dErrorTest, says_what_is_wrong) {
   const Variable brief = tape.variable(OwnedTensor({2, 4, 3}));
   EXPECT_EQ(error_of([&] { layer.forward(wide); }),
             "shape_mismatch: x: got shape (2, 7, 4), needs shape (any, any, 3)");
-  EXPECT_EQ(error_of([&] { layer.forward(brief); }),
-            "invalid_argument: x: got length 4, needs at least 5 for one window of 5 with 0 of "
-            "padding");
+  EXPECT_EQ(
+      error_of([&] { layer.forward(brief); }),
+      "invalid_argument: x: got length 4, needs at least 5 for one window of 5 with padding 0");
 }
 
 }  // namespace

@@ -137,15 +137,14 @@ TEST(EmbeddingGradientErrorTest, ids) {
   attn::Tape tape;
   const std::vector<std::int64_t> ids{1, 3};
   EXPECT_EQ(error_of([&] { embedding.forward(tape, ids); }),
-            "invalid_argument: ids: got 3, needs an index below the 3 embeddings");
+            "invalid_argument: ids: got 3, needs an index from 0 to 2");
   EXPECT_EQ(error_of([&] { embedding.forward(tape, {ids.data(), {1, 1, 2}}); }),
             "shape_mismatch: ids: got shape (1, 1, 2), needs rank 1 (N) or 2 (B, N)");
   const std::vector<std::int64_t> fine{1};
   const Variable y = embedding.forward(tape, fine);
   tape.backward(y, OwnedTensor({1, 2}, {1, 1}));
   EXPECT_EQ(error_of([&] { embedding.forward(tape, fine); }),
-            "invalid_argument: tape: got a call after backward(), needs clear() before it is used "
-            "again");
+            "invalid_argument: tape: got a call after backward(), needs clear() first");
 }
 
 }  // namespace

@@ -268,13 +268,13 @@ TEST(FunctionsErrorTest, says_what_cannot_be_concatenated) {
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({2, 3})), y = tape.variable(OwnedTensor({3, 3}));
   EXPECT_EQ(error_of([&] { attn::concatenate({x, y}, 1); }),
-            "shape_mismatch: parts: got shape (3, 3), needs (2, 3) but for dimension 1");
+            "shape_mismatch: parts: got shape (3, 3), needs shape (2, 3), except in dimension 1");
   EXPECT_EQ(error_of([&] { attn::concatenate({x, y}, 2); }),
-            "invalid_argument: dim: got 2, needs a dimension of x, which has 2");
+            "invalid_argument: dim: got 2, needs a dimension of x, which has rank 2");
   EXPECT_EQ(error_of([&] { attn::concatenate({}, 0); }),
-            "invalid_argument: concatenate: got none, needs a variable that a tape has made");
+            "invalid_argument: concatenate: got none, needs a variable that a tape created");
   EXPECT_EQ(error_of([&] { attn::concatenate({x, Variable()}, 0); }),
-            "invalid_argument: variable: got none, needs one that a tape has made");
+            "invalid_argument: variable: got none, needs one that a tape created");
 }
 
 TEST_P(FunctionsTest, slices_of_any_dimension) {
@@ -350,11 +350,11 @@ TEST(FunctionsErrorTest, what_they_refuse) {
   EXPECT_EQ(error_of([&] { attn::reshape(x, {1, 1, 1, 1, 1, 1, 6}); }),
             "shape_mismatch: shape: got shape (1, 1, 1, 1, 1, 1, 6), needs at most 6 dimensions");
   EXPECT_EQ(error_of([&] { attn::slice(x, 0, 1, 3); }),
-            "invalid_argument: slice: got [1, 3), needs a range within the size 2");
+            "invalid_argument: slice: got [1, 3), needs a range within size 2");
   EXPECT_EQ(error_of([&] { attn::slice(x, 2, 0, 1); }),
-            "invalid_argument: dim: got 2, needs a dimension of x, which has 2");
+            "invalid_argument: dim: got 2, needs a dimension of x, which has rank 2");
   EXPECT_EQ(error_of([&] { attn::select(x, -1, 3); }),
-            "invalid_argument: at: got 3, needs an index below the size 3");
+            "invalid_argument: at: got 3, needs an index below 3, the size of that dimension");
   EXPECT_THAT(error_of([&] { 2.0F * Variable(); }), ::testing::StartsWith("invalid_argument: "));
   EXPECT_THAT(error_of([&] { attn::slice(Variable(), 0, 0, 1); }),
               ::testing::StartsWith("invalid_argument: "));

@@ -241,11 +241,12 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
     return error_of([&] { attn::cross_entropy(x, ids, options); });
   };
   EXPECT_EQ(error({0, 1, 5, 2}),
-            "invalid_argument: targets: got 5 at (1, 0), needs an index below the 5 classes of "
+            "invalid_argument: targets: got 5 at (1, 0), needs an index below 5, the number of "
+            "classes in "
             "logits, or ignore_index, -100");
   EXPECT_THAT(error({0, -1, 4, 2}), HasSubstr("got -1 at (0, 1)"));
   EXPECT_EQ(error({-100, -100, -100, -100}),
-            "invalid_argument: targets: got none that counts, needs one or more for a mean");
+            "invalid_argument: targets: got no target that counts, needs at least one for a mean");
   EXPECT_EQ(error({-100, -100, -100, -100}, {.reduction = LossReduction::kSum}), "nothing");
   EXPECT_EQ(error({0, 1, 2}),
             "shape_mismatch: targets: got 3, needs 4, one for each row of logits");
@@ -258,19 +259,19 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   const Variable vector = tape.variable(OwnedTensor({5}));
   EXPECT_THAT(error_of([&] { attn::cross_entropy(vector, ids); }), HasSubstr("logits: got shape"));
   const Variable empty = tape.variable(OwnedTensor({4, 0}));
-  EXPECT_THAT(error_of([&] { attn::cross_entropy(empty, ids); }), HasSubstr("one class or more"));
+  EXPECT_THAT(error_of([&] { attn::cross_entropy(empty, ids); }), HasSubstr("at least one class"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, vector); }), HasSubstr("target: got shape (5)"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, OwnedTensor({5})); }), HasSubstr("target: got"));
-  EXPECT_THAT(error_of([&] { attn::mse_loss(empty, empty); }), HasSubstr("one element or more"));
+  EXPECT_THAT(error_of([&] { attn::mse_loss(empty, empty); }), HasSubstr("at least one element"));
 
   // Without a tape, the errors are the same and outputs stay unchanged.
   const OwnedTensor logits({2, 5}), none({0, 5});
   OwnedTensor gradient({2, 5}, std::vector<float>(10, 7)), other({5, 2});
-  EXPECT_EQ(error_of([&] {
-              attn::cross_entropy_with_gradient(logits, Ids{0, 5}, gradient, {}, context());
-            }),
-            "invalid_argument: targets: got 5 at (1), needs an index below the 5 classes of "
-            "logits, or ignore_index, -100");
+  EXPECT_EQ(
+      error_of(
+          [&] { attn::cross_entropy_with_gradient(logits, Ids{0, 5}, gradient, {}, context()); }),
+      "invalid_argument: targets: got 5 at (1), needs an index below 5, the number of classes in "
+      "logits, or ignore_index, -100");
   EXPECT_EQ(
       error_of([&] { attn::cross_entropy_with_gradient(logits, Ids{0, 1}, other, {}, context()); }),
       "shape_mismatch: gradient: got shape (5, 2), needs shape (2, 5)");
@@ -285,7 +286,7 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
             }),
             "shape_mismatch: gradient: got shape (5, 2), needs shape (2, 5)");
   EXPECT_THAT(error_of([&] { attn::mse_loss(none, none, LossReduction::kMean, context()); }),
-              HasSubstr("one element or more"));
+              HasSubstr("at least one element"));
   EXPECT_EQ(attn::mse_loss(none, none, LossReduction::kSum, context()), 0);
   EXPECT_THAT(values(gradient), testing::Each(7));
 }

@@ -216,11 +216,12 @@ TEST(MergeGradientErrorTest, shapes_and_tapes) {
   const AttentionPart part{tape.variable(x), tape.variable(sum)};
   EXPECT_EQ(error_of([&] { merge_attention(part, {part.log_sum_exp, part.log_sum_exp}); }),
             "shape_mismatch: output_b: got shape (2), needs shape (2, 3)");
-  EXPECT_EQ(error_of([&] { merge_attention(part, {other.variable(x), other.variable(sum)}); }),
-            "invalid_argument: merge_attention: got variables of two tapes, needs variables of one "
-            "tape");
+  EXPECT_EQ(
+      error_of([&] { merge_attention(part, {other.variable(x), other.variable(sum)}); }),
+      "invalid_argument: merge_attention: got variables from two tapes, needs variables from one "
+      "tape");
   EXPECT_EQ(error_of([&] { merge_attention(part, {}); }),
-            "invalid_argument: variable: got none, needs one that a tape has made");
+            "invalid_argument: variable: got none, needs one that a tape created");
 }
 
 }  // namespace

@@ -360,7 +360,7 @@ TEST_P(TapedMultiHeadAttentionTest, WhatCannotBeGivenIsSaid) {
     return attn_test::error_of([&] { layer.forward(in, in, in, call, terms); });
   };
   EXPECT_EQ(error({}, {.t5_table = tape.variable(OwnedTensor({4, 2}))}),
-            "invalid_argument: t5_table: got a table, needs the option t5_bias beside it");
+            "invalid_argument: t5_table: got a table, needs the option t5_bias as well");
   EXPECT_EQ(
       error({}, {.bias = tape.variable(OwnedTensor({3, 4}))}),
       "shape_mismatch: bias: got shape (3, 4), needs a shape that broadcasts to (1, 2, 4, 4)");
@@ -370,14 +370,15 @@ TEST_P(TapedMultiHeadAttentionTest, WhatCannotBeGivenIsSaid) {
               testing::HasSubstr("two tapes"));
   attn::KeyValueCache cache = layer.make_cache(1);
   EXPECT_EQ(error({.cache = &cache}, {}),
-            "invalid_argument: cache: got something, needs none where variables are recorded");
+            "invalid_argument: cache: got a value, needs none when a tape records the call");
   attn::Intermediates shown({"q"});
   EXPECT_EQ(
       error({.intermediates = &shown}, {}),
-      "invalid_argument: intermediates: got something, needs none where variables are recorded");
+      "invalid_argument: intermediates: got a value, needs none when a tape records the call");
   const std::vector<double> positions(4);
   EXPECT_EQ(error({.positions = {positions.data(), {4}}}, {}),
-            "invalid_argument: positions: got some, needs none: the layer has no rotary positions");
+            "invalid_argument: positions: got some positions, needs none; the layer has no rotary "
+            "positions");
 }
 
 TEST_P(TapedMultiHeadAttentionTest, NormalisedHeadsOfTheirOwnWidth) {

@@ -305,9 +305,9 @@ TEST(NormGradientErrorTest, shapes) {
   const std::vector<float> values(12, 1.0F);
   const Variable x = tape.variable({values.data(), {3, 4}});
   EXPECT_EQ(error_of([&] { layer_norm.forward(x); }),
-            "shape_mismatch: x: got shape (3, 4), needs a last size of 3");
+            "shape_mismatch: x: got shape (3, 4), needs a last dimension of size 3");
   EXPECT_EQ(error_of([&] { rms_norm.forward(x); }),
-            "shape_mismatch: x: got shape (3, 4), needs a last size of 3");
+            "shape_mismatch: x: got shape (3, 4), needs a last dimension of size 3");
   EXPECT_EQ(error_of([&] { layer_norm.forward_sum(x, tape.variable({values.data(), {4, 3}})); }),
             "shape_mismatch: y: got shape (4, 3), needs shape (3, 4)");
   EXPECT_THAT(error_of([&] { rms_norm.forward(Variable()); }),

@@ -410,7 +410,7 @@ TEST(TapedPoolingErrorTest, says_what_is_wrong) {
   EXPECT_EQ(pool(k, v, ScoringFunction::gaussian(), two),
             "shape_mismatch: width: got shape (2), needs one element");
   EXPECT_EQ(pool(k, v, ScoringFunction::scaled_dot(), zero),
-            "invalid_argument: width: got a variable, needs none: this kernel has no width");
+            "invalid_argument: width: got a variable, needs none; this kernel has no width");
   EXPECT_EQ(pool(k, v, ScoringFunction::boxcar(), zero),
             "invalid_argument: width: got 0, needs a number between 1e-18 and 1e18");
   EXPECT_EQ(pool(k, q, ScoringFunction::gaussian(), {}),
@@ -421,7 +421,7 @@ TEST(TapedPoolingErrorTest, says_what_is_wrong) {
   EXPECT_EQ(error_of([&] {
               attn::attention_pooling(q, k, v, ScoringFunction::average(), {.weights = weights});
             }),
-            "invalid_argument: weights: got a tensor, needs none where variables are recorded");
+            "invalid_argument: weights: got a tensor, needs none when a tape records the call");
   const AdditiveAttention additive(2, 3, 4);
   EXPECT_EQ(error_of([&] { additive.forward(q, k, v); }),
             "shape_mismatch: key: got shape (4, 2), needs shape (any, 3)");

@@ -213,7 +213,7 @@ TEST(PositionsGradientErrorTest, what_the_layers_refuse) {
   const std::vector<float> values(12, 1.0F);
   const Variable x = tape.variable({values.data(), {3, 4}});
   EXPECT_EQ(error_of([&] { LearnedPositionalEncoding(2, 4).forward(x); }),
-            "invalid_argument: x: got length 3 from position 0, needs an end within the 2 "
+            "invalid_argument: x: got length 3 from position 0, needs to end within the 2 "
             "positions of max_length");
   EXPECT_EQ(error_of([&] { LearnedPositionalEncoding(2, 3).forward(x); }),
             "shape_mismatch: x: got shape (3, 4), needs shape (any, 3)");
@@ -229,8 +229,8 @@ TEST(PositionsGradientErrorTest, what_the_layers_refuse) {
       "shape_mismatch: x: got shape (3, 4), needs (N, E) or (B, N, E), with a width E that is "
       "a multiple of the 3 heads");
   EXPECT_EQ(error_of([&] { rotary.forward(x, {}, 2); }),
-            "shape_mismatch: x: got shape (1, 2, 3, 2), needs at least the 4 columns in its last "
-            "dimension that are rotated");
+            "shape_mismatch: x: got shape (1, 2, 3, 2), needs at least 4 columns in its last "
+            "dimension, because that many are rotated");
   EXPECT_EQ(error_of([&] { rotary.forward(x, {}, 0); }),
             "invalid_argument: num_heads: got 0, needs 1 or more");
   const std::vector<double> ids(2);

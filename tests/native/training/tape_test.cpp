@@ -259,7 +259,7 @@ TEST(TapeTest, WhatIsOnlyShownHasNoWayBack) {
   Variable weights;
   const Variable y = attn::scaled_dot_product_attention(x, x, x, {}, {}, {.weights = &weights});
   EXPECT_THAT(attn_test::error_of([&] { tape.backward(weights, OwnedTensor(weights.shape())); }),
-              testing::HasSubstr("a variable that is only shown"));
+              testing::HasSubstr("a variable that is only for display"));
   tape.backward(y, OwnedTensor({3, 4}, std::vector<float>(12, 1.0F)));
 }
 

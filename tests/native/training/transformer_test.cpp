@@ -241,8 +241,9 @@ TEST_P(TapedTransformerTest, StacksShareTermsAndGivePositionsToTheLayersThatRota
   EXPECT_EQ(values(of_memory.gradient()).size(), 8U);
   tape.clear();
   attn::TransformerEncoder none({.layer = still});
-  EXPECT_EQ(attn_test::error_of([&] { none.forward(tape.variable(x), {.positions = at}); }),
-            "invalid_argument: positions: got some, needs none: no layer has rotary positions");
+  EXPECT_EQ(
+      attn_test::error_of([&] { none.forward(tape.variable(x), {.positions = at}); }),
+      "invalid_argument: positions: got some positions, needs none; no layer has rotary positions");
 }
 
 TEST_P(TapedTransformerTest, StacksHaveTheBitsOfTheForwardPassWithDropoutToo) {
@@ -354,7 +355,7 @@ TEST(TapedTransformerErrorTest, CachesAndOutputsAreRefused) {
   attn::Tape tape;
   const Variable x = tape.variable(OwnedTensor({3, 8}));
   EXPECT_EQ(attn_test::error_of([&] { encoder.forward(x, {.caches = caches}); }),
-            "invalid_argument: caches: got something, needs none where variables are recorded");
+            "invalid_argument: caches: got a value, needs none when a tape records the call");
   const Variable narrow = tape.variable(OwnedTensor({3, 7}));
   EXPECT_EQ(attn_test::error_of([&] { encoder.forward(narrow); }),
             "shape_mismatch: x: got shape (3, 7), needs shape (any, 8)");
