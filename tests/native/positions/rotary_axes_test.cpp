@@ -232,16 +232,16 @@ TEST(RotaryAxesErrorTest, sections_positions_and_shares) {
     });
   };
   EXPECT_EQ(make({2, 1}, RotaryAxes::kSections),
-            "shape_mismatch: sections: got 3 pairs, needs 4 together");
+            "shape_mismatch: sections: got 3 pairs, needs 4 in total");
   EXPECT_EQ(make({2, 3}, RotaryAxes::kAxial),
-            "shape_mismatch: sections: got more than 4 pairs, needs 4 together");
+            "shape_mismatch: sections: got more than 4 pairs, needs 4 in total");
   EXPECT_EQ(make({5, -1}, RotaryAxes::kSections),
-            "shape_mismatch: sections: got more than 4 pairs, needs 4 together");
+            "shape_mismatch: sections: got more than 4 pairs, needs 4 in total");
   EXPECT_EQ(make({4, -1}, RotaryAxes::kSections),
             "invalid_argument: sections: got -1, needs 0 or more");
   EXPECT_EQ(make({1, 3}, RotaryAxes::kInterleaved),
-            "invalid_argument: sections: got 3, needs pairs that take turns with those of the "
-            "other axes");
+            "invalid_argument: sections: got 3, needs few enough pairs to alternate with the pairs "
+            "of the other axes");
   EXPECT_EQ(make({2, 2}, RotaryAxes::kInterleaved), "nothing");
   EXPECT_EQ(make({0, 4}, RotaryAxes::kSections), "nothing");
   const auto share = [](double partial_rotary_factor) {
