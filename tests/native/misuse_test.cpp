@@ -200,9 +200,9 @@ TEST(AllocationFailureOfParametersTest, adds_nothing) {
 
 TEST(LargeNumbersTest, are_said_with_all_their_digits) {
   attn::KeyValueCache cache(1, 1, 1, 1);
-  EXPECT_EQ(error_of([&] { cache.truncate(9007199254740993); }),
-            "invalid_argument: length: got 9007199254740993, needs at most the 0 tokens stored, "
-            "and at least 0");
+  EXPECT_EQ(
+      error_of([&] { cache.truncate(9007199254740993); }),
+      "invalid_argument: length: got 9007199254740993, needs 0 to 0, the number of stored tokens");
   EXPECT_EQ(error_of([] { attn::Linear(-1234567890123, 1); }),
             "invalid_argument: in_features: got -1234567890123, needs 1 or more");
   EXPECT_EQ(error_of([] {

@@ -41,7 +41,7 @@ function* messages(file, text) {
   const source = text.replace(/(?:validation::)?Name\(("\w+")\)/g, '$1');
   for (const { 0: call, 1: thrower = '', index } of source.matchAll(kThrown)) {
     const parts = [''];
-    const open = [];
+    const open = /** @type {string[]} */ ([]);
     for (const [token, quote] of source.slice(index + call.length).matchAll(kTokens)) {
       if (token === '?') parts.length = 0; // a choice between texts is none
       if (token === '?' || (token === ')' && !open.length)) break;

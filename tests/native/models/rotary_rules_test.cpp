@@ -344,7 +344,7 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
                 linear_rule(5e5, 8), default_rule(1e4));
   EXPECT_THAT(
       error_about("gemma3_text", R"("rope_parameters": {"rope_type": "linear", "factor": 8})"),
-      HasSubstr("\"rope_parameters.rope_type\": got \"linear\", needs rules within "
+      HasSubstr("\"rope_parameters.rope_type\": got \"linear\", needs separate rules in "
                 "full_attention and sliding_attention"));
 }
 
@@ -374,8 +374,9 @@ TEST(RotaryRules, rules_that_are_not_computed_are_rejected) {
                                        "partial_rotary_factor": 0.5})"),
               HasSubstr("\"rope_parameters.partial_rotary_factor\": got 0.5, needs 1"));
   for (const char* family : {"llama", "qwen2", "gpt_oss"}) {
-    EXPECT_THAT(error_about(family, R"("rope_parameters": {"full_attention": {"rope_theta": 7}})"),
-                HasSubstr("\"rope_parameters\": got an object, needs one rule for all layers"));
+    EXPECT_THAT(
+        error_about(family, R"("rope_parameters": {"full_attention": {"rope_theta": 7}})"),
+        HasSubstr("\"rope_parameters\": got an object, needs a single rule for all layers"));
   }
 }
 
