@@ -253,7 +253,11 @@ await everyVariant('layers', (attn) => {
     const sizes = { dModel: 8, dimFeedforward: 4 };
     const make = (/** @type {any} */ options) => () =>
       new attn.TransformerEncoder({ ...sizes, ...options });
-    assertThrows(make({ layers: [{}, { dModel: 4 }] }), 'invalid_argument', /^layers: got 4, /);
+    assertThrows(
+      make({ layers: [{}, { dModel: 4 }] }),
+      'invalid_argument',
+      /^layers: got dModel 4, /,
+    );
     assertThrows(
       make({ layers: [{}, {}], numLayers: 3 }),
       'invalid_argument',
