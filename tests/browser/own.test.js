@@ -1,8 +1,9 @@
 // A reader's model from files: opening it, the figures that show it, and closing it.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
@@ -54,14 +55,25 @@ test('a model is recognised, read and shown, and the page says that it stays on 
     await recognised(page),
     'GPT-2: 2 layers of 4 heads; width 20; 11,120 parameters, F32; a learned table of positions; causal.',
   );
-  assert.equal(
-    await page.locator('[data-note]').innerText(),
+  assert.deepEqual(await page.locator('[data-note]').allInnerTexts(), [
     '2 tensors of the files are not used: h.0.attn.bias, h.1.attn.bias.',
-  );
+    'One field of config.json has no effect: architectures.',
+  ]);
   assert.ok(await page.getByText(/stays here: a link does not carry it/).isVisible());
   assert.ok(await page.getByRole('radio', { name: 'yours' }).isChecked());
   assert.ok(await page.getByRole('button', { name: 'Masks: causal' }).isVisible());
   assert.deepEqual(await accessibilityProblems(page), []);
+  await page.context().close();
+});
+
+test('warnings about the files of a model are shown', async () => {
+  const page = await site.open(link);
+  const [config, ...files] = gpt2();
+  assert.equal(config.name, 'config.json');
+  const json = { ...JSON.parse(config.buffer.toString()), tie_word_embeddings: false };
+  await open(page, [file(config.name, JSON.stringify(json)), ...files]);
+  const note = page.locator('[data-note]').first();
+  assert.match(await note.innerText(), /^config\.json: tie_word_embeddings is false, but/);
   await page.context().close();
 });
 
@@ -450,6 +462,53 @@ test('a model too large for memory names both sizes and changes nothing', () =>
     await page.context().close();
   }));
 
+/** Drops a folder of this machine. @param {Page} page @param {string} folder */
+async function drop(page, folder) {
+  const client = await page.context().newCDPSession(page);
+  const data = { items: [], files: [folder], dragOperationsMask: 1 };
+  const drag = (/** @type {'dragEnter' | 'dragOver' | 'drop'} */ type) =>
+    client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+  await drag('dragEnter');
+  await page.getByText('Drop a model here').waitFor();
+  // Wait until the page shows that it accepts the files before dropping them.
+  const taken = page.evaluate(
+    () =>
+      new Promise((resolve) =>
+        addEventListener('dragover', () => resolve(undefined), { once: true }),
+      ),
+  );
+  await drag('dragOver');
+  await taken;
+  await drag('drop');
+}
+
+test('a model in the cache of Hugging Face can be dropped or chosen', () =>
+  inFolder(async (folder) => {
+    const root = join(folder, 'models--owner--name');
+    const snapshot = join(root, 'snapshots/0f1e');
+    for (const each of [snapshot, join(root, 'blobs'), join(root, 'refs')]) {
+      await mkdir(each, { recursive: true });
+    }
+    await writeFile(join(root, 'refs/main'), '0f1e');
+    for (const { name, buffer } of [...filesOf('llama'), tokenizer(31)]) {
+      const blob = createHash('sha256').update(buffer).digest('hex');
+      await writeFile(join(root, 'blobs', blob), buffer);
+      await symlink(join('../../blobs', blob), join(snapshot, name));
+    }
+    const page = await site.open(link);
+    await drop(page, snapshot);
+    await page.locator('[data-problem]', { hasText: 'leave out symbolic links' }).waitFor();
+    await page.keyboard.press('Escape');
+    await drop(page, root);
+    await page.locator('[data-recognised]').waitFor();
+    assert.match(await recognised(page), /^Llama: 3 layers/);
+    await page.getByRole('button', { name: 'Close it' }).first().click();
+    await openDialog(page);
+    await page.locator('dialog input[webkitdirectory]').setInputFiles(root);
+    await page.locator('[data-recognised]').waitFor();
+    await page.context().close();
+  }));
+
 test('a folder can be dropped or chosen', () =>
   inFolder(async (folder) => {
     await mkdir(join(folder, 'models/mine/checkpoint-5'), { recursive: true });
@@ -458,28 +517,12 @@ test('a folder can be dropped or chosen', () =>
       await writeFile(join(folder, 'models/mine', name), buffer);
     }
     const page = await site.open(link);
-    const client = await page.context().newCDPSession(page);
-    const data = { items: [], files: [folder], dragOperationsMask: 1 };
-    const drag = (/** @type {'dragEnter' | 'dragOver' | 'drop'} */ type) =>
-      client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
-    await drag('dragEnter');
-    await page.getByText('Drop a model here').waitFor();
-    // Wait until the page shows that it accepts the files before dropping them.
-    const taken = page.evaluate(
-      () =>
-        new Promise((resolve) =>
-          addEventListener('dragover', () => resolve(undefined), { once: true }),
-        ),
-    );
-    await drag('dragOver');
-    await taken;
-    await drag('drop');
+    await drop(page, folder);
     await page.locator('[data-recognised]').waitFor();
     // An empty folder is reported.
     const empty = join(folder, 'empty');
     await mkdir(empty);
-    data.files = [empty];
-    for (const type of /** @type {const} */ (['dragEnter', 'dragOver', 'drop'])) await drag(type);
+    await drop(page, empty);
     await page.locator('[data-problem]', { hasText: 'no files' }).waitFor();
     await page.keyboard.press('Escape');
     assert.match(await recognised(page), /^GPT-2/);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "attn/models/language_model.hpp"
@@ -141,6 +142,31 @@ TEST_F(ModelFiles, a_cache_of_hugging_face_gives_its_snapshot) {
   write("refs/main", std::string("0f1e"));
   EXPECT_EQ(logits(), recorded_logits("gpt2"));
   EXPECT_EQ(logits("snapshots/ab12"), recorded_logits("qwen3"));
+}
+
+TEST_F(ModelFiles, files_of_a_cache_may_be_symbolic_links_to_its_blobs) {
+  for (const std::string model : {"gpt2", "llama"}) {
+    fs::remove_all(folder);
+    write_model(model, "snapshots/0f1e/");
+    write("refs/main", std::string("0f1e"));
+    fs::create_directories(folder / "blobs");
+    const fs::path snapshot = folder / "snapshots" / "0f1e";
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(snapshot)) files.push_back(entry.path());
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const std::string blob = "b10b" + std::to_string(i);
+      fs::rename(files[i], folder / "blobs" / blob);
+      std::error_code failure;
+      fs::create_symlink(fs::path("..") / ".." / "blobs" / blob, files[i], failure);
+      if (failure) GTEST_SKIP() << "no symbolic links: " << failure.message();
+    }
+    const std::vector<float> want = recorded_logits(model);
+    EXPECT_EQ(logits(), want);
+    EXPECT_EQ(logits("snapshots/0f1e"), want);
+    if (model == "gpt2") {
+      EXPECT_EQ(logits("snapshots/0f1e/model.safetensors"), want);
+    }
+  }
 }
 
 TEST_F(ModelFiles, files_without_weights_are_explained) {

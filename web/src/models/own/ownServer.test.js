@@ -98,12 +98,17 @@ test('if a tokenizer has more entries than the embedding has rows, only tokens w
   assert.throws(() => own.encode('the dog'), { message: /no row for the token “dog” \(5,000\)/ });
 });
 
-test('notes include warnings and unused tensors', () => {
-  assert.deepEqual(notesOf({ warnings: [], unusedTensors: [] }), []);
-  assert.deepEqual(notesOf({ warnings: ['one'], unusedTensors: ['a'] }), [
+test('notes include warnings, unused tensors and unused fields', () => {
+  const nothing = { warnings: [], unusedTensors: [], unusedFields: [] };
+  assert.deepEqual(notesOf(nothing), []);
+  assert.deepEqual(notesOf({ warnings: ['one'], unusedTensors: ['a'], unusedFields: ['b'] }), [
     'one.',
     'One tensor of the files is not used: a.',
+    'One field of config.json has no effect: b.',
   ]);
-  const [note] = notesOf({ warnings: [], unusedTensors: ['a', 'b', 'c', 'd'] });
-  assert.equal(note, '4 tensors of the files are not used: a, b, c, ….');
+  const four = ['a', 'b', 'c', 'd'];
+  assert.deepEqual(notesOf({ ...nothing, unusedTensors: four, unusedFields: four }), [
+    '4 tensors of the files are not used: a, b, c, ….',
+    '4 fields of config.json have no effect: a, b, c, d.',
+  ]);
 });

@@ -153,17 +153,23 @@ const mostNamed = 3;
 
 /**
  * What to know about the files of a model, in sentences.
- * @param {Pick<import('attn').LanguageModelDescription, 'warnings' | 'unusedTensors'>} description
+ * @param {Pick<import('attn').LanguageModelDescription,
+ *   'warnings' | 'unusedTensors' | 'unusedFields'>} description
  */
-export function notesOf({ warnings, unusedTensors }) {
-  const named = unusedTensors.slice(0, mostNamed).join(', ');
+export function notesOf({ warnings, unusedTensors, unusedFields }) {
   const more = unusedTensors.length > mostNamed ? ', …' : '';
-  const unused =
+  const tensors = unusedTensors.slice(0, mostNamed).join(', ') + more;
+  const tensorsAre =
     unusedTensors.length === 1
-      ? `One tensor of the files is not used: ${named}.`
-      : `${unusedTensors.length} tensors of the files are not used: ${named}${more}.`;
+      ? 'One tensor of the files is'
+      : `${unusedTensors.length} tensors of the files are`;
+  const fieldsHave =
+    unusedFields.length === 1
+      ? 'One field of config.json has'
+      : `${unusedFields.length} fields of config.json have`;
   return [
     ...warnings.map((text) => (/[.!?]$/.test(text) ? text : `${text}.`)),
-    ...(unusedTensors.length ? [unused] : []),
+    ...(unusedTensors.length ? [`${tensorsAre} not used: ${tensors}.`] : []),
+    ...(unusedFields.length ? [`${fieldsHave} no effect: ${unusedFields.join(', ')}.`] : []),
   ];
 }

@@ -6,24 +6,31 @@
 const mostHeader = 100e6;
 
 /**
- * The headers of the files. Files without a valid header contribute nothing.
+ * The header of a .safetensors file, or nothing if the file is of another kind. The loader reports
+ * what is wrong with a file.
+ * @param {File} file
+ * @returns {Promise<Tensors | undefined>}
+ */
+export async function headerOf(file) {
+  try {
+    const start = new DataView(await file.slice(0, 8).arrayBuffer());
+    const length = Number(start.getBigUint64(0, true));
+    if (length > Math.min(mostHeader, file.size)) return undefined;
+    const { __metadata__, ...tensors } = JSON.parse(await file.slice(8, 8 + length).text());
+    return tensors;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The tensors of the files.
  * @param {readonly File[]} files
  * @returns {Promise<Tensors>}
  */
 export async function tensorsOf(files) {
-  /** @type {Tensors} */
-  const all = {};
-  for (const file of files.filter(({ name }) => name.endsWith('.safetensors'))) {
-    try {
-      const length = new DataView(await file.slice(0, 8).arrayBuffer()).getUint32(0, true);
-      if (length > mostHeader) continue;
-      Object.assign(all, JSON.parse(await file.slice(8, 8 + length).text()));
-      delete all.__metadata__;
-    } catch {
-      // The loader reports what is wrong with the file.
-    }
-  }
-  return all;
+  const weights = files.filter(({ name }) => name.endsWith('.safetensors'));
+  return Object.assign({}, ...(await Promise.all(weights.map(headerOf))));
 }
 
 /** Modules with the tensors that identify them, tested in this order. */
