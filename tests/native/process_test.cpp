@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "attention/attention_problem.hpp"
+#include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
+#include "attn/element_type.hpp"
 #include "attn/owned_tensor.hpp"
 #include "attn/random.hpp"
 #include "compare.hpp"
@@ -21,6 +24,12 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#endif
 
 namespace {
 
@@ -155,6 +164,53 @@ TEST_F(ProcessTest, a_forked_child_may_exit) {
     std::_Exit(status_of_child([] { return true; }) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
   });
 }
+
+#if defined(__x86_64__) && defined(__linux__)
+
+/// Number of CPUID instructions that `function` executes in a child that is stepped through.
+int cpuids_of(const std::function<void()>& function) {
+  const pid_t id = fork();
+  if (id == 0) {
+    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) std::_Exit(EXIT_FAILURE);
+    std::raise(SIGSTOP);
+    function();
+    std::raise(SIGSTOP);
+    std::_Exit(EXIT_SUCCESS);
+  }
+  int status = 0, count = 0;
+  waitpid(id, &status, 0);
+  for (bool runs = WIFSTOPPED(status); runs;) {
+    user_regs_struct registers{};
+    ptrace(PTRACE_GETREGS, id, nullptr, &registers);
+    constexpr long kCpuid = 0xa20f, kTwoBytes = 0xffff;
+    count += (ptrace(PTRACE_PEEKTEXT, id, registers.rip, nullptr) & kTwoBytes) == kCpuid;
+    ptrace(PTRACE_SINGLESTEP, id, nullptr, nullptr);
+    waitpid(id, &status, 0);
+    runs = WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+  }
+  if (WIFSTOPPED(status)) {
+    kill(id, SIGKILL);
+    waitpid(id, &status, 0);
+  }
+  return count;
+}
+
+TEST(DispatchTest, detects_the_machine_once) {
+  const auto compute = [] {
+    Context context({.num_threads = 1});
+    attn::KeyValueCache cache(1, 4, 16, 16, 2, attn::ElementType::kInt8);
+    const attn::OwnedTensor row({1, 4, 1, 16});
+    attn::OwnedTensor output(row.shape());
+    cache.append(row, row);
+    attn::scaled_dot_product_attention(row, cache, output, {}, context);
+  };
+  compute();
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (cpuids_of([&] { __cpuid(1, a, b, c, d); }) == 0) GTEST_SKIP() << "cannot trace a child";
+  EXPECT_EQ(cpuids_of(compute), 0);
+}
+
+#endif
 
 #if defined(__SANITIZE_THREAD__)
 #define ATTN_TEST_FORKED_THREADS 0

@@ -342,6 +342,14 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_theta": 5e5},
                    "sliding_attention": {}}, "rope_scaling": {"rope_type": "linear", "factor": 8})",
                 linear_rule(5e5, 8), default_rule(1e4));
+  // Transformers ignores `type` and `truncate` in these two.
+  expect_gemma3(R"("rope_scaling": {"type": "linear", "factor": 8})", linear_rule(1e6, 8),
+                default_rule(1e4));
+  const auto yarn = layers_of("gemma3_text", R"("layer_types": ["full_attention",
+      "sliding_attention"], "rope_parameters": {"full_attention": {"rope_type": "yarn",
+      "factor": 8, "original_max_position_embeddings": 512, "truncate": false}})");
+  expect_rule(yarn[0], yarn_rule(1e6, 8, 512, 32, 1, false), yarn_factor(8));
+  expect_rule(yarn[1], default_rule(1e4));
   EXPECT_THAT(
       error_about("gemma3_text", R"("rope_parameters": {"rope_type": "linear", "factor": 8})"),
       HasSubstr("\"rope_parameters.rope_type\": got \"linear\", needs separate rules in "

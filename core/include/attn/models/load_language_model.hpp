@@ -96,7 +96,9 @@ struct LanguageModelDescription {
 ///   the rules default, linear, dynamic, yarn, longrope, llama3 and proportional; other rules are
 ///   rejected.
 ///   `rope_scaling` replaces `rope_parameters`. Rules for each kind of layer and
-///   `rope_local_base_freq` are accepted for Gemma 3 only. `mrope_section` has no effect on text.
+///   `rope_local_base_freq` are accepted for Gemma 3 only; Transformers ignores their `truncate`,
+///   and `type` in Gemma 3's `rope_scaling`, but attn does not. `mrope_section` has no effect on
+///   text.
 ///   `partial_rotary_factor` is used by proportional; other rules require 1.
 /// - `attention_bias` and `mlp_bias` are used, or rejected if a family has no such biases.
 /// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
