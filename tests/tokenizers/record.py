@@ -89,6 +89,7 @@ def all_normalizers():
 
 def all_pre_tokenizers():
     p = pre_tokenizers
+    yield p.UnicodeScripts()
     yield from (p.BertPreTokenizer(), p.Whitespace(), p.WhitespaceSplit(), p.CharDelimiterSplit("a"), p.FixedLength(3))
     yield from (p.ByteLevel(add_prefix_space=True), p.ByteLevel(add_prefix_space=False), p.ByteLevel(add_prefix_space=True, use_regex=False))
     yield from (p.Digits(individual_digits=True), p.Digits(individual_digits=False))
@@ -144,6 +145,8 @@ def characters():
     def split(pre_tokenizer):
         return ranges(code for code in codes if len(pre_tokenizer.pre_tokenize_str("a" + chr(code) + "a")) != 1)
 
+    scripts = pre_tokenizers.UnicodeScripts()
+
     result = {
         "mark": dropped(normalizers.StripAccents()),
         "nonspacing": dropped(normalizers.BertNormalizer(**{**bert, "strip_accents": True})),
@@ -151,6 +154,9 @@ def characters():
         "space": split(pre_tokenizers.WhitespaceSplit()),
         "digit": split(pre_tokenizers.Digits()),
         "punctuation": split(pre_tokenizers.Punctuation()),
+        "notLatin": ranges(code for code in codes if len(scripts.pre_tokenize_str("a" + chr(code))) == 2),
+        "nextScript": ranges(
+            code for before, code in zip(codes, codes[1:]) if len(scripts.pre_tokenize_str(chr(before) + chr(code))) == 2),
     }
     for name in ("NFD", "NFKD", "Lowercase"):
         normalizer = getattr(normalizers, name)()

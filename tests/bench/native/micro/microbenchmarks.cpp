@@ -1,5 +1,5 @@
-// Micro-benchmarks of the kernels, on one thread, for every instruction set of the machine, with
-// what they work on in the caches:
+// Micro-benchmarks of the kernels for every instruction set of the machine, with what they work on
+// in the caches. All but `threads` run on one thread:
 //
 //   npm run bench -- --micro -- --benchmark_filter=product
 //
@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -108,7 +109,29 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
-/// The same for tensors of bfloat16.
+/// One query over 256 keys in 12 heads, on a context with so many threads. `median` is the median of
+/// single calls; on a busy machine the mean mostly counts the time of other programs.
+void decode(State& state, attn::InstructionSet isa) {
+  attn::Context context(
+      {.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
+  constexpr std::int64_t heads = 12, keys = 256, dim = 64;
+  Floats q(heads * dim, 1), k(heads * keys * dim, 2), v(heads * keys * dim, 3);
+  Floats out(heads * dim, 4);
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    attn::scaled_dot_product_attention(
+        {q.data(), {1, heads, 1, dim}}, {k.data(), {1, heads, keys, dim}},
+        {v.data(), {1, heads, keys, dim}}, {out.data(), {1, heads, 1, dim}}, {}, context);
+    benchmark::ClobberMemory();
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  state.counters["median"] = Counter(*middle);
+}
+
+/// The same as attend() for tensors of bfloat16.
 void attend_bf16(State& state, attn::InstructionSet isa, bool causal) {
   attn::Context context = make_context(isa);
   const std::int64_t length = state.range(0);
@@ -276,6 +299,12 @@ void register_all() {
         ->Args({512, 64})
         ->Args({2048, 64})
         ->Args({2048, 128});
+    add("threads", [=](State& s) { decode(s, isa); })
+        ->ArgName("count")
+        ->UseRealTime()
+        ->Arg(1)
+        ->Arg(2)
+        ->Arg(64);
     add("sinusoid", [=](State& s) { sinusoid(s, isa); })
         ->ArgNames({"rows", "width"})
         ->Args({64, 512})

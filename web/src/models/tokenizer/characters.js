@@ -10,6 +10,8 @@ const laterPunctuation =
   '\\u061d\\u09fd-\\u0a76\\u0c77-\\u0c84\\u1b4e-\\u1b4f\\u1b7d-\\u1b7f\\u2e43-\\u2e5d\\u{10d6e}-\\u{10f89}\\u{113d4}-\\u{1145d}\\u{11660}-\\u{116b9}\\u{1183b}-\\u{11fff}\\u{12ff1}-\\u{12ff2}\\u{16d6d}-\\u{16fe2}\\u{1e5ff}-\\u{1e95f}';
 const laterForms =
   '\\u32ff\\ua7f1-\\ua7f4\\uab69\\u{105c9}-\\u{107ba}\\u{11383}-\\u{113c8}\\u{11938}\\u{16121}-\\u{16d6a}\\u{1ccd6}-\\u{1ccf9}\\u{1e030}-\\u{1e06d}\\u{1f16c}\\u{1fbf0}-\\u{1fbf9}';
+const laterScripts =
+  '\\u0020\\u0560\\u0588\\u05ef\\u061d\\u07fd-\\u07ff\\u0860-\\u089f\\u08b5\\u08be-\\u08d3\\u09fc-\\u09fe\\u0a76\\u0afa-\\u0aff\\u0b55\\u0c04\\u0c3c\\u0c5c-\\u0c5d\\u0c77\\u0c84\\u0cdc-\\u0cdd\\u0cf3-\\u0d00\\u0d04\\u0d3b-\\u0d3c\\u0d81\\u0e86\\u0e89\\u0e8c\\u0e8e-\\u0e93\\u0e98\\u0ea0\\u0ea8-\\u0ea9\\u0eac\\u0eba\\u0ece\\u170d\\u1715-\\u171f\\u180f\\u1878\\u1abf-\\u1aeb\\u1b4c-\\u1b4f\\u1b7d-\\u1b7f\\u1c89-\\u1cbf\\u1cf7\\u1cfa\\u1df6-\\u1dfa\\u20bf-\\u20c1\\u23ff\\u2427-\\u2429\\u2b96-\\u2b97\\u2bba-\\u2bbc\\u2bc9\\u2bd2-\\u2beb\\u2bf0-\\u2bff\\u2c2f\\u2c5f\\u2e45-\\u2e5d\\u2ffc-\\u2fff\\u312e-\\u312f\\u31bb-\\u31bf\\u31e4-\\u31ef\\u32ff\\u4db6-\\u4dbf\\u9fd6-\\u9fff\\ua7af\\ua7b8-\\ua7f6\\ua82c\\ua8fe-\\ua8ff\\uab66-\\uab6b\\ufbc2-\\ufbd2\\ufd40-\\ufd4f\\ufd90-\\ufd91\\ufdc8-\\ufdcf\\ufdfe-\\ufdff\\u{1019c}\\u{1032d}-\\u{1032f}\\u{10780}-\\u{107ba}\\u{10a34}-\\u{10a35}\\u{10a48}\\u{10ec2}-\\u{10eff}\\u{11070}-\\u{11075}\\u{110c2}-\\u{110cd}\\u{11144}-\\u{11147}\\u{111ce}-\\u{111cf}\\u{1123f}-\\u{11241}\\u{1133b}\\u{1145a}\\u{1145e}-\\u{11461}\\u{116b8}-\\u{116b9}\\u{116d0}-\\u{116e3}\\u{1171a}\\u{11740}-\\u{11746}\\u{11ab0}-\\u{11abf}\\u{11b00}-\\u{11b67}\\u{11fb0}-\\u{11fff}\\u{1342f}-\\u{143fa}\\u{16f45}-\\u{16f4f}\\u{16f7f}-\\u{16f87}\\u{16fe2}-\\u{16ff6}\\u{187ed}-\\u{187ff}\\u{18af3}-\\u{1affe}\\u{1b002}-\\u{1b167}\\u{1cc00}-\\u{1cfc3}\\u{1d1e9}-\\u{1d1ea}\\u{1d2c0}-\\u{1d2f3}\\u{1d372}-\\u{1d378}\\u{1df00}-\\u{1df2a}\\u{1e030}-\\u{1e7fe}\\u{1e94b}\\u{1ec71}-\\u{1ed3d}\\u{1f10d}-\\u{1f10f}\\u{1f12f}\\u{1f16c}-\\u{1f16f}\\u{1f1ad}\\u{1f260}-\\u{1f265}\\u{1f6d3}-\\u{1f6df}\\u{1f6f7}-\\u{1f6fc}\\u{1f774}-\\u{1f77f}\\u{1f7d5}-\\u{1f7f0}\\u{1f8b0}-\\u{1f90f}\\u{1f91f}\\u{1f928}-\\u{1f92f}\\u{1f931}-\\u{1f932}\\u{1f93f}\\u{1f94c}-\\u{1f94f}\\u{1f95f}-\\u{1f97f}\\u{1f992}-\\u{1f9bf}\\u{1f9c1}-\\u{1fbfa}\\u{2a6d7}-\\u{2a6df}\\u{2b735}-\\u{2b73f}\\u{2cea2}-\\u{2ee5d}\\u{30000}-\\u{33479}';
 
 const white = '\\p{White_Space}';
 const ascii = '!-\\/:-@\\[-`{-~';
@@ -59,6 +61,43 @@ export const normalized = (text, form) =>
     .split(later)
     .map((part, i) => (i % 2 ? part : part.normalize(form)))
     .join('');
+
+/** The library's scripts. Hiragana and Katakana count as Han. */
+const scripts =
+  'Adlm Aghb Ahom Arab Armi Armn Avst Bali Bamu Bass Batk Beng Bhks Bopo Brah Brai Bugi Buhd Cakm Cans Cari Cham Cher Copt Cprt Cyrl Deva Dsrt Dupl Egyp Elba Ethi Geor Glag Goth Gran Grek Gujr Guru Hang Hani Hano Hatr Hebr Hluw Hmng Hung Ital Java Kali Khar Khmr Khoj Knda Kthi Lana Laoo Latn Lepc Limb Lina Linb Lisu Lyci Lydi Mahj Mand Mani Marc Mend Merc Mero Miao Mlym Modi Mong Mroo Mtei Mult Mymr Narb Nbat Newa Nkoo Ogam Olck Orkh Orya Osge Osma Palm Pauc Perm Phag Phli Phlp Phnx Prti Qaai Rjng Runr Samr Sarb Saur Sgnw Shaw Shrd Sidd Sind Sinh Sora Sund Sylo Syrc Tagb Takr Tale Talu Taml Tang Tavt Telu Tfng Tglg Thaa Thai Tibt Tirh Ugar Vaii Wara Xpeo Xsux Yiii Zyyy'
+    .split(' ')
+    .map((script) => ({
+      script,
+      letter: new RegExp(
+        script === 'Hani' ? '[\\p{sc=Hani}\\p{sc=Hira}\\p{sc=Kana}]' : `\\p{sc=${script}}`,
+        'u',
+      ),
+    }));
+const laterScript = new RegExp(`[${laterScripts}]`, 'u');
+
+/** Scripts of characters, and those that differ from Unicode's. @type {Map<string, string>} */
+const scriptsOf = new Map([
+  [' ', ''],
+  ['\u30fc', 'Hani'],
+  ['\u0589', 'Zyyy'],
+  ['\u061c', 'Zyyy'],
+  ['\u0953', 'Deva'],
+  ['\u0954', 'Deva'],
+]);
+
+/**
+ * The script of a character, or '' if it goes with any script.
+ * @param {string} letter
+ */
+export function scriptOf(letter) {
+  let script = scriptsOf.get(letter);
+  if (script === undefined) {
+    const found = laterScript.test(letter) ? null : scripts.find((each) => each.letter.test(letter));
+    script = found?.script ?? '';
+    scriptsOf.set(letter, script);
+  }
+  return script;
+}
 
 /** @param {string} text */
 export function withoutSpaceAtEnd(text) {

@@ -1,5 +1,3 @@
-import { WordPiece } from '@huggingface/tokenizers';
-
 import { bytesOf, unsupported } from './patterns.js';
 
 /** @typedef {(text: string) => number[]} Model finds the tokens of a non-empty piece of text */
@@ -240,20 +238,44 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
   };
 }
 
-/** @param {any} config @param {ReadonlyMap<string, number>} ids @returns {Model} */
+/**
+ * The longest known piece, repeatedly. `@huggingface/tokenizers` is not used, because it tries every
+ * length up to that of the word, which for a long word takes quadratic time.
+ * @param {any} config
+ * @param {ReadonlyMap<string, number>} ids
+ * @returns {Model}
+ */
 function wordPiece(config, ids) {
-  const model = new WordPiece({
-    max_input_chars_per_word: 100,
-    continuing_subword_prefix: '##',
-    unk_token: '[UNK]',
-    ...config,
-  });
-  return (text) =>
-    model.encode([text]).map((token) => {
-      const id = ids.get(token);
-      if (id === undefined) throw noToken(text, missing(token));
-      return id;
-    });
+  const { unk_token = '[UNK]', continuing_subword_prefix: prefix = '##' } = config;
+  const { max_input_chars_per_word: mostLetters = 100 } = config;
+  let longest = 0;
+  for (const token of ids.keys()) longest = Math.max(longest, token.length);
+
+  /** @param {string} text */
+  function piecesOf(text) {
+    /** @type {number[]} */
+    const pieces = [];
+    for (let from = 0; from < text.length;) {
+      let to = Math.min(text.length, from + longest);
+      let id;
+      for (; to > from; to--) {
+        id = ids.get((from ? prefix : '') + text.slice(from, to));
+        if (id !== undefined) break;
+      }
+      if (id === undefined) return undefined;
+      pieces.push(id);
+      from = to;
+    }
+    return pieces;
+  }
+
+  return (text) => {
+    const pieces = Array.from(text).length > mostLetters ? undefined : piecesOf(text);
+    if (pieces) return pieces;
+    const unknown = ids.get(unk_token);
+    if (unknown === undefined) throw noToken(text, missing(unk_token));
+    return [unknown];
+  };
 }
 
 /** @param {any} config @param {ReadonlyMap<string, number>} ids @returns {Model} */

@@ -1,4 +1,4 @@
-import { punctuation, space, words } from './characters.js';
+import { punctuation, scriptOf, space, words } from './characters.js';
 import { bytesAsLetters, matcher, partsOf, unsupported } from './patterns.js';
 
 /** @typedef {import('./patterns.js').Part} Part */
@@ -117,6 +117,25 @@ const fixedLength = (length) => (piece) => {
   return piecesOf(piece, parts);
 };
 
+/** @type {PreTokenizer} */
+function unicodeScripts(piece) {
+  /** @type {Part[]} */
+  const parts = [];
+  let last = '';
+  let end = 0;
+  for (const letter of piece.text) {
+    const script = scriptOf(letter);
+    // The library drops what precedes the first letter with a script.
+    if (script && script !== last) {
+      parts.push([end, end, true]);
+      last = script;
+    }
+    end += letter.length;
+    if (last) parts[parts.length - 1][1] = end;
+  }
+  return piecesOf(piece, parts);
+}
+
 /** @param {PreTokenizer[]} all @returns {PreTokenizer} */
 const inOrder = (all) => (piece) => all.reduce((pieces, each) => pieces.flatMap(each), [piece]);
 
@@ -155,6 +174,8 @@ export function preTokenizerOf(config, field = 'pre_tokenizer') {
       const inverted = (text) => matches(text).map(([start, end, found]) => [start, end, !found]);
       return splitter(config.invert ? inverted : matches, config.behavior, field);
     }
+    case 'UnicodeScripts':
+      return unicodeScripts;
     case 'Whitespace':
       return (piece) =>
         piecesOf(
