@@ -222,6 +222,27 @@ for (const version of [7, 8]) {
     }
   });
 
+  if (version === 7) {
+    test('the_dev_server_of_vite_7_without_settings_gets_the_setting_in_the_error', async () => {
+      const server = await (await vite()).createServer({
+        ...configuration('plain'),
+        optimizeDeps: {},
+        // The default.
+        cacheDir: 'node_modules/.vite',
+      });
+      try {
+        await server.listen();
+        const [url] = server.resolvedUrls?.local ?? [];
+        const hint = /for Vite, set optimizeDeps: { exclude: \['attn'\] }/;
+        for (const name of ['main', 'inWorker']) {
+          await assert.rejects(titleOf(`${url}${name}.html`), hint, name);
+        }
+      } finally {
+        await server.close();
+      }
+    });
+  }
+
   test(`pages_and_workers_built_by_vite_${version}_run_threads`, async () => {
     await (await vite()).build(configuration('build'));
     const titles = await titlesIn(`vite${version}`, 'main.html', 'inWorker.html');
@@ -263,7 +284,23 @@ test('a_page_bundled_by_parcel_runs_one_thread_and_says_why', async () => {
   const options = ['--no-cache', '--no-autoinstall', '--dist-dir', 'parcel'];
   run(join(kBin, 'parcel'), 'build', 'main.html', ...options);
   const [found] = await titlesIn('parcel', 'main.html');
-  assert.match(found, /^1 .*default is not a function.* 4$/);
+  // The two lines of the guide.
+  const lines = /const address = (.+?); const { load } = await import\(address\);/;
+  const [recipe] = found.match(lines) ?? [];
+  assert.match(found, /^1 .*for Parcel, serve attn\/wasm\/dist as static files.* 4$/);
+  assert.ok(recipe, found);
+  const guide = readFileSync(join(project.folder, 'node_modules/attn/wasm/README.md'), 'utf8');
+  assert.ok(guide.includes(recipe.replace('; ', ';\n')));
+  for (const file of ['index.js', 'worker.js']) {
+    const name = `parcel-${file}`;
+    const text = program('attn').replace(/import .*/, recipe.replace('index.js', file));
+    write(name, text);
+    write(`${name}.html`, page(name));
+    run(join(kBin, 'parcel'), 'build', `${name}.html`, ...options);
+    const dist = join(project.folder, 'node_modules/attn/wasm/dist');
+    cpSync(dist, join(project.folder, 'parcel/attn'), { recursive: true });
+    assert.deepEqual(await titlesIn('parcel', `${name}.html`), [kFound], file);
+  }
 });
 
 test('next_runs_threads_on_the_server_and_in_a_page', async () => {

@@ -2,7 +2,7 @@
 
 import { checkSignal } from './abort.js';
 import { startAtCallerOf } from './callers.js';
-import { argumentError, AttnError, invalid } from './errors.js';
+import { argumentError, AttnError, hintOf, invalid } from './errors.js';
 import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { readOptions } from './options.js';
@@ -497,7 +497,7 @@ export function notStarted(reason) {
   const why = reason instanceof Error ? reason.message : reason;
   return new AttnError(
     'load_failed',
-    `the worker could not be started: ${why || "its script is missing, or is kept back by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}`,
+    `the worker could not be started: ${why || "its script is missing, or is kept back by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}${hintOf(import.meta.url)}`,
     { cause: reason },
   );
 }

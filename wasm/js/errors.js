@@ -127,3 +127,14 @@ export function checkChoice(name, value, choices) {
   if (choices.includes(value)) return;
   throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
 }
+
+/**
+ * Returns a hint if a known tool moved a file or left it behind.
+ * @param {string} address
+ */
+export function hintOf(address) {
+  if (address.includes('/.vite/deps')) return "; for Vite, set optimizeDeps: { exclude: ['attn'] }";
+  return /^(file:\/\/)?\/_next\//.test(address)
+    ? "; for Next, set serverExternalPackages: ['attn']"
+    : '';
+}

@@ -1,6 +1,6 @@
 import { checkSignal } from './abort.js';
 import { Attn } from './attn.js';
-import { argumentError, AttnError, checkChoice, invalid } from './errors.js';
+import { argumentError, AttnError, checkChoice, hintOf, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { Kind } from './kind.js';
 import { kLoadOptions } from './loadOptions.js';
@@ -381,6 +381,11 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
       Worker: makeWorker,
     }),
   };
+  if (typeof glue.default !== 'function') {
+    throw new Error(
+      "the bundler removed the exports of *-threads.glue.js; for Parcel, serve attn/wasm/dist as static files and import attn with: const address = new URL('/attn/index.js', location.href).href; const { load } = await import(address);",
+    );
+  }
   const abort = () => fail(signal?.reason);
   signal?.addEventListener('abort', abort);
   const timer =
@@ -484,17 +489,6 @@ async function read(url, signal, isDefault) {
             : '');
     throw failure(`${url.href} could not be read`, error, hint);
   }
-}
-
-/**
- * Returns a hint if a known tool moved a file or left it behind.
- * @param {string} address
- */
-function hintOf(address) {
-  if (address.includes('/.vite/deps')) return "; for Vite, set optimizeDeps: { exclude: ['attn'] }";
-  return /^(file:\/\/)?\/_next\//.test(address)
-    ? "; for Next, set serverExternalPackages: ['attn']"
-    : '';
 }
 
 /**

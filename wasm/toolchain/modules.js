@@ -57,7 +57,7 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
     sourcemap: true,
   });
   await bundle.close();
-  writeGlue(flavours, variants, folder);
+  await writeGlue(flavours, variants, folder);
   return folder;
 }
 
@@ -68,7 +68,7 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
  * @param {readonly string[]} variants
  * @param {string} folder
  */
-function writeGlue(flavours, variants, folder) {
+async function writeGlue(flavours, variants, folder) {
   /** @type {Map<string, string>} name → text */
   const files = new Map();
   for (const flavour of flavours) {
@@ -83,7 +83,12 @@ function writeGlue(flavours, variants, folder) {
       files.set(name, glue);
     }
   }
-  // Bundlers copy the threads' glue as an asset. webpack minifies assets as sloppy scripts, where functions
-  // in blocks are visible outside; in the module that results they are not.
-  for (const [name, glue] of files) writeFileSync(join(folder, name), `'use strict';\n${glue}`);
+  const { transform } = await import('esbuild');
+  for (const [name, glue] of files) {
+    // Emscripten writes one long line, all of which Node would print with an uncaught error.
+    const { code } = await transform(glue, { legalComments: 'none' });
+    // Bundlers copy the threads' glue as an asset. webpack minifies assets as sloppy scripts, where
+    // functions in blocks are visible outside; in the module that results they are not.
+    writeFileSync(join(folder, name), `'use strict';\n${code}`);
+  }
 }
