@@ -237,14 +237,25 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
   await page.context().close();
 });
 
+/** All settings: the address and every control near the window. @param {Page} page */
+const settingsOf = (page) =>
+  page.evaluate(() => [
+    location.hash,
+    ...Array.from(document.querySelectorAll('input:not([type=file]), textarea, [aria-pressed]'), (each) => {
+      const { type, value, checked, ariaPressed } = /** @type {HTMLInputElement} */ (each);
+      return [type, value, checked, ariaPressed].join();
+    }),
+  ]);
+
 test('after two models the page shows the same as before the first', async () => {
-  const page = await site.open(`${link}&weights=xavier`);
+  const page = await site.open(`${link}&weights=xavier&causal=1&head=1`);
+  const before = await settingsOf(page);
   await open(page, gpt2());
   await choose(page, bert());
   await page.locator('[data-recognised]', { hasText: 'BERT' }).waitFor();
   await page.getByRole('button', { name: 'Close it' }).first().click();
   await page.locator('[data-recognised]').waitFor({ state: 'detached' });
-  assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
+  await becomes(() => settingsOf(page), before);
   await page.context().close();
 });
 

@@ -324,6 +324,42 @@ test('with forced colours selected controls differ from others, and sliders have
   assert.notEqual(colours[0][0], colours[1][0]);
   assert.notEqual(colours[0][1], colours[1][1]);
 
+  // Toggle buttons, chosen and not.
+  const toggle = page.locator('button[aria-pressed=false]:visible').first();
+  const off = await toggle.evaluate(styleOf);
+  assert.notDeepEqual(
+    await toggle.evaluate((element) => {
+      element.setAttribute('aria-pressed', 'true');
+      const { backgroundColor, color } = getComputedStyle(element);
+      element.setAttribute('aria-pressed', 'false');
+      return [backgroundColor, color];
+    }),
+    off,
+  );
+  // The browser draws switches, and buttons and text fields have an outline that the system sees.
+  const appearance = await page
+    .locator('input[role=switch]:visible')
+    .first()
+    .evaluate((element) => getComputedStyle(element).appearance);
+  assert.equal(appearance, 'auto');
+  // Every kind of control shows the focus.
+  for (const kind of [
+    ...['textarea', 'input[type=range]', 'input[role=switch]', '.options input:checked'],
+    ...['button.button, button.link', '[role=application]', '[role=button]'],
+  ]) {
+    const control = page.locator(`${kind}:visible`).first();
+    await control.focus();
+    await page.keyboard.press('Shift');
+    const outline = await control.evaluate((element) => {
+      const shown = [element, element.nextElementSibling, element.parentElement];
+      return shown.map((each) => (each ? getComputedStyle(each).outlineStyle : 'none'));
+    });
+    assert.ok(
+      outline.some((style) => style !== 'none'),
+      `${kind}: ${outline}`,
+    );
+  }
+
   const slider = page.locator('input[type=range]:visible').first();
   const picture = await slider.screenshot();
   // Colours at the right end of the track and above it.
