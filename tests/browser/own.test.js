@@ -241,10 +241,13 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
 const settingsOf = (page) =>
   page.evaluate(() => [
     location.hash,
-    ...Array.from(document.querySelectorAll('input:not([type=file]), textarea, [aria-pressed]'), (each) => {
-      const { type, value, checked, ariaPressed } = /** @type {HTMLInputElement} */ (each);
-      return [type, value, checked, ariaPressed].join();
-    }),
+    ...Array.from(
+      document.querySelectorAll('input:not([type=file]), textarea, [aria-pressed]'),
+      (each) => {
+        const { type, value, checked, ariaPressed } = /** @type {HTMLInputElement} */ (each);
+        return [type, value, checked, ariaPressed].join();
+      },
+    ),
   ]);
 
 test('after two models the page shows the same as before the first', async () => {

@@ -224,7 +224,9 @@ for (const version of [7, 8]) {
 
   if (version === 7) {
     test('the_dev_server_of_vite_7_without_settings_gets_the_setting_in_the_error', async () => {
-      const server = await (await vite()).createServer({
+      const server = await (
+        await vite()
+      ).createServer({
         ...configuration('plain'),
         optimizeDeps: {},
         // The default.

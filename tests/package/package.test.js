@@ -96,7 +96,9 @@ test('bundlers_can_follow_every_import', () => {
 test('every_line_is_short_because_node_prints_the_line_of_an_uncaught_error', () => {
   const dist = join(project.folder, 'node_modules/attn/wasm/dist');
   for (const name of readdirSync(dist).filter((name) => name.endsWith('.js'))) {
-    const lengths = readFileSync(join(dist, name), 'utf8').split('\n').map(({ length }) => length);
+    const lengths = readFileSync(join(dist, name), 'utf8')
+      .split('\n')
+      .map(({ length }) => length);
     assert.ok(Math.max(...lengths) < 2000, name);
   }
 });

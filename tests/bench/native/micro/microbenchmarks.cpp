@@ -109,11 +109,10 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
-/// One query over 256 keys in 12 heads, on a context with so many threads. `median` is the median of
-/// single calls; on a busy machine the mean mostly counts the time of other programs.
+/// One query over 256 keys in 12 heads, on a context with so many threads. `median` is the median
+/// of single calls; on a busy machine the mean mostly counts the time of other programs.
 void decode(State& state, attn::InstructionSet isa) {
-  attn::Context context(
-      {.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
+  attn::Context context({.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
   constexpr std::int64_t heads = 12, keys = 256, dim = 64;
   Floats q(heads * dim, 1), k(heads * keys * dim, 2), v(heads * keys * dim, 3);
   Floats out(heads * dim, 4);
@@ -124,7 +123,8 @@ void decode(State& state, attn::InstructionSet isa) {
         {q.data(), {1, heads, 1, dim}}, {k.data(), {1, heads, keys, dim}},
         {v.data(), {1, heads, keys, dim}}, {out.data(), {1, heads, 1, dim}}, {}, context);
     benchmark::ClobberMemory();
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;
   std::nth_element(seconds.begin(), middle, seconds.end());

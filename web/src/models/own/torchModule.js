@@ -16,7 +16,8 @@ export async function headerOf(file) {
     const start = new DataView(await file.slice(0, 8).arrayBuffer());
     const length = Number(start.getBigUint64(0, true));
     if (length > Math.min(mostHeader, file.size)) return undefined;
-    const { __metadata__, ...tensors } = JSON.parse(await file.slice(8, 8 + length).text());
+    const tensors = JSON.parse(await file.slice(8, 8 + length).text());
+    delete tensors.__metadata__;
     return tensors;
   } catch {
     return undefined;

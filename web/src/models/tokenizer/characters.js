@@ -73,6 +73,7 @@ const scripts =
         'u',
       ),
     }));
+// eslint-disable-next-line no-misleading-character-class -- the marks are separate members
 const laterScript = new RegExp(`[${laterScripts}]`, 'u');
 
 /** Scripts of characters, and those that differ from Unicode's. @type {Map<string, string>} */
@@ -92,7 +93,9 @@ const scriptsOf = new Map([
 export function scriptOf(letter) {
   let script = scriptsOf.get(letter);
   if (script === undefined) {
-    const found = laterScript.test(letter) ? null : scripts.find((each) => each.letter.test(letter));
+    const found = laterScript.test(letter)
+      ? null
+      : scripts.find((each) => each.letter.test(letter));
     script = found?.script ?? '';
     scriptsOf.set(letter, script);
   }

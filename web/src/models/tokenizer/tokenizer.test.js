@@ -113,7 +113,9 @@ test('characters have the same classes as in the library', () => {
     notLatin: (letter) => isSplit(`a${letter}`),
     nextScript: (letter) => {
       const code = /** @type {number} */ (letter.codePointAt(0));
-      return code > 0 && isSplit(String.fromCodePoint(code === 0xe000 ? 0xd7ff : code - 1) + letter);
+      return (
+        code > 0 && isSplit(String.fromCodePoint(code === 0xe000 ? 0xd7ff : code - 1) + letter)
+      );
     },
   };
   for (const [kind, is] of Object.entries(found)) {
