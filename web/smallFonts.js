@@ -131,14 +131,13 @@ async function signsOfSources() {
 async function titlesOfSources() {
   const source = (/** @type {string} */ file) =>
     readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
-  const files = ['App.svelte', 'frame/OpenModel.svelte', 'chapters/index.js'];
-  const walk = 'chapters/opening/walkTexts.js';
-  const [page, dialog, chapters, steps] = await Promise.all([...files, walk].map(source));
-  const title = /<h1>([^]*?)<\/h1>|class="name"[^>]*>([^<]*)</g;
+  const files = ['frame/OpenModel.svelte', 'chapters/index.js'];
+  const texts = ['firstTexts.js', 'walkTexts.js'].map((file) => `chapters/opening/${file}`);
+  const [dialog, chapters, first, steps] = await Promise.all([...files, ...texts].map(source));
   const titles = [
-    ...page.matchAll(title),
+    ['', 'attn'],
     ...dialog.matchAll(/<h2[^>]*>([^<]*)</g),
-    ...chapters.matchAll(/title: ['"](.*)['"],/g),
+    ...`${chapters}${first}`.matchAll(/title: ['"](.*)['"],/g),
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');

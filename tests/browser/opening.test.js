@@ -34,12 +34,82 @@ async function keys(page) {
   return { text, weights: weights.map(numberOf) };
 }
 
-test('the first view of the page has a picture', async () => {
-  const page = await site.open();
-  const { y } = /** @type {{ y: number }} */ (
-    await page.locator(`${figure} canvas`).first().boundingBox()
-  );
-  assert.ok(y > 0 && y < 850, `at ${y}`);
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+
+/** @param {Page} page @param {string} what */
+const boxOf = async (page, what) => /** @type {Box} */ (await page.locator(what).boundingBox());
+
+/** Asserts that an element is inside the window. @param {Page} page @param {string} what */
+async function assertInWindow(page, what) {
+  const { width, height } = /** @type {{ width: number, height: number }} */ (page.viewportSize());
+  const box = await boxOf(page, what);
+  const isInside =
+    box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height;
+  assert.ok(isInside && box.height > 0, `${what}: ${JSON.stringify(box)}`);
+}
+
+/** The arcs as an image, once they are drawn. @param {Page} page */
+const arcs = (page) =>
+  page
+    .locator(`${words} canvas`)
+    .first()
+    .evaluate((canvas) => /** @type {HTMLCanvasElement} */ (canvas).toDataURL());
+
+/** Types a word, which must change the arcs. @param {Page} page */
+async function typingMovesArcs(page) {
+  const before = await arcs(page);
+  await page.getByRole('textbox').first().press('End');
+  await page.keyboard.type(' and');
+  await becomes(async () => (await arcs(page)) !== before, true);
+}
+
+const words = `${figure} [data-words]`;
+const bar = 'div.bar';
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+for (const options of [
+  phone,
+  { viewport: { width: 1280, height: 720 } },
+  { viewport: { width: 1440, height: 900 } },
+]) {
+  const { width, height } = options.viewport;
+  test(`at ${width} by ${height} pixels the first view has the whole picture, and typing changes it`, async () => {
+    const page = await site.open('', options);
+    await assertInWindow(page, bar);
+    await assertInWindow(page, words);
+    await assertInWindow(page, '#start-walk');
+    await typingMovesArcs(page);
+    await assertInWindow(page, words);
+    assert.equal(await page.evaluate(() => scrollY), 0);
+    await page.context().close();
+  });
+}
+
+test('the bar leaves the window to the picture, even with a sentence of two lines', async () => {
+  const page = await site.open('', { viewport: { width: 1280, height: 720 } });
+  for (const length of [1, 30]) {
+    await page.getByRole('textbox').first().fill('word '.repeat(length));
+    await page.getByRole('textbox').first().blur();
+    const { height } = await boxOf(page, bar);
+    assert.ok(height <= 64, `${height} pixels for ${length} words`);
+  }
+  await page.context().close();
+});
+
+test('a soft keyboard leaves the sentence and the picture in view', async () => {
+  const page = await site.open('', phone);
+  await page.getByRole('textbox').first().tap();
+  await page.setViewportSize({ width: 390, height: 844 - 336 });
+  await becomes(async () => {
+    const { y, height } = await boxOf(page, words);
+    return y + height <= 844 - 336;
+  }, true);
+  await assertInWindow(page, bar);
+  await assertInWindow(page, words);
+  await typingMovesArcs(page);
+  await assertInWindow(page, bar);
+  await assertInWindow(page, words);
+  await page.context().close();
 });
 
 test('each word is drawn above its encoding', async () => {
