@@ -3,24 +3,27 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
 import { equations } from './equations.js';
+import { firstStyles, firstView, hashSource } from './firstView.js';
 import { offline } from './offline.js';
 import { outlines } from './outlines.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
 import { sharedWorker } from './sharedWorker.js';
 import { smallFonts } from './smallFonts.js';
 
-const policy = [
-  "default-src 'none'",
-  "script-src 'self' 'wasm-unsafe-eval'",
-  "worker-src 'self'",
-  "connect-src 'self'",
-  "style-src 'self'",
-  "font-src 'self'",
-  // The page draws exported pictures from `blob:` addresses that it creates.
-  "img-src 'self' blob:",
-  "base-uri 'none'",
-  "form-action 'none'",
-].join('; ');
+/** @param {string} styles  the source of the styles in `index.html` */
+const policyOf = (styles) =>
+  [
+    "default-src 'none'",
+    "script-src 'self' 'wasm-unsafe-eval'",
+    "worker-src 'self'",
+    "connect-src 'self'",
+    `style-src 'self' ${styles}`,
+    "font-src 'self'",
+    // The page draws exported pictures from `blob:` addresses that it creates.
+    "img-src 'self' blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
 
 /**
  * The content security policy. Only the built page has it, because the dev server injects inline
@@ -29,10 +32,13 @@ const policy = [
 const contentSecurityPolicy = {
   name: 'content-security-policy',
   apply: /** @type {const} */ ('build'),
-  transformIndexHtml: () => [
+  transformIndexHtml: async () => [
     {
       tag: 'meta',
-      attrs: { 'http-equiv': 'Content-Security-Policy', content: policy },
+      attrs: {
+        'http-equiv': 'Content-Security-Policy',
+        content: policyOf(hashSource(await firstStyles())),
+      },
       injectTo: /** @type {const} */ ('head-prepend'),
     },
   ],
@@ -70,6 +76,7 @@ export default defineConfig(({ command }) => ({
     outlines(),
     offline(),
     contentSecurityPolicy,
+    firstView(),
     rebuildOnChange(),
   ],
   // The package is built beside this folder, in wasm/dist.

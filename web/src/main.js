@@ -4,4 +4,12 @@ import './app.css';
 import { mount } from 'svelte';
 import App from './App.svelte';
 
-mount(App, { target: /** @type {HTMLElement} */ (document.getElementById('app')) });
+const target = /** @type {HTMLElement} */ (document.getElementById('app'));
+const [view] = target.children;
+if (typeof WebAssembly === 'object') {
+  mount(App, { target });
+  view?.remove();
+} else {
+  document.getElementById('first-wasm')?.removeAttribute('hidden');
+  document.getElementById('first-loading')?.setAttribute('hidden', '');
+}

@@ -1,5 +1,6 @@
 import { mount } from 'svelte';
 
+import '../../../web/src/first.css';
 import '../../../web/src/app.css';
 import Figures from './Figures.svelte';
 

@@ -11,6 +11,27 @@ export const first = {
   startNote: 'Eight steps, about a minute',
 };
 
+/** What `index.html` says until the live page replaces it. */
+export const still = {
+  title: 'A still picture of words, and what they look at',
+  /** @param {{ layer: number, head: number, query: string, key: string }} picture */
+  alt: ({ layer, head, query, key }) =>
+    `Arches from each word of “${sentence}” to the words that it looks at in layer ${layer}, head ${head}. The thickest one runs from “${query}” to “${key}”.`,
+  /** @param {{ layer: number, head: number }} picture */
+  caption: ({ layer, head }) =>
+    `Each arch runs from a word, where it is thick, to a word that it looks at. This is head ${head} in layer ${layer} of a small language model. The stripes under a word show its position. The live picture follows your own words.`,
+  loading: 'Loading the live page …',
+  /** Shown if the live page cannot start, by reason. */
+  failures: {
+    script:
+      'This page computes everything in your browser and needs JavaScript. Turn on JavaScript and reload the page to type your own sentence.',
+    file: 'The live page cannot start from a file, because browsers load its parts only from a web server. Run “python3 -m http.server” in this folder, and open http://localhost:8000.',
+    network:
+      'A part of the live page could not be loaded. Check your connection and reload the page.',
+    wasm: 'This page computes everything in your browser and needs WebAssembly, which your browser lacks or has turned off. Turn it on, or open the page in another browser.',
+  },
+};
+
 /** What to try below the sentence. */
 export const tries = {
   read: 'The model has read Jane Austen’s novels.',

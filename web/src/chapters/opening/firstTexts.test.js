@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
-import { LanguageTokens } from '../../model/language/languageTokens.js';
+import { LanguageTokens } from '../../models/language/languageTokens.js';
 import { sentence, tries } from './firstTexts.js';
 
 const file = new URL('../../../languageModel/tokenizer.json', import.meta.url);

@@ -73,3 +73,34 @@ export function largestBetween({ data, rows, columns }) {
   }
   return largest;
 }
+
+/** Width of the thickest arch at its query, in CSS pixels. */
+const thickest = 4;
+
+/**
+ * Where to draw the arch of a weight, in CSS pixels: from the query to the key on the ground, with
+ * this rise, `broad` to each side of the query. For a token's weight for itself, `broad` is the
+ * radius of a dot.
+ * @param {import('../../core/arcs.js').Arc} arc
+ * @param {number} count number of tokens
+ * @param {number} largest the weight of the thickest arch
+ * @param {{ width: number, height: number, rightToLeft?: boolean, faintest?: number }} size
+ *   faintest: opacity of the thinnest arch
+ */
+export function archOf({ query, key, weight }, count, largest, size) {
+  const { width, height, rightToLeft = false, faintest = 0.1 } = size;
+  const ground = height - 1.5 * thickest;
+  const x = (/** @type {number} */ token) => {
+    const along = ((token + 0.5) / count) * width;
+    return rightToLeft ? width - along : along;
+  };
+  const [from, to] = [x(query), x(key)];
+  if (query === key) {
+    return { from, to, ground, rise: 0, broad: 1.4 * thickest * Math.sqrt(weight), alpha: 1 };
+  }
+  const strength = weight / largest;
+  return {
+    ...{ from, to, ground, rise: ground * Math.sqrt(Math.abs(query - key) / count) },
+    ...{ broad: 0.8 * thickest * strength, alpha: faintest + (1 - faintest) * strength },
+  };
+}

@@ -1,0 +1,180 @@
+// The words and the still picture in `index.html`, which readers see until the live page replaces
+// them, or if it cannot run.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import test, { after, before } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { accessibilityProblems } from './accessibility.js';
+import { becomes, dist, kPatience, openSite, overflow, settled } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {import('./site.js').Site} */
+let site;
+before(async () => (site = await openSite()));
+after(() => site.close());
+
+/**
+ * A page that nothing has been loaded into, because what it may not do depends on the test.
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function blank(options) {
+  const context = await site.browser.newContext(options);
+  context.setDefaultTimeout(kPatience);
+  return context.newPage();
+}
+
+/** Asserts that the words and the still picture are in the first view. @param {Page} page */
+async function assertStill(page) {
+  await page.getByRole('heading', { name: /^Where a word stands/ }).waitFor();
+  await page.getByText(/^Self-attention lets every word look/).waitFor();
+  await page.getByText('A still picture of words').waitFor();
+  const picture = page.getByRole('img', { name: /The thickest one runs from “lady” to “sat”/ });
+  const { y, height } = /** @type {{ y: number, height: number }} */ (await picture.boundingBox());
+  assert.ok(height > 200 && y + height <= Number(page.viewportSize()?.height), `${y}, ${height}`);
+  assert.ok((await picture.locator('path').count()) > 50);
+}
+
+const phone = { viewport: { width: 390, height: 844 } };
+
+for (const options of [phone, { viewport: { width: 1280, height: 720 } }]) {
+  test(`without scripts the page shows its words and a still picture at ${options.viewport.width} pixels`, async () => {
+    const page = await blank({ ...options, javaScriptEnabled: false });
+    await page.goto(site.url);
+    await assertStill(page);
+    await page.getByText('Turn on JavaScript and reload the page').waitFor();
+    assert.ok(await page.getByText('Loading the live page').isHidden());
+    await page.context().close();
+  });
+}
+
+test('opened as a file, the page says what to do', async () => {
+  const page = await blank();
+  await page.goto(pathToFileURL(join(dist, 'index.html')).href);
+  await page.getByText('The live page cannot start from a file').waitFor();
+  await assertStill(page);
+  assert.ok(await page.getByText('Loading the live page').isHidden());
+  await page.context().close();
+});
+
+test('if a script cannot be fetched, the page says so', async () => {
+  const page = await blank();
+  await page.route('**/assets/core-*.js', (route) => route.abort());
+  await page.goto(site.url);
+  await page.getByText('A part of the live page could not be loaded').waitFor();
+  await assertStill(page);
+  await page.context().close();
+});
+
+test('without WebAssembly the page says so', async () => {
+  const page = await blank();
+  await page.addInitScript(() => delete (/** @type {any} */ (globalThis).WebAssembly));
+  await page.goto(site.url);
+  await page.getByText('needs WebAssembly, which your browser lacks').waitFor();
+  await assertStill(page);
+  await page.context().close();
+});
+
+/** A promise, and the function that resolves it. */
+function deferred() {
+  let resolve = () => {};
+  const promise = new Promise((done) => (resolve = () => done(undefined)));
+  return { promise, resolve };
+}
+
+/**
+ * Opens the page without its scripts.
+ * @param {import('playwright-core').BrowserContextOptions} options
+ * @returns {Promise<{ page: Page, start: () => void }>} start: lets the scripts arrive
+ */
+async function held(options) {
+  const page = await blank(options);
+  const { promise, resolve } = deferred();
+  await page.route('**/assets/index-*.js', async (route) => {
+    await promise;
+    await route.continue();
+  });
+  await page.goto(site.url, { waitUntil: 'commit' });
+  await page.locator('#still').waitFor();
+  // The style sheet has arrived with the fonts.
+  await page.waitForFunction(() => document.fonts.size > 0 && document.fonts.status === 'loaded');
+  return { page, start: resolve };
+}
+
+for (const viewport of [
+  { width: 390, height: 844 },
+  { width: 1280, height: 720 },
+  { width: 1440, height: 900 },
+]) {
+  test(`at ${viewport.width} pixels nothing moves when the live page replaces the still one`, async () => {
+    const { page, start } = await held({ viewport });
+    /** @param {Record<string, string>} parts */
+    const places = (parts) =>
+      page.evaluate(
+        (parts) =>
+          Object.entries(parts).map(([name, selector]) => {
+            const element = /** @type {Element} */ (document.querySelector(selector));
+            const { left, top, bottom } = element.getBoundingClientRect();
+            return { name, left, top, bottom };
+          }),
+        parts,
+      );
+    const common = { headline: 'h1', lead: '.first-lead' };
+    const before = await places({
+      ...common,
+      sentence: '.first-bar p',
+      arcs: '.first-picture > :first-child',
+      stripes: '.first-picture > :nth-child(2)',
+    });
+    assert.equal(await overflow(page), 0);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    start();
+    const live = page.locator('#sentence [data-words] canvas');
+    await becomes(() => live.count(), 2);
+    await settled(page);
+    const now = await places({
+      ...common,
+      sentence: '.bar textarea',
+      arcs: '#sentence [data-words] > :first-child',
+      stripes: '#sentence [role=application]',
+    });
+    for (const [i, { name, ...place }] of before.entries()) {
+      for (const side of /** @type {const} */ (['left', 'top', 'bottom'])) {
+        assert.ok(Math.abs(now[i][side] - place[side]) <= 1, `${name}: ${side}`);
+      }
+    }
+    assert.equal(await page.locator('#still, .first-bar').count(), 0);
+    await page.context().close();
+  });
+}
+
+for (const [name, ends] of /** @type {[string, (page: Page, model: () => void) => unknown][]} */ ([
+  ['until the language model has come', (_, model) => model()],
+  ['until the reader types', (page) => page.getByRole('textbox').first().fill('the cat sat')],
+  ['for a moment if the model takes long', (page) => page.clock.runFor(2000)],
+])) {
+  test(`the still picture stays ${name}`, async () => {
+    const { page, start } = await held({});
+    await page.clock.install();
+    const { promise, resolve } = deferred();
+    await page.route('**/*.safetensors', async (route) => {
+      await promise;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/*.safetensors');
+    start();
+    await page.getByRole('contentinfo').waitFor();
+    await page.clock.runFor(500);
+    await asked;
+    assert.equal(await page.locator('#still').count(), 1);
+    assert.equal(await page.locator('#sentence').count(), 0);
+    await ends(page, resolve);
+    await page.locator('#sentence [data-words] canvas').first().waitFor();
+    assert.equal(await page.locator('#still').count(), 0);
+    resolve();
+    await page.getByText(/^A small language model has learned/).waitFor();
+    await page.context().close();
+  });
+}

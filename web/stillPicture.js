@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises';
+
+import { sentence } from './src/chapters/opening/firstTexts.js';
+import { mostLines, strongestArcs } from './src/core/arcs.js';
+import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
+
+/** Columns of the encoding that the picture shows, as in the live one. */
+const kColumns = 16;
+/** Sizes of the picture's parts, in CSS pixels. The window determines the actual width. */
+const kWidth = 1200;
+const kArches = 128;
+const kStrip = 88;
+const kNames = 26;
+/** Number of shades of each sign. */
+const kShades = 8;
+
+/** Weights below this share of the largest one can hardly be seen. */
+const kLeast = 0.02;
+
+const read = (/** @type {string} */ name) =>
+  readFile(new URL(`languageModel/${name}`, import.meta.url));
+
+/**
+ * Draws the first picture of the page as SVG: what the words of its first sentence look at, in the
+ * head of the language model that the page begins with. The core computes all numbers.
+ * @returns {Promise<{ svg: string, layer: number, head: number, query: string, key: string }>}
+ *   layer, head: from 1; query, key: the words that the thickest arch connects
+ */
+export async function stillPicture() {
+  // When the build's configuration is read, the package may not have been built.
+  const [{ load }, { LanguageModel }, { LanguageTokens }, { tellingHeads }] = await Promise.all([
+    import('attn'),
+    import('./src/models/language/languageModel.js'),
+    import('./src/models/language/languageTokens.js'),
+    import('./src/models/language/habits.js'),
+  ]);
+  const attn = await load({ threads: 1 });
+  const model = new LanguageModel(attn, await read('model.safetensors'));
+  const [{ layer, head }] = tellingHeads(model.heads);
+  const tokenizer = new LanguageTokens(JSON.parse((await read('tokenizer.json')).toString()));
+  const { ids, tokens } = tokenizer.of(sentence);
+  const n = ids.length;
+  const x = model.read(model.embed(ids)).layerInput(layer);
+  const { weights } = model
+    .attention(layer, true)
+    .forward(x, x, x, { causal: true, needWeights: true });
+  const data = weights.data.subarray(head * n * n, (head + 1) * n * n);
+  const positions = model.positions(n);
+  const [rows, columns] = positions.shape;
+  const strip = transposed(firstOf({ data: positions.data, rows, columns }, n, kColumns));
+  const matrix = { data, rows: n, columns: n };
+  const [thickest] = strongestArcs(matrix, null, mostLines)
+    .filter(({ query, key }) => query !== key)
+    .reverse();
+  return {
+    svg: [archesOf(matrix), stripOf(strip), namesOf(tokens)].join(''),
+    ...{ layer: layer + 1, head: head + 1 },
+    ...{ query: tokens[thickest.query], key: tokens[thickest.key] },
+  };
+}
+
+/** @typedef {import('./src/drawing/matrix.js').Matrix} Matrix */
+
+/** @param {number} number */
+const short = (number) => String(Number(number.toFixed(1)));
+
+/** @param {Matrix} weights */
+function archesOf(weights) {
+  const size = { width: kWidth, height: kArches };
+  const largest = largestBetween(weights);
+  const drawn = strongestArcs(weights, null, mostLines)
+    .filter(({ weight }) => weight >= kLeast * largest)
+    .map((arc) => {
+      const { from, to, ground, rise, broad, alpha } = archOf(arc, weights.rows, largest, size);
+      if (arc.query === arc.key) {
+        const radius = short(broad);
+        return `<path d="M${short(from - broad)} ${short(ground)}a${radius} ${radius} 0 1 0 ${short(2 * broad)} 0a${radius} ${radius} 0 1 0 ${short(-2 * broad)} 0"/>`;
+      }
+      const along = Math.sign(to - from);
+      const half = (/** @type {number} */ by, /** @type {boolean} */ back) => {
+        const start = from - along * by;
+        const sweep = along > 0 === !back ? 1 : 0;
+        const radii = `${short(Math.abs(to - start) / 2)} ${short(rise + by / 2)}`;
+        return `A${radii} 0 0 ${sweep} ${short(back ? start : to)} ${short(ground)}`;
+      };
+      const start = `M${short(from - along * broad)} ${short(ground)}`;
+      return `<path opacity="${alpha.toFixed(2)}" d="${start}${half(broad, false)}${half(-broad, true)}z"/>`;
+    });
+  return `<svg viewBox="0 0 ${kWidth} ${kArches}" preserveAspectRatio="none" width="100%" height="${kArches}" fill="currentColor" stroke="currentColor" stroke-width=".5">${drawn.join('')}</svg>`;
+}
+
+/** @param {Matrix} strip */
+function stripOf({ data, rows, columns }) {
+  /** @type {Map<number, string>} cells by signed shade */
+  const cells = new Map();
+  data.forEach((value, i) => {
+    const shade = Math.round(kShades * value);
+    const cell = `M${i % columns} ${Math.floor(i / columns)}h1v1h-1z`;
+    if (shade) cells.set(shade, (cells.get(shade) ?? '') + cell);
+  });
+  const drawn = Array.from(cells, ([shade, d]) => {
+    const name = shade < 0 ? ' class="first-negative"' : '';
+    return `<path${name} opacity="${Math.abs(shade) / kShades}" d="${d}"/>`;
+  });
+  const between = Array.from({ length: columns - 1 }, (_, i) => `M${i + 1} 0v${rows}`).join('');
+  drawn.push(`<path class="first-between" stroke="#fff" stroke-width="2" d="${between}"/>`);
+  return `<svg viewBox="0 0 ${columns} ${rows}" preserveAspectRatio="none" width="100%" height="${kStrip}" fill="currentColor" shape-rendering="crispEdges">${drawn.join('')}</svg>`;
+}
+
+/** @param {readonly string[]} tokens */
+function namesOf(tokens) {
+  const drawn = tokens.map(
+    (token, i) =>
+      `<svg x="${short((100 * (i + 0.5)) / tokens.length)}%" overflow="visible"><text transform="translate(0 20)" text-anchor="middle">${token}</text></svg>`,
+  );
+  return `<svg width="100%" height="${kNames}">${drawn.join('')}</svg>`;
+}
