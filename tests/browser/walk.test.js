@@ -47,7 +47,7 @@ test('the walk is offered in the first view, and keys start, step through and le
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'walk-title');
   assert.equal(await page.locator('#sentence').count(), 0);
   await page.keyboard.press('ArrowRight');
-  await becomes(() => title(page), 'Clock hands tell its place');
+  await becomes(() => title(page), 'Clock hands show its position');
   await becomes(async () => stepInLink(page), '2');
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowLeft');
@@ -140,7 +140,7 @@ test('without positions the shuffled sentence is the same, whatever the order', 
 
 test('an untrained layer guesses nothing, and the language model guesses the next word', async () => {
   const page = await site.visit('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
-  assert.equal(await title(page), 'Nobody guesses yet');
+  assert.equal(await title(page), 'Nothing guesses yet');
   await page
     .locator('#walk')
     .getByRole('button', { name: /^Take a model/ })
@@ -154,9 +154,9 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   await page.locator('.dots button').nth(1).click();
   assert.match(await says(page), /This one does not/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
-  // Each clock rotates a number and the one half a query away.
+  // Each clock rotates two neighbouring numbers, as in the chapters.
   const pairs = await page.locator('#walk .clock .columns').allInnerTexts();
-  assert.deepEqual([pairs.length, pairs[0], pairs[1], pairs[15]], [16, '0, 16', '1, 17', '15, 31']);
+  assert.deepEqual([pairs.length, pairs[0], pairs[1], pairs[15]], [16, '0, 1', '2, 3', '30, 31']);
   // Choosing the guess continues the sentence.
   await page.locator('.dots button').nth(7).click();
   const text = await page.getByRole('textbox').first().inputValue();
@@ -187,12 +187,12 @@ test('each step links to a chapter, and Back returns to the step', async () => {
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.goBack();
   await page.waitForFunction(() => !document.documentElement.dataset.going);
-  assert.equal(await title(page), 'Break it: take away the places');
+  assert.equal(await title(page), 'Break it: take away the positions');
 });
 
 test('the last step leads to the first chapter', async () => {
   const page = await site.visit('#walk=8');
-  await button(page, 'Read on: chapter 1').click();
+  await button(page, 'Next: chapter 1').click();
   await arrival(page, 'pooling');
   const { y } = /** @type {{ y: number }} */ (await page.locator('#pooling-title').boundingBox());
   assert.ok(y > 0 && y < 300, `${y}`);
@@ -254,7 +254,7 @@ test('the other occurrence of a repeated word is shown, however far away', async
   });
   const rows = page.locator('#walk .all svg').first().locator('text');
   await page.locator('#walk [aria-label="The word to follow"] button').nth(7).click();
-  await page.locator('#walk .more', { hasText: 'also stands at place 0' }).waitFor();
+  await page.locator('#walk .more', { hasText: 'is also at position 0' }).waitFor();
   assert.deepEqual(
     await rows.allTextContents(),
     'lady the fire because the lady was tired'.split(' '),
@@ -264,7 +264,7 @@ test('the other occurrence of a repeated word is shown, however far away', async
 test('the head that attends to what followed the same word is explained, with its effect', async () => {
   const head = `weights=learned&causal=1&layer=1&head=3&text=${text}&walkWord=8`;
   const page = await site.visit(`#walk=4&${head}`);
-  await page.locator('#walk .more', { hasText: 'is what followed' }).waitFor();
+  await page.locator('#walk .more', { hasText: 'The first time, “' }).waitFor();
   await page.locator('.dots button').nth(7).click();
   await becomes(async () => /which this head looked at, comes second/.test(await says(page)), true);
   // A word whose prediction does not depend on the head.

@@ -32,7 +32,9 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
   const { dModel, heads, head, base } = given;
   const depth = dModel / heads;
   const stages = stagesOf(attn, x, layer, exclusion, head);
-  const { query, key, value, weights } = stages;
+  const { value, weights } = stages;
+  const paired = given.rotary ? neighbours : (/** @type {Matrix} */ matrix) => matrix;
+  const [query, key] = [stages.query, stages.key].map(paired);
   const word = wordOf(weights, given.walkWord);
   const row = (/** @type {Matrix} */ matrix) => rowOf(matrix, word);
 
@@ -60,7 +62,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     input: row(matrixFrom(x)),
     query: row(query),
     /** The query before rotation by its position, if there is one. */
-    unturned: turnsBy(given) === undefined || !model ? null : queryOf(model, given, x, word),
+    unturned:
+      turnsBy(given) === undefined || !model ? null : paired(queryOf(model, given, x, word)),
     scores: row(stages.scores).data,
     scaled: row(stages.scaled).data,
     masked: row(stages.masked).data,
@@ -72,6 +75,21 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     shuffled: shuffledOf(attn, given, { embedding, layer, model }, word),
     /** The model's logits for the next token. */
     logits: reading ? reading.logits(word, word + 1).data : null,
+  };
+}
+
+/**
+ * Puts the two columns that rotate together next to each other, like the columns of an encoding.
+ * The language model has them half a head apart. Dot products stay the same.
+ * @param {Matrix} matrix
+ * @returns {Matrix}
+ */
+function neighbours({ data, rows, columns }) {
+  const half = columns / 2;
+  const from = (/** @type {number} */ column) => (column % 2) * half + (column >> 1);
+  return {
+    ...{ rows, columns },
+    data: data.map((_, i) => data[i - (i % columns) + from(i % columns)]),
   };
 }
 

@@ -116,14 +116,21 @@ test('the word that attends most strongly to another one is followed, unless one
   assert.equal(untrained({ walkWord: 400 }).word, word);
 });
 
-test('clocks end at the word’s position, and rotary positions rotate its query and keep its length', () => {
+test('clocks end at the word’s position, and rotate neighbouring numbers of its query', () => {
   const { places, start, word } = untrained({ walkWord: 3 });
   assert.equal(start + places.rows - 1, word);
   assertClose([places.data[3 * places.columns]], [Math.sin(3)], 1e-6);
-  const { unturned, query } = learned({ walkWord: 5 });
-  const length = (/** @type {Float32Array} */ data) => Math.hypot(...data);
+  const { unturned, query, places: turns } = learned({ walkWord: 5 });
   assert.ok(unturned);
-  assertClose([length(unturned.data)], [length(query.data)], 1e-5);
+  // Each clock rotates two neighbouring numbers by the angle of its hand.
+  const hands = turns.data.slice(-turns.columns);
+  const turned = Array.from(unturned.data, (value, i) => {
+    const [sine, cosine] = [hands[i - (i % 2)], hands[i - (i % 2) + 1]];
+    return i % 2
+      ? cosine * value + sine * unturned.data[i - 1]
+      : cosine * value - sine * unturned.data[i + 1];
+  });
+  assertClose(query.data, turned, 1e-5);
   assert.notDeepEqual(unturned.data, query.data);
   assert.equal(untrained().unturned, null);
   assert.equal(untrained().logits, null);

@@ -50,45 +50,46 @@ export const steps = [
     title: () => 'A word becomes numbers',
     says: ({ word, width, learned }) =>
       learned
-        ? `A model cannot read. It has a list with ${width} numbers for each word that it knows. These are the ones of ${word}. Such a row of numbers is called a vector. Each stripe is one number: training has found it.`
-        : `A computer cannot read. So ${word} becomes ${width} numbers, made from the letters in it. Such a row of numbers is called a vector. Each stripe is one number.`,
+        ? `A model cannot read. It has a list of ${width} numbers for each word that it knows. These are the numbers of ${word}. Such a row of numbers is called a vector. Each stripe is one number, found by training.`
+        : `A computer cannot read. So ${word} becomes ${width} numbers, made from its letters. Such a row of numbers is called a vector. Each stripe is one number.`,
     more: ({ word, twin, isPiece }) =>
       twin !== null
-        ? `${word} also stands at place ${twin}. There it has the very same numbers: they do not tell where it stands.`
+        ? `${word} is also at position ${twin}, with the very same numbers. They do not say where a word is.`
         : isPiece
-          ? `A word that is rare is cut into pieces. ${word} is one of them. It is treated as a word.`
+          ? `Rare words are cut into pieces. ${word} is such a piece, and is treated like a word.`
           : '',
     chapter: 'self-attention',
-    link: (number) => `Chapter ${number} tells of these vectors`,
+    link: (number) => `Chapter ${number} explains these vectors`,
     seconds: 9,
   },
   {
     title: ({ positions }) =>
-      positions === 'nothing' ? 'Nothing tells its place' : 'Clock hands tell its place',
+      positions === 'nothing' ? 'Nothing shows its position' : 'Clock hands show its position',
     says: ({ word, place, positions }) =>
       ({
-        adds: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Where a hand points is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks tells the place. The first one turns fastest, each later one more slowly. At place ${place} their hands stand like this, and at every other place they stand differently. Some models add the hands to the vector. This one does not: it turns two vectors by these angles. The next step shows both; here is one of them, before and after.`,
-        nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every place. Step 7 shows what that means.`,
+        adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the hands to the vector. This one does not: it turns two other vectors by these angles. The next step explains both. Here is one of them, before and after.`,
+        nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
-    link: (number) => `Chapter ${number} tells of the clocks`,
+    link: (number) => `Chapter ${number} explains the clocks`,
     seconds: 11,
   },
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `In each layer of a model, several heads look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two shorter vectors of every word: its query is what it looks for, its key what it can be found by. Multiply a query and a key number by number and add up: the sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best: that score is ${best.score}.` : ''}`,
-    more: ({ learned, layer, positions, hidden, same }) =>
+      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query, what it looks for, and a key, what it can be found by. Multiply a query and a key number by number and add up. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
+    more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
+        best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
         same
-          ? 'Nothing has been learned here: query and key are the same, a part of what the layer reads.'
+          ? 'Nothing has been learned here, so query and key are the same: a part of what the layer reads.'
           : '',
         learned && layer > 1
-          ? `Layer ${layer} reads what the layers before it have made of the words.`
+          ? `Layer ${layer} reads what ${layer === 2 ? 'layer 1 has' : 'the layers before it have'} made of the words.`
           : '',
         positions === 'turns' ? 'Clocks have turned queries and keys.' : '',
-        hidden ? 'Later words are hidden: the model is to guess them.' : '',
+        hidden ? 'Later words are hidden, because the model must guess them.' : '',
       ]
         .filter(Boolean)
         .join(' '),
@@ -99,10 +100,10 @@ export const steps = [
   {
     title: () => 'Scores become weights',
     says: ({ root, depth, best, word }) =>
-      `Each score is divided by ${root}, the square root of the ${depth} numbers in a query. Then softmax makes weights of them: it raises e to each of these numbers, and divides by the sum. So no weight is negative, and together they are 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
+      `Each score is divided by ${root}, the square root of the ${depth} numbers in a query. Then softmax turns them into weights: it raises e to each of these numbers and divides by the sum. So no weight is negative, and all weights add up to 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
     more: ({ best, word }) =>
       best?.is === 'followed'
-        ? `${best.word} is what followed ${word} earlier.`
+        ? `The first time, ${best.word} followed ${word}. This head expects that again.`
         : best?.is === 'before'
           ? `${best.word} is the word just before.`
           : '',
@@ -114,32 +115,32 @@ export const steps = [
     title: () => 'Break it: do not divide',
     says: ({ root, depth, divided, undivided }) =>
       depth === 1
-        ? 'Here a query is one number, and √1 is 1: to divide changes nothing. With fewer heads, queries are longer.'
-        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly weights are spread: 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
+        ? 'Here a query is one number, and √1 is 1, so dividing changes nothing. With fewer heads, queries are longer.'
+        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread: it is 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: ({ depth, divided, undivided }) =>
       depth === 1
         ? ''
-        : `The slope of softmax says how much weights move if their scores move a little: it goes from ${divided.slope} to ${undivided.slope}. Near 0 softmax is saturated, or deaf: a model has nothing to learn from.`,
+        : `The slope of softmax says how much the weights move if their scores move a little. It goes from ${divided.slope} to ${undivided.slope}. Near 0, softmax is saturated, or deaf, and a model has nothing to learn from.`,
     breaks: true,
     chapter: 'self-attention.stages',
-    link: (number) => `Chapter ${number} tells why √D`,
+    link: (number) => `Chapter ${number} explains why √D`,
     seconds: 11,
   },
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value: what it hands over. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for it.`,
+      `Every word has a third vector, its value: what it hands over. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for ${word}.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,
   },
   {
-    title: () => 'Break it: take away the places',
+    title: () => 'Break it: take away the positions',
     says: ({ word, changed }) =>
-      `Shuffle the words. With positions, the layer gives other numbers for ${word}: they differ by up to ${changed}. Without positions it gives the same numbers: what differs is rounding. The shuffled sentence is the same sentence then.`,
+      `Shuffle the words. With positions, the layer gives different numbers for ${word}: they change by up to ${changed}. Without positions it gives the same numbers, apart from rounding. To such a layer, the shuffled sentence is the same sentence.`,
     more: ({ hidden }) =>
       hidden
-        ? 'Here all words may look at all others. To hide later ones would tell something of their order, too.'
+        ? 'Here all words may look at all others, because hiding later words would also reveal their order.'
         : '',
     breaks: true,
     chapter: 'order',
@@ -147,13 +148,15 @@ export const steps = [
     seconds: 11,
   },
   {
-    title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nobody guesses yet'),
+    title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nothing guesses yet'),
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
-        ? 'What comes out goes on to the next layer, and the last one would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' So it goes on in your sentence.' : ` In your sentence comes ${next.word}: that had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}: this is only one head of ${heads}.`}`,
+        ? 'The output goes on to the next layer, and the last layer would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word} with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your sentence continues with ${next.word}, which had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
+    more: () =>
+      'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
-    link: (number) => `Chapter ${number} lets it write on`,
+    link: (number) => `In chapter ${number} it goes on writing`,
     seconds: 9,
   },
 ];
@@ -169,7 +172,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `which two numbers it ${turns ? 'turns (chapters 4 and 5 pair neighbours)' : 'gives'}, and λ, the places that one turn takes.`;
+    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' The model keeps these two apart; here they are neighbours, as in chapters 4 and 5.' : ''}`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;
@@ -201,7 +204,7 @@ export const controls = {
   choose: 'The word to follow',
   back: 'Back',
   next: 'Next',
-  readOn: 'Read on: chapter 1',
+  readOn: 'Next: chapter 1',
   play: 'Play',
   pause: 'Pause',
   again: 'Play again',

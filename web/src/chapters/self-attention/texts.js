@@ -28,17 +28,17 @@ export const texts = {
   square:
     'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one, or to 0 if all of it is masked.',
 
-  /** @param {string | null} noun whom “tired” may ask for, if both are in the sentence */
-  roles: (noun) => [
-    `How can a word like “tired” find out who is tired? Think of a library. You come with a question; you read the spines of the books; and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
-    `All three are made from the same vector X, by three tables of numbers, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of ${noun ? `“${noun}” and “tired”` : 'two words'} would be the same in both directions, though only one of them has a question. A vector is also most like itself: most words would look mainly at themselves. And a book is found by its title, but read for its text: what a word is found by need not be what it hands over.`,
+  /**
+   * @param {{ word: string, followed: string } | null} again a word that occurs twice, and what
+   *   followed it the first time
+   */
+  roles: (again) => [
+    `${again ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?` : 'Suppose a word wants to know what followed it last time. How can it find that?'} Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three things, and attention has three vectors for them. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
+    `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? With one vector for all, the [score] of ${again ? `“${again.word}” and “${again.followed}”` : 'two words'} would be the same in both directions, though only one of them has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: what a word is found by need not be what it hands over.`,
   ],
   alike:
     'Just now the projections are *identity*: they only copy. So queries, keys and values are one and the same, and words look at words that are spelt like them.',
   differ: 'Let the three differ (random projections)',
-  nobody:
-    'The page’s own model is too small to find out who is tired: none of its heads does. They have learned to ask plainer things, such as what followed the same word last time.',
-
   whenLearned:
     'A model that has learned has many heads, and each does something else: a wall shows them all.',
 
@@ -67,7 +67,7 @@ export const texts = {
     `In your sentence, head ${head}${masked ? ', without a mask' : ''}: ${one} gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
-    'A word has more than one thing to find out. “was” may need to know *who* was, and also which word came just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
+    'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, what goes to one word is taken from the others. So a layer looks several times at once: it has several [heads|head], each with queries, keys and values of its own.',
     `More heads cost hardly more: they share a word’s numbers among them. Here each word has ${d} numbers (the [width d]); with ${heads} heads, a query of one head has ${D} (its [width D]).`,
     'Beside each head stand three numbers, means of all rows. The [entropy] says how spread out its attention is: 0 bits is all on one word, 1 bit is as if on two, 2 bits as if on four. The [mean distance] says how many places away it looks, and the [largest share] how much the favourite gets.',
   ],
