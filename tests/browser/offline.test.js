@@ -11,6 +11,9 @@ import { arrival, becomes, dist, kPatience, openSite } from './site.js';
 
 /** @import { BrowserContext, Page } from 'playwright-core' */
 
+/** Wide enough for the settings in the bar. */
+const viewport = { width: 1440, height: 900 };
+
 /** @type {import('./site.js').Site} */
 let site;
 let nextVersion = '';
@@ -28,7 +31,7 @@ after(async () => {
 });
 beforeEach(async () => {
   site.deploy(dist);
-  context = await site.browser.newContext();
+  context = await site.browser.newContext({ viewport });
   context.setDefaultTimeout(kPatience);
 });
 afterEach(() => context.close());
@@ -195,7 +198,7 @@ test('parts that were never used report that the page is offline', async () => {
 
 test('a part that cannot be fetched says so and can be tried again', async () => {
   await context.close();
-  context = await site.browser.newContext({ serviceWorkers: 'block' });
+  context = await site.browser.newContext({ viewport, serviceWorkers: 'block' });
   const page = await context.newPage();
   const parts = /Opening-|OpenModel-|Pooling-/;
   await page.route(parts, (route) => route.abort());
@@ -217,6 +220,7 @@ test('a part that cannot be fetched says so and can be tried again', async () =>
     await each.waitFor({ state: 'detached' });
   }
   await page.getByRole('dialog').waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
   await page.locator('#sentence canvas').first().waitFor();
   await page.locator('#pooling[data-loaded]').waitFor();
 });

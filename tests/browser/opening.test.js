@@ -99,6 +99,7 @@ test('the bar leaves the window to the picture, even with a sentence of two line
 test('a soft keyboard leaves the sentence and the picture in view', async () => {
   const page = await site.open('', phone);
   await page.getByRole('textbox').first().tap();
+  await page.locator('textarea:focus').waitFor();
   await page.setViewportSize({ width: 390, height: 844 - 336 });
   await becomes(async () => {
     const { y, height } = await boxOf(page, words);
