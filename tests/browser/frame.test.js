@@ -121,7 +121,7 @@ test('a figure that has not been drawn yet is drawn and then exported', async ()
   await Promise.all([page.waitForEvent('download'), figure.scrollIntoViewIfNeeded()]);
 });
 
-test('a sentence with control characters is exported as well-formed SVG', async () => {
+test('a sentence with control characters is exported as well-formed SVG and as PNG', async () => {
   const page = await site.visit('#at=self-attention.weights&text=man+bi%02tes+do%0Cg');
   const { bytes } = await exported(page, 'SVG');
   const problems = await page.evaluate(
@@ -130,6 +130,8 @@ test('a sentence with control characters is exported as well-formed SVG', async 
     bytes.toString(),
   );
   assert.equal(problems, 0);
+  const png = await exported(page, 'PNG');
+  assert.ok(png.bytes.readUInt32BE(16) > 1000, 'width');
 });
 
 test('a figure shows the programs that compute it, with the current values', async () => {

@@ -168,15 +168,21 @@ const chapters = [
   ...['precision', 'architectures', 'transformer', 'training', 'speed'],
 ];
 
+/** @param {string} address */
+async function open(address) {
+  const page = await site.open(address, { viewport, deviceScaleFactor });
+  await page.getByRole('region', { name: 'Sentence and settings' }).evaluate((bar) => {
+    // Keeps the bar from covering figures.
+    bar.style.position = 'static';
+    // Thin lines and frames are faint. A strong colour makes sure that missing ones are noticed.
+    document.documentElement.style.setProperty('--rule', '#00b050');
+  });
+  return page;
+}
+
 for (const chapter of chapters) {
   test(`${chapter}: exported figures look the same as on the screen`, async (t) => {
-    const page = await site.open(`#at=${chapter}`, { viewport, deviceScaleFactor });
-    await page.getByRole('region', { name: 'Sentence and settings' }).evaluate((bar) => {
-      // Keeps the bar from covering figures.
-      bar.style.position = 'static';
-      // Thin lines and frames are faint. A strong colour makes sure that missing ones are noticed.
-      document.documentElement.style.setProperty('--rule', '#00b050');
-    });
+    const page = await open(`#at=${chapter}`);
     const ids = await page
       .locator(`#${chapter} figure`)
       .evaluateAll((figures) => figures.map(({ id }) => id));
@@ -190,3 +196,9 @@ for (const chapter of chapters) {
     await page.context().close();
   });
 }
+
+test('columns narrower than a pixel look the same as on the screen', async () => {
+  const page = await open('#at=transformer.encoder-block&weights=identity&dModel=256');
+  await check(page, 'encoder-block');
+  await page.context().close();
+});
