@@ -14,6 +14,12 @@ const kNames = 26;
 /** Number of shades of each sign. */
 const kShades = 8;
 
+/**
+ * An address instead of a name, because Vite resolves names when it reads its configuration, and
+ * the linter does so before the package is built.
+ */
+const kPackage = new URL('../wasm/dist/index.js', import.meta.url).href;
+
 /** Weights below this share of the largest one can hardly be seen. */
 const kLeast = 0.02;
 
@@ -27,9 +33,8 @@ const read = (/** @type {string} */ name) =>
  *   layer, head: from 1; query, key: the words that the thickest arch connects
  */
 export async function stillPicture() {
-  // When the build's configuration is read, the package may not have been built.
   const [{ load }, { LanguageModel }, { LanguageTokens }, { tellingHeads }] = await Promise.all([
-    import('attn'),
+    /** @type {Promise<typeof import('attn')>} */ (import(kPackage)),
     import('./src/models/language/languageModel.js'),
     import('./src/models/language/languageTokens.js'),
     import('./src/models/language/habits.js'),
