@@ -143,3 +143,17 @@ test('a score depends only on the distance of a query and a key', async () => {
   await type('');
   await says.getByText('You have no sentence now').waitFor();
 });
+
+test('every figure offers its own program', async () => {
+  for (const [id, result] of [
+    ['rotation-shift', 'difference'],
+    ['rotation-sine', 'sines'],
+    ['rotation-rotary', 'scores'],
+  ]) {
+    const page = await site.visit(`#delta=3&at=rotation.${id}`);
+    const figure = page.locator(`#${id}`);
+    await figure.getByRole('button', { name: /^Code for/ }).click();
+    await figure.getByRole('tab', { name: 'JavaScript' }).click();
+    assert.match(await figure.locator('pre').innerText(), new RegExp(`const ${result} = `), id);
+  }
+});

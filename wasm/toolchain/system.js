@@ -3,7 +3,6 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
-import { arch } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -336,9 +335,6 @@ export const aptGet = (program, args, { cwd, update }) =>
       if (percent) update(`${Math.floor(Number(percent))} %, ${text}`);
     },
   });
-
-/** Debian's name for the machine's architecture, as in the folders of /usr/lib. */
-export const kMultiarch = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[arch()];
 
 /**
  * @param {string} version

@@ -4,9 +4,6 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** The last position up to which float32 represents every whole number. */
-export const lastPosition = 2 ** 24;
-
 /**
  * Initial start of the compared window. Its positions are float32 numbers, but its angles are not.
  */
