@@ -9,7 +9,7 @@ export const kMaxWasmBytes = {
 
 /** The complete API with its glue, as bundled by a bundler, and as it is in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 35_000, gzip: 39_000 },
+  bundled: { brotli: 35_000, gzip: 39_500 },
   unbundled: { brotli: 50_000 },
 };
 

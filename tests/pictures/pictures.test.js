@@ -196,9 +196,3 @@ for (const chapter of chapters) {
     await page.context().close();
   });
 }
-
-test('columns narrower than a pixel look the same as on the screen', async () => {
-  const page = await open('#at=transformer.encoder-block&weights=identity&dModel=256');
-  await check(page, 'encoder-block');
-  await page.context().close();
-});
