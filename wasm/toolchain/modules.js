@@ -62,8 +62,8 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
 }
 
 /**
- * Emscripten's JavaScript: one file of a flavour for all variants without threads, and one for those with
- * them, since the glue of instruction sets is the same.
+ * Writes Emscripten's JavaScript: for each flavour, one file for the variants without threads and one for
+ * the variants with threads. Variants that differ only in their instruction set share their glue.
  * @param {readonly string[]} flavours
  * @param {readonly string[]} variants
  * @param {string} folder

@@ -290,7 +290,7 @@ TensorView<const double> MultiHeadAttention::Impl::check_positions(
     validation::fail_value(
         "key_positions", "none",
         {"positions of the ", key.size(-2), " keys; ", validation::Name("positions"),
-         " gives those of the ", query.size(-2), " queries"});
+         " has only the ", query.size(-2), " of the queries"});
   }
   return call.positions;
 }

@@ -239,8 +239,8 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
 }
 
 /**
- * The longest known piece, repeatedly. `@huggingface/tokenizers` is not used, because it tries every
- * length up to that of the word, which for a long word takes quadratic time.
+ * Splits off the longest known piece, again and again. `@huggingface/tokenizers` does the same, but
+ * tries all lengths up to the word's own, so long words take quadratic time.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}
