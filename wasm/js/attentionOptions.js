@@ -20,7 +20,7 @@ export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
 export const kT5Bias = { table: true, ...kT5Rule };
 
 /** @type {Names<Window>} */
-const kWindow = { left: true, right: true };
+export const kWindow = { left: true, right: true };
 
 /**
  * Where query `i` stands among the keys when both sequences differ in length: at key `i + offset`.
@@ -196,7 +196,7 @@ export const kLayerAttentionNames = {
 export const kAttentionNames = { ...kLayerAttentionNames, dropout: true };
 
 /** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
-const kSameRank = {
+export const kSameRank = {
   2: { 2: 'as query has' },
   3: { 3: 'as query has' },
   4: { 4: 'as query has' },

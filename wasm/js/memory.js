@@ -1,5 +1,6 @@
 import { argumentError, AttnError } from './errors.js';
 
+/** @import * as NativeTypes from './native.js' */
 /** @import { Native } from './runtime.js' */
 /** @import { Block } from './tensorHandle.js' */
 
@@ -31,6 +32,10 @@ export class Memory {
   #start = 0;
   #size = 0;
   #used = 0;
+  /** @type {NativeTypes.Tensor[]} */
+  #tensors = [];
+  /** @type {NativeTypes.AttentionOptions | undefined} */
+  #attentionOptions;
   /** How large a block is at least. */
   #nextSize = 1 << 16;
 
@@ -102,6 +107,8 @@ export class Memory {
   #letGo() {
     this.#native = undefined;
     this.#blocks = [];
+    this.#tensors = [];
+    this.#attentionOptions = undefined;
     this.#size = this.#used = 0;
     this.bytes = new Uint8Array();
     this.halves = new Uint16Array();
@@ -176,6 +183,21 @@ export class Memory {
     } catch (error) {
       throw this.stop(error);
     }
+  }
+
+  /**
+   * One of the descriptions of tensors that calls fill, one after the other.
+   * @param {number} index
+   */
+  tensor(index) {
+    return (this.#tensors[index] ??= new this.native.Tensor());
+  }
+
+  /** The options of attention that calls fill, without any. */
+  attentionOptions() {
+    const options = (this.#attentionOptions ??= new this.native.AttentionOptions());
+    options.reset();
+    return options;
   }
 
   /**

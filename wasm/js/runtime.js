@@ -1,6 +1,10 @@
 import { Call } from './call.js';
+import { argumentError } from './errors.js';
 import { Memory } from './memory.js';
+import { NativeCall } from './nativeCall.js';
 
+/** @import { AttnErrorCode } from './errors.js' */
+/** @import { MainModule } from './native.js' */
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
@@ -15,11 +19,11 @@ import { Memory } from './memory.js';
  * @property {() => void} _attn_exit
  */
 
-/** @typedef {NativeModule & Record<Operation, number>} Native */
+/** @typedef {NativeModule & Record<Operation, number> & MainModule} Native */
 
 /**
  * What wasm/src makes known.
- * @typedef {'start' | 'describe' | 'scaledDotProductAttention' | 'maskedSoftmax' |
+ * @typedef {'start' | 'describe' | 'maskedSoftmax' |
  *   'mergeAttention' |
  *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
  *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
@@ -88,6 +92,17 @@ const dropped = new FinalizationRegistry((workers) => {
   for (const worker of workers) worker.terminate();
 });
 
+/**
+ * Throws an error of the core.
+ * @param {AttnErrorCode} code
+ * @param {string} argument
+ * @param {string} got
+ * @param {string} needs
+ */
+function throwError(code, argument, got, needs) {
+  throw argumentError(code, argument, got, needs);
+}
+
 /** One loaded module: what all concepts call the core through. */
 export class Runtime {
   /**
@@ -107,6 +122,7 @@ export class Runtime {
     this.memory = other?.memory ?? new Memory(native, workers);
     // Everything that uses the module holds on to its memory.
     if (!other && workers.length > 0) dropped.register(this.memory, workers);
+    if (!other) native.setErrorHandler(throwError);
     this.#calls = other ? other.#calls : [];
     /**
      * Deletes the native objects that were dropped without dispose().
@@ -157,6 +173,22 @@ export class Runtime {
     } finally {
       call.end();
       this.#calls.push(call);
+    }
+  }
+
+  /**
+   * Makes one call of C++: `body` checks arguments, places them, calls and takes the results.
+   * @template T
+   * @param {(call: NativeCall) => T} body
+   * @returns {T}
+   */
+  invoke(body) {
+    if (this.disposed) throw this.memory.disposedError();
+    const call = new NativeCall(this.memory, this.as);
+    try {
+      return body(call);
+    } finally {
+      call.end();
     }
   }
 

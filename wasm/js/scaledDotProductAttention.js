@@ -1,12 +1,11 @@
-import { isObjectOf } from './nativeObject.js';
-import {
-  giveStages,
-  kAttentionNames,
-  sizesOf,
-  writeAttentionOptions,
-  writeInputs,
-} from './attentionOptions.js';
+import { kAttentionNames, kSameRank, sizesOf } from './attentionOptions.js';
 import { KeyValueCache } from './keyValueCache.js';
+import {
+  checkAttentionOptions,
+  giveAll,
+  nativeAttentionOptions,
+} from './nativeAttentionOptions.js';
+import { isObjectOf } from './nativeObject.js';
 import { readOptions } from './options.js';
 import { kHeadRanks } from './tensor.js';
 import { checkChoice, checkInteger } from './errors.js';
@@ -15,7 +14,7 @@ import { checkEqual, mismatch } from './shape.js';
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { Call } from './call.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Ranks } from './tensor.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
@@ -72,21 +71,19 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
 /**
- * Writes the queries of a call whose keys and values lie in a cache.
- * @param {Call} call
- * @param {ElementsLike | TensorHandle} query
- * @param {KeyValueCache<any>} cache
- * @param {number} length  of the cache
- * @param {Ranks} ranks
- * @param {number} [numHeads]
+ * Keys and values beside a query of any rank.
+ * @param {NativeCall} call
+ * @param {number} rank  of the query
+ * @param {ElementsLike | TensorHandle} key
+ * @param {ElementsLike | TensorHandle} value
+ * @param {number} [numKvHeads]
  */
-function writeQuery(call, query, cache, length, ranks, numHeads) {
-  const shape = call.elements('query', query, ranks, numHeads);
-  const q = sizesOf(shape);
-  const { batch, numKvHeads: heads, headDim, valueDim } = cache.sizes;
-  checkEqual('query', 'batch', q.batch, 'the batch of the cache', batch);
-  const k = { batch, heads, length, width: headDim };
-  return { shape, q, k, v: { ...k, width: valueDim } };
+function keysAndValues(call, rank, key, value, numKvHeads) {
+  const ranks = kSameRank[rank];
+  return {
+    key: call.elements('key', key, ranks, numKvHeads),
+    value: call.elements('value', value, ranks, numKvHeads),
+  };
 }
 
 /**
@@ -115,39 +112,76 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
   // Asked for before the call begins, since it is a call of its own.
   const numCached = cache?.length ?? 0;
 
-  return runtime.call((call) => {
-    call.object('key', cache);
-    const { shape, q, k, v } = cache
-      ? writeQuery(call, query, cache, numCached, ranks, heads)
-      : writeInputs(
+  return runtime.invoke((call) => {
+    const state = cache && call.object('key', cache);
+    const q = call.elements('query', query, ranks, heads);
+    const queries = sizesOf(q.shape);
+    const stored = cache
+      ? undefined
+      : keysAndValues(
           call,
-          query,
+          numHeads === undefined ? q.shape.length : 3,
           /** @type {any} */ (key),
           /** @type {any} */ (value),
-          ranks,
-          'elements',
-          heads,
           heads && (numKvHeads ?? heads),
         );
-    checkEqual('key', 'head dimension', k.width, 'the head dimension of query', q.width);
+    const { k, v } = stored
+      ? { k: sizesOf(stored.key.shape), v: sizesOf(stored.value.shape) }
+      : sizesOfCache(/** @type {KeyValueCache<any>} */ (cache), numCached);
+    const whose = cache ? 'the batch of the cache' : 'the batch of query';
+    if (cache) checkEqual('query', 'batch', queries.batch, whose, k.batch);
+    checkEqual('key', 'batch', k.batch, whose, queries.batch);
+    checkEqual('value', 'batch', v.batch, whose, queries.batch);
+    checkEqual('key', 'length', k.length, 'the length of value', v.length);
+    checkEqual('key', 'head dimension', k.width, 'the head dimension of query', queries.width);
     checkEqual('value', 'number of heads', v.heads, 'the number of heads of key', k.heads);
-    if (k.heads === 0 ? q.heads !== 0 : q.heads % k.heads !== 0) {
-      throw mismatch('query', `${q.heads} heads`, `a multiple of the ${k.heads} heads of key`);
+    if (k.heads === 0 ? queries.heads !== 0 : queries.heads % k.heads !== 0) {
+      throw mismatch(
+        'query',
+        `${queries.heads} heads`,
+        `a multiple of the ${k.heads} heads of key`,
+      );
     }
-    let outputShape = shape.with(-1, v.width);
-    if (numHeads !== undefined) outputShape = [q.batch, q.length, numHeads * v.width];
-    else if (heads !== undefined) outputShape = [q.batch, q.length, q.heads, v.width];
-    const output = call.resultOfType(outputType, outputShape, heads);
+    const { batch, length } = queries;
+    let outputShape = q.shape.with(-1, v.width);
+    if (numHeads !== undefined) outputShape = [batch, length, numHeads * v.width];
+    else if (heads !== undefined) outputShape = [batch, length, queries.heads, v.width];
+    const output = call.output(outputType, outputShape, heads);
     const sizes = {
-      batch: q.batch,
-      numHeads: q.heads,
-      numQueries: q.length,
+      batch: queries.batch,
+      numHeads: queries.heads,
+      numQueries: queries.length,
       numKeys: k.length,
-      headDim: q.width,
+      headDim: queries.width,
       valueDim: v.width,
     };
-    const stages = writeAttentionOptions(call, options, sizes, shape.slice(0, -1));
-    call.run('scaledDotProductAttention');
-    return giveStages(call, output, stages);
+    const checked = checkAttentionOptions(call, options, sizes, q.shape.slice(0, -1));
+
+    call.place();
+    const given = nativeAttentionOptions(call, checked);
+    call.run((native) => {
+      if (stored) {
+        const { key, value } = stored;
+        native.scaledDotProductAttention(
+          q.native,
+          key.native,
+          value.native,
+          output.tensor.native,
+          given,
+        );
+      } else {
+        native.attendToCache(q.native, /** @type {number} */ (state), output.tensor.native, given);
+      }
+    });
+    return giveAll(call, { output, ...checked?.stages });
   });
+}
+
+/**
+ * @param {KeyValueCache<any>} cache
+ * @param {number} length
+ */
+function sizesOfCache({ sizes }, length) {
+  const k = { batch: sizes.batch, heads: sizes.numKvHeads, length, width: sizes.headDim };
+  return { k, v: { ...k, width: sizes.valueDim } };
 }

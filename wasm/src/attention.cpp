@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +14,9 @@
 #include "attn/positions/alibi.hpp"
 #include "attn/positions/t5_bias.hpp"
 #include "attn/teaching/relative_skew.hpp"
+#include "guarded.hpp"
 #include "states.hpp"
+#include "tensor_argument.hpp"
 
 namespace attn::wasm {
 
@@ -97,16 +100,61 @@ AttentionPoolingOptions pooling_options(Arguments& a) {
 
 namespace {
 
-void run_attention(Arguments& a) {
-  const auto* cache = optional_state<KeyValueCache>(a, "key");
-  const ConstAnyTensor query = a.elements();
-  if (cache) {
-    const AnyTensor output = a.result_of_type();
-    return scaled_dot_product_attention(query, *cache, output, attention_options(a), context());
-  }
-  const ConstAnyTensor key = a.elements(), value = a.elements();
-  const AnyTensor output = a.result_of_type();
-  scaled_dot_product_attention(query, key, value, output, attention_options(a), context());
+void set_scale(AttentionOptions& options, float scale) { options.scale = scale; }
+
+void set_diagonal(AttentionOptions& options, double offset) {
+  options.diagonal = Diagonal::offset(static_cast<std::int64_t>(offset));
+}
+void set_diagonal_to_bottom_right(AttentionOptions& options) {
+  options.diagonal = Diagonal::bottom_right();
+}
+
+/// Infinity stands for no bound.
+void set_window(AttentionOptions& options, double left, double right) {
+  const auto side = [](double keys) {
+    return std::isinf(keys) ? std::nullopt : std::optional(static_cast<std::int64_t>(keys));
+  };
+  options.window = Window{.left = side(left), .right = side(right)};
+}
+
+void set_dropout(AttentionOptions& options, float probability, double seed, double stream) {
+  options.dropout = probability;
+  options.dropout_random = {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(stream)};
+}
+
+void set_t5_bias(AttentionOptions& options, const TensorArgument& table, double max_distance,
+                 bool bidirectional) {
+  T5Bias bias;
+  bias.table = table.floats();
+  bias.max_distance = static_cast<std::int64_t>(max_distance);
+  bias.bidirectional = bidirectional;
+  options.t5_bias = bias;
+}
+
+void reset(AttentionOptions& options) { options = {}; }
+
+/// Sets an option that is a tensor with elements of type T.
+template <auto Option, class T>
+void set(AttentionOptions& options, const TensorArgument& tensor) {
+  options.*Option = tensor.as<T>();
+}
+
+/// The options given, or the defaults.
+AttentionOptions given(const AttentionOptions* options) {
+  return options ? *options : AttentionOptions();
+}
+
+void attend(const TensorArgument& query, const TensorArgument& key, const TensorArgument& value,
+            const TensorArgument& output, const AttentionOptions* options) {
+  scaled_dot_product_attention(query.elements(), key.elements(), value.elements(),
+                               output.result_of_type(), given(options), context());
+}
+
+void attend_to_cache(const TensorArgument& query, std::uintptr_t cache,
+                     const TensorArgument& output, const AttentionOptions* options) {
+  const auto& state = *reinterpret_cast<const State*>(cache);
+  scaled_dot_product_attention(query.elements(), as_kept<KeyValueCache>(state, "key"),
+                               output.result_of_type(), given(options), context());
 }
 
 void run_masked_softmax(Arguments& a) {
@@ -228,7 +276,35 @@ void run_relative_keys_of_skew(Arguments& a) {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(attention) {
-  operation("scaledDotProductAttention", &run_attention);
+  using emscripten::function;
+  using O = AttentionOptions;
+  emscripten::class_<O>("AttentionOptions")
+      .constructor()
+      .function("reset", &reset)
+      .property("softcap", &O::softcap)
+      .property("causal", &O::causal)
+      .function("setScale", &set_scale)
+      .function("setDiagonal", &set_diagonal)
+      .function("setDiagonalToBottomRight", &set_diagonal_to_bottom_right)
+      .function("setWindow", &set_window)
+      .function("setDropout", &set_dropout)
+      .function("setRelativeKeys", &set<&O::relative_keys, const float>)
+      .function("setRelativeValues", &set<&O::relative_values, const float>)
+      .function("setAlibiSlopes", &set<&O::alibi_slopes, const float>)
+      .function("setT5Bias", &set_t5_bias)
+      .function("setBias", &set<&O::bias, const float>)
+      .function("setMask", &set<&O::mask, const std::uint8_t>)
+      .function("setValidLens", &set<&O::valid_lens, const std::int32_t>)
+      .function("setKeyLens", &set<&O::key_lens, const std::int32_t>)
+      .function("setSinks", &set<&O::sinks, const float>)
+      .function("setScaledScores", &set<&O::scaled_scores, float>)
+      .function("setCappedScores", &set<&O::capped_scores, float>)
+      .function("setBiasedScores", &set<&O::biased_scores, float>)
+      .function("setWeights", &set<&O::weights, float>)
+      .function("setLogSumExp", &set<&O::log_sum_exp, float>);
+  function("scaledDotProductAttention", guarded<&attend>, emscripten::allow_raw_pointers());
+  function("attendToCache", guarded<&attend_to_cache>, emscripten::allow_raw_pointers());
+
   operation("maskedSoftmax", &run_masked_softmax);
   operation("mergeAttention", &run_merge_attention);
   operation("attentionPooling", &run_attention_pooling);

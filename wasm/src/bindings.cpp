@@ -6,6 +6,7 @@
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>
+#include <emscripten/val.h>
 #include <malloc.h>
 
 #include <cstddef>
@@ -21,6 +22,8 @@
 #include "arguments.hpp"
 #include "attn/error.hpp"
 #include "attn/version.hpp"
+#include "guarded.hpp"
+#include "tensor_argument.hpp"
 #include "validation.hpp"
 
 namespace attn::wasm {
@@ -152,7 +155,40 @@ void Arguments::give_intermediates() {
 
 Context& context() { return *the_context; }
 
+namespace {
+
+/// Throws in JavaScript, with code, argument, what it got and what it needs. Never destroyed.
+emscripten::val& error_handler() {
+  static auto& handler = *new emscripten::val(emscripten::val::undefined());
+  return handler;
+}
+
+void set_error_handler(emscripten::val handler) { error_handler() = std::move(handler); }
+
+}  // namespace
+
+void raise(const Error& error) {
+  error_handler()(std::string(to_string(error.code())), std::string(error.argument()),
+                  std::string(error.got()), std::string(error.needs()));
+  __builtin_unreachable();
+}
+
+void raise_out_of_memory() {
+  error_handler()(std::string("out_of_memory"), std::string("memory"),
+                  std::string("too little memory"), std::string("more than WebAssembly has"));
+  __builtin_unreachable();
+}
+
 EMSCRIPTEN_BINDINGS(module) {
+  emscripten::enum_<ElementType>("ElementType")
+      .value("float32", ElementType::kFloat32)
+      .value("float16", ElementType::kFloat16)
+      .value("bfloat16", ElementType::kBFloat16);
+  emscripten::class_<TensorArgument>("Tensor")
+      .constructor()
+      .function("reset", &TensorArgument::reset)
+      .function("addDimension", &TensorArgument::add_dimension);
+  emscripten::function("setErrorHandler", &set_error_handler);
   operation("start", &start);
   operation("describe", &describe);
 }

@@ -74,15 +74,20 @@ void give_state(Arguments& a, T value) {
   a.give(static_cast<const void*>(state));
 }
 
-/// Null where there is none. `argument` is what JavaScript calls it.
+/// What a state keeps. `argument` is what JavaScript calls it.
+template <class T>
+const T& as_kept(const State& state, const char* argument) {
+  if (state.kind != kKind<T>) {
+    validation::fail(ErrorCode::kInvalidArgument, argument, {state.kind}, {kKind<T>});
+  }
+  return static_cast<const StateOf<T>&>(state).value;
+}
+
+/// Null where there is none.
 template <class T>
 T* optional_state(Arguments& a, const char* argument) {
-  auto* state = a.optional_object<State>();
-  if (!state) return nullptr;
-  if (state->kind != kKind<T>) {
-    validation::fail(ErrorCode::kInvalidArgument, argument, {state->kind}, {kKind<T>});
-  }
-  return &static_cast<StateOf<T>*>(state)->value;
+  const auto* state = a.optional_object<State>();
+  return state ? const_cast<T*>(&as_kept<T>(*state, argument)) : nullptr;
 }
 template <class T>
 T& state_of(Arguments& a, const char* argument) {

@@ -48,6 +48,7 @@ export const kDevelopment = { variants: ['simd128'], types: false };
  */
 export async function buildPackage(env, { variants = kVariants, types = true } = {}) {
   const targets = kFlavours.flatMap((flavour) => variants.map((name) => `${flavour}_wasm_${name}`));
+  if (types) targets.push('attn_native_types');
   await step('Building WebAssembly', (update) =>
     cmakeBuild('wasm', targets, env, { tests: false, update }),
   );

@@ -1,13 +1,23 @@
 // The package's type definitions, made of the JSDoc comments in wasm/js.
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { kBuildFolder, kRoot } from './checkout.js';
 import { command } from './system.js';
 
 const kSources = join(kRoot, 'wasm/js');
+/** Where CMake leaves what Emscripten writes of the bindings. */
+const kNativeTypes = join(kBuildFolder, 'wasm/wasm/types');
 const kTypesFolder = join(kBuildFolder, 'types');
 
 /**
@@ -20,6 +30,7 @@ export async function buildTypes() {
   for (const name of readdirSync(kSources).sort()) {
     hash.update(name).update(readFileSync(join(kSources, name)));
   }
+  hash.update(readFileSync(join(kNativeTypes, 'native.d.ts')));
   const wanted = hash.digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return kTypesFolder;
 
@@ -40,6 +51,7 @@ export async function buildTypes() {
       types: ['node'],
       typeRoots: [join(kRoot, 'node_modules/@types')],
       rootDir: kSources,
+      rootDirs: [kSources, kNativeTypes],
       outDir: kTypesFolder,
     },
     files: [
@@ -56,6 +68,7 @@ export async function buildTypes() {
   // Not at the top: set-up imports this module before npm's packages are there.
   const { default: ts } = await import('typescript');
   for (const name of readdirSync(kTypesFolder)) stripInternal(ts, join(kTypesFolder, name));
+  copyFileSync(join(kNativeTypes, 'native.d.ts'), join(kTypesFolder, 'native.d.ts'));
   writeFileSync(stamp, wanted);
   return kTypesFolder;
 }

@@ -1,0 +1,244 @@
+import { invalid } from './errors.js';
+import { kDropout, readOptions, wanted } from './options.js';
+import { checkBroadcast, checkShapeIs, formatShape, mismatch, wrongShape } from './shape.js';
+import { asTensor, checkIntegers } from './tensor.js';
+import { kT5Bias, kWindow } from './attentionOptions.js';
+import { checkInteger } from './errors.js';
+
+/** @import { AttentionOptions, Diagonal, ScoreSizes, Window } from './attentionOptions.js' */
+/** @import { Dropout } from './dropout.js' */
+/** @import { NativeCall, NativeResult } from './nativeCall.js' */
+/** @import { T5BiasOptions } from './t5Bias.js' */
+/** @import { Integers, TensorLike } from './tensor.js' */
+
+/**
+ * Options of attention that were checked, as C++ takes them. Undefined ones were not given.
+ * @typedef {ReturnType<typeof checkAttentionOptions>} CheckedAttentionOptions
+ */
+
+/**
+ * Checks the options of attention, and describes their tensors and further results.
+ * @param {NativeCall} call
+ * @param {AttentionOptions} options  whose names are checked
+ * @param {ScoreSizes} sizes
+ * @param {readonly number[]} leading  of the shape of further results: all but the keys
+ */
+export function checkAttentionOptions(call, options, sizes, leading) {
+  if (Object.keys(options).length === 0) return undefined;
+  const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
+  const scores = [batch, numHeads, numQueries, numKeys];
+  const { scale, softcap, causal, diagonal, window, dropout, t5Bias, bias, mask } = options;
+  const stage = (
+    /** @type {string} */ name,
+    /** @type {string} */ option,
+    /** @type {boolean | undefined} */ need,
+    shape = [...leading, numKeys],
+    seenAs = scores,
+  ) => (wanted(option, need) ? call.result(name, shape, seenAs) : undefined);
+  return {
+    scale: finite('scale', scale),
+    diagonal: diagonal === undefined ? undefined : checkDiagonal(diagonal),
+    relativeKeys: relative(call, 'relativeKeys', options.relativeKeys, numHeads, headDim),
+    relativeValues: relative(call, 'relativeValues', options.relativeValues, numHeads, valueDim),
+    softcap: finite('softcap', softcap),
+    alibiSlopes: ofHeads(call, 'alibiSlopes', options.alibiSlopes, numHeads),
+    t5Bias: t5Bias === undefined ? undefined : checkT5Bias(call, t5Bias, numHeads),
+    bias: bias === undefined ? undefined : checkBias(call, bias, scores),
+    mask: mask === undefined ? undefined : call.mask('mask', mask, scores, true),
+    causal: causal === undefined ? undefined : wanted('causal', causal),
+    window: window === undefined ? undefined : checkWindow('window', window),
+    validLens: lengths(call, 'validLens', options.validLens, batch, numQueries, numKeys),
+    keyLens: lengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys),
+    sinks: ofHeads(call, 'sinks', options.sinks, numHeads),
+    dropout: dropout === undefined ? undefined : checkDropout(dropout),
+    stages: {
+      scaledScores: stage('scaledScores', 'needScaledScores', options.needScaledScores),
+      cappedScores: stage('cappedScores', 'needCappedScores', options.needCappedScores),
+      biasedScores: stage('biasedScores', 'needBiasedScores', options.needBiasedScores),
+      weights: stage('weights', 'needWeights', options.needWeights),
+      logSumExp: stage(
+        'logSumExp',
+        'needLogSumExp',
+        options.needLogSumExp,
+        [...leading],
+        scores.slice(0, 3),
+      ),
+    },
+  };
+}
+
+/**
+ * The options as an object of C++, after place(); null where none were given.
+ * @param {NativeCall} call
+ * @param {CheckedAttentionOptions} checked
+ */
+export function nativeAttentionOptions(call, checked) {
+  if (!checked) return null;
+  const { stages, diagonal, window, dropout, t5Bias } = checked;
+  const options = call.attentionOptions();
+  if (checked.scale !== undefined) options.setScale(checked.scale);
+  if (diagonal === 'bottomRight') options.setDiagonalToBottomRight();
+  else if (diagonal !== undefined) options.setDiagonal(diagonal);
+  if (checked.relativeKeys) options.setRelativeKeys(checked.relativeKeys.native);
+  if (checked.relativeValues) options.setRelativeValues(checked.relativeValues.native);
+  if (checked.softcap !== undefined) options.softcap = checked.softcap;
+  if (checked.alibiSlopes) options.setAlibiSlopes(checked.alibiSlopes.native);
+  if (t5Bias) options.setT5Bias(t5Bias.table.native, t5Bias.maxDistance, t5Bias.bidirectional);
+  if (checked.bias) options.setBias(checked.bias.native);
+  if (checked.mask) options.setMask(checked.mask.native);
+  if (checked.causal !== undefined) options.causal = checked.causal;
+  if (window) options.setWindow(window.left, window.right);
+  if (checked.validLens) options.setValidLens(checked.validLens.native);
+  if (checked.keyLens) options.setKeyLens(checked.keyLens.native);
+  if (checked.sinks) options.setSinks(checked.sinks.native);
+  if (dropout) options.setDropout(dropout.probability, dropout.seed, dropout.stream);
+  if (stages.scaledScores) options.setScaledScores(stages.scaledScores.tensor.native);
+  if (stages.cappedScores) options.setCappedScores(stages.cappedScores.tensor.native);
+  if (stages.biasedScores) options.setBiasedScores(stages.biasedScores.tensor.native);
+  if (stages.weights) options.setWeights(stages.weights.tensor.native);
+  if (stages.logSumExp) options.setLogSumExp(stages.logSumExp.tensor.native);
+  return options;
+}
+
+/**
+ * The results that were asked for, each under its name.
+ * @param {NativeCall} call
+ * @param {Record<string, NativeResult | undefined>} results
+ * @returns {any}
+ */
+export function giveAll(call, results) {
+  /** @type {Record<string, any>} */
+  const given = {};
+  for (const name in results) {
+    const result = results[name];
+    if (result) given[name] = call.give(result);
+  }
+  return given;
+}
+
+/**
+ * @param {string} name
+ * @param {number} [value]
+ */
+function finite(name, value) {
+  if (value !== undefined && !Number.isFinite(value)) throw invalid(name, value, 'a finite number');
+  return value;
+}
+
+/**
+ * `'bottomRight'`, or the offset.
+ * @param {Diagonal} diagonal
+ */
+export function checkDiagonal(diagonal) {
+  if (diagonal === 'bottomRight') return diagonal;
+  if (diagonal === 'topLeft') return 0;
+  if (!Number.isSafeInteger(diagonal)) {
+    throw invalid('diagonal', diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
+  }
+  return diagonal;
+}
+
+/**
+ * @param {string} name
+ * @param {Window} window
+ */
+export function checkWindow(name, window) {
+  window = readOptions(window, kWindow, name);
+  const side = (/** @type {'left' | 'right'} */ which) => {
+    const { [which]: keys = Infinity } = window;
+    if (keys === Infinity || (Number.isSafeInteger(keys) && keys >= 0)) return keys;
+    throw invalid(`${name}.${which}`, keys, '0 or more keys');
+  };
+  return { left: side('left'), right: side('right') };
+}
+
+/** @param {Dropout} dropout */
+export function checkDropout(dropout) {
+  dropout = readOptions(dropout, kDropout, 'dropout');
+  const { probability, seed = 0, stream = 0 } = dropout;
+  if (!Number.isFinite(probability)) {
+    throw invalid('dropout.probability', probability, 'a finite number');
+  }
+  checkInteger('dropout.seed', seed, 0);
+  checkInteger('dropout.stream', stream, 0);
+  return { probability, seed, stream };
+}
+
+/**
+ * @param {NativeCall} call
+ * @param {T5BiasOptions} bias
+ * @param {number} numHeads
+ */
+export function checkT5Bias(call, bias, numHeads) {
+  bias = readOptions(bias, kT5Bias, 't5Bias');
+  const table = call.tensor('t5Bias.table', bias.table);
+  checkShapeIs('t5Bias.table', table.shape, [-1, numHeads]);
+  const { maxDistance = 128, bidirectional = true } = bias;
+  checkInteger('t5Bias.maxDistance', maxDistance, 1);
+  return { table, maxDistance, bidirectional: wanted('t5Bias.bidirectional', bidirectional) };
+}
+
+/**
+ * @param {NativeCall} call
+ * @param {TensorLike} bias
+ * @param {readonly number[]} scores
+ */
+function checkBias(call, bias, scores) {
+  const tensor = call.tensor('bias', bias);
+  checkBroadcast('bias', tensor.shape, scores, true);
+  return tensor;
+}
+
+/**
+ * Lengths (B,) or, where there are rows, (B, N).
+ * @param {NativeCall} call
+ * @param {string} name
+ * @param {Integers | undefined} lens
+ * @param {number} batch
+ * @param {number | undefined} numRows
+ * @param {number} most
+ */
+export function lengths(call, name, lens, batch, numRows, most) {
+  if (lens === undefined) return undefined;
+  const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
+  const { shape } = tensor;
+  const fits =
+    shape[0] === batch && (shape.length === 1 || (shape.length === 2 && shape[1] === numRows));
+  if (!fits) {
+    const rows = numRows === undefined ? '' : ` or ${formatShape([batch, numRows])}`;
+    throw wrongShape(name, shape, `${formatShape([batch])}${rows}`);
+  }
+  return call.numbers('ints', name, tensor);
+}
+
+/**
+ * A number for each head, as a tensor or an array.
+ * @param {NativeCall} call
+ * @param {string} name
+ * @param {TensorLike | ArrayLike<number> | undefined} values
+ * @param {number} numHeads
+ */
+function ofHeads(call, name, values, numHeads) {
+  if (values === undefined) return undefined;
+  const isTensor = values !== null && typeof values === 'object' && 'shape' in values;
+  const tensor = call.tensor(name, isTensor ? values : asTensor(name, values));
+  checkShapeIs(name, tensor.shape, [numHeads]);
+  return tensor;
+}
+
+/**
+ * A table of relative positions.
+ * @param {NativeCall} call
+ * @param {string} name
+ * @param {TensorLike | undefined} table
+ * @param {number} numHeads
+ * @param {number} width
+ */
+function relative(call, name, table, numHeads, width) {
+  if (table === undefined) return undefined;
+  const tensor = call.tensor(name, table);
+  checkShapeIs(name, tensor.shape, [-1, width], [numHeads, -1, width]);
+  const rows = tensor.shape[tensor.shape.length - 2];
+  if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');
+  return tensor;
+}

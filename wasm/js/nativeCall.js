@@ -1,0 +1,320 @@
+import { bitsOf, kElementTypes } from './elementType.js';
+import { argumentError, AttnError, invalid } from './errors.js';
+import { outOfMemory } from './memory.js';
+import { addressOf, runtimeOf } from './nativeObject.js';
+import { typedArrayLength } from './realm.js';
+import { checkBroadcast, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
+import { asTensor, checkRank, readMask, readTensor } from './tensor.js';
+import { TensorHandle } from './tensorHandle.js';
+
+/** @import { ElementsLike, ElementType } from './elementType.js' */
+/** @import { Memory, Views } from './memory.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeObject } from './nativeObject.js' */
+/** @import { Integers, Mask, Ranks } from './tensor.js' */
+/** @import { Block, ResultKind } from './tensorHandle.js' */
+
+/** Up to this length a loop copies faster than the methods of typed arrays. */
+const kShortCopy = 64;
+
+/**
+ * A tensor that was checked. Its memory and C++'s description of it exist after place().
+ * @typedef {object} NativeTensor
+ * @property {readonly number[]} shape  as the core sees it
+ * @property {readonly number[]} [strides]  row-major by default
+ * @property {ElementType} type
+ * @property {number} address
+ * @property {Native.Tensor} native
+ */
+
+/**
+ * A result of the core. Its memory is taken by place().
+ * @typedef {object} NativeResult
+ * @property {string} name
+ * @property {number[]} shape  of the result as the caller gets it
+ * @property {ElementType} type
+ * @property {NativeTensor} tensor  as the core sees it
+ * @property {Block} [block]  of a result that becomes a handle
+ */
+
+/**
+ * One call of the core, with state of its own. First its methods check arguments and describe them
+ * for C++; they take no memory and copy nothing. Then place() takes the memory of all arguments and
+ * results, and copies the arguments. Only after that may C++ be called.
+ */
+export class NativeCall {
+  #memory;
+  /** @type {{ name: string, data: any, view: keyof Views, length: number, tensor: NativeTensor }[]} */
+  #copies = [];
+  /** @type {NativeResult[]} */
+  #results = [];
+  /** @type {NativeTensor[]} */
+  #tensors = [];
+  /** Each throws if an object of the arguments is disposed of. @type {(() => unknown)[]} */
+  #checks = [];
+
+  /**
+   * @param {Memory} memory
+   * @param {ResultKind} as  what results become
+   */
+  constructor(memory, as) {
+    this.#memory = memory;
+    this.as = as;
+  }
+
+  /** Options of attention to be filled, after place(). */
+  attentionOptions() {
+    return this.#memory.attentionOptions();
+  }
+
+  /** What Embind offers. */
+  get native() {
+    return this.#memory.native;
+  }
+
+  /**
+   * A tensor of float32 or, with `types`, of others. A handle is read in place.
+   * @param {string} name
+   * @param {ElementsLike | TensorHandle} tensor
+   * @param {Ranks} [ranks]  those accepted; any by default
+   * @param {number} [numHeads]  to see (B, N, H·D) or (B, N, H, D) as (B, H, N, D)
+   * @param {readonly ElementType[]} [types]
+   */
+  tensor(name, tensor, ranks, numHeads, types) {
+    if (tensor instanceof TensorHandle) {
+      const place = tensor.placeIn(this.#memory, name);
+      checkRank(name, place.shape, ranks);
+      const seen = seenBy(name, place.shape, numHeads, place.strides);
+      this.#checks.push(() => tensor.placeIn(this.#memory, name));
+      return this.#describe(seen.shape, seen.strides, 'float32', place.address);
+    }
+    const { data, shape, type } = readTensor(name, tensor, ranks, types);
+    const seen = seenBy(name, shape, numHeads);
+    const described = this.#describe(seen.shape, seen.strides, type);
+    if (type === 'float32') return this.#copy(name, data, 'floats', described);
+    return this.#copy(name, bitsOf(data), 'halves', described);
+  }
+
+  /**
+   * An object of the module that is called: its address.
+   * @param {string} name
+   * @param {NativeObject} object
+   */
+  object(name, object) {
+    if (runtimeOf(object).memory !== this.#memory) {
+      throw invalid(name, object, 'one of the module that is called');
+    }
+    this.#checks.push(() => addressOf(object));
+    return addressOf(object);
+  }
+
+  /**
+   * A tensor of float32, float16 or bfloat16.
+   * @param {string} name
+   * @param {ElementsLike | TensorHandle} tensor
+   * @param {Ranks} [ranks]
+   * @param {number} [numHeads]
+   */
+  elements(name, tensor, ranks, numHeads) {
+    return this.tensor(name, tensor, ranks, numHeads, kElementTypes);
+  }
+
+  /**
+   * A tensor of int32 or float64.
+   * @param {'ints' | 'doubles'} view
+   * @param {string} name
+   * @param {Integers} numbers
+   */
+  numbers(view, name, numbers) {
+    const { data, shape } = asTensor(name, numbers);
+    return this.#copy(name, data, view, this.#describe(shape));
+  }
+
+  /**
+   * A boolean tensor that broadcasts to a shape.
+   * @param {string} name
+   * @param {Mask} mask
+   * @param {readonly number[]} target
+   * @param {boolean} [lastMayBeLess]  see checkBroadcast
+   */
+  mask(name, mask, target, lastMayBeLess) {
+    const { data, shape } = readMask(name, mask);
+    checkBroadcast(name, shape, target, lastMayBeLess);
+    return this.#copy(name, data, 'bytes', this.#describe(shape));
+  }
+
+  /**
+   * A result, whose values are undefined at first.
+   * @param {string} name
+   * @param {readonly number[]} shape
+   * @param {readonly number[]} [seenAs]  the shape that the core sees, if it differs
+   * @returns {NativeResult}
+   */
+  result(name, shape, seenAs = shape) {
+    return this.#result({ name, shape: readShape(name, shape), type: 'float32', tensor: this.#describe(seenAs) });
+  }
+
+  /**
+   * The result `output`, of the type in the option `outputType`.
+   * @param {ElementType | undefined} type  float32 by default
+   * @param {readonly number[]} shape
+   * @param {number} [numHeads]  to have it seen as (B, H, N, D)
+   */
+  output(type = 'float32', shape, numHeads) {
+    if (!kElementTypes.includes(type)) {
+      throw invalid('outputType', type, kElementTypes.map((name) => `'${name}'`).join(' or '));
+    }
+    if (this.as === 'handle' && type !== 'float32') {
+      throw invalid('outputType', type, `'float32' where results are handles`);
+    }
+    const seen = seenBy('output', shape, numHeads);
+    const tensor = this.#describe(seen.shape, seen.strides, type);
+    return this.#result({ name: 'output', shape: readShape('output', shape), type, tensor });
+  }
+
+  /** Takes all memory of the call, copies the arguments, and describes all tensors to C++. */
+  place() {
+    const memory = this.#memory;
+    for (const check of this.#checks) check();
+    for (const result of this.#results) {
+      const { name, shape, type, tensor } = result;
+      const bytes = (type === 'float32' ? 4 : 2) * sizeOf(shape);
+      if (this.as === 'handle') {
+        tensor.address = memory.allocate(name, bytes);
+        result.block = { address: tensor.address, handles: 0 };
+      } else {
+        tensor.address = memory.take(name, bytes);
+      }
+    }
+    for (let i = 0; i < this.#copies.length; ++i) {
+      const { name, data, view, length, tensor } = this.#copies[i];
+      const last = this.#copies[i - 1];
+      // Queries, keys and values, which follow each other, are often the same.
+      tensor.address =
+        last?.data === data && last.view === view
+          ? last.tensor.address
+          : memory.take(name, memory[view].BYTES_PER_ELEMENT * length);
+    }
+    for (const { name, data, view, length, tensor } of this.#copies) {
+      // Taking memory can detach what the caller passed, which then is empty.
+      if (typedArrayLength(data) !== length) {
+        const got = 'data that changed its length';
+        throw argumentError('invalid_argument', name, got, 'data that stays during the call');
+      }
+      if (length > kShortCopy) {
+        memory.part(view, tensor.address, length).set(data);
+        continue;
+      }
+      const target = memory[view];
+      const begin = tensor.address / target.BYTES_PER_ELEMENT;
+      for (let i = 0; i < length; ++i) target[begin + i] = data[i];
+    }
+    const { ElementType } = this.native;
+    for (let i = 0; i < this.#tensors.length; ++i) {
+      const tensor = this.#tensors[i];
+      const { shape, strides, type, address } = tensor;
+      const native = (tensor.native = memory.tensor(i));
+      native.reset(address, ElementType[type]);
+      let stride = sizeOf(shape);
+      for (let d = 0; d < shape.length; ++d) {
+        stride /= shape[d];
+        native.addDimension(shape[d], strides ? strides[d] : stride || 0);
+      }
+    }
+  }
+
+  /**
+   * Calls C++, after place(). Everything that it throws but an error of attn has stopped the module.
+   * @param {(native: Native.MainModule) => void} function_
+   */
+  run(function_) {
+    try {
+      function_(this.native);
+    } catch (error) {
+      throw error instanceof AttnError ? error : this.#memory.stop(error);
+    }
+  }
+
+  /**
+   * A result as the caller gets it: copied out, or as a handle.
+   * @param {NativeResult} result
+   * @returns {any}
+   */
+  give({ name, shape, type, tensor: { address }, block }) {
+    if (block) return new TensorHandle(this.#memory, block, address, shape);
+    const wide = type === 'float32';
+    const length = sizeOf(shape);
+    if (wide && length <= kShortCopy) {
+      this.#memory.reach(address + 4 * length);
+      const data = new Float32Array(length);
+      const { floats } = this.#memory;
+      for (let i = 0; i < length; ++i) data[i] = floats[address / 4 + i];
+      return { data, shape: shape };
+    }
+    try {
+      const data = this.#memory.part(wide ? 'floats' : 'halves', address, length).slice();
+      return wide ? { data, shape: shape } : { data, shape: shape, type };
+    } catch (error) {
+      throw outOfMemory(name, (wide ? 4 : 2) * length, error);
+    }
+  }
+
+  /** Ends the call, however it went. */
+  end() {
+    for (const { block } of this.#results) {
+      if (block?.handles === 0) this.#memory.free(block.address);
+    }
+    this.#memory.reset();
+  }
+
+  /** @param {NativeResult} result */
+  #result(result) {
+    this.#results.push(result);
+    return result;
+  }
+
+  /**
+   * @param {string} name
+   * @param {any} data
+   * @param {keyof Views} view
+   * @param {NativeTensor} tensor
+   */
+  #copy(name, data, view, tensor) {
+    this.#copies.push({ name, data, view, length: typedArrayLength(data), tensor });
+    return tensor;
+  }
+
+  /**
+   * @param {readonly number[]} shape
+   * @param {readonly number[]} [strides]  row-major by default
+   * @param {ElementType} [type]
+   * @param {number} [address]
+   */
+  #describe(shape, strides, type = 'float32', address = 0) {
+    /** @type {NativeTensor} */
+    const tensor = { shape, strides, type, address, native: /** @type {any} */ (undefined) };
+    this.#tensors.push(tensor);
+    return tensor;
+  }
+}
+
+/**
+ * A shape as the core sees it: with a number of heads, (B, N, H·D) or (B, N, H, D) as (B, H, N, D).
+ * @param {string} name
+ * @param {readonly number[]} shape
+ * @param {number} [numHeads]
+ * @param {readonly number[]} [strides]
+ */
+function seenBy(name, shape, numHeads, strides) {
+  if (numHeads === undefined) return { shape, strides };
+  const [batch, length, width, depth] = shape;
+  if (depth === undefined && width % numHeads !== 0) {
+    throw wrongShape(name, shape, `a width divisible by ${numHeads} heads`);
+  }
+  const headDim = depth ?? width / numHeads;
+  const [batchStride, rowStride, stride, last = stride] = strides ?? rowMajor(shape);
+  return {
+    shape: [batch, depth === undefined ? numHeads : width, length, headDim],
+    strides: [batchStride, depth === undefined ? headDim * stride : stride, rowStride, last],
+  };
+}
