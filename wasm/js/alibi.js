@@ -27,7 +27,12 @@ const kOptions = { numHeads: true, ...kBiasSizes };
  */
 export function alibiSlopes(runtime, numHeads) {
   checkInteger('numHeads', numHeads, 0);
-  return runtime.map('alibiSlopes', () => [numHeads]);
+  return runtime.invoke((call) => {
+    const slopes = call.result('slopes', [numHeads]);
+    call.place();
+    call.run((native) => native.alibiSlopes(slopes.tensor.native));
+    return call.give(slopes);
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { sizesOf, writeLengths } from './attentionOptions.js';
+import { lengths } from './nativeAttentionOptions.js';
 import { readOptions } from './options.js';
 
 /** @import { Call } from './call.js' */
@@ -25,11 +26,22 @@ export const kSoftmaxRanks = { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' };
  * @param {MaskedSoftmaxOptions} options
  */
 export function maskedSoftmax(runtime, x, options) {
-  return runtime.call((call) => {
-    const shape = call.floats('x', x, kSoftmaxRanks);
-    const output = call.result('output', shape);
-    writeSoftmaxOptions(call, options, shape);
-    call.run('maskedSoftmax');
+  options = readOptions(options, kOptions);
+  return runtime.invoke((call) => {
+    const input = call.tensor('x', x, kSoftmaxRanks);
+    const output = call.result('output', input.shape);
+    const { length, width } = sizesOf(input.shape);
+    const numRows = input.shape.length === 2 ? undefined : length;
+    const validLens = lengths(call, 'validLens', options.validLens, input.shape[0], numRows, width);
+    const mask =
+      options.mask === undefined ? undefined : call.mask('mask', options.mask, input.shape);
+    call.place();
+    call.run((native) => native.maskedSoftmax(
+      input.native,
+      output.tensor.native,
+      validLens?.native ?? null,
+      mask?.native ?? null,
+    ));
     return call.give(output);
   });
 }

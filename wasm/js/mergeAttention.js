@@ -21,14 +21,22 @@ export const kLogSumExpRanks = { 1: '(N,)', 2: '(B, N)', 3: '(B, H, N)' };
  * @param {TensorLike} logSumExpB
  */
 export function mergeAttention(runtime, outputA, logSumExpA, outputB, logSumExpB) {
-  return runtime.call((call) => {
-    const shape = call.floats('outputA', outputA, kPartRanks);
-    call.floats('logSumExpA', logSumExpA, kLogSumExpRanks);
-    call.floats('outputB', outputB, kPartRanks);
-    call.floats('logSumExpB', logSumExpB, kLogSumExpRanks);
-    const output = call.result('output', shape);
-    const logSumExp = call.result('logSumExp', shape.slice(0, -1));
-    call.run('mergeAttention');
+  return runtime.invoke((call) => {
+    const a = call.tensor('outputA', outputA, kPartRanks);
+    const sumA = call.tensor('logSumExpA', logSumExpA, kLogSumExpRanks);
+    const b = call.tensor('outputB', outputB, kPartRanks);
+    const sumB = call.tensor('logSumExpB', logSumExpB, kLogSumExpRanks);
+    const output = call.result('output', a.shape);
+    const logSumExp = call.result('logSumExp', a.shape.slice(0, -1));
+    call.place();
+    call.run((native) => native.mergeAttention(
+      a.native,
+      sumA.native,
+      b.native,
+      sumB.native,
+      output.tensor.native,
+      logSumExp.tensor.native,
+    ));
     return { output: call.give(output), logSumExp: call.give(logSumExp) };
   });
 }

@@ -1,5 +1,6 @@
 import { sizesOf } from './attentionOptions.js';
-import { readOptions } from './options.js';
+import { invalid } from './errors.js';
+import { readOptions, wanted } from './options.js';
 import { kHeadRanks } from './tensor.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -23,19 +24,17 @@ const kRanks = { 2: '(L, D)', 3: '(H, L, D)' };
  */
 export function relativeSkew(runtime, query, embeddings, options) {
   options = readOptions(options, kOptions);
-  const { bidirectional = false, scale = 1 } = options;
-  return runtime.map(
-    'relativeSkew',
-    (call) => {
-      const shape = call.floats('query', query, kHeadRanks);
-      call.floats('embeddings', embeddings, kRanks);
-      return shape.with(-1, sizesOf(shape).length);
-    },
-    (call) => {
-      call.flag('bidirectional', bidirectional);
-      call.real('scale', scale);
-    },
-  );
+  const { bidirectional, scale = 1 } = options;
+  const both = wanted('bidirectional', bidirectional);
+  if (!Number.isFinite(scale)) throw invalid('scale', scale, 'a finite number');
+  return runtime.invoke((call) => {
+    const q = call.tensor('query', query, kHeadRanks);
+    const e = call.tensor('embeddings', embeddings, kRanks);
+    const output = call.result('output', q.shape.with(-1, sizesOf(q.shape).length));
+    call.place();
+    call.run((native) => native.relativeSkew(q.native, e.native, output.tensor.native, both, scale));
+    return call.give(output);
+  });
 }
 
 /**
@@ -43,8 +42,12 @@ export function relativeSkew(runtime, query, embeddings, options) {
  * @param {TensorLike} embeddings
  */
 export function relativeKeysOfSkew(runtime, embeddings) {
-  return runtime.map('relativeKeysOfSkew', (call) => {
-    const shape = call.floats('embeddings', embeddings, kRanks);
-    return shape.with(-2, Math.max(0, 2 * sizesOf(shape).length - 1));
+  return runtime.invoke((call) => {
+    const e = call.tensor('embeddings', embeddings, kRanks);
+    const rows = Math.max(0, 2 * sizesOf(e.shape).length - 1);
+    const output = call.result('output', e.shape.with(-2, rows));
+    call.place();
+    call.run((native) => native.relativeKeysOfSkew(e.native, output.tensor.native));
+    return call.give(output);
   });
 }

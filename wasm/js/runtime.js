@@ -23,10 +23,9 @@ import { NativeCall } from './nativeCall.js';
 
 /**
  * What wasm/src makes known.
- * @typedef {'start' | 'describe' | 'maskedSoftmax' |
- *   'mergeAttention' |
+ * @typedef {'start' | 'describe' |
  *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
- *   'alibiSlopes' | 'alibiBias' | 't5Bias' | 't5Buckets' | 'relativeSkew' | 'relativeKeysOfSkew' |
+ *   'alibiBias' | 't5Bias' | 't5Buckets' |
  *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
  *   | 'applyShift' | 'positionalEncoding' | 'makeLearnedPositionalEncoding' |
  *   'forwardLearnedPositionalEncoding' | 'makeRotaryEmbedding' | 'deleteRotaryEmbedding' |

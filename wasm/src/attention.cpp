@@ -157,17 +157,20 @@ void attend_to_cache(const TensorArgument& query, std::uintptr_t cache,
                                output.result_of_type(), given(options), context());
 }
 
-void run_masked_softmax(Arguments& a) {
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
-  masked_softmax(x, output, softmax_options(a), context());
+/// Null for an option that is not given.
+void softmax(const TensorArgument& x, const TensorArgument& output,
+             const TensorArgument* valid_lens, const TensorArgument* mask) {
+  MaskedSoftmaxOptions options;
+  if (valid_lens) options.valid_lens = valid_lens->as<const std::int32_t>();
+  if (mask) options.mask = mask->as<const std::uint8_t>();
+  masked_softmax(x.floats(), output.result(), options, context());
 }
 
-void run_merge_attention(Arguments& a) {
-  const ConstTensor output_a = a.floats(), log_sum_exp_a = a.floats();
-  const ConstTensor output_b = a.floats(), log_sum_exp_b = a.floats();
-  const Tensor output = a.result();
-  merge_attention(output_a, log_sum_exp_a, output_b, log_sum_exp_b, output, a.result(), context());
+void merge(const TensorArgument& output_a, const TensorArgument& log_sum_exp_a,
+           const TensorArgument& output_b, const TensorArgument& log_sum_exp_b,
+           const TensorArgument& output, const TensorArgument& log_sum_exp) {
+  merge_attention(output_a.floats(), log_sum_exp_a.floats(), output_b.floats(),
+                  log_sum_exp_b.floats(), output.result(), log_sum_exp.result(), context());
 }
 
 void run_attention_pooling(Arguments& a) {
@@ -203,8 +206,8 @@ void project_keys(Arguments& a) {
   attention.project_keys(key, a.result(), context());
 }
 
-void run_alibi_slopes(Arguments& a) {
-  const Tensor slopes = a.result();
+void write_alibi_slopes(const TensorArgument& output) {
+  const Tensor slopes = output.result();
   alibi_slopes({slopes.data(), static_cast<std::size_t>(slopes.size(0))});
 }
 
@@ -259,18 +262,14 @@ void run_t5_buckets(Arguments& a) {
   }
 }
 
-void run_relative_skew(Arguments& a) {
-  const ConstTensor query = a.floats(), embeddings = a.floats();
-  const Tensor output = a.result();
-  RelativeSkewOptions options;
-  options.bidirectional = a.flag();
-  options.scale = a.real();
-  relative_skew(query, embeddings, output, options, context());
+void skew(const TensorArgument& query, const TensorArgument& embeddings,
+          const TensorArgument& output, bool bidirectional, float scale) {
+  const RelativeSkewOptions options{.bidirectional = bidirectional, .scale = scale};
+  relative_skew(query.floats(), embeddings.floats(), output.result(), options, context());
 }
 
-void run_relative_keys_of_skew(Arguments& a) {
-  const ConstTensor embeddings = a.floats();
-  relative_keys_of_skew(embeddings, a.result());
+void keys_of_skew(const TensorArgument& embeddings, const TensorArgument& output) {
+  relative_keys_of_skew(embeddings.floats(), output.result());
 }
 
 }  // namespace
@@ -304,19 +303,19 @@ EMSCRIPTEN_BINDINGS(attention) {
       .function("setLogSumExp", &set<&O::log_sum_exp, float>);
   function("scaledDotProductAttention", guarded<&attend>, emscripten::allow_raw_pointers());
   function("attendToCache", guarded<&attend_to_cache>, emscripten::allow_raw_pointers());
+  function("maskedSoftmax", guarded<&softmax>, emscripten::allow_raw_pointers());
+  function("mergeAttention", guarded<&merge>);
+  function("alibiSlopes", guarded<&write_alibi_slopes>);
+  function("relativeSkew", guarded<&skew>);
+  function("relativeKeysOfSkew", guarded<&keys_of_skew>);
 
-  operation("maskedSoftmax", &run_masked_softmax);
-  operation("mergeAttention", &run_merge_attention);
   operation("attentionPooling", &run_attention_pooling);
   operation("makeAdditiveAttention", &make_additive_attention);
   operation("forwardAdditiveAttention", &run_additive_attention);
   operation("projectKeys", &project_keys);
-  operation("alibiSlopes", &run_alibi_slopes);
   operation("alibiBias", &run_alibi_bias);
   operation("t5Bias", &run_t5_bias);
   operation("t5Buckets", &run_t5_buckets);
-  operation("relativeSkew", &run_relative_skew);
-  operation("relativeKeysOfSkew", &run_relative_keys_of_skew);
 }
 
 }  // namespace attn::wasm
