@@ -29,7 +29,6 @@ export function alibiSlopes(runtime, numHeads) {
   checkInteger('numHeads', numHeads, 0);
   return runtime.invoke((call) => {
     const slopes = call.result('slopes', [numHeads]);
-    call.place();
     call.run((native) => native.alibiSlopes(slopes.tensor.native));
     return call.give(slopes);
   });

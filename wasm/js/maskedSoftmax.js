@@ -35,13 +35,14 @@ export function maskedSoftmax(runtime, x, options) {
     const validLens = lengths(call, 'validLens', options.validLens, input.shape[0], numRows, width);
     const mask =
       options.mask === undefined ? undefined : call.mask('mask', options.mask, input.shape);
-    call.place();
-    call.run((native) => native.maskedSoftmax(
-      input.native,
-      output.tensor.native,
-      validLens?.native ?? null,
-      mask?.native ?? null,
-    ));
+    call.run((native) =>
+      native.maskedSoftmax(
+        input.native,
+        output.tensor.native,
+        validLens?.native ?? null,
+        mask?.native ?? null,
+      ),
+    );
     return call.give(output);
   });
 }

@@ -28,15 +28,16 @@ export function mergeAttention(runtime, outputA, logSumExpA, outputB, logSumExpB
     const sumB = call.tensor('logSumExpB', logSumExpB, kLogSumExpRanks);
     const output = call.result('output', a.shape);
     const logSumExp = call.result('logSumExp', a.shape.slice(0, -1));
-    call.place();
-    call.run((native) => native.mergeAttention(
-      a.native,
-      sumA.native,
-      b.native,
-      sumB.native,
-      output.tensor.native,
-      logSumExp.tensor.native,
-    ));
+    call.run((native) =>
+      native.mergeAttention(
+        a.native,
+        sumA.native,
+        b.native,
+        sumB.native,
+        output.tensor.native,
+        logSumExp.tensor.native,
+      ),
+    );
     return { output: call.give(output), logSumExp: call.give(logSumExp) };
   });
 }

@@ -68,7 +68,7 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 }
 
 /**
- * The options as an object of C++, after place(); null where none were given.
+ * The options as an object of C++, inside run(); null where none were given.
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
  */

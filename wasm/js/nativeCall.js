@@ -18,7 +18,7 @@ import { TensorHandle } from './tensorHandle.js';
 const kShortCopy = 64;
 
 /**
- * A tensor that was checked. Its memory and C++'s description of it exist after place().
+ * A tensor that was checked. Its memory and C++'s description of it exist inside run().
  * @typedef {object} NativeTensor
  * @property {readonly number[]} shape  as the core sees it
  * @property {readonly number[]} [strides]  row-major by default
@@ -28,7 +28,7 @@ const kShortCopy = 64;
  */
 
 /**
- * A result of the core. Its memory is taken by place().
+ * A result of the core. Its memory is taken by run().
  * @typedef {object} NativeResult
  * @property {string} name
  * @property {number[]} shape  of the result as the caller gets it
@@ -39,8 +39,8 @@ const kShortCopy = 64;
 
 /**
  * One call of the core, with state of its own. First its methods check arguments and describe them
- * for C++; they take no memory and copy nothing. Then place() takes the memory of all arguments and
- * results, and copies the arguments. Only after that may C++ be called.
+ * for C++; they take no memory and copy nothing. Then run() takes the memory of all arguments and
+ * results, copies the arguments, and calls C++. From there on nothing of the caller's runs.
  */
 export class NativeCall {
   #memory;
@@ -62,7 +62,7 @@ export class NativeCall {
     this.as = as;
   }
 
-  /** Options of attention to be filled, after place(). */
+  /** Options of attention to be filled, inside run(). */
   attentionOptions() {
     return this.#memory.attentionOptions();
   }
@@ -151,7 +151,12 @@ export class NativeCall {
    * @returns {NativeResult}
    */
   result(name, shape, seenAs = shape) {
-    return this.#result({ name, shape: readShape(name, shape), type: 'float32', tensor: this.#describe(seenAs) });
+    return this.#result({
+      name,
+      shape: readShape(name, shape),
+      type: 'float32',
+      tensor: this.#describe(seenAs),
+    });
   }
 
   /**
@@ -172,8 +177,8 @@ export class NativeCall {
     return this.#result({ name: 'output', shape: readShape('output', shape), type, tensor });
   }
 
-  /** Takes all memory of the call, copies the arguments, and describes all tensors to C++. */
-  place() {
+  /** Takes all memory of the call, and copies the arguments. */
+  #place() {
     const memory = this.#memory;
     for (const check of this.#checks) check();
     for (const result of this.#results) {
@@ -209,6 +214,11 @@ export class NativeCall {
       const begin = tensor.address / target.BYTES_PER_ELEMENT;
       for (let i = 0; i < length; ++i) target[begin + i] = data[i];
     }
+  }
+
+  /** Describes all tensors to C++. */
+  #fill() {
+    const memory = this.#memory;
     const { ElementType } = this.native;
     for (let i = 0; i < this.#tensors.length; ++i) {
       const tensor = this.#tensors[i];
@@ -224,11 +234,14 @@ export class NativeCall {
   }
 
   /**
-   * Calls C++, after place(). Everything that it throws but an error of attn has stopped the module.
+   * Takes the memory of all arguments and results, copies the arguments, and calls C++. Whatever C++
+   * throws, other than an error of attn, has stopped the module.
    * @param {(native: Native.MainModule) => void} function_
    */
   run(function_) {
+    this.#place();
     try {
+      this.#fill();
       function_(this.native);
     } catch (error) {
       throw error instanceof AttnError ? error : this.#memory.stop(error);
@@ -249,11 +262,11 @@ export class NativeCall {
       const data = new Float32Array(length);
       const { floats } = this.#memory;
       for (let i = 0; i < length; ++i) data[i] = floats[address / 4 + i];
-      return { data, shape: shape };
+      return { data, shape };
     }
     try {
       const data = this.#memory.part(wide ? 'floats' : 'halves', address, length).slice();
-      return wide ? { data, shape: shape } : { data, shape: shape, type };
+      return wide ? { data, shape } : { data, shape, type };
     } catch (error) {
       throw outOfMemory(name, (wide ? 4 : 2) * length, error);
     }
@@ -280,6 +293,7 @@ export class NativeCall {
    * @param {NativeTensor} tensor
    */
   #copy(name, data, view, tensor) {
+    data = this.#memory.kept(view, data);
     this.#copies.push({ name, data, view, length: typedArrayLength(data), tensor });
     return tensor;
   }

@@ -31,8 +31,9 @@ export function relativeSkew(runtime, query, embeddings, options) {
     const q = call.tensor('query', query, kHeadRanks);
     const e = call.tensor('embeddings', embeddings, kRanks);
     const output = call.result('output', q.shape.with(-1, sizesOf(q.shape).length));
-    call.place();
-    call.run((native) => native.relativeSkew(q.native, e.native, output.tensor.native, both, scale));
+    call.run((native) =>
+      native.relativeSkew(q.native, e.native, output.tensor.native, both, scale),
+    );
     return call.give(output);
   });
 }
@@ -46,7 +47,6 @@ export function relativeKeysOfSkew(runtime, embeddings) {
     const e = call.tensor('embeddings', embeddings, kRanks);
     const rows = Math.max(0, 2 * sizesOf(e.shape).length - 1);
     const output = call.result('output', e.shape.with(-2, rows));
-    call.place();
     call.run((native) => native.relativeKeysOfSkew(e.native, output.tensor.native));
     return call.give(output);
   });

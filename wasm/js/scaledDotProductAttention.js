@@ -157,9 +157,8 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
     };
     const checked = checkAttentionOptions(call, options, sizes, q.shape.slice(0, -1));
 
-    call.place();
-    const given = nativeAttentionOptions(call, checked);
     call.run((native) => {
+      const given = nativeAttentionOptions(call, checked);
       if (stored) {
         const { key, value } = stored;
         native.scaledDotProductAttention(
