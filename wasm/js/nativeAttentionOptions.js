@@ -152,10 +152,13 @@ export function checkWindow(name, window) {
   return { left: side('left'), right: side('right') };
 }
 
-/** @param {Dropout} dropout */
-export function checkDropout(dropout) {
-  dropout = readOptions(dropout, kDropout, 'dropout');
-  const { probability, seed = 0, stream = 0 } = dropout;
+/** @param {Dropout | number} given */
+export function checkDropout(given) {
+  const {
+    probability,
+    seed = 0,
+    stream = 0,
+  } = typeof given === 'number' ? { probability: given } : readOptions(given, kDropout, 'dropout');
   if (!Number.isFinite(probability)) {
     throw invalid('dropout.probability', probability, 'a finite number');
   }
