@@ -13,8 +13,8 @@ namespace attn::wasm {
 /// the same few objects again for every call. Numbers of 64 bits would be BigInts there, so sizes
 /// and strides arrive as doubles.
 ///
-/// A value object with arrays for shape and strides takes three times as long and leaves garbage:
-/// attention over 2·5 heads of 4 tokens then takes 13 µs instead of 5 µs.
+/// Four tensors cross in 4.0 µs in Chromium on a busy machine. As value objects with arrays for
+/// shape and strides they take 6.0 µs and leave garbage; with -sEMBIND_AOT it is 1.7 and 5.7 µs.
 class TensorArgument {
  public:
   /// A tensor of rank 0; addDimension() follows for each dimension. `type` matters where elements
