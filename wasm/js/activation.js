@@ -1,3 +1,5 @@
+import { checkChoice } from './errors.js';
+
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 
@@ -17,9 +19,13 @@ export const kActivations = ['relu', 'gelu', 'geluTanh', 'silu', 'tanh', 'sigmoi
  * @param {Activation} activation
  */
 export function applyActivation(runtime, x, activation) {
-  return runtime.map(
-    'applyActivation',
-    (call) => call.floats('x', x),
-    (call) => call.choice('activation', activation, kActivations),
-  );
+  checkChoice('activation', activation, kActivations);
+  return runtime.invoke((call) => {
+    const input = call.tensor('x', x);
+    const output = call.result('output', input.shape);
+    call.run((native) =>
+      native.applyActivation(input.native, output.tensor.native, native.Activation[activation]),
+    );
+    return call.give(output);
+  });
 }

@@ -1,9 +1,10 @@
+import { kDropout } from './dropout.js';
 import { bitsOf, kElementTypes } from './elementType.js';
 import { argumentError, checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { outOfMemory } from './memory.js';
 import { addressOf, runtimeOf } from './nativeObject.js';
-import { kDropout, readArray, readOptions } from './options.js';
+import { readArray, readOptions } from './options.js';
 import {
   checkBroadcast,
   checkEqual,

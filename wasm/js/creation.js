@@ -79,10 +79,12 @@ export function slice(runtime, x, dimension, begin, end) {
  * @param {TensorLike} b
  */
 export function matmul(runtime, a, b) {
-  return runtime.map('matmul', (call) => {
-    const left = call.floats('a', a, kMatrixRanks);
-    const right = call.floats('b', b, kMatrixRanks);
-    return [...left.slice(0, -1), right[right.length - 1]];
+  return runtime.invoke((call) => {
+    const left = call.tensor('a', a, kMatrixRanks);
+    const right = call.tensor('b', b, kMatrixRanks);
+    const output = call.result('output', left.shape.with(-1, right.shape[right.shape.length - 1]));
+    call.run((native) => native.matmul(left.native, right.native, output.tensor.native));
+    return call.give(output);
   });
 }
 

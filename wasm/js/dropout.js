@@ -1,5 +1,7 @@
-import { readOptions, kDropout } from './options.js';
+import { checkOptions, kRandomStream, real } from './checks.js';
+import { readOptions } from './options.js';
 
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 
@@ -20,6 +22,24 @@ import { readOptions, kDropout } from './options.js';
  * @property {number} [stream]  one of the independent sequences of a seed; 0 by default
  */
 
+/** The options of dropout. */
+export const kDropout = { probability: real(), ...kRandomStream };
+
+/** @type {Native.Dropout} */
+const kNone = { training: false, probability: 0, random: { seed: 0, stream: 0 } };
+
+/**
+ * Checks the option `dropout`.
+ * @param {Dropout | number} [given]
+ * @returns {Native.Dropout}
+ */
+export function checkDropout(given) {
+  if (given === undefined) return kNone;
+  const options = typeof given === 'number' ? { probability: given } : given;
+  const { probability, ...random } = checkOptions(options, kDropout, 'dropout');
+  return { training: true, probability, random };
+}
+
 /**
  * @param {Runtime} runtime
  * @param {TensorLike} x
@@ -27,9 +47,11 @@ import { readOptions, kDropout } from './options.js';
  */
 export function applyDropout(runtime, x, options) {
   if (typeof options !== 'number') options = readOptions(options, kDropout);
-  return runtime.map(
-    'applyDropout',
-    (call) => call.floats('x', x),
-    (call) => call.dropout(options),
-  );
+  return runtime.invoke((call) => {
+    const input = call.tensor('x', x);
+    const output = call.result('output', input.shape);
+    const dropout = checkDropout(options);
+    call.run((native) => native.applyDropout(input.native, output.tensor.native, dropout));
+    return call.give(output);
+  });
 }

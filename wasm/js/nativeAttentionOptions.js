@@ -1,12 +1,12 @@
 import { invalid } from './errors.js';
-import { kDropout, readOptions, wanted } from './options.js';
+import { checkDropout } from './dropout.js';
+import { readOptions, wanted } from './options.js';
 import { checkBroadcast, checkShapeIs, formatShape, mismatch, wrongShape } from './shape.js';
 import { asTensor, checkIntegers } from './tensor.js';
 import { kT5Bias, kWindow } from './attentionOptions.js';
 import { checkInteger } from './errors.js';
 
 /** @import { AttentionOptions, Diagonal, ScoreSizes, Window } from './attentionOptions.js' */
-/** @import { Dropout } from './dropout.js' */
 /** @import { NativeCall, NativeResult } from './nativeCall.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
 /** @import { Integers, TensorLike } from './tensor.js' */
@@ -50,7 +50,7 @@ export function checkAttentionOptions(call, options, sizes, leading) {
     validLens: lengths(call, 'validLens', options.validLens, batch, numQueries, numKeys),
     keyLens: lengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys),
     sinks: ofHeads(call, 'sinks', options.sinks, numHeads),
-    dropout: dropout === undefined ? undefined : checkDropout(dropout),
+    dropout: checkDropout(dropout),
     stages: {
       scaledScores: stage('scaledScores', 'needScaledScores', options.needScaledScores),
       cappedScores: stage('cappedScores', 'needCappedScores', options.needCappedScores),
@@ -91,7 +91,9 @@ export function nativeAttentionOptions(call, checked) {
   if (checked.validLens) options.setValidLens(checked.validLens.native);
   if (checked.keyLens) options.setKeyLens(checked.keyLens.native);
   if (checked.sinks) options.setSinks(checked.sinks.native);
-  if (dropout) options.setDropout(dropout.probability, dropout.seed, dropout.stream);
+  if (dropout.training) {
+    options.setDropout(dropout.probability, dropout.random.seed, dropout.random.stream);
+  }
   if (stages.scaledScores) options.setScaledScores(stages.scaledScores.tensor.native);
   if (stages.cappedScores) options.setCappedScores(stages.cappedScores.tensor.native);
   if (stages.biasedScores) options.setBiasedScores(stages.biasedScores.tensor.native);
@@ -150,21 +152,6 @@ export function checkWindow(name, window) {
     throw invalid(`${name}.${which}`, keys, '0 or more keys');
   };
   return { left: side('left'), right: side('right') };
-}
-
-/** @param {Dropout | number} given */
-export function checkDropout(given) {
-  const {
-    probability,
-    seed = 0,
-    stream = 0,
-  } = typeof given === 'number' ? { probability: given } : readOptions(given, kDropout, 'dropout');
-  if (!Number.isFinite(probability)) {
-    throw invalid('dropout.probability', probability, 'a finite number');
-  }
-  checkInteger('dropout.seed', seed, 0);
-  checkInteger('dropout.stream', stream, 0);
-  return { probability, seed, stream };
 }
 
 /**

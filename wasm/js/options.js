@@ -5,7 +5,6 @@ import { kOtherNames } from './hints.js';
 // them. What is called often reads its own, which is faster; there a table has their names alone.
 
 /** @import { Call } from './call.js' */
-/** @import { Dropout } from './dropout.js' */
 
 /**
  * Checks and writes an option, and gives its value; `values` are those of the options before it,
@@ -223,9 +222,6 @@ export const choice =
     call.choice(name, value, choices);
 
 export const kRandom = { seed: natural(0), stream: natural(0) };
-
-/** @type {Names<Dropout>} */
-export const kDropout = { probability: real(), ...kRandom };
 
 /** The first weights of a layer: drawn from a stream, or zeros. */
 export const kInit = { init: choice(['xavier', 'zeros']), ...kRandom };

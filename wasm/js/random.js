@@ -1,10 +1,12 @@
+import { checkValues, kRandomStream, real } from './checks.js';
 import { invalid } from './errors.js';
-import { readOptions, kRandom, real, writeValues } from './options.js';
+import { readOptions } from './options.js';
 import { readShape } from './shape.js';
 
 /** @import { RandomOptions } from './dropout.js' */
-/** @import { OptionTable } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { CheckTable } from './checks.js' */
+/** @import * as Native from './native.js' */
+/** @import { Runtime } from './runtime.js' */
 
 /**
  * @typedef {object} UniformRange
@@ -36,40 +38,52 @@ import { readShape } from './shape.js';
  * @param {Runtime} runtime
  * @param {UniformOptions} options
  */
-export const randomUniform = (runtime, options) =>
-  random(runtime, 'fillUniform', options, { low: real(0), high: real(1) });
+export function randomUniform(runtime, options) {
+  const { shape, random, low, high } = check(options, { low: real(0), high: real(1) });
+  return fill(runtime, shape, (native, output) => native.fillUniform(output, random, low, high));
+}
 
 /**
  * @param {Runtime} runtime
  * @param {NormalOptions} options
  */
-export const randomNormal = (runtime, options) =>
-  random(runtime, 'fillNormal', options, { mean: real(0), deviation: real(1) });
+export function randomNormal(runtime, options) {
+  const { shape, random, mean, deviation } = check(options, { mean: real(0), deviation: real(1) });
+  return fill(runtime, shape, (native, output) =>
+    native.fillNormal(output, random, mean, deviation),
+  );
+}
 
 /**
  * @param {Runtime} runtime
  * @param {XavierOptions} options
  */
-export const xavierUniform = (runtime, options) =>
-  random(runtime, 'xavierUniform', options, { gain: real(1) }, true);
+export function xavierUniform(runtime, options) {
+  const { shape, random, gain } = check(options, { gain: real(1) });
+  if (shape.length !== 2) throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
+  return fill(runtime, shape, (native, output) => native.xavierUniform(output, random, gain));
+}
+
+/**
+ * @param {{ shape: readonly number[] } & RandomOptions} options
+ * @param {CheckTable} parameters  of the distribution
+ */
+function check(options, parameters) {
+  const table = { ...kRandomStream, ...parameters };
+  options = readOptions(options, { shape: true, ...table });
+  const shape = readShape('shape', options.shape);
+  const { seed, stream, ...values } = checkValues(options, table);
+  return { shape, random: { seed, stream }, ...values };
+}
 
 /**
  * @param {Runtime} runtime
- * @param {Operation} operation
- * @param {{ shape: readonly number[] } & RandomOptions} options
- * @param {OptionTable} parameters
- * @param {boolean} [isMatrix]  whether it is of matrices only
+ * @param {readonly number[]} shape
+ * @param {(native: Native.MainModule, output: Native.Tensor) => void} draw
  */
-function random(runtime, operation, options, parameters, isMatrix = false) {
-  const table = { ...kRandom, ...parameters };
-  options = readOptions(options, { shape: true, ...table });
-  const shape = readShape('shape', options.shape);
-  if (isMatrix && shape.length !== 2) {
-    throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
-  }
-  return runtime.map(
-    operation,
-    () => shape,
-    (call) => writeValues(call, options, table),
-  );
-}
+const fill = (runtime, shape, draw) =>
+  runtime.invoke((call) => {
+    const output = call.result('output', shape);
+    call.run((native) => draw(native, output.tensor.native));
+    return call.give(output);
+  });

@@ -30,8 +30,7 @@ import { NativeCall } from './nativeCall.js';
  *   | 'applyShift' | 'positionalEncoding' | 'makeLearnedPositionalEncoding' |
  *   'forwardLearnedPositionalEncoding' | 'makeRotaryEmbedding' | 'deleteRotaryEmbedding' |
  *   'rotaryFrequencies' | 'rotaryTables' | 'forwardRotaryEmbedding' | 'applyRotaryEmbedding' |
- *   'ngramEmbedding' | 'fillUniform' | 'fillNormal' | 'xavierUniform' | 'applyActivation' |
- *   'applyDropout' | 'matmul' | 'convolutionCosts' | 'dilatedConvolutionCosts' | 'recurrentCosts' |
+ *   'ngramEmbedding' | 'convolutionCosts' | 'dilatedConvolutionCosts' | 'recurrentCosts' |
  *   'selfAttentionCosts' | 'windowAttentionCosts' | 'makeLinear' | 'forwardLinear' |
  *   'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' |
  *   'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' |

@@ -16,7 +16,6 @@
 #include "attn/any_tensor.hpp"
 #include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
-#include "attn/context.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
@@ -26,6 +25,7 @@
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
+#include "context.hpp"
 
 namespace attn::wasm {
 
@@ -220,9 +220,6 @@ using Operation = void (*)(Arguments&);
 inline void operation(const char* name, Operation function) {
   emscripten::constant(name, static_cast<double>(reinterpret_cast<Address>(function)));
 }
-
-/// The module's only one.
-Context& context();
 
 /// Gives a new layer with its first weights: drawn from a stream, or zeros.
 inline void give_initialized(Arguments& a, std::unique_ptr<Module> layer) {

@@ -1,4 +1,4 @@
-// Positions, tokens, random numbers, activations, and the comparison of architectures.
+// Positions, tokens, and the comparison of architectures.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "attn/layers/activation.hpp"
-#include "attn/layers/dropout.hpp"
-#include "attn/layers/initialization.hpp"
-#include "attn/matmul.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "attn/positions/positional_encoding.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/positions/sinusoidal_encoding.hpp"
-#include "attn/random.hpp"
 #include "attn/teaching/architecture_costs.hpp"
 #include "attn/teaching/ngram_embedding.hpp"
 #include "attn/teaching/shift_matrix.hpp"
@@ -245,45 +240,6 @@ void run_ngram_embedding(Arguments& a) {
   ngram_embedding(tokens, output, options, context());
 }
 
-// Random numbers and activations
-
-void run_fill_uniform(Arguments& a) {
-  const Tensor output = a.result();
-  const RandomStream random = a.random();
-  const float low = a.real();
-  fill_uniform(output, random, low, a.real(), context());
-}
-
-void run_fill_normal(Arguments& a) {
-  const Tensor output = a.result();
-  const RandomStream random = a.random();
-  const float mean = a.real();
-  fill_normal(output, random, mean, a.real(), context());
-}
-
-void run_xavier_uniform(Arguments& a) {
-  const Tensor weight = a.result();
-  const RandomStream random = a.random();
-  xavier_uniform(weight, random, a.real(), context());
-}
-
-void run_apply_activation(Arguments& a) {
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
-  apply_activation(x, output, a.choice<Activation>(), context());
-}
-
-void run_matmul(Arguments& a) {
-  const ConstTensor left = a.floats(), right = a.floats();
-  matmul(left, right, a.result(), context());
-}
-
-void run_apply_dropout(Arguments& a) {
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
-  apply_dropout(x, output, a.dropout(), context());
-}
-
 // Architectures
 
 void give_costs(Arguments& a, const ArchitectureCosts& costs) {
@@ -335,12 +291,6 @@ EMSCRIPTEN_BINDINGS(encodings) {
   operation("forwardRotaryEmbedding", &run_rotary_embedding);
   operation("applyRotaryEmbedding", &run_apply_rotary_embedding);
   operation("ngramEmbedding", &run_ngram_embedding);
-  operation("fillUniform", &run_fill_uniform);
-  operation("fillNormal", &run_fill_normal);
-  operation("xavierUniform", &run_xavier_uniform);
-  operation("applyActivation", &run_apply_activation);
-  operation("matmul", &run_matmul);
-  operation("applyDropout", &run_apply_dropout);
   operation("convolutionCosts", &run_convolution_costs);
   operation("dilatedConvolutionCosts", &run_dilated_convolution_costs);
   operation("recurrentCosts", &run_recurrent_costs);

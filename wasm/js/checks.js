@@ -1,0 +1,130 @@
+import { checkChoice, checkInteger, invalid } from './errors.js';
+import { readOptions } from './options.js';
+
+/**
+ * Checks an option, and returns its value or the default. `values` are those of the options before it,
+ * `options` are all that were given.
+ * @typedef {(name: string, value: any, values: Record<string, any>, options: any) => unknown} Check
+ */
+
+/** @typedef {Readonly<Record<string, Check>>} CheckTable */
+
+/**
+ * Checks the names and the values of options.
+ * @param {object} options
+ * @param {CheckTable} table
+ * @param {string} [path]  of the option that holds them
+ * @returns {any} each option of the table with its value
+ */
+export function checkOptions(options, table, path) {
+  return checkValues(readOptions(options, table, path), table, path);
+}
+
+/**
+ * Checks the values of options. Those that are not in the table are left out.
+ * @param {object} options
+ * @param {CheckTable} table
+ * @param {string} [path]
+ * @returns {any} each option of the table with its value
+ */
+export function checkValues(options, table, path) {
+  /** @type {Record<string, any>} */
+  const values = {};
+  for (const [name, check] of Object.entries(table)) {
+    const { [name]: value } = /** @type {Record<string, any>} */ (options);
+    const whole = path === undefined ? name : `${path}.${name}`;
+    values[name] = check(whole, value, values, options);
+  }
+  return values;
+}
+
+/**
+ * @param {string} name
+ * @param {number} value
+ * @param {number} least
+ */
+function integer(name, value, least) {
+  checkInteger(name, value, least);
+  return value;
+}
+
+/**
+ * @param {string} name
+ * @param {number} value
+ */
+export function finite(name, value) {
+  if (!Number.isFinite(value)) throw invalid(name, value, 'a finite number');
+  return value;
+}
+
+/**
+ * A whole number of at least 1.
+ * @param {number} [fallback]  without one the number has to be given, here and below
+ * @returns {Check}
+ */
+export const size =
+  (fallback) =>
+  (name, value = fallback) =>
+    integer(name, value, 1);
+
+/**
+ * A whole number of at least 0.
+ * @param {number} [fallback]
+ * @returns {Check}
+ */
+export const natural =
+  (fallback) =>
+  (name, value = fallback) =>
+    integer(name, value, 0);
+
+/**
+ * A finite number.
+ * @param {number} [fallback]
+ * @returns {Check}
+ */
+export const real =
+  (fallback) =>
+  (name, value = fallback) =>
+    finite(name, value);
+
+/** A finite number, or NaN if none is given: C++ takes NaN as none. @type {Check} */
+export const optionalReal = (name, value) => (value === undefined ? NaN : finite(name, value));
+
+/** A whole number of at least 0, or NaN if none is given. @type {Check} */
+export const optionalNatural = (name, value) =>
+  value === undefined ? NaN : integer(name, value, 0);
+
+/**
+ * @param {boolean} [fallback]
+ * @returns {Check}
+ */
+export const flag =
+  (fallback) =>
+  (name, value = fallback) => {
+    if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+    return value;
+  };
+
+/**
+ * One of several texts, of which the first is the default. C++'s enumeration has values of these names.
+ * @param {readonly string[]} choices
+ * @returns {Check}
+ */
+export const choice =
+  (choices) =>
+  (name, value = choices[0]) => {
+    checkChoice(name, value, choices);
+    return value;
+  };
+
+/**
+ * An option that has the value of another option by default.
+ * @param {string} other
+ * @param {Check} check
+ * @returns {Check}
+ */
+export const like = (other, check) => (name, value, values, options) =>
+  check(name, value === undefined ? values[other] : value, values, options);
+
+/** Which random numbers. */
+export const kRandomStream = { seed: natural(0), stream: natural(0) };
