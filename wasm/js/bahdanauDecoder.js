@@ -2,7 +2,7 @@ import { pointAtCallers } from './callers.js';
 import { giveEach, writeLengths } from './attentionOptions.js';
 import { invalid } from './errors.js';
 import { Layer } from './layer.js';
-import { isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
+import { isObjectOf, NativeObject, runtimeOf, oldNative } from './nativeObject.js';
 import { checkIntegers, readTensor } from './tensor.js';
 import { readOptions, kInit, like, size, wanted } from './options.js';
 import { checkEqual } from './shape.js';
@@ -60,7 +60,7 @@ export class BahdanauDecoderState extends NativeObject {
    * @param {number} numKeys
    */
   constructor(runtime, address, batch, numKeys) {
-    super(runtime, 'deleteBahdanauState', address);
+    super(runtime, oldNative(runtime, 'deleteBahdanauState', address));
     /** B. @readonly */
     this.batch = batch;
     /** Length of the encoder's outputs, padding included. @readonly */

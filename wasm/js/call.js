@@ -108,7 +108,7 @@ export class Call {
     this.#forget();
     let succeeded;
     try {
-      succeeded = native._attn_run(native[operation], address, kinds);
+      succeeded = native._attn_run(/** @type {any} */ (native)[operation], address, kinds);
     } catch (error) {
       throw this.#memory.stop(error);
     }

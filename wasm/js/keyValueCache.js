@@ -1,6 +1,6 @@
 import { pointAtCallers } from './callers.js';
 import { invalid } from './errors.js';
-import { isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
+import { isObjectOf, NativeObject, runtimeOf, oldNative } from './nativeObject.js';
 import { choice, like, natural, size, writeOptions } from './options.js';
 import { checkShapeIs } from './shape.js';
 
@@ -40,7 +40,7 @@ class State extends NativeObject {
    * @param {number} address
    */
   constructor(runtime, address) {
-    super(runtime, 'deleteState', address);
+    super(runtime, oldNative(runtime, 'deleteState', address));
   }
 
   /** Tokens kept. */

@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { checkOptions, choice, kRandomStream } from './checks.js';
 import { addHints, kLayerElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
@@ -9,6 +10,9 @@ import { loadState, makeStateDict } from './stateDict.js';
 /** @import { Call, Result } from './call.js' */
 /** @import { Dropout, RandomOptions } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
+/** @import { NativeCall, NativeTensor } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
+/** @import { CheckTable } from './checks.js' */
 /** @import { Names, OptionTable } from './options.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
@@ -71,40 +75,36 @@ const kOutputType = { outputType: true };
  * `dispose()`, by `using`, or at last when the layer is garbage-collected.
  *
  * @template {object} [Sizes=any]  what it is made of
+ * @template {Native.Module} [N=any]
+ * @extends {NativeObject<N>}
  */
 export class Layer extends NativeObject {
-  #kind;
   /** @type {Required<Sizes>} */
   #sizes;
   #given;
+  #kind;
 
   /**
    * @param {Runtime} runtime
-   * @param {string} kind  what operations call it
+   * @param {string | ((native: Native.MainModule, sizes: any) => N)} make  or, until the old protocol is
+   *   gone, what operations call it
    * @param {Sizes} options
-   * @param {OptionTable} table
+   * @param {any} table  of checks or, until the old protocol is gone, of rules
    * @param {Place} [place]  of a layer of a stack; the options are then the stack's
    */
-  constructor(runtime, kind, options, table, place) {
-    const operation = place ? `layerOf${place.owner.#kind}` : `make${kind}`;
-    const stack = place && place.owner.#sizes;
-    let sizes = /** @type {any} */ (stack?.layers[/** @type {Place} */ (place).index] ?? stack);
-    const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
-      if (!place) {
-        sizes = writeOptions(call, options, table);
-        return;
-      }
-      call.object('owner', place.owner);
-      call.put(Kind.integer, place.index);
-    });
-    super(runtime, 'deleteLayer', address, place?.owner);
-    this.#kind = kind;
+  constructor(runtime, make, options, table, place) {
+    const { native, sizes } =
+      typeof make === 'string'
+        ? oldLayer(runtime, make, options, table, place)
+        : newLayer(runtime, make, options, table);
+    super(runtime, native, place?.owner);
+    this.#kind = /** @type {string} */ (make);
     this.#sizes = Object.freeze(sizes);
     this.#given = brief(options);
   }
 
   /**
-   * What operations call it.
+   * What operations call it. Until the old protocol is gone.
    * @protected
    * @returns {string}
    */
@@ -132,10 +132,7 @@ export class Layer extends NativeObject {
    * @returns {string[]}
    */
   parameterNames() {
-    return this.call((call) => {
-      call.run('parameterNames');
-      return call.givenTexts();
-    });
+    return this.enter((native) => native.parameterNames());
   }
 
   /**
@@ -145,10 +142,7 @@ export class Layer extends NativeObject {
    * @returns {string[]}
    */
   intermediateNames() {
-    return this.call((call) => {
-      call.run('intermediateNames');
-      return call.givenTexts();
-    });
+    return this.enter((native) => native.intermediateNames());
   }
 
   /**
@@ -158,11 +152,13 @@ export class Layer extends NativeObject {
    * @throws {AttnError} `not_found`
    */
   parameter(name) {
-    return this.call((call) => {
-      writeName(call, name);
-      call.run('parameter');
-      return call.givenTensor(name);
-    });
+    checkName(name);
+    const shape = this.enter((native) => native.parameterShape(name));
+    return runtimeOf(this).invoke((call) => {
+      const values = call.result(name, shape);
+      call.run(() => this.native.readParameter(name, values.tensor.native));
+      return call.give(values);
+    }, 'array');
   }
 
   /**
@@ -179,6 +175,27 @@ export class Layer extends NativeObject {
     return this.call((call) => {
       const output = call.resultOfType(options.outputType, writeInputs(call));
       call.run(operation);
+      return call.give(output);
+    });
+  }
+
+  /**
+   * Calls forward of layers whose one input and one result may have any element type.
+   * @protected
+   * @template {ElementType} Output
+   * @param {OutputTypeOption<Output>} options
+   * @param {(call: NativeCall) => { input: NativeTensor, shape: readonly number[] }} check  gives the
+   *   input, and the shape of the result
+   * @returns {ResultOfType<any, Output>}
+   */
+  forwardElements(options, check) {
+    const { outputType } = readOptions(options, kOutputType);
+    return this.invoke((call) => {
+      const { input, shape } = check(call);
+      const output = call.output(outputType, shape);
+      call.run(() => {
+        /** @type {any} */ (this.native).forward(input.native, output.tensor.native);
+      });
       return call.give(output);
     });
   }
@@ -211,10 +228,10 @@ export class Layer extends NativeObject {
    * @throws {AttnError} `not_found`, `shape_mismatch`
    */
   setParameter(name, values) {
-    this.call((call) => {
-      writeName(call, name);
-      call.floats(name, values);
-      call.run('setParameter');
+    checkName(name);
+    this.invoke((call) => {
+      const tensor = call.tensor(name, values);
+      call.run(() => this.native.setParameter(name, tensor.native));
     });
   }
 
@@ -249,11 +266,56 @@ export class Layer extends NativeObject {
 
 addHints(Layer.prototype, kLayerElsewhere);
 
-/**
- * @param {Call} call
- * @param {string} name
- */
-function writeName(call, name) {
+/** @param {string} name */
+function checkName(name) {
   if (typeof name !== 'string') throw invalid('name', name, 'the name of a parameter');
-  call.text('name', name);
 }
+
+/**
+ * @param {Runtime} runtime
+ * @param {(native: Native.MainModule, sizes: any) => any} make
+ * @param {object} options
+ * @param {CheckTable} table
+ */
+function newLayer(runtime, make, options, table) {
+  const sizes = checkOptions(options, table);
+  return { native: runtime.memory.enter((native) => make(native, sizes)), sizes };
+}
+
+/**
+ * A layer by the old protocol.
+ * @param {Runtime} runtime
+ * @param {string} kind
+ * @param {object} options
+ * @param {OptionTable} table
+ * @param {Place} [place]
+ */
+function oldLayer(runtime, kind, options, table, place) {
+  const operation = place ? `layerOf${/** @type {any} */ (place.owner).kind}` : `make${kind}`;
+  const stack = place && /** @type {any} */ (place.owner).sizes;
+  let sizes = /** @type {any} */ (stack?.layers[/** @type {Place} */ (place).index] ?? stack);
+  const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
+    if (!place) {
+      sizes = writeOptions(call, options, table);
+      return;
+    }
+    call.object('owner', place.owner);
+    call.put(Kind.integer, place.index);
+  });
+  const native = /** @type {any} */ (runtime.native.moduleAt(address));
+  return { native, sizes };
+}
+
+/**
+ * The first weights as options ask for them.
+ * @param {Native.MainModule} native
+ * @param {Required<InitOptions>} options
+ * @returns {Native.FirstWeights}
+ */
+export const firstWeights = ({ Init }, { init, seed, stream }) => ({
+  init: Init[init],
+  random: { seed, stream },
+});
+
+/** The options of the first weights: drawn from a stream, or zeros. */
+export const kFirstWeights = { init: choice(['xavier', 'zeros']), ...kRandomStream };

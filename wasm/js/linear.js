@@ -1,12 +1,14 @@
-import { isObjectOf } from './nativeObject.js';
+import { isObjectOf, nativeIn } from './nativeObject.js';
+import { flag, size } from './checks.js';
+import { kElementTypes } from './elementType.js';
 import { Embedding } from './embedding.js';
 import { invalid } from './errors.js';
-import { Layer } from './layer.js';
-import { kInit } from './options.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
 
+/** @import { Check } from './checks.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { InitOptions } from './layer.js' */
-/** @import { Rule } from './options.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
@@ -27,33 +29,34 @@ import { kInit } from './options.js';
 
 /** @typedef {(LinearSizes | TiedLinearSizes) & InitOptions} LinearOptions */
 
-/** @type {Rule} */
-const tiedTo = (call, name, value) => {
+/** @type {Check} */
+const tiedTo = (name, value) => {
   if (value !== undefined && !isObjectOf(value, Embedding)) {
     throw invalid(name, value, 'an Embedding');
   }
-  call.object(name, value);
   return value;
 };
 
+const checkSize = size();
+
 /**
- * @param {'embeddingDim' | 'numEmbeddings'} size  of the embedding
- * @returns {Rule}
+ * @param {'embeddingDim' | 'numEmbeddings'} ofEmbedding
+ * @returns {Check}
  */
-const features =
-  (size) =>
-  (call, name, value, { tiedTo }) => {
-    if (tiedTo && value !== undefined) throw invalid(name, value, 'none beside tiedTo');
-    return call.integer(name, tiedTo ? tiedTo.sizes[size] : value, 1);
-  };
+const features = (ofEmbedding) => (name, value, values, options) => {
+  const { tiedTo } = values;
+  if (!tiedTo) return checkSize(name, value, values, options);
+  if (value !== undefined) throw invalid(name, value, 'none beside tiedTo');
+  return tiedTo.sizes[ofEmbedding];
+};
 
 const kOptions = {
   tiedTo,
   inFeatures: features('embeddingDim'),
   outFeatures: features('numEmbeddings'),
-  /** @type {Rule} */
-  bias: (call, name, value, { tiedTo }) => call.flag(name, value === undefined ? !tiedTo : value),
-  ...kInit,
+  /** @type {Check} */
+  bias: (name, value, values, options) => flag(!values.tiedTo)(name, value, values, options),
+  ...kFirstWeights,
 };
 
 /**
@@ -63,7 +66,7 @@ const kOptions = {
  * `bias` (outFeatures,).
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<LinearSizes>}
+ * @extends {Layer<LinearSizes, Native.Linear>}
  */
 export class Linear extends Layer {
   /** @internal */
@@ -74,7 +77,7 @@ export class Linear extends Layer {
    * @param {LinearOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Linear', /** @type {any} */ (options), kOptions);
+    super(runtime, makeLinear(runtime), /** @type {any} */ (options), kOptions);
   }
 
   /**
@@ -89,8 +92,20 @@ export class Linear extends Layer {
    */
   forward(x, options = {}) {
     const { inFeatures, outFeatures } = this.sizes;
-    return this.mapElements('forwardLinear', options, (call) =>
-      call.rows('x', x, inFeatures, 'inFeatures', 'elements').with(-1, outFeatures),
-    );
+    return this.forwardElements(options, (call) => {
+      const input = call.rows('x', x, inFeatures, 'inFeatures', kElementTypes);
+      return { input, shape: input.shape.with(-1, outFeatures) };
+    });
   }
 }
+
+/**
+ * @param {Runtime} runtime
+ * @returns {(native: Native.MainModule, sizes: Required<LinearOptions>) => Native.Linear}
+ */
+const makeLinear = (runtime) => (native, sizes) => {
+  const { tiedTo, inFeatures, outFeatures, bias } = /** @type {any} */ (sizes);
+  const weights = firstWeights(native, sizes);
+  if (tiedTo) return new native.Linear(nativeIn(runtime, 'tiedTo', tiedTo), bias, weights);
+  return new native.Linear(inFeatures, outFeatures, bias, weights);
+};

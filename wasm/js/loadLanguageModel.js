@@ -6,7 +6,7 @@ import { argumentError, AttnError, invalid } from './errors.js';
 import { Kind } from './kind.js';
 import { LanguageModel } from './languageModel.js';
 import { filesOf, sourcesOf } from './modelFiles.js';
-import { NativeObject } from './nativeObject.js';
+import { NativeObject, oldNative } from './nativeObject.js';
 import { readOptions } from './options.js';
 import { kScalings } from './rotaryEmbedding.js';
 
@@ -76,7 +76,7 @@ class Described extends NativeObject {
    * @param {number} address
    */
   constructor(runtime, address) {
-    super(runtime, 'deleteLanguageModelDescription', address);
+    super(runtime, oldNative(runtime, 'deleteLanguageModelDescription', address));
   }
 }
 
@@ -95,7 +95,7 @@ export class Loader extends NativeObject {
       call.object('described', described);
       call.optionalInteger('maxMemory', maxMemory, 0);
     });
-    super(runtime, 'deleteLanguageModelLoader', address);
+    super(runtime, oldNative(runtime, 'deleteLanguageModelLoader', address));
   }
 
   /**

@@ -103,6 +103,24 @@ export class Memory {
     return new AttnError('internal', `attn: ${this.#end}`, { cause });
   }
 
+  /**
+   * Makes one call of C++ that may fail. Whatever is thrown, other than an error of attn, has stopped
+   * the module.
+   * @template T
+   * @param {(native: Native) => T} function_
+   * @returns {T}
+   */
+  enter(function_) {
+    try {
+      const result = function_(this.native);
+      if (!this.native.hasFailed()) return result;
+      const { code, argument, got, needs } = /** @type {any} */ (this.native.takeError());
+      throw argumentError(code, argument, got, needs);
+    } catch (error) {
+      throw error instanceof AttnError ? error : this.stop(error);
+    }
+  }
+
   /** Releases the memory. */
   #letGo() {
     this.#native = undefined;

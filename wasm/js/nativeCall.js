@@ -1,10 +1,10 @@
 import { bitsOf, kElementTypes } from './elementType.js';
-import { argumentError, AttnError, invalid } from './errors.js';
+import { argumentError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
 import { addressOf, runtimeOf } from './nativeObject.js';
 import { typedArrayLength } from './realm.js';
-import { checkBroadcast, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
-import { asTensor, checkRank, readMask, readTensor } from './tensor.js';
+import { checkBroadcast, checkEqual, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
+import { asTensor, checkRank, readMask, readTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { ElementsLike, ElementType } from './elementType.js' */
@@ -117,6 +117,21 @@ export class NativeCall {
    */
   elements(name, tensor, ranks, numHeads) {
     return this.tensor(name, tensor, ranks, numHeads, kElementTypes);
+  }
+
+  /**
+   * Rows of a width: (N, width) or (B, N, width).
+   * @param {string} name
+   * @param {ElementsLike | TensorHandle} x
+   * @param {number} width
+   * @param {string} what  the width is, for the message
+   * @param {readonly ElementType[]} [types]  that they may have
+   */
+  rows(name, x, width, what, types) {
+    const tensor = this.tensor(name, x, rowsOf(what), undefined, types);
+    const { shape } = tensor;
+    checkEqual(name, 'width', shape[shape.length - 1], `the ${what} of this layer`, width);
+    return tensor;
   }
 
   /**
@@ -234,18 +249,15 @@ export class NativeCall {
   }
 
   /**
-   * Takes the memory of all arguments and results, copies the arguments, and calls C++. Whatever C++
-   * throws, other than an error of attn, has stopped the module.
+   * Takes the memory of all arguments and results, copies the arguments, and calls C++.
    * @param {(native: Native.MainModule) => void} function_
    */
   run(function_) {
     this.#place();
-    try {
+    this.#memory.enter((native) => {
       this.#fill();
-      function_(this.native);
-    } catch (error) {
-      throw error instanceof AttnError ? error : this.#memory.stop(error);
-    }
+      function_(native);
+    });
   }
 
   /**

@@ -1,10 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { AttnError, notItself } from './errors.js';
+import { AttnError, invalid, notItself } from './errors.js';
 import { Kind } from './kind.js';
 import { printsBriefly } from './print.js';
 
 /** @import { Call } from './call.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 
 /**
@@ -14,14 +15,35 @@ import { printsBriefly } from './print.js';
 export let runtimeOf;
 
 /**
- * Returns the address of an object in the memory of the module.
+ * Returns the object of C++ that an object stands for.
+ * @type {<N extends NativeHandle>(object: NativeObject<N>) => N}
+ * @throws {AttnError} `disposed`
+ */
+export let nativeOf;
+
+/**
+ * Returns the address of an object in the memory of the module. Until the old protocol is gone.
  * @type {(object: NativeObject) => number}
  * @throws {AttnError} `disposed`
  */
-export let addressOf;
+export const addressOf = (object) => nativeOf(object).address?.() ?? 0;
 
 /** @type {(object: NativeObject) => boolean} */
 let isDisposed;
+
+/**
+ * Returns the object of C++ of an argument, which must be of the module that is called.
+ * @template {NativeHandle} N
+ * @param {Pick<Runtime, 'memory'>} module
+ * @param {string} name
+ * @param {NativeObject<N>} object
+ */
+export function nativeIn({ memory }, name, object) {
+  if (runtimeOf(object).memory !== memory) {
+    throw invalid(name, object, 'one of the module that is called');
+  }
+  return nativeOf(object);
+}
 
 /**
  * True if `thing` is an object of a class. A Proxy of such an object is an error, because its properties may be
@@ -34,28 +56,55 @@ let isDisposed;
 export const isObjectOf = (thing, Class) => thing instanceof Class && Boolean(runtimeOf(thing));
 
 /**
+ * An object of C++ as Embind shows it.
+ * @typedef {{ delete(): void, address?(): number }} NativeHandle
+ */
+
+/**
+ * What was made by the old protocol, as if Embind showed it. Until the old protocol is gone.
+ * @param {Runtime} runtime
+ * @param {Operation} operation  deletes it
+ * @param {number} address
+ * @returns {NativeHandle}
+ */
+export const oldNative = (runtime, operation, address) => ({
+  address: () => address,
+  delete: () => void runtime.ask(operation, (call) => call.put(Kind.address, address)),
+});
+
+/**
  * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
  * when the object is garbage-collected. Classes name themselves, for errors and for operations that are
  * called after them: minifiers change the names of classes, but not of what is static.
+ *
+ * @template {NativeHandle} [N=any]
  */
 export class NativeObject {
   #runtime;
-  #address;
-  #remove;
+  /** @type {N | undefined} */
+  #native;
   #owner;
 
   /**
    * @param {Runtime} runtime
-   * @param {Operation} operation  deletes it
-   * @param {number} address
+   * @param {N} native
    * @param {NativeObject} [owner]  of an object that is part of another one, and lives as long
    */
-  constructor(runtime, operation, address, owner) {
+  constructor(runtime, native, owner) {
     this.#runtime = runtime;
-    this.#address = address;
+    this.#native = native;
     this.#owner = owner;
-    this.#remove = removal(runtime, operation, address);
-    if (!owner) runtime.dropped.register(this, this.#remove, this);
+    if (!owner) runtime.dropped.register(this, native, this);
+  }
+
+  /**
+   * The object of C++.
+   * @protected
+   * @returns {N}
+   * @throws {AttnError} `disposed`
+   */
+  get native() {
+    return nativeOf(this);
   }
 
   /**
@@ -69,10 +118,33 @@ export class NativeObject {
   /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
   dispose() {
     if (isDisposed(this)) return;
-    this.#address = 0;
+    const native = /** @type {N} */ (this.#native);
+    this.#native = undefined;
     if (this.#owner) return;
     this.#runtime.dropped.unregister(this);
-    this.#remove();
+    this.#runtime.delete(native);
+  }
+
+  /**
+   * Makes a call of C++, as Runtime.invoke().
+   * @protected
+   * @template T
+   * @param {(call: NativeCall) => T} body
+   * @returns {T}
+   */
+  invoke(body) {
+    return runtimeOf(this).invoke(body);
+  }
+
+  /**
+   * Calls C++ with what needs no memory.
+   * @protected
+   * @template T
+   * @param {(native: N) => T} function_
+   * @returns {T}
+   */
+  enter(function_) {
+    return runtimeOf(this).memory.enter(() => function_(this.native));
   }
 
   /**
@@ -144,25 +216,14 @@ export class NativeObject {
       if (#runtime in object) return object.#runtime;
       throw notItself(/** @type {any} */ (object).constructor.name);
     };
-    addressOf = (object) => {
-      if (!isDisposed(object)) return object.#address;
+    nativeOf = (object) => {
+      if (!isDisposed(object)) return /** @type {any} */ (object.#native);
       throw new AttnError('disposed', `${object.constructor.name}: used after dispose()`);
     };
     isDisposed = (object) =>
       runtimeOf(object).disposed ||
-      object.#address === 0 ||
+      object.#native === undefined ||
       (object.#owner !== undefined && isDisposed(object.#owner));
     printsBriefly(this.prototype);
   }
-}
-
-/**
- * @param {Runtime} runtime
- * @param {Operation} operation
- * @param {number} address
- */
-function removal(runtime, operation, address) {
-  return () => {
-    if (!runtime.disposed) runtime.ask(operation, (call) => call.put(Kind.address, address));
-  };
 }

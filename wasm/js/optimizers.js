@@ -2,7 +2,7 @@ import { invalid } from './errors.js';
 import { addHints, kOptimizerElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { isObjectOf, NativeObject } from './nativeObject.js';
+import { isObjectOf, NativeObject, oldNative } from './nativeObject.js';
 import { flag, readOptions, real, writeValues } from './options.js';
 import { loadState, makeStateDict } from './stateDict.js';
 import { requireTape } from './tape.js';
@@ -121,7 +121,7 @@ export class Optimizer extends NativeObject {
         writeOptionalRate(call, `groups[${i}].weightDecay`, weightDecay);
       }
     });
-    super(runtime, 'deleteOptimizer', address);
+    super(runtime, oldNative(runtime, 'deleteOptimizer', address));
   }
 
   /**

@@ -1,6 +1,6 @@
 import { checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { NativeObject } from './nativeObject.js';
+import { NativeObject, oldNative } from './nativeObject.js';
 import { flag, optionalReal, readOptions, real, size, writeValues } from './options.js';
 import { asTensor, checkIntegers, kHeadRanks } from './tensor.js';
 
@@ -238,7 +238,7 @@ export class RotaryEmbedding extends NativeObject {
       attentionFactor = call.given(1);
       return call.given(0);
     });
-    super(runtime, 'deleteRotaryEmbedding', address);
+    super(runtime, oldNative(runtime, 'deleteRotaryEmbedding', address));
     this.#rotaryDim = rotaryDim;
     this.#attentionFactor = attentionFactor;
   }

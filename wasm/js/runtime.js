@@ -1,10 +1,9 @@
 import { Call } from './call.js';
-import { argumentError } from './errors.js';
 import { Memory } from './memory.js';
 import { NativeCall } from './nativeCall.js';
 
-/** @import { AttnErrorCode } from './errors.js' */
 /** @import { MainModule } from './native.js' */
+/** @import { NativeHandle } from './nativeObject.js' */
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
@@ -19,67 +18,9 @@ import { NativeCall } from './nativeCall.js';
  * @property {() => void} _attn_exit
  */
 
-/** @typedef {NativeModule & Record<Operation, number> & MainModule} Native */
+/** @typedef {NativeModule & MainModule} Native */
 
-/**
- * What wasm/src makes known.
- * @typedef {'start' | 'describe' |
- *   'attentionPooling' | 'makeAdditiveAttention' | 'forwardAdditiveAttention' | 'projectKeys' |
- *   'alibiBias' | 't5Bias' | 't5Buckets' |
- *   'sinusoidalEncoding' | 'sinusoidalEncodingAt' | 'sinusoidalEncodingInFloat32' | 'shiftMatrix'
- *   | 'applyShift' | 'positionalEncoding' | 'makeLearnedPositionalEncoding' |
- *   'forwardLearnedPositionalEncoding' | 'makeRotaryEmbedding' | 'deleteRotaryEmbedding' |
- *   'rotaryFrequencies' | 'rotaryTables' | 'forwardRotaryEmbedding' | 'applyRotaryEmbedding' |
- *   'ngramEmbedding' | 'convolutionCosts' | 'dilatedConvolutionCosts' | 'recurrentCosts' |
- *   'selfAttentionCosts' | 'windowAttentionCosts' | 'makeLinear' | 'forwardLinear' |
- *   'makeEmbedding' | 'forwardEmbedding' | 'makeLayerNorm' | 'forwardLayerNorm' |
- *   'forwardLayerNormOfSum' | 'makeAddNorm' | 'forwardAddNorm' | 'makeFeedForward' |
- *   'forwardFeedForward' | 'makeRMSNorm' | 'forwardRMSNorm' | 'makeGatedFeedForward' |
- *   'forwardGatedFeedForward' | 'makeGRU' | 'forwardGRU' | 'makeRNN' | 'forwardRNN' | 'makeConv1d' |
- *   'forwardConv1d' | 'conv1dOutputLength' | 'deleteLayer' | 'parameterNames' | 'parameter' |
- *   'intermediateNames' |
- *   'setParameter' | 'makeMultiHeadAttention' | 'forwardMultiHeadAttention' | 'deleteState' |
- *   'lengthOfState' | 'truncateState' | 'makeCache' | 'capacityOfCache' | 'readCached' |
- *   'appendToCache' | 'makeAttentionCache' | 'forwardWithCache' | 'appendKeys' | 'attend' |
- *   'makeTransformerEncoderLayer' | 'forwardTransformerEncoderLayer' | 'makeLayerCache' |
- *   'makeTransformerEncoder' | 'layerOfTransformerEncoder' | 'forwardTransformerEncoder' |
- *   'makeCaches' | 'makeTransformerDecoderLayer' | 'forwardTransformerDecoderLayer' |
- *   'startTransformerDecoderLayer' | 'makeTransformerDecoder' | 'layerOfTransformerDecoder' |
- *   'forwardTransformerDecoder' | 'startTransformerDecoder' | 'makeBahdanauDecoder' |
- *   'startBahdanauDecoder' | 'forwardBahdanauDecoder' | 'deleteBahdanauState' |
- *   'hiddenOfBahdanauState' | 'cloneBahdanauState' | 'toSafetensors' | 'freeFile' |
- *   'openSafetensors' | 'deleteSafetensors' | 'describeSafetensors' | 'readSafetensors' |
- *   'loadStateDict' | TrainingOperation | ModelOperation} Operation
- */
-
-/**
- * What the flavour for training has besides.
- * @typedef {'makeTape' | 'deleteTape' | 'clearTape' | 'makeVariable' | 'makeParameter' | 'watch' |
- *   'findIntermediate' | 'backward' | 'gradient' | 'parameterGradient' | 'recordAdd' |
- *   'recordMultiply' | 'recordScale' | 'recordLinearFunction' | 'recordReshape' | 'recordSlice' |
- *   'recordSelect' | 'recordActivation' | 'recordDropout' | 'recordAttention' |
- *   'recordPositionalEncoding' | 'recordCrossEntropy' | 'recordMseLoss' | 'crossEntropy' | 'mseLoss' |
- *   'recordLinear' |
- *   'recordEmbedding' | 'recordLearnedPositionalEncoding' | 'recordLayerNorm' |
- *   'recordLayerNormOfSum' | 'recordAddNorm' | 'recordFeedForward' | 'recordMultiHeadAttention' |
- *   'recordAttentionPooling' | 'recordMaskedSoftmax' | 'recordMergeAttention' | 'recordRotaryEmbedding' |
- *   'recordConcatenate' | 'recordConv1d' | 'recordGRU' | 'recordRNN' | 'recordBahdanauDecoder' |
- *   'recordGatedFeedForward' | 'recordRMSNorm' | 'recordAdditiveAttention' | 'recordProjectKeys' |
- *   'recordTransformerEncoderLayer' | 'recordTransformerEncoder' |
- *   'recordTransformerDecoderLayer' | 'recordTransformerDecoder' | 'makeSgd' | 'makeAdam' |
- *   'makeAdamW' | 'deleteOptimizer' | 'stepOptimizer' | 'learningRate' | 'setLearningRate' |
- *   'optimizerStateNames' | 'optimizerState' | 'loadOptimizerState' | 'clipGradNorm' |
- *   'constantLearningRate' | 'cosineLearningRate' | 'inverseSqrtLearningRate'} TrainingOperation
- */
-
-/**
- * What the flavour for models has besides.
- * @typedef {'safetensorsHeaderSize' | 'safetensorsIndexFiles' | 'chooseWeightFiles' | 'describeLanguageModel' |
- *   'deleteLanguageModelDescription' | 'makeLanguageModelLoader' | 'deleteLanguageModelLoader' |
- *   'writeLanguageModel' | 'makeLanguageModel' | 'layerOfLanguageModel' |
- *   'rotaryFrequenciesOfLayer' | 'makeLanguageModelCaches' | 'forwardLanguageModel' | 'chooseToken' |
- *   'generate'} ModelOperation
- */
+/** What wasm/src makes known. Until the old protocol is gone. @typedef {string} Operation */
 
 /**
  * Ends the threads of modules that were dropped without dispose(): workers live until they are ended, and keep the
@@ -89,17 +30,6 @@ import { NativeCall } from './nativeCall.js';
 const dropped = new FinalizationRegistry((workers) => {
   for (const worker of workers) worker.terminate();
 });
-
-/**
- * Throws an error of the core.
- * @param {AttnErrorCode} code
- * @param {string} argument
- * @param {string} got
- * @param {string} needs
- */
-function throwError(code, argument, got, needs) {
-  throw argumentError(code, argument, got, needs);
-}
 
 /** One loaded module: what all concepts call the core through. */
 export class Runtime {
@@ -120,15 +50,14 @@ export class Runtime {
     this.memory = other?.memory ?? new Memory(native, workers);
     // Everything that uses the module holds on to its memory.
     if (!other && workers.length > 0) dropped.register(this.memory, workers);
-    if (!other) native.setErrorHandler(throwError);
     this.#calls = other ? other.#calls : [];
     /**
      * Deletes the native objects that were dropped without dispose().
-     * @type {FinalizationRegistry<() => void>}
+     * @type {FinalizationRegistry<NativeHandle>}
      */
-    this.dropped = new FinalizationRegistry((remove) => {
+    this.dropped = new FinalizationRegistry((native) => {
       try {
-        remove();
+        this.delete(native);
       } catch {
         // Nobody called this. If it has stopped the module, the next call says so.
       }
@@ -156,6 +85,14 @@ export class Runtime {
   }
 
   /**
+   * Deletes an object of C++. What the module had is gone with it.
+   * @param {NativeHandle} native
+   */
+  delete(native) {
+    if (!this.disposed) this.memory.enter(() => native.delete());
+  }
+
+  /**
    * Makes one call of the core: `body` writes arguments, runs an operation and takes the results.
    * Whatever it took of the memory is given back, also when it throws.
    * @template T
@@ -178,11 +115,12 @@ export class Runtime {
    * Makes one call of C++: `body` checks arguments, places them, calls and takes the results.
    * @template T
    * @param {(call: NativeCall) => T} body
+   * @param {ResultKind} [as]  what results become
    * @returns {T}
    */
-  invoke(body) {
+  invoke(body, as = this.as) {
     if (this.disposed) throw this.memory.disposedError();
-    const call = new NativeCall(this.memory, this.as);
+    const call = new NativeCall(this.memory, as);
     try {
       return body(call);
     } finally {

@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { isObjectOf, NativeObject } from './nativeObject.js';
+import { isObjectOf, NativeObject, oldNative } from './nativeObject.js';
 import { bytesOf, isA } from './realm.js';
 
 /** @import { ElementsLike } from './elementType.js' */
@@ -46,7 +46,7 @@ export class Safetensors extends NativeObject {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
     const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
-    super(runtime, 'deleteSafetensors', address);
+    super(runtime, oldNative(runtime, 'deleteSafetensors', address));
     this.call((call) => {
       call.run('describeSafetensors');
       const texts = call.givenTexts().values();

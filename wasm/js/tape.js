@@ -3,7 +3,7 @@ import { argumentError, checkInteger, invalid, notItself } from './errors.js';
 import { addHints, kVariableElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { addressOf, isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
+import { addressOf, isObjectOf, NativeObject, runtimeOf, oldNative } from './nativeObject.js';
 import { readArray, readOptions, wanted } from './options.js';
 import { printsByRows, printTensor } from './printTensor.js';
 import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
@@ -281,11 +281,8 @@ export class Tape extends NativeObject {
 
   /** @param {Runtime} runtime */
   constructor(runtime) {
-    super(
-      runtime,
-      'deleteTape',
-      runtime.ask('makeTape', () => {}),
-    );
+    const address = runtime.ask('makeTape', () => {});
+    super(runtime, oldNative(runtime, 'deleteTape', address));
   }
 
   /**

@@ -114,7 +114,7 @@ export class TrainingAttn extends Attn {
    */
   constructor(runtime, variant, fallback) {
     super(runtime, variant, fallback);
-    if (runtime.native.makeTape !== undefined) return;
+    if (/** @type {any} */ (runtime.native).makeTape !== undefined) return;
     throw argumentError(
       'invalid_argument',
       'wasm',

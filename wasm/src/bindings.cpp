@@ -6,7 +6,6 @@
 
 #include <emscripten/bind.h>
 #include <emscripten/emscripten.h>
-#include <emscripten/val.h>
 #include <malloc.h>
 
 #include <cstddef>
@@ -157,26 +156,28 @@ Context& context() { return *the_context; }
 
 namespace {
 
-/// Throws in JavaScript, with code, argument, what it got and what it needs. Never destroyed.
-emscripten::val& error_handler() {
-  static auto& handler = *new emscripten::val(emscripten::val::undefined());
-  return handler;
-}
+/// Of the last call, as JavaScript sees it.
+struct ErrorDescription {
+  std::string code;
+  std::string argument;
+  std::string got;
+  std::string needs;
+};
+std::optional<ErrorDescription> kept_error;
 
-void set_error_handler(emscripten::val handler) { error_handler() = std::move(handler); }
+bool has_failed() { return kept_error.has_value(); }
+
+ErrorDescription take_error() { return std::exchange(kept_error, std::nullopt).value(); }
 
 }  // namespace
 
-void raise(const Error& error) {
-  error_handler()(std::string(to_string(error.code())), std::string(error.argument()),
-                  std::string(error.got()), std::string(error.needs()));
-  __builtin_unreachable();
+void keep_error(const Error& error) {
+  kept_error = {to_string(error.code()), std::string(error.argument()), std::string(error.got()),
+                std::string(error.needs())};
 }
 
-void raise_out_of_memory() {
-  error_handler()(std::string("out_of_memory"), std::string("memory"),
-                  std::string("too little memory"), std::string("more than WebAssembly has"));
-  __builtin_unreachable();
+void keep_out_of_memory() {
+  kept_error = {"out_of_memory", "memory", "too little memory", "more than WebAssembly has"};
 }
 
 EMSCRIPTEN_BINDINGS(module) {
@@ -188,7 +189,13 @@ EMSCRIPTEN_BINDINGS(module) {
       .constructor()
       .function("reset", &TensorArgument::reset)
       .function("addDimension", &TensorArgument::add_dimension);
-  emscripten::function("setErrorHandler", &set_error_handler);
+  emscripten::value_object<ErrorDescription>("ErrorDescription")
+      .field("code", &ErrorDescription::code)
+      .field("argument", &ErrorDescription::argument)
+      .field("got", &ErrorDescription::got)
+      .field("needs", &ErrorDescription::needs);
+  emscripten::function("hasFailed", &has_failed);
+  emscripten::function("takeError", &take_error);
   operation("start", &start);
   operation("describe", &describe);
 }

@@ -1,36 +1,33 @@
 #pragma once
 
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "attn/error.hpp"
 
 namespace attn::wasm {
 
-/// Throws an AttnError in JavaScript: calls the function that JavaScript passed to
-/// setErrorHandler().
-[[noreturn]] void raise(const Error& error);
-[[noreturn]] void raise_out_of_memory();
+/// Keeps an error for JavaScript, which asks after every call and throws an AttnError.
+void keep_error(const Error& error);
+void keep_out_of_memory();
 
-/// A function whose errors arrive in JavaScript as AttnError: bind `guarded<&function>`.
-/// JavaScript's exception starts outside of the handlers, so that C++ has ended its own before it
-/// passes.
+/// A function that returns after an error, with a value that JavaScript ignores: bind
+/// `guarded<&function>`. An exception would leave Embind's JavaScript before it frees the texts and
+/// value objects that the function was called with.
 template <auto F>
 struct Guarded;
 
 template <class R, class... A, R (*F)(A...)>
 struct Guarded<F> {
   static R call(A... arguments) {
-    std::optional<Error> error;
     try {
       return F(std::forward<A>(arguments)...);
-    } catch (const Error& thrown) {
-      error.emplace(thrown);
+    } catch (const Error& error) {
+      keep_error(error);
     } catch (const std::bad_alloc&) {
+      keep_out_of_memory();
     }
-    if (error) raise(*error);
-    raise_out_of_memory();
+    return R();
   }
 };
 

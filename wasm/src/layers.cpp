@@ -1,12 +1,12 @@
 // What all layers have, and those that stand by themselves.
 
+#include "layers.hpp"
+
 #include <memory>
 #include <vector>
 
 #include "arguments.hpp"
-#include "attn/io/state_dict.hpp"
 #include "attn/layers/multi_head_attention.hpp"
-#include "validation.hpp"
 
 namespace attn::wasm {
 
@@ -27,38 +27,7 @@ AttentionPositions attention_positions(Arguments& a) {
 
 namespace {
 
-// Any layer
-
-void delete_layer(Arguments& a) { delete &a.object<Module>(); }
-
-void parameter_names(Arguments& a) { a.give(a.object<Module>().parameter_names()); }
-
-void intermediate_names(Arguments& a) { a.give(a.object<Module>().intermediate_names()); }
-
-void get_parameter(Arguments& a) {
-  const auto& layer = a.object<Module>();
-  const std::string_view name = a.text();
-  if (layer.parameter_type(name) == ElementType::kFloat32) return a.give(layer.parameter(name));
-  // Until the next call of this kind.
-  static std::vector<float> widened;
-  const auto shape = layer.parameter_shape(name);
-  widened.clear();
-  widened.shrink_to_fit();
-  widened.resize(validation::product(name, shape));
-  const Tensor values(widened.data(), shape);
-  layer.read_parameter(name, values, context());
-  a.give(ConstTensor(values));
-}
-
-void set_parameter(Arguments& a) {
-  auto& layer = a.object<Module>();
-  const std::string_view name = a.text();
-  layer.set_parameter(name, a.floats(), context());
-}
-
 // Multi-head attention
-
-enum class Init { kXavier, kIdentity, kZeros };
 
 void make_multi_head_attention(Arguments& a) {
   MultiHeadAttentionOptions options;
@@ -100,11 +69,6 @@ void run_multi_head_attention(Arguments& a) {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(layers) {
-  operation("deleteLayer", &delete_layer);
-  operation("parameterNames", &parameter_names);
-  operation("intermediateNames", &intermediate_names);
-  operation("parameter", &get_parameter);
-  operation("setParameter", &set_parameter);
   operation("makeMultiHeadAttention", &make_multi_head_attention);
   operation("forwardMultiHeadAttention", &run_multi_head_attention);
 }

@@ -8,7 +8,6 @@
 #include "attn/layers/gated_feed_forward.hpp"
 #include "attn/layers/gru.hpp"
 #include "attn/layers/layer_norm.hpp"
-#include "attn/layers/linear.hpp"
 #include "attn/layers/rms_norm.hpp"
 #include "attn/layers/rnn.hpp"
 
@@ -34,14 +33,6 @@ void run(Arguments& a) {
   const auto& layer = a.layer<L>();
   const ConstAnyTensor x = a.elements();
   layer.forward(x, a.result_of_type(), context());
-}
-
-void make_linear(Arguments& a) {
-  const auto* embedding = static_cast<const Embedding*>(a.optional_object<Module>());
-  const std::int64_t in_features = a.integer(), out_features = a.integer();
-  const bool bias = a.flag();
-  give_initialized(a, embedding ? std::make_unique<Linear>(*embedding, bias, context())
-                                : std::make_unique<Linear>(in_features, out_features, bias));
 }
 
 void make_embedding(Arguments& a) {
@@ -186,8 +177,6 @@ void conv1d_output_length(Arguments& a) {
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(simple_layers) {
-  operation("makeLinear", &make_linear);
-  operation("forwardLinear", &run<Linear>);
   operation("makeEmbedding", &make_embedding);
   operation("forwardEmbedding", &run_embedding);
   operation("makeLayerNorm", &make_layer_norm);
