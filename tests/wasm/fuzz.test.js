@@ -346,7 +346,8 @@ test('every_method_is_called', async () => {
   checkMembers(Object.getPrototypeOf(attn));
   const protectedMembers = ['call', 'ask', 'map', 'show', 'mapElements', 'run', 'facts', 'record'];
   others.push('enter', 'invoke', 'forwardElements');
-  others.push(...protectedMembers, 'recordEach', 'look', 'write', 'requireLayers', 'input');
+  others.push(...protectedMembers, 'recordEach', 'recordOld', 'copyGradient');
+  others.push('nativeIn', 'nativesIn', 'write', 'requireLayers', 'input');
   for (const [name, Class] of Object.entries(attn)) {
     if (typeof Class !== 'function') continue;
     assert.ok(
@@ -355,7 +356,7 @@ test('every_method_is_called', async () => {
     );
     checkMembers(Class.prototype);
   }
-  others.push('placeIn', 'placeOn', 'handleOn');
+  others.push('placeIn', 'nativeOn', 'handleOn');
   checkMembers(Object.getPrototypeOf(attn.tensor([1], [1])));
   checkMembers(Object.getPrototypeOf(new attn.Tape().variable({ data: [1], shape: [1] })));
   attn.dispose();

@@ -1,14 +1,16 @@
 // Attention over variables: terms of the score may be variables, too, and scores and weights can be looked at.
 
-import { kScoreNames, kT5Bias, sizesOf, writeAttentionOptions } from './attentionOptions.js';
-import { Kind } from './kind.js';
+import { kScoreNames, kT5Bias, sizesOf } from './attentionOptions.js';
+import { checkAttentionOptions, nativeAttentionOptions } from './nativeAttentionOptions.js';
 import { readOptions, wanted } from './options.js';
 import { recordEachOn } from './recording.js';
 import { kHeadRanks } from './tensor.js';
 import { isVariable } from './tape.js';
 
 /** @import { AskedFor, DropoutOption, ExclusionOptions, ScoreOptions, StageOptions } from './attentionOptions.js' */
-/** @import { Call } from './call.js' */
+/** @import { CheckedAttentionOptions } from './nativeAttentionOptions.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { Tape, Variable } from './tape.js' */
 
@@ -61,47 +63,69 @@ import { isVariable } from './tape.js';
 
 /** @type {Names<VariableAttentionOptions>} */
 export const kAttention = { ...kScoreNames, dropout: true };
-/** In the order in which C++ takes them, before and after that of T5. */
-const kTerms = ['bias', 'alibiSlopes', 'relativeKeys', 'relativeValues', 'sinks'];
-/** What attention over variables shows, and its names in results, in the order in which C++ gives them. */
+/** Those that may be variables, beside the table of T5. */
+const kTerms = /** @type {const} */ ([
+  'bias',
+  'alibiSlopes',
+  'relativeKeys',
+  'relativeValues',
+  'sinks',
+]);
+/** What attention over variables shows, and its names in results. */
 const kShown = {
   ...{ needBiasedScores: 'biasedScores', needWeights: 'weights', needLogSumExp: 'logSumExp' },
 };
 
 /**
- * Writes options of attention. Those that are variables are written by what it gives, as Recorder::terms() in
- * C++ reads them.
- * @param {Tape} tape
- * @param {Call} call
- * @param {AttentionOfVariablesOptions} options
- * @param {(options: VariableAttentionOptions) => void} write  with their values in place of variables
+ * Options of attention that were checked, and those of its terms that are variables.
+ * @typedef {object} CheckedTerms
+ * @property {CheckedAttentionOptions} options
+ * @property {Partial<Record<typeof kTerms[number] | 't5Table', Native.Variable>>} terms
  */
-export function writeTerms(tape, call, options, write) {
+
+/**
+ * Checks options of attention, of which some may be variables.
+ * @param {Tape} tape
+ * @param {NativeCall} call
+ * @param {AttentionOfVariablesOptions} options  whose names are checked
+ * @param {(options: VariableAttentionOptions) => CheckedAttentionOptions} check  with their values in
+ *   place of variables
+ * @returns {CheckedTerms}
+ */
+export function checkTerms(tape, call, options, check) {
   /** @type {Record<string, any>} */
   const values = { ...options };
-  /** @type {Record<string, Variable>} */
+  /** @type {CheckedTerms['terms']} */
   const terms = {};
-  const replace = (
-    /** @type {Record<string, any>} */ of,
-    /** @type {string} */ name,
-    /** @type {string} */ path,
-  ) => {
-    if (!isVariable(of[name])) return;
-    terms[path] = of[name];
-    of[name] = terms[path].handleOn(tape, path);
-  };
-  for (const name of kTerms) replace(values, name, name);
-  if (values.t5Bias !== undefined) {
-    values.t5Bias = readOptions(values.t5Bias, kT5Bias, 't5Bias');
-    replace(values.t5Bias, 'table', 't5Bias.table');
+  for (const name of kTerms) {
+    const term = values[name];
+    if (!isVariable(term)) continue;
+    terms[name] = tape.nativeIn(call, name, term);
+    values[name] = term.handleOn(tape, name);
   }
-  write(values);
-  return () => {
-    for (const name of [...kTerms.slice(0, 2), 't5Bias.table', ...kTerms.slice(2)]) {
-      if (terms[name]) tape.write(call, name, terms[name]);
-      else call.put(Kind.integer, -1);
+  if (values.t5Bias !== undefined) {
+    const t5Bias = (values.t5Bias = { ...readOptions(values.t5Bias, kT5Bias, 't5Bias') });
+    if (isVariable(t5Bias.table)) {
+      terms.t5Table = tape.nativeIn(call, 't5Bias.table', t5Bias.table);
+      t5Bias.table = t5Bias.table.handleOn(tape, 't5Bias.table');
     }
-  };
+  }
+  return { options: check(values), terms };
+}
+
+/**
+ * The options and the terms as objects of C++, inside run(); null where none were given.
+ * @param {NativeCall} call
+ * @param {CheckedTerms} checked
+ */
+export function nativeTerms(call, { options, terms }) {
+  /** @type {Native.AttentionVariables | null} */
+  let variables = null;
+  if (Object.keys(terms).length > 0) {
+    variables = call.own(new call.native.AttentionVariables());
+    Object.assign(variables, terms);
+  }
+  return { options: nativeAttentionOptions(call, options), terms: variables };
 }
 
 /**
@@ -115,25 +139,26 @@ export function writeTerms(tape, call, options, write) {
 export function attentionOfVariables(query, key, value, options) {
   options = readOptions(options, { ...kAttention, ...kShown });
   const { needBiasedScores, needWeights, needLogSumExp, ...given } = options;
-  const needs = Object.entries({ needBiasedScores, needWeights, needLogSumExp }).filter((need) =>
-    wanted(...need),
-  );
-  const write = (/** @type {Call} */ call) => {
-    const q = sizesOf(query.shape);
-    const k = sizesOf(key.shape);
-    const sizes = { batch: q.batch, numHeads: q.heads, numQueries: q.length, headDim: q.width };
-    const ofValues = { numKeys: k.length, valueDim: sizesOf(value.shape).width };
-    writeTerms(query.tape, call, given, (values) =>
-      writeAttentionOptions(call, values, { ...sizes, ...ofValues }, query.shape.slice(0, -1)),
-    )();
-    call.has(needBiasedScores);
-    call.has(needWeights);
-    call.has(needLogSumExp);
-  };
+  const needs = { needBiasedScores, needWeights, needLogSumExp };
+  const [scores, weights, logSumExp] = Object.entries(needs).map((need) => wanted(...need));
   const inputs = { query, key, value };
-  const operation = 'recordAttention';
-  const [output, ...shown] = recordEachOn(1 + needs.length, operation, inputs, write, kHeadRanks);
-  if (needs.length === 0) return output;
-  const named = needs.map(([need], i) => [kShown[/** @type {keyof kShown} */ (need)], shown[i]]);
-  return { output, ...Object.fromEntries(named) };
+  const { output, ...shown } = recordEachOn(
+    inputs,
+    (call, { query: q, key: k, value: v }) => {
+      const { batch, heads, length, width } = sizesOf(query.shape);
+      const sizes = {
+        ...{ batch, numHeads: heads, numQueries: length, headDim: width },
+        ...{ numKeys: sizesOf(key.shape).length, valueDim: sizesOf(value.shape).width },
+      };
+      const checked = checkTerms(query.tape, call, given, (values) =>
+        checkAttentionOptions(call, values, sizes, query.shape.slice(0, -1)),
+      );
+      return (native) => {
+        const { options, terms } = nativeTerms(call, checked);
+        return native.recordAttention(q, k, v, options, terms, scores, weights, logSumExp);
+      };
+    },
+    kHeadRanks,
+  );
+  return scores || weights || logSumExp ? { output, ...shown } : output;
 }

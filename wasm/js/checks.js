@@ -58,6 +58,14 @@ export function finite(name, value) {
 }
 
 /**
+ * @param {string} name
+ * @param {string} value
+ */
+export function checkText(name, value) {
+  if (typeof value !== 'string') throw invalid(name, value, 'a text');
+}
+
+/**
  * A whole number of at least 1.
  * @param {number} [fallback]  without one the number has to be given, here and below
  * @returns {Check}

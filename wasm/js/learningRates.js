@@ -1,8 +1,9 @@
 // Schedules of the learning rate.
 
-import { natural, real, size, writeOptions } from './options.js';
+import { checkOptions, natural, real, size } from './checks.js';
+import { checkInteger } from './errors.js';
 
-/** @import { OptionTable } from './options.js' */
+/** @import { CheckTable } from './checks.js' */
 /** @import { Runtime } from './runtime.js' */
 
 /**
@@ -28,27 +29,46 @@ import { natural, real, size, writeOptions } from './options.js';
  * @property {number} [factor]  1 by default
  */
 
-/** @satisfies {Record<string, OptionTable>} */
-const kSchedules = {
-  constantLearningRate: { peak: real(), warmupSteps: natural(0) },
-  cosineLearningRate: {
-    peak: real(),
-    warmupSteps: natural(),
-    totalSteps: natural(),
-    last: real(0),
-  },
-  inverseSqrtLearningRate: { dModel: size(), warmupSteps: size(), factor: real(1) },
-};
+/** @type {CheckTable} */
+const kConstant = { peak: real(), warmupSteps: natural(0) };
+/** @type {CheckTable} */
+const kCosine = { peak: real(), warmupSteps: natural(), totalSteps: natural(), last: real(0) };
+/** @type {CheckTable} */
+const kInverseSqrt = { dModel: size(), warmupSteps: size(), factor: real(1) };
 
 /**
  * @param {Runtime} runtime
- * @param {keyof typeof kSchedules} schedule
- * @param {number} step  from 1 on
- * @param {object} options
- * @returns {number}
+ * @param {number} step  from 1 on, as in all schedules
+ * @param {ConstantScheduleOptions} options
  */
-export const scheduledRate = (runtime, schedule, step, options) =>
-  runtime.ask(schedule, (call) => {
-    call.integer('step', step, 1);
-    writeOptions(call, options, kSchedules[schedule]);
-  });
+export function constantLearningRate(runtime, step, options) {
+  checkInteger('step', step, 1);
+  const { peak, warmupSteps } = checkOptions(options, kConstant);
+  return runtime.memory.enter((native) => native.constantLearningRate(step, peak, warmupSteps));
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {number} step
+ * @param {CosineScheduleOptions} options
+ */
+export function cosineLearningRate(runtime, step, options) {
+  checkInteger('step', step, 1);
+  const { peak, warmupSteps, totalSteps, last } = checkOptions(options, kCosine);
+  return runtime.memory.enter((native) =>
+    native.cosineLearningRate(step, peak, warmupSteps, totalSteps, last),
+  );
+}
+
+/**
+ * @param {Runtime} runtime
+ * @param {number} step
+ * @param {InverseSqrtScheduleOptions} options
+ */
+export function inverseSqrtLearningRate(runtime, step, options) {
+  checkInteger('step', step, 1);
+  const { dModel, warmupSteps, factor } = checkOptions(options, kInverseSqrt);
+  return runtime.memory.enter((native) =>
+    native.inverseSqrtLearningRate(step, dModel, warmupSteps, factor),
+  );
+}

@@ -1,16 +1,19 @@
 // How far predictions are from what they should be, as one number: on a tape it can be differentiated, and
 // without one it comes with its gradient where that is wanted.
 
-import { choice, readOptions, real, wanted, writeOptions, writeValues } from './options.js';
+import { checkOptions, checkValues, choice, real } from './checks.js';
+import { checkInteger } from './errors.js';
+import { readOptions, wanted } from './options.js';
 import { recordOn } from './recording.js';
 import { checkShapeIs } from './shape.js';
 import { checkIntegers } from './tensor.js';
 import { isVariable } from './tape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
-/** @import { Call } from './call.js' */
-/** @import { OptionTable } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { CheckTable } from './checks.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { Integers } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -50,15 +53,20 @@ import { isVariable } from './tape.js';
  * @typedef {LossNumber & AskedFor<LossGradient<As>, { gradient: Gradient }>} LossResult
  */
 
-/** In the order of the C++ enumeration. */
 const kReduction = { reduction: choice(['mean', 'sum']) };
-/** @type {OptionTable} */
+const kLeastInt = -(2 ** 31);
+/** @type {CheckTable} */
 const kCrossEntropy = {
-  ignoreIndex: (call, name, value = -100) => call.integer(name, value, kLeastInt),
+  ignoreIndex: (name, value = -100) => (checkInteger(name, value, kLeastInt), value),
   labelSmoothing: real(0),
   ...kReduction,
 };
-const kLeastInt = -(2 ** 31);
+
+/**
+ * @param {Native.MainModule} native
+ * @param {Required<MseLossOptions>} options
+ */
+const reductionIn = ({ LossReduction }, { reduction }) => LossReduction[reduction];
 
 /**
  * @param {Runtime} runtime
@@ -69,15 +77,24 @@ const kLeastInt = -(2 ** 31);
 export function crossEntropy(runtime, logits, targets, options) {
   const ids = checkIntegers('targets', targets, kLeastInt, 2 ** 31 - 1, 'a whole number');
   if (isVariable(logits)) {
-    return recordOn('recordCrossEntropy', { logits }, (call) => {
-      call.numbers('ints', 'targets', ids);
-      writeOptions(call, options, kCrossEntropy);
+    return recordOn({ logits }, (call, variables) => {
+      const classes = call.numbers('ints', 'targets', ids);
+      const values = checkOptions(options, kCrossEntropy);
+      return (native) =>
+        native.recordCrossEntropy(variables.logits, classes.native, {
+          ...values,
+          reduction: reductionIn(native, values),
+        });
     });
   }
-  return lossOf(runtime, 'crossEntropy', options, kCrossEntropy, (call) => {
-    const shape = call.floats('logits', logits);
-    call.numbers('ints', 'targets', ids);
-    return shape;
+  return lossOf(runtime, options, kCrossEntropy, (call) => {
+    const input = call.tensor('logits', logits);
+    const classes = call.numbers('ints', 'targets', ids);
+    return {
+      shape: input.shape,
+      compute: (native, values, gradient) =>
+        native.crossEntropy(input.native, classes.native, values, gradient),
+    };
   });
 }
 
@@ -90,33 +107,49 @@ export function crossEntropy(runtime, logits, targets, options) {
 export function mseLoss(runtime, prediction, target, options) {
   if (isVariable(prediction) || isVariable(target)) {
     const other = isVariable(target) ? target : prediction.tape.input('target', target, true);
-    return recordOn('recordMseLoss', { prediction, target: other }, (call) =>
-      writeOptions(call, options, kReduction),
-    );
+    return recordOn({ prediction, target: other }, (_, variables) => {
+      const values = checkOptions(options, kReduction);
+      return (native) =>
+        native.recordMseLoss(variables.prediction, variables.target, reductionIn(native, values));
+    });
   }
-  return lossOf(runtime, 'mseLoss', options, kReduction, (call) => {
-    const shape = call.floats('prediction', prediction);
-    checkShapeIs('target', call.floats('target', target), shape);
-    return shape;
+  return lossOf(runtime, options, kReduction, (call) => {
+    const input = call.tensor('prediction', prediction);
+    const wanted = call.tensor('target', target);
+    checkShapeIs('target', wanted.shape, input.shape);
+    return {
+      shape: input.shape,
+      compute: (native, { reduction }, gradient) =>
+        native.mseLoss(input.native, wanted.native, reduction, gradient),
+    };
   });
 }
 
 /**
+ * Inputs that were checked.
+ * @typedef {object} LossInputs
+ * @property {readonly number[]} shape  of the gradient
+ * @property {(native: Native.MainModule, options: any, gradient: Native.Tensor | null) => number} compute
+ */
+
+/**
  * A loss of tensors.
  * @param {Runtime} runtime
- * @param {Operation} operation
  * @param {any} options
- * @param {OptionTable} table
- * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the gradient
+ * @param {CheckTable} table
+ * @param {(call: NativeCall) => LossInputs} checkInputs
  */
-function lossOf(runtime, operation, options, table, writeInputs) {
+function lossOf(runtime, options, table, checkInputs) {
   options = readOptions(options, { ...table, needGradient: true });
   const needGradient = wanted('needGradient', options.needGradient);
-  return runtime.call((call) => {
-    const shape = writeInputs(call);
-    writeValues(call, options, table);
-    const gradient = call.resultIf(needGradient, 'gradient', shape);
-    call.run(operation);
-    return { loss: call.given(0), ...(gradient && { gradient: call.give(gradient) }) };
+  return runtime.invoke((call) => {
+    const { shape, compute } = checkInputs(call);
+    const values = checkValues(options, table);
+    const gradient = needGradient ? call.result('gradient', shape) : undefined;
+    const loss = call.run((native) => {
+      const given = { ...values, reduction: reductionIn(native, values) };
+      return compute(native, given, gradient?.tensor.native ?? null);
+    });
+    return { loss, ...(gradient && { gradient: call.give(gradient) }) };
   });
 }

@@ -1,8 +1,8 @@
-import { sizesOf, writeLengths } from './attentionOptions.js';
+import { sizesOf } from './attentionOptions.js';
 import { lengths } from './nativeAttentionOptions.js';
 import { readOptions } from './options.js';
 
-/** @import { Call } from './call.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
@@ -26,15 +26,10 @@ export const kSoftmaxRanks = { 2: '(N, K)', 3: '(B, N, K)', 4: '(B, H, N, K)' };
  * @param {MaskedSoftmaxOptions} options
  */
 export function maskedSoftmax(runtime, x, options) {
-  options = readOptions(options, kOptions);
   return runtime.invoke((call) => {
     const input = call.tensor('x', x, kSoftmaxRanks);
     const output = call.result('output', input.shape);
-    const { length, width } = sizesOf(input.shape);
-    const numRows = input.shape.length === 2 ? undefined : length;
-    const validLens = lengths(call, 'validLens', options.validLens, input.shape[0], numRows, width);
-    const mask =
-      options.mask === undefined ? undefined : call.mask('mask', options.mask, input.shape);
+    const { validLens, mask } = checkSoftmaxOptions(call, options, input.shape);
     call.run((native) =>
       native.maskedSoftmax(
         input.native,
@@ -48,15 +43,16 @@ export function maskedSoftmax(runtime, x, options) {
 }
 
 /**
- * As softmax_options() in C++ reads them.
- * @param {Call} call
+ * @param {NativeCall} call
  * @param {MaskedSoftmaxOptions} options
  * @param {readonly number[]} shape  of `x`
  */
-export function writeSoftmaxOptions(call, options, shape) {
-  options = readOptions(options, kOptions);
+export function checkSoftmaxOptions(call, options, shape) {
+  const { validLens, mask } = readOptions(options, kOptions);
   const { length, width } = sizesOf(shape);
   const numRows = shape.length === 2 ? undefined : length;
-  writeLengths(call, 'validLens', options.validLens, shape[0], numRows, width);
-  call.mask('mask', options.mask, shape);
+  return {
+    validLens: lengths(call, 'validLens', validLens, shape[0], numRows, width),
+    mask: mask === undefined ? undefined : call.mask('mask', mask, shape),
+  };
 }

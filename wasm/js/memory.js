@@ -34,8 +34,8 @@ export class Memory {
   #used = 0;
   /** @type {NativeTypes.Tensor[]} */
   #tensors = [];
-  /** @type {NativeTypes.AttentionOptions | undefined} */
-  #attentionOptions;
+  /** @type {NativeTypes.AttentionOptions[]} */
+  #attentionOptions = [];
   /** How large a block is at least. */
   #nextSize = 1 << 16;
 
@@ -126,7 +126,7 @@ export class Memory {
     this.#native = undefined;
     this.#blocks = [];
     this.#tensors = [];
-    this.#attentionOptions = undefined;
+    this.#attentionOptions = [];
     this.#size = this.#used = 0;
     this.bytes = new Uint8Array();
     this.halves = new Uint16Array();
@@ -211,9 +211,12 @@ export class Memory {
     return (this.#tensors[index] ??= new this.native.Tensor());
   }
 
-  /** The options of attention that calls fill, without any. */
-  attentionOptions() {
-    const options = (this.#attentionOptions ??= new this.native.AttentionOptions());
+  /**
+   * Options of attention that calls fill, without any. A decoder has two.
+   * @param {number} index
+   */
+  attentionOptions(index) {
+    const options = (this.#attentionOptions[index] ??= new this.native.AttentionOptions());
     options.reset();
     return options;
   }

@@ -1,7 +1,7 @@
 import { bitsOf, kElementTypes } from './elementType.js';
 import { argumentError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
-import { addressOf, runtimeOf } from './nativeObject.js';
+import { nativeOf, runtimeOf } from './nativeObject.js';
 import { typedArrayLength } from './realm.js';
 import { checkBroadcast, checkEqual, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
 import { asTensor, checkRank, readMask, readTensor, rowsOf } from './tensor.js';
@@ -10,7 +10,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { ElementsLike, ElementType } from './elementType.js' */
 /** @import { Memory, Views } from './memory.js' */
 /** @import * as Native from './native.js' */
-/** @import { NativeObject } from './nativeObject.js' */
+/** @import { NativeHandle, NativeObject } from './nativeObject.js' */
 /** @import { Integers, Mask, Ranks } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
@@ -52,6 +52,9 @@ export class NativeCall {
   #tensors = [];
   /** Each throws if an object of the arguments is disposed of. @type {(() => unknown)[]} */
   #checks = [];
+  /** Objects of C++ that live as long as the call. @type {NativeHandle[]} */
+  #owned = [];
+  #numAttentionOptions = 0;
 
   /**
    * @param {Memory} memory
@@ -62,9 +65,9 @@ export class NativeCall {
     this.as = as;
   }
 
-  /** Options of attention to be filled, inside run(). */
+  /** Options of attention to be filled, inside run(): each time others. */
   attentionOptions() {
-    return this.#memory.attentionOptions();
+    return this.#memory.attentionOptions(this.#numAttentionOptions++);
   }
 
   /** What Embind offers. */
@@ -96,16 +99,26 @@ export class NativeCall {
   }
 
   /**
-   * An object of the module that is called: its address.
+   * An object of the module that is called, as it is in C++.
+   * @template {NativeHandle} N
    * @param {string} name
-   * @param {NativeObject} object
+   * @param {NativeObject<N>} object
+   * @returns {N}
    */
   object(name, object) {
     if (runtimeOf(object).memory !== this.#memory) {
       throw invalid(name, object, 'one of the module that is called');
     }
-    this.#checks.push(() => addressOf(object));
-    return addressOf(object);
+    this.check(() => nativeOf(object));
+    return nativeOf(object);
+  }
+
+  /**
+   * Checks something once more before C++ is called.
+   * @param {() => unknown} check  throws if an object was disposed of
+   */
+  check(check) {
+    this.#checks.push(check);
   }
 
   /**
@@ -250,14 +263,26 @@ export class NativeCall {
 
   /**
    * Takes the memory of all arguments and results, copies the arguments, and calls C++.
-   * @param {(native: Native.MainModule) => void} function_
+   * @template T
+   * @param {(native: Native.MainModule) => T} function_
+   * @returns {T}
    */
   run(function_) {
     this.#place();
-    this.#memory.enter((native) => {
+    return this.#memory.enter((native) => {
       this.#fill();
-      function_(native);
+      return function_(native);
     });
+  }
+
+  /**
+   * Deletes an object of C++ when the call ends.
+   * @template {NativeHandle} N
+   * @param {N} native
+   */
+  own(native) {
+    this.#owned.push(native);
+    return native;
   }
 
   /**
@@ -267,6 +292,18 @@ export class NativeCall {
    */
   give({ name, shape, type, tensor: { address }, block }) {
     if (block) return new TensorHandle(this.#memory, block, address, shape);
+    return this.copyOut(name, shape, address, type);
+  }
+
+  /**
+   * A copy of a tensor that lies in memory.
+   * @param {string} name
+   * @param {number[]} shape  handed over to the caller
+   * @param {number} address
+   * @param {ElementType} [type]
+   * @returns {any}
+   */
+  copyOut(name, shape, address, type = 'float32') {
     const wide = type === 'float32';
     const length = sizeOf(shape);
     if (wide && length <= kShortCopy) {
@@ -286,6 +323,8 @@ export class NativeCall {
 
   /** Ends the call, however it went. */
   end() {
+    // What a module that has stopped had is gone with it.
+    if (!this.#memory.disposed) for (const native of this.#owned) native.delete();
     for (const { block } of this.#results) {
       if (block?.handles === 0) this.#memory.free(block.address);
     }

@@ -1,15 +1,16 @@
-import { invalid } from './errors.js';
+import { checkValues, finite, flag, real } from './checks.js';
+import { checkInteger, invalid } from './errors.js';
 import { addHints, kOptimizerElsewhere } from './hints.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { isObjectOf, NativeObject, oldNative } from './nativeObject.js';
-import { flag, readOptions, real, writeValues } from './options.js';
+import { isObjectOf, NativeObject } from './nativeObject.js';
+import { readOptions } from './options.js';
 import { loadState, makeStateDict } from './stateDict.js';
 import { requireTape } from './tape.js';
 
-/** @import { Call } from './call.js' */
-/** @import { Names, OptionTable, Rule } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { CheckTable } from './checks.js' */
+/** @import * as Native from './native.js' */
+/** @import { Names } from './options.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
 /** @import { Tape } from './tape.js' */
@@ -53,33 +54,24 @@ import { requireTape } from './tape.js';
  */
 
 /** @param {string} name @param {number} value */
-const checkRate = (name, value) => {
-  if (!(typeof value === 'number' && value >= 0))
-    throw invalid(name, value, 'a finite number of at least 0');
-};
-/** @param {Call} call @param {string} name @param {number} value */
-const writeRate = (call, name, value) => {
-  checkRate(name, value);
-  return call.real(name, value);
-};
-/** @param {Call} call @param {string} name @param {number} [value] */
-const writeOptionalRate = (call, name, value) => {
-  if (value !== undefined) checkRate(name, value);
-  call.optionalReal(name, value);
-};
-/** @type {Rule} */
-const kRate = (call, name, value = 1e-3) => writeRate(call, name, value);
-/** @type {OptionTable} */
+function rate(name, value = 1e-3) {
+  if (typeof value === 'number' && value >= 0) return finite(name, value);
+  throw invalid(name, value, 'a finite number of at least 0');
+}
+/** NaN stands for none. @param {string} name @param {number} [value] */
+const optionalRate = (name, value) => (value === undefined ? NaN : rate(name, value));
+
+/** @type {CheckTable} */
 const kSgd = {
-  lr: kRate,
+  lr: rate,
   momentum: real(0),
   dampening: real(0),
   weightDecay: real(0),
   nesterov: flag(false),
 };
-/** @param {number} weightDecay @returns {OptionTable} */
+/** @param {number} weightDecay @returns {CheckTable} */
 const adamOptions = (weightDecay) => ({
-  lr: kRate,
+  lr: rate,
   beta1: real(0.9),
   beta2: real(0.999),
   eps: real(1e-8),
@@ -92,36 +84,35 @@ const kAdamW = adamOptions(1e-2);
  * Changes the parameters of a model by their gradients, with the equations and defaults of torch.optim. The
  * parameters are those that the model has when the optimiser is made. A step allocates nothing, and has the
  * same bits for any number of threads.
+ *
+ * @extends {NativeObject<Native.Optimizer>}
  */
 export class Optimizer extends NativeObject {
   /**
    * @internal
    * @param {Runtime} runtime
-   * @param {Operation} operation  makes it
    * @param {Model} model
    * @param {object} options
-   * @param {OptionTable} table
+   * @param {CheckTable} table
+   * @param {(native: Native.MainModule, model: Native.TrainedModel, options: any) => Native.Optimizer} make
    */
-  constructor(runtime, operation, model, options, table) {
+  constructor(runtime, model, options, table, make) {
     const layers = layersOfModel(model);
     const read = readOptions(options, { ...table, groups: true });
     const groups = selectGroups(layers, /** @type {any} */ (read).groups);
-    const address = runtime.ask(operation, (call) => {
-      call.put(Kind.integer, layers.length);
-      for (const [name, layer] of layers) {
-        call.text('model', name);
-        call.object(name || 'model', layer);
-      }
-      writeValues(call, read, table);
-      call.put(Kind.integer, groups.length);
-      for (const [i, { names, lr, weightDecay }] of groups.entries()) {
-        call.put(Kind.integer, names.length);
-        for (const name of names) call.text('params', name);
-        writeOptionalRate(call, `groups[${i}].lr`, lr);
-        writeOptionalRate(call, `groups[${i}].weightDecay`, weightDecay);
-      }
+    const native = runtime.invoke((call) => {
+      const modules = layers.map(([name, layer]) => call.object(name || 'model', layer));
+      const values = checkValues(read, table);
+      return call.run((native) => {
+        const trained = call.own(new native.TrainedModel());
+        for (const [i, [name]] of layers.entries()) trained.addLayer(name, modules[i]);
+        for (const { names, lr, weightDecay } of groups) {
+          trained.addGroup(names, lr, weightDecay);
+        }
+        return make(native, trained, values);
+      });
     });
-    super(runtime, oldNative(runtime, 'deleteOptimizer', address));
+    super(runtime, native);
   }
 
   /**
@@ -131,21 +122,22 @@ export class Optimizer extends NativeObject {
    */
   step(tape) {
     requireTape('tape', tape).requireLayers();
-    this.ask('stepOptimizer', (call) => call.object('tape', tape));
+    this.invoke((call) => {
+      const native = call.object('tape', tape);
+      call.run(() => this.native.step(native.tape));
+    });
   }
 
   /**
    * The learning rate. Setting it affects the next steps, except for groups that have their own.
    */
   get lr() {
-    return this.ask('learningRate', (call) => call.optionalInteger('group', undefined, 0));
+    return this.enter((native) => native.learningRate());
   }
 
   set lr(value) {
-    this.ask('setLearningRate', (call) => {
-      writeRate(call, 'lr', value);
-      call.optionalInteger('group', undefined, 0);
-    });
+    rate('lr', value ?? NaN);
+    this.enter((native) => native.setLearningRate(value));
   }
 
   /**
@@ -155,7 +147,8 @@ export class Optimizer extends NativeObject {
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
    */
   groupLr(group) {
-    return this.ask('learningRate', (call) => call.optionalInteger('group', group, 0));
+    checkInteger('group', group, 0);
+    return this.enter((native) => native.groupLearningRate(group));
   }
 
   /**
@@ -165,10 +158,9 @@ export class Optimizer extends NativeObject {
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
    */
   setGroupLr(group, lr) {
-    this.ask('setLearningRate', (call) => {
-      writeRate(call, 'lr', lr);
-      call.optionalInteger('group', group, 0);
-    });
+    rate('lr', lr ?? NaN);
+    checkInteger('group', group, 0);
+    this.enter((native) => native.setGroupLearningRate(lr, group));
   }
 
   /**
@@ -178,19 +170,13 @@ export class Optimizer extends NativeObject {
    * @returns {Record<string, Tensor>}
    */
   stateDict(options = {}) {
+    /** @type {Native.OptimizerStateTensor[]} */
+    let state;
     return makeStateDict(
       options,
-      () =>
-        this.call((call) => {
-          call.run('optimizerStateNames');
-          return call.givenTexts();
-        }),
+      () => (state = this.enter((native) => native.state())).map(({ name }) => String(name)),
       (name, place) =>
-        this.call((call) => {
-          call.put(Kind.integer, place);
-          call.run('optimizerState');
-          return call.givenTensor(name);
-        }),
+        this.invoke((call) => call.copyOut(name, state[place].shape, state[place].address)),
     );
   }
 
@@ -228,7 +214,7 @@ export class SGD extends Optimizer {
    * @param {SgdOptions} [options]
    */
   constructor(runtime, model, options = {}) {
-    super(runtime, 'makeSgd', model, options, kSgd);
+    super(runtime, model, options, kSgd, ({ SGD }, ...given) => new SGD(...given));
   }
 }
 
@@ -250,7 +236,7 @@ export class Adam extends Optimizer {
    * @param {AdamOptions} [options]
    */
   constructor(runtime, model, options = {}) {
-    super(runtime, 'makeAdam', model, options, kAdam);
+    super(runtime, model, options, kAdam, ({ Adam }, ...given) => new Adam(...given));
   }
 }
 
@@ -268,7 +254,7 @@ export class AdamW extends Optimizer {
    * @param {AdamOptions} [options]
    */
   constructor(runtime, model, options = {}) {
-    super(runtime, 'makeAdamW', model, options, kAdamW);
+    super(runtime, model, options, kAdamW, ({ AdamW }, ...given) => new AdamW(...given));
   }
 }
 
@@ -295,10 +281,10 @@ function selectGroups(layers, groups = []) {
       shape: layer.parameter(name).shape,
     })),
   );
-  return read.map(({ params, lr, weightDecay }) => ({
+  return read.map(({ params, lr, weightDecay }, i) => ({
     names: parameters.filter(({ name, shape }) => params(name, shape)).map(({ name }) => name),
-    lr,
-    weightDecay,
+    lr: optionalRate(`groups[${i}].lr`, lr),
+    weightDecay: optionalRate(`groups[${i}].weightDecay`, weightDecay),
   }));
 }
 

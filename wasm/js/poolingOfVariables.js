@@ -10,7 +10,6 @@ import {
 } from './attentionPooling.js';
 import { Kind } from './kind.js';
 import { readOptions } from './options.js';
-import { recordOn } from './recording.js';
 import { checkEqual } from './shape.js';
 import { kRowRanks } from './tensor.js';
 import { isVariable } from './tape.js';
@@ -60,14 +59,17 @@ export function poolingOfVariables(query, key, value, options) {
   const learned = isVariable(options.width);
   const scoring = learned ? { ...options, width: undefined } : options;
   checkScoring(scoring);
-  const write = (/** @type {Call} */ call) => {
+  const { tape } = /** @type {Variable} */ ([query, key, value].find(isVariable));
+  return tape.recordOld('recordAttentionPooling', (/** @type {Call} */ call) => {
+    for (const [name, variable] of Object.entries({ query, key, value })) {
+      tape.write(call, name, variable, kRowRanks);
+    }
     const q = sizesOf(query.shape);
     const k = sizesOf(key.shape);
     checkEqual('key', 'width', k.width, 'the width of query', q.width);
     writeScoring(call, scoring);
     writePooled(call, options, q.batch, q.length, k.length);
-    if (learned) query.tape.write(call, 'width', options.width);
-    else call.put(Kind.integer, -1);
-  };
-  return recordOn('recordAttentionPooling', { query, key, value }, write, kRowRanks);
+    if (learned) tape.write(call, 'width', options.width);
+    else call.put(Kind.address, 0);
+  });
 }

@@ -2,20 +2,22 @@
 // recorded on its tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
-import { kAttention, writeTerms } from './attentionOfVariables.js';
-import { kScoreNames, sizesOf, writeLengths } from './attentionOptions.js';
+import { kAttention, checkTerms, nativeTerms } from './attentionOfVariables.js';
+import { kScoreNames, sizesOf } from './attentionOptions.js';
 import { kChoiceOfKeys } from './attentionPooling.js';
 import { BahdanauDecoder } from './bahdanauDecoder.js';
 import { Conv1d } from './conv1d.js';
-import { invalid } from './errors.js';
+import { checkDropout } from './dropout.js';
+import { checkInteger, invalid } from './errors.js';
 import { Embedding } from './embedding.js';
 import { FeedForward } from './feedForward.js';
 import { GatedFeedForward } from './gatedFeedForward.js';
-import { Kind } from './kind.js';
 import { AddNorm, LayerNorm } from './layerNorm.js';
 import { LearnedPositionalEncoding } from './learnedPositionalEncoding.js';
 import { Linear } from './linear.js';
-import { MultiHeadAttention, writeLayerAttention } from './multiHeadAttention.js';
+import { leadingOf, MultiHeadAttention } from './multiHeadAttention.js';
+import { checkAttentionOptions, lengths } from './nativeAttentionOptions.js';
+import { nativeOf } from './nativeObject.js';
 import { readOptions } from './options.js';
 import { writePooled } from './poolingOfVariables.js';
 import { RMSNorm } from './rmsNorm.js';
@@ -32,9 +34,11 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { OutputTypeOption } from './elementType.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { StartAndDropout } from './positionalEncoding.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { Tape, Variable } from './tape.js' */
 /** @import { Integers, NumbersLike } from './tensor.js' */
 /** @import { AttentionOfVariablesOptions } from './attentionOfVariables.js' */
@@ -169,52 +173,55 @@ const recordedStack = (Class, record, LayerClass) =>
   };
 
 /**
- * @param {Operation} operation  of one variable and nothing else
+ * @param {'recordLinear' | 'recordLayerNorm' | 'recordRMSNorm' | 'recordConv1d'} record  what has one
+ *   input and nothing else
  * @returns {RecordLayer}
  */
 const recordRows =
-  (operation) =>
+  (record) =>
   (tape, layer, x, options = {}) => {
     readOptions(options, {});
-    return tape.record(operation, (call) => tape.write(call, 'x', x), layer);
+    return tape.record((call, module) => {
+      const input = tape.nativeIn(call, 'x', x);
+      return (native) => native[record](module, input);
+    }, layer);
   };
 
 /** @type {RecordLayer} */
 function recordPositions(tape, layer, x, options = {}) {
-  options = readOptions(options, kStartAndDropout);
-  const { start = 0, dropout } = options;
-  const write = (/** @type {Call} */ call) => {
-    tape.write(call, 'x', x, kRowRanks);
-    call.integer('start', start, 0);
-    call.dropout(dropout);
-  };
-  return tape.record('recordLearnedPositionalEncoding', write, layer);
+  const { start = 0, dropout } = readOptions(options, kStartAndDropout);
+  return tape.record((call, module) => {
+    const input = tape.nativeIn(call, 'x', x, kRowRanks);
+    checkInteger('start', start, 0);
+    const dropped = checkDropout(dropout);
+    return (native) => native.recordLearnedPositionalEncoding(module, input, start, dropped);
+  }, layer);
 }
 
 /** @type {RecordLayer} */
 function recordAddNorm(tape, layer, x, y, options = {}) {
-  options = readOptions(options, { dropout: true });
-  const write = (/** @type {Call} */ call) => {
-    tape.write(call, 'x', x);
-    tape.write(call, 'y', y);
-    call.dropout(options.dropout);
-  };
-  return tape.record('recordAddNorm', write, layer);
+  const { dropout } = readOptions(options, { dropout: true });
+  return tape.record((call, module) => {
+    const left = tape.nativeIn(call, 'x', x);
+    const right = tape.nativeIn(call, 'y', y);
+    const dropped = checkDropout(dropout);
+    return (native) => native.recordAddNorm(module, left, right, dropped);
+  }, layer);
 }
 
 /**
- * @param {Operation} operation
+ * @param {'recordFeedForward' | 'recordGatedFeedForward'} record
  * @returns {RecordLayer}
  */
 const recordFeedForward =
-  (operation) =>
+  (record) =>
   (tape, layer, x, options = {}) => {
-    options = readOptions(options, { dropout: true });
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'x', x);
-      call.dropout(options.dropout);
-    };
-    return tape.record(operation, write, layer);
+    const { dropout } = readOptions(options, { dropout: true });
+    return tape.record((call, module) => {
+      const input = tape.nativeIn(call, 'x', x);
+      const dropped = checkDropout(dropout);
+      return (native) => native[record](module, input, dropped);
+    }, layer);
   };
 
 /**
@@ -232,13 +239,13 @@ const recordAdditive =
       tape.write(call, 'value', value, kRowRanks);
       writePooled(call, options, batch, length, keys.length);
     };
-    return tape.record('recordAdditiveAttention', write, layer);
+    return tape.recordOld('recordAdditiveAttention', write, layer);
   };
 
 /** @type {RecordLayer} */
 function recordRotation(tape, rotary, x, options = {}) {
   options = readOptions(options, kRecordOptions);
-  return tape.record('recordRotaryEmbedding', (call) => {
+  return tape.recordOld('recordRotaryEmbedding', (call) => {
     const { numHeads = 1 } = options;
     tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
     call.object('RotaryEmbedding', rotary);
@@ -250,75 +257,112 @@ function recordRotation(tape, rotary, x, options = {}) {
 /** @type {RecordLayer} */
 function recordMultiHeadAttention(tape, layer, query, key = query, value = key, options = {}) {
   options = readOptions(options, kMultiHead);
-  const write = (/** @type {Call} */ call) => {
-    const shape = tape.write(call, 'query', query, kRowRanks);
-    const keys = tape.write(call, 'key', key, kRowRanks);
-    tape.write(call, 'value', value, kRowRanks);
-    const writeOwnTerms = writeAttention(tape, call, options, layer, shape, keys);
-    call.positions(options.positions);
-    call.positions(options.keyPositions, 'keyPositions');
-    writeOwnTerms();
-  };
-  return tape.record('recordMultiHeadAttention', write, layer);
+  return tape.record((call, module) => {
+    const inputs = tape.nativesIn(call, { query, key, value }, kRowRanks);
+    const checked = checkAttention(tape, call, options, layer, query, key);
+    const positions = positionsIn(call, 'positions', options.positions);
+    const keyPositions = positionsIn(call, 'keyPositions', options.keyPositions);
+    return (native) => {
+      const attention = nativeTerms(call, checked);
+      return native.recordMultiHeadAttention(
+        module,
+        inputs.query,
+        inputs.key,
+        inputs.value,
+        attention.options,
+        attention.terms,
+        positions?.native ?? null,
+        keyPositions?.native ?? null,
+      );
+    };
+  }, layer);
 }
 
 /**
- * @param {Operation} operation
+ * @param {'recordTransformerEncoderLayer' | 'recordTransformerEncoder'} record
  * @returns {RecordLayer}
  */
 const recordEncoder =
-  (operation) =>
+  (record) =>
   (tape, layer, x, options = {}) => {
     options = readOptions(options, kEncoder);
     const { attention: given = {}, dropout } = options;
     const attention = readOptions(given, kScoreNames, 'attention');
-    const write = (/** @type {Call} */ call) => {
-      const shape = tape.write(call, 'x', x, kRowRanks);
-      const writeOwnTerms = writeAttention(tape, call, attention, layer, shape, shape);
-      call.positions(options.positions);
-      call.dropout(dropout);
-      writeOwnTerms();
-    };
-    return tape.record(operation, write, layer);
+    return tape.record((call, module) => {
+      const input = tape.nativeIn(call, 'x', x, kRowRanks);
+      const checked = checkAttention(tape, call, attention, layer, x, x);
+      const positions = positionsIn(call, 'positions', options.positions);
+      const dropped = checkDropout(dropout);
+      return (native) => {
+        const { options, terms } = nativeTerms(call, checked);
+        return native[record](module, input, options, terms, positions?.native ?? null, dropped);
+      };
+    }, layer);
   };
 
 /**
- * @param {Operation} operation
+ * @param {'recordTransformerDecoderLayer' | 'recordTransformerDecoder'} record
  * @returns {RecordLayer}
  */
 const recordDecoder =
-  (operation) =>
+  (record) =>
   (tape, layer, x, memory, options = {}) => {
     options = readOptions(options, kDecoder);
-    const { selfAttention: self = {}, crossAttention: cross = {}, dropout } = options;
-    const selfAttention = readOptions(self, kScoreNames, 'selfAttention');
-    const crossAttention = readOptions(cross, kScoreNames, 'crossAttention');
-    const write = (/** @type {Call} */ call) => {
-      const shape = tape.write(call, 'x', x, kRowRanks);
-      const other = tape.write(call, 'memory', memory, kRowRanks);
-      const writeSelfTerms = writeAttention(tape, call, selfAttention, layer, shape, shape);
-      const writeCrossTerms = writeAttention(tape, call, crossAttention, layer, shape, other);
-      call.positions(options.positions);
-      call.dropout(dropout);
-      writeSelfTerms();
-      writeCrossTerms();
-    };
-    return tape.record(operation, write, layer);
+    const { selfAttention = {}, crossAttention = {}, dropout } = options;
+    const selfOptions = readOptions(selfAttention, kScoreNames, 'selfAttention');
+    const crossOptions = readOptions(crossAttention, kScoreNames, 'crossAttention');
+    return tape.record((call, module) => {
+      const inputs = tape.nativesIn(call, { x, memory }, kRowRanks);
+      const checkedSelf = checkAttention(tape, call, selfOptions, layer, x, x);
+      const checkedCross = checkAttention(tape, call, crossOptions, layer, x, memory);
+      const positions = positionsIn(call, 'positions', options.positions);
+      const dropped = checkDropout(dropout);
+      return (native) => {
+        const self = nativeTerms(call, checkedSelf);
+        const cross = nativeTerms(call, checkedCross);
+        return native[record](
+          module,
+          inputs.x,
+          inputs.memory,
+          self.options,
+          self.terms,
+          cross.options,
+          cross.terms,
+          positions?.native ?? null,
+          dropped,
+        );
+      };
+    }, layer);
   };
 
 /**
  * @param {Tape} tape
- * @param {Call} call
+ * @param {NativeCall} call
  * @param {AttentionOfVariablesOptions} options
  * @param {any} layer  that attends
- * @param {readonly number[]} queries  their shape
- * @param {readonly number[]} keys
+ * @param {Variable} queries
+ * @param {Variable} keys
  */
-function writeAttention(tape, call, options, layer, queries, keys) {
-  return writeTerms(tape, call, options, (values) =>
-    writeLayerAttention(call, values, queries, layer.sizes, keys[keys.length - 2]),
+function checkAttention(tape, call, options, layer, queries, keys) {
+  const { numHeads, headDim } = layer.sizes;
+  const { batch, length } = sizesOf(queries.shape);
+  const sizes = {
+    ...{ batch, numHeads, numQueries: length, numKeys: sizesOf(keys.shape).length },
+    ...{ headDim, valueDim: headDim },
+  };
+  const leading = leadingOf(queries.shape, numHeads);
+  return checkTerms(tape, call, options, (values) =>
+    checkAttentionOptions(call, values, sizes, leading),
   );
 }
+
+/**
+ * @param {NativeCall} call
+ * @param {string} name
+ * @param {Integers} [positions]
+ */
+const positionsIn = (call, name, positions) =>
+  positions === undefined ? undefined : call.numbers('doubles', name, positions);
 
 export const RecordedLinear = recorded(Linear, recordRows('recordLinear'));
 export const RecordedPositions = recorded(LearnedPositionalEncoding, recordPositions);
@@ -365,8 +409,11 @@ export class RecordedEmbedding extends Embedding {
     const { tape } = readOptions(given, { tape: true });
     const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
-    const write = (/** @type {Call} */ call) => void call.numbers('ints', 'ids', tensor);
-    return requireTape('tape', /** @type {any} */ (tape)).record('recordEmbedding', write, this);
+    const recorder = requireTape('tape', /** @type {any} */ (tape));
+    return recorder.record((call, embedding) => {
+      const tokens = call.numbers('ints', 'ids', tensor);
+      return (native) => native.recordEmbedding(nativeOf(recorder).tape, embedding, tokens.native);
+    }, this);
   }
 }
 
@@ -384,26 +431,25 @@ export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLay
     const tape = [x, y].find(isVariable)?.tape;
     if (!tape) return super.forwardSum(x, y, options);
     readOptions(options, {});
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'x', x);
-      tape.write(call, 'y', y);
-    };
-    return tape.record('recordLayerNormOfSum', write, /** @type {any} */ (this));
+    return tape.record((/** @type {NativeCall} */ call, /** @type {any} */ norm) => {
+      const left = tape.nativeIn(call, 'x', x);
+      const right = tape.nativeIn(call, 'y', y);
+      return (/** @type {Native.MainModule} */ native) =>
+        native.recordLayerNormOfSum(norm, left, right);
+    }, /** @type {any} */ (this));
   }
 }
 
-/** @type {(operation: Operation) => (tape: Tape, layer: any, x: any, options?: any) => any} */
+/** @type {(record: 'recordGRU' | 'recordRNN') => (tape: Tape, layer: any, x: any, options?: any) => any} */
 const recordRecurrence =
-  (operation) =>
+  (record) =>
   (tape, layer, x, options = {}) => {
-    options = readOptions(options, { h0: true });
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'x', x, kRowRanks);
-      if (options.h0 === undefined) call.put(Kind.integer, -1);
-      else tape.write(call, 'h0', options.h0);
-    };
-    const [output, hN] = tape.recordEach(2, operation, write, layer);
-    return { output, hN };
+    const { h0 } = readOptions(options, { h0: true });
+    return tape.recordEach((call, module) => {
+      const input = tape.nativeIn(call, 'x', x, kRowRanks);
+      const first = h0 === undefined ? null : tape.nativeIn(call, 'h0', h0);
+      return (native) => native[record](module, input, first);
+    }, layer);
   };
 
 export const RecordedConv1d = recorded(Conv1d, recordRows('recordConv1d'));
@@ -471,18 +517,21 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
     const most = this.sizes.vocabSize - 1;
     const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
     const [batch, numKeys] = encoderOutputs.shape;
-    const write = (/** @type {Call} */ call) => {
-      tape.write(call, 'encoderOutputs', encoderOutputs);
-      tape.write(call, 'hidden', state.hidden);
-      writeLengths(call, 'encoderLens', encoderLens, batch, undefined, numKeys);
-      call.numbers('ints', 'tokens', ids);
-    };
-    const [logits, hidden] = tape.recordEach(
-      2,
-      'recordBahdanauDecoder',
-      write,
-      /** @type {any} */ (this),
-    );
+    const { logits, hidden } = tape.recordEach((call, decoder) => {
+      const outputs = tape.nativeIn(call, 'encoderOutputs', encoderOutputs);
+      const last = tape.nativeIn(call, 'hidden', state.hidden);
+      const lens = lengths(call, 'encoderLens', encoderLens, batch, undefined, numKeys);
+      const given = call.numbers('ints', 'tokens', ids);
+      return (native) =>
+        native.recordBahdanauDecoder(
+          nativeOf(tape).tape,
+          decoder,
+          given.native,
+          outputs,
+          last,
+          lens?.native ?? null,
+        );
+    }, /** @type {any} */ (this));
     state.hidden = hidden;
     return { logits };
   }
@@ -496,7 +545,7 @@ export class RecordedAdditiveAttention extends recorded(AdditiveAttention, recor
   projectKeys(key) {
     if (!isVariable(key)) return super.projectKeys(key);
     const write = (/** @type {Call} */ call) => void key.tape.write(call, 'key', key, kRowRanks);
-    return key.tape.record('recordProjectKeys', write, /** @type {any} */ (this));
+    return key.tape.recordOld('recordProjectKeys', write, /** @type {any} */ (this));
   }
 
   /** @param {...any} args */

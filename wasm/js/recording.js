@@ -3,34 +3,47 @@
 import { argumentError } from './errors.js';
 import { isVariable } from './tape.js';
 
-/** @import { Call } from './call.js' */
-/** @import { Operation } from './runtime.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
 /** @import { Variable } from './tape.js' */
+/** @import { Ranks } from './tensor.js' */
+
+/**
+ * Checks further arguments, and returns what calls C++ with the variables.
+ * @template {string} Name
+ * @template Result
+ * @typedef {(call: NativeCall, variables: Record<Name, Native.Variable>)
+ *   => (native: Native.MainModule) => Result} CheckFunction
+ */
 
 /**
  * Records a function of variables, by name.
- * @param {Operation} operation
- * @param {Record<string, Variable>} variables
- * @param {(call: Call) => void} write
- * @param {Readonly<Record<number, string>>} [ranks]  those accepted
+ * @template {string} Name
+ * @param {Record<Name, Variable>} variables
+ * @param {CheckFunction<Name, Native.Variable>} check
+ * @param {Ranks} [ranks]  those accepted
  */
-export const recordOn = (operation, variables, write, ranks) =>
-  recordEachOn(1, operation, variables, write, ranks)[0];
+export function recordOn(variables, check, ranks) {
+  const tape = tapeOf(variables);
+  return tape.record((call) => check(call, tape.nativesIn(call, variables, ranks)));
+}
 
 /**
- * The same of one that gives several.
- * @param {number} count
- * @param {Operation} operation
- * @param {Record<string, Variable>} variables
- * @param {(call: Call) => void} write
- * @param {Readonly<Record<number, string>>} [ranks]
+ * The same of one that gives several variables, by name.
+ * @template {string} Name
+ * @template {object} Result
+ * @param {Record<Name, Variable>} variables
+ * @param {CheckFunction<Name, Result>} check
+ * @param {Ranks} [ranks]
  */
-export function recordEachOn(count, operation, variables, write, ranks) {
-  const named = Object.entries(variables);
-  const tape = named.find(([, variable]) => isVariable(variable))?.[1].tape;
-  if (!tape) throw argumentError('invalid_argument', named[0][0], 'no variable', 'a Variable');
-  return tape.recordEach(count, operation, (call) => {
-    for (const [name, variable] of named) tape.write(call, name, variable, ranks);
-    write(call);
-  });
+export function recordEachOn(variables, check, ranks) {
+  const tape = tapeOf(variables);
+  return tape.recordEach((call) => check(call, tape.nativesIn(call, variables, ranks)));
+}
+
+/** @param {Record<string, Variable>} variables */
+function tapeOf(variables) {
+  const tape = Object.values(variables).find(isVariable)?.tape;
+  if (tape) return tape;
+  throw argumentError('invalid_argument', Object.keys(variables)[0], 'no variable', 'a Variable');
 }

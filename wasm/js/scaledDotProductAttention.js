@@ -113,7 +113,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
   const numCached = cache?.length ?? 0;
 
   return runtime.invoke((call) => {
-    const state = cache && call.object('key', cache);
+    const state = cache && call.object('key', cache).address();
     const q = call.elements('query', query, ranks, heads);
     const queries = sizesOf(q.shape);
     const stored = cache

@@ -195,7 +195,7 @@ class Server {
    */
   #refer(value, isOfAttn) {
     // Of a Variable nothing would be left on the other side.
-    if ('placeOn' in value) {
+    if ('nativeOn' in value) {
       const needs = 'its value() or gradient(): variables stay in the worker, where a task trains';
       throw argumentError('unsupported', 'result', 'a Variable', needs);
     }

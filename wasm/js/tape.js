@@ -1,19 +1,21 @@
 import { pointAtCallers } from './callers.js';
+import { checkText, finite } from './checks.js';
 import { argumentError, checkInteger, invalid, notItself } from './errors.js';
 import { addHints, kVariableElsewhere } from './hints.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
-import { addressOf, isObjectOf, NativeObject, runtimeOf, oldNative } from './nativeObject.js';
+import { isObjectOf, nativeOf, NativeObject, runtimeOf } from './nativeObject.js';
 import { readArray, readOptions, wanted } from './options.js';
 import { printsByRows, printTensor } from './printTensor.js';
 import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { Call } from './call.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
 /** @import { Operation, Runtime } from './runtime.js' */
 /** @import { Ranks, Tensor, TensorLike } from './tensor.js' */
 
-/**
 /**
  * @typedef {object} ClearOptions
  * @property {boolean} [keepGradients]  keep the gradients of parameters; `false` by default
@@ -42,7 +44,7 @@ export class Variable {
 
   #tape;
   #era;
-  #place;
+  #native;
   #address;
   #shape;
   #layer;
@@ -50,15 +52,15 @@ export class Variable {
   /**
    * @internal
    * @param {Tape} tape
-   * @param {number} place
-   * @param {number} address
+   * @param {Native.Variable} native
+   * @param {number} address  where the numbers lie
    * @param {readonly number[]} shape
    * @param {Layer} [layer]  whose parameter it is
    */
-  constructor(tape, place, address, shape, layer) {
+  constructor(tape, native, address, shape, layer) {
     this.#tape = tape;
     this.#era = tape.era;
-    this.#place = place;
+    this.#native = native;
     this.#address = address;
     this.#shape = Object.freeze(shape);
     this.#layer = layer;
@@ -80,8 +82,8 @@ export class Variable {
    * @throws {AttnError} `invalid_argument` after `clear()`, `disposed`, `out_of_memory`
    */
   value() {
-    this.placeOn(this.tape, 'variable');
-    return runtimeOf(this.#tape).call((call) =>
+    this.nativeOn(this.tape, 'variable');
+    return runtimeOf(this.#tape).invoke((call) =>
       call.copyOut('value', [...this.#shape], this.#address),
     );
   }
@@ -103,7 +105,8 @@ export class Variable {
    * @throws {AttnError} `invalid_argument` before `backward()` and after `clear()`, `disposed`
    */
   gradient() {
-    return this.tape.look('gradient', (call) => this.#tape.write(call, 'variable', this));
+    const native = this.nativeOn(this.tape, 'variable');
+    return this.#tape.copyGradient(this.#shape, () => native.gradient());
   }
 
   /**
@@ -113,7 +116,10 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   add(other) {
-    return itself(this).#record('recordAdd', (call) => this.#writeAlike(call, 'other', other));
+    return itself(this).#record((call, x) => {
+      const y = this.#alike(call, 'other', other);
+      return (native) => native.recordAdd(x, y);
+    });
   }
 
   /**
@@ -123,9 +129,14 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   mul(factor) {
-    return typeof factor === 'number'
-      ? itself(this).#record('recordScale', (call) => call.real('factor', factor))
-      : itself(this).#record('recordMultiply', (call) => this.#writeAlike(call, 'factor', factor));
+    return itself(this).#record((call, x) => {
+      if (typeof factor === 'number') {
+        finite('factor', factor);
+        return (native) => native.recordScale(x, factor);
+      }
+      const y = this.#alike(call, 'factor', factor);
+      return (native) => native.recordMultiply(x, y);
+    });
   }
 
   /**
@@ -140,10 +151,7 @@ export class Variable {
       throw invalid('shape', shape, 'an array of 6 sizes at most');
     }
     const sizes = readArray(shape, (size) => checkInteger('shape', size, -1));
-    return itself(this).#record('recordReshape', (call) => {
-      call.put(Kind.integer, sizes.length);
-      for (const size of sizes) call.put(Kind.integer, size);
-    });
+    return itself(this).#record((_, x) => (native) => native.recordReshape(x, sizes));
   }
 
   /**
@@ -155,10 +163,11 @@ export class Variable {
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
    */
   slice(dimension, begin, end = this.shape.at(dimension) ?? 0) {
-    return itself(this).#record('recordSlice', (call) => {
-      call.integer('dimension', dimension, -this.#shape.length);
-      call.integer('begin', begin, 0);
-      call.integer('end', end, 0);
+    return itself(this).#record((_, x) => {
+      checkInteger('dimension', dimension, -this.#shape.length);
+      checkInteger('begin', begin, 0);
+      checkInteger('end', end, 0);
+      return (native) => native.recordSlice(x, dimension, begin, end);
     });
   }
 
@@ -170,9 +179,10 @@ export class Variable {
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
    */
   select(dimension, index) {
-    return itself(this).#record('recordSelect', (call) => {
-      call.integer('dimension', dimension, -this.#shape.length);
-      call.integer('index', index, 0);
+    return itself(this).#record((_, x) => {
+      checkInteger('dimension', dimension, -this.#shape.length);
+      checkInteger('index', index, 0);
+      return (native) => native.recordSelect(x, dimension, index);
     });
   }
 
@@ -195,17 +205,17 @@ export class Variable {
     pointAtCallers(this);
     addHints(this.prototype, kVariableElsewhere);
     itself = (variable) => {
-      if (#place in variable) return variable;
+      if (#native in variable) return variable;
       throw notItself(Variable.name);
     };
   }
 
   /**
-   * @internal where the tape has it
+   * @internal the variable in C++
    * @param {Tape} tape  the one that is computed on
    * @param {string} name
    */
-  placeOn(tape, name) {
+  nativeOn(tape, name) {
     const fail = (/** @type {string} */ got, /** @type {string} */ needs) =>
       argumentError('invalid_argument', name, got, needs);
     if (tape !== itself(this).#tape) throw fail('a variable of another tape', 'one of this tape');
@@ -214,7 +224,7 @@ export class Variable {
       throw fail('a variable from before the tape was cleared', 'a newer one');
     }
     if (this.#layer) requireLive(this.#layer);
-    return this.#place;
+    return this.#native;
   }
 
   /**
@@ -223,29 +233,54 @@ export class Variable {
    * @param {string} name
    */
   handleOn(tape, name) {
-    this.placeOn(tape, name);
+    this.nativeOn(tape, name);
     const block = { address: this.#address, handles: Infinity };
     return new TensorHandle(runtimeOf(tape).memory, block, this.#address, this.#shape);
   }
 
   /**
-   * @param {Call} call
+   * @param {NativeCall} call
    * @param {string} name
    * @param {Variable} other  of the same shape
    */
-  #writeAlike(call, name, other) {
-    checkShapeIs(name, this.#tape.write(call, name, other), this.#shape);
+  #alike(call, name, other) {
+    const native = this.#tape.nativeIn(call, name, other);
+    checkShapeIs(name, other.shape, this.#shape);
+    return native;
   }
 
   /**
-   * @param {Operation} operation
-   * @param {(call: Call) => void} write
+   * @param {(call: NativeCall, x: Native.Variable)
+   *   => (native: Native.MainModule) => Native.Variable} check
    */
-  #record(operation, write) {
-    return this.#tape.record(operation, (call) => {
-      this.#tape.write(call, 'variable', this);
-      write(call);
-    });
+  #record(check) {
+    const tape = this.#tape;
+    return tape.record((call) => check(call, tape.nativeIn(call, 'variable', this)));
+  }
+}
+
+/** A tape in C++ with its variables, which are deleted when it is cleared. */
+class TapeWithVariables {
+  /** @type {Native.Variable[]} */
+  #variables = [];
+
+  /** @param {Native.Tape} tape */
+  constructor(tape) {
+    this.tape = tape;
+  }
+
+  /** @param {Native.Variable[]} variables */
+  keep(variables) {
+    this.#variables.push(...variables);
+  }
+
+  deleteVariables() {
+    for (const variable of this.#variables.splice(0)) variable.delete();
+  }
+
+  delete() {
+    this.deleteVariables();
+    this.tape.delete();
   }
 }
 
@@ -268,6 +303,8 @@ export class Variable {
  * Whole layers are recorded, not single numbers. What a layer computes from variables has the same bits as
  * what it computes from tensors, and gradients have the same bits for any number of threads. Memory is
  * kept from one `clear()` to the next.
+ *
+ * @extends {NativeObject<TapeWithVariables>}
  */
 export class Tape extends NativeObject {
   /** @internal */
@@ -281,8 +318,8 @@ export class Tape extends NativeObject {
 
   /** @param {Runtime} runtime */
   constructor(runtime) {
-    const address = runtime.ask('makeTape', () => {});
-    super(runtime, oldNative(runtime, 'deleteTape', address));
+    const tape = runtime.memory.enter(({ Tape }) => new Tape());
+    super(runtime, new TapeWithVariables(tape));
   }
 
   /**
@@ -304,7 +341,11 @@ export class Tape extends NativeObject {
    */
   clear(options = {}) {
     const keepGradients = wanted('keepGradients', readOptions(options, kClear).keepGradients);
-    this.ask('clearTape', (call) => call.has(keepGradients));
+    this.enter((native) => {
+      if (keepGradients) native.tape.clearKeepingGradients();
+      else native.tape.clear();
+      native.deleteVariables();
+    });
     ++this.#era;
     // The gradients that stay need their layers.
     if (keepGradients) return;
@@ -342,7 +383,14 @@ export class Tape extends NativeObject {
    * @throws {AttnError} `not_found`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   parameter(layer, name) {
-    return this.record('makeParameter', (call) => call.text('name', name), layer, layer);
+    return this.record(
+      (_, native) => {
+        checkText('name', name);
+        return () => this.native.tape.parameter(native, name);
+      },
+      layer,
+      layer,
+    );
   }
 
   /**
@@ -353,9 +401,10 @@ export class Tape extends NativeObject {
    * @throws {AttnError} `not_found`, `invalid_argument`, `disposed`
    */
   watch(layer, names) {
-    this.ask('watch', (call) => {
-      this.#writeLayer(call, layer);
-      call.intermediates(names);
+    this.invoke((call) => {
+      const native = this.#layerIn(call, layer);
+      const wanted = checkNames('intermediates', names);
+      call.run(() => this.native.tape.watch(native, wanted));
     });
   }
 
@@ -367,7 +416,10 @@ export class Tape extends NativeObject {
    * @throws {AttnError} `not_found` for what was not asked for, or not computed; `disposed`
    */
   intermediate(layer, name) {
-    return this.record('findIntermediate', (call) => call.text('name', name), layer);
+    return this.record((_, native) => {
+      checkText('name', name);
+      return () => this.native.tape.intermediate(native, name);
+    }, layer);
   }
 
   /**
@@ -381,10 +433,11 @@ export class Tape extends NativeObject {
    */
   backward(output, gradient) {
     this.requireLayers();
-    this.ask('backward', (call) => {
-      const shape = this.write(call, 'output', output);
-      if (gradient === undefined) call.none(Kind.floats);
-      else checkShapeIs('gradient', call.floats('gradient', gradient), shape);
+    this.invoke((call) => {
+      const native = this.nativeIn(call, 'output', output);
+      const given = gradient === undefined ? undefined : call.tensor('gradient', gradient);
+      if (given) checkShapeIs('gradient', given.shape, output.shape);
+      call.run(() => this.native.tape.backward(native, given?.native ?? null));
     });
   }
 
@@ -396,10 +449,10 @@ export class Tape extends NativeObject {
    * @throws {AttnError} `not_found`, `invalid_argument` before `backward()`, `disposed`
    */
   gradient(layer, name) {
-    return this.look('parameterGradient', (call) => {
-      this.#writeLayer(call, layer);
-      call.text('name', name);
-    });
+    const native = this.invoke((call) => this.#layerIn(call, layer));
+    checkText('name', name);
+    const shape = this.enter(() => native.parameterShape(name));
+    return this.copyGradient(shape, () => this.native.tape.gradient(native, name));
   }
 
   /** @internal counts calls of clear() */
@@ -408,67 +461,118 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal runs an operation that gives a variable
-   * @param {Operation} operation
-   * @param {(call: Call) => void} write
+   * @internal records what C++ computes
+   * @param {(call: NativeCall, layer: any) => (native: Native.MainModule) => Native.Variable} check
+   *   checks arguments, and returns what calls C++
    * @param {Layer} [layer]  that computes it, or has it
    * @param {Layer} [owner]  whose memory it lies in
    * @returns {Variable}
    */
-  record(operation, write, layer, owner) {
-    return this.recordEach(1, operation, write, layer, owner)[0];
+  record(check, layer, owner) {
+    const checkOne = (/** @type {NativeCall} */ call, /** @type {any} */ module) => {
+      const compute = check(call, module);
+      return (/** @type {Native.MainModule} */ native) => ({ variable: compute(native) });
+    };
+    return this.recordEach(checkOne, layer, owner).variable;
   }
 
   /**
-   * @internal the same that gives several
-   * @param {number} count
+   * @internal records what gives several variables, by name; those not asked for are none
+   * @template {object} R
+   * @param {(call: NativeCall, layer: any) => (native: Native.MainModule) => R} check
+   * @param {Layer} [layer]
+   * @param {Layer} [owner]
+   * @returns {Record<keyof R, Variable>}
+   */
+  recordEach(check, layer, owner) {
+    const variables = this.invoke((call) => {
+      call.object('tape', this);
+      const compute = check(call, layer && this.#layerIn(call, layer));
+      if (layer) this.#layers.add(layer);
+      return call.run((native) => {
+        const variables = compute(native);
+        // Also after an error, where they are none.
+        this.native.keep(Object.values(variables));
+        return variables;
+      });
+    });
+    /** @type {any} */
+    const result = {};
+    for (const [name, native] of Object.entries(variables)) {
+      if (!native.isNone()) result[name] = this.#variable(native, owner);
+    }
+    return result;
+  }
+
+  /**
+   * @param {Native.Variable} native
+   * @param {Layer} [owner]
+   */
+  #variable(native, owner) {
+    const { address, shape } = this.enter(() => ({
+      address: native.address(),
+      shape: Array.from({ length: native.rank() }, (_, i) => native.size(i)),
+    }));
+    if (owner) this.#owners.set(address, owner);
+    // Another view of a parameter, such as reshape() gives. Of a layer that is gone there is no new one.
+    const holder = this.#owners.get(address);
+    return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
+  }
+
+  /**
+   * @internal until the old protocol is gone
    * @param {Operation} operation
    * @param {(call: Call) => void} write
    * @param {Layer} [layer]
-   * @param {Layer} [owner]
-   * @returns {Variable[]}
+   * @returns {Variable}
    */
-  recordEach(count, operation, write, layer, owner) {
-    return this.call((call) => {
-      if (layer !== undefined) this.#writeLayer(call, layer);
+  recordOld(operation, write, layer) {
+    return runtimeOf(this).call((call) => {
+      if (layer !== undefined) call.object('layer', layer);
       write(call);
       if (layer !== undefined) this.#layers.add(layer);
       call.run(operation);
-      let at = 0;
-      return Array.from({ length: count }, () => {
-        const [place, address, rank] = [at, at + 1, at + 2].map((index) => call.given(index));
-        const shape = Array.from({ length: rank }, (_, i) => call.given(at + 3 + i));
-        at += 3 + rank;
-        if (owner) this.#owners.set(address, owner);
-        // Another view of a parameter, such as reshape() gives. Of a layer that is gone there is no new one.
-        const holder = this.#owners.get(address);
-        return new Variable(this, place, address, shape, holder?.disposed ? undefined : holder);
-      });
+      const variable = /** @type {Native.Variable} */ (
+        runtimeOf(this).native.variableAt(call.given(0))
+      );
+      this.native.keep([variable]);
+      return this.#variable(variable);
     });
   }
 
   /**
-   * @internal runs an operation that gives a gradient
-   * @param {Operation} operation
-   * @param {(call: Call) => void} write
-   * @returns {Tensor | undefined}
+   * @internal until the old protocol is gone
+   * @param {Call} call
+   * @param {string} name
+   * @param {Variable | undefined} variable
+   * @param {Ranks} [ranks]
    */
-  look(operation, write) {
-    return this.call((call) => {
-      write(call);
-      call.run(operation);
-      return call.given(1) < 0 ? undefined : call.givenTensor('gradient');
-    });
+  write(call, name, variable, ranks) {
+    call.put(Kind.address, this.nativeIn(call, name, variable, ranks).self());
+    return /** @type {Variable} */ (variable).shape;
   }
 
   /**
    * @internal
-   * @param {Call} call
+   * @param {readonly number[]} shape
+   * @param {() => number} find  gives its address, or 0 for none
+   * @returns {Tensor | undefined}
+   */
+  copyGradient(shape, find) {
+    return this.invoke((call) => {
+      const address = call.run(find);
+      return address === 0 ? undefined : call.copyOut('gradient', [...shape], address);
+    });
+  }
+
+  /**
+   * @internal a variable in C++
+   * @param {Pick<NativeCall, 'check'>} call
    * @param {string} name
    * @param {Variable | undefined} variable
    * @param {Ranks} [ranks]  those accepted; any by default
    */
-  write(call, name, variable, ranks) {
+  nativeIn(call, name, variable, ranks) {
     if (!isVariable(variable)) {
       throw invalid(name, variable, 'a Variable; variable() and constant() of a Tape make one');
     }
@@ -477,9 +581,23 @@ export class Tape extends NativeObject {
       const needs = Object.entries(ranks).map(([rank, letters]) => `rank ${rank} ${letters}`);
       throw wrongShape(name, shape, needs.join(' or '));
     }
-    call.put(Kind.integer, variable.placeOn(this, name));
-    call.check(() => variable.placeOn(this, name));
-    return shape;
+    call.check(() => variable.nativeOn(this, name));
+    return variable.nativeOn(this, name);
+  }
+
+  /**
+   * @internal the same of several
+   * @template {string} Name
+   * @param {NativeCall} call
+   * @param {Record<Name, Variable>} variables
+   * @param {Ranks} [ranks]
+   * @returns {Record<Name, Native.Variable>}
+   */
+  nativesIn(call, variables, ranks) {
+    /** @type {any} */
+    const natives = {};
+    for (const name in variables) natives[name] = this.nativeIn(call, name, variables[name], ranks);
+    return natives;
   }
 
   /** @internal the backward pass reads the parameters of layers */
@@ -494,27 +612,43 @@ export class Tape extends NativeObject {
    * @param {boolean} isConstant
    */
   input(name, values, isConstant) {
-    return this.record('makeVariable', (call) => {
-      call.has(isConstant);
-      call.floats(name, values);
+    return this.record((call) => {
+      const tensor = call.tensor(name, values);
+      return () => {
+        const { tape } = this.native;
+        return isConstant ? tape.constant(tensor.native) : tape.variable(tensor.native);
+      };
     });
   }
 
   /**
-   * @param {Call} call
+   * @param {NativeCall} call
    * @param {Layer} layer
+   * @returns {Native.Module}
    */
-  #writeLayer(call, layer) {
+  #layerIn(call, layer) {
     if (!isObjectOf(layer, Layer)) throw invalid('layer', layer, 'a layer');
-    call.object('layer', layer);
+    return call.object('layer', layer);
   }
+}
+
+/**
+ * @param {string} name
+ * @param {readonly string[]} [names]
+ */
+function checkNames(name, names = []) {
+  const needs = 'an array of names, of those in intermediateNames()';
+  if (!Array.isArray(names)) throw invalid(name, names, needs);
+  return readArray(names, (text) => {
+    if (typeof text !== 'string') throw invalid(name, names, needs);
+  });
 }
 
 /**
  * Throws for one that was disposed of, or whose owner was.
  * @param {NativeObject} object
  */
-const requireLive = (object) => void addressOf(object);
+const requireLive = (object) => void nativeOf(object);
 
 /**
  * @param {string} name

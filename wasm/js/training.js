@@ -4,13 +4,17 @@ import { isObjectOf } from './nativeObject.js';
 import { kActivations } from './activation.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
 import { attentionOfVariables } from './attentionOfVariables.js';
-import { argumentError, invalid } from './errors.js';
+import { finite } from './checks.js';
+import { argumentError, checkChoice, checkInteger, invalid } from './errors.js';
 import { KeyValueCache } from './keyValueCache.js';
-import { Kind } from './kind.js';
-import { scheduledRate } from './learningRates.js';
+import {
+  constantLearningRate,
+  cosineLearningRate,
+  inverseSqrtLearningRate,
+} from './learningRates.js';
 import { crossEntropy, mseLoss } from './losses.js';
-import { kSoftmaxRanks, writeSoftmaxOptions } from './maskedSoftmax.js';
-import { kDropout } from './dropout.js';
+import { kSoftmaxRanks, checkSoftmaxOptions } from './maskedSoftmax.js';
+import { checkDropout, kDropout } from './dropout.js';
 import { readArray, readOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
 import { poolingOfVariables } from './poolingOfVariables.js';
@@ -61,6 +65,8 @@ import {
 /** @import { AttentionPart } from './mergeAttention.js' */
 /** @import { MultiHeadAttention, MultiHeadAttentionOptions } from './multiHeadAttention.js' */
 /** @import { AdamOptions, Model, SgdOptions } from './optimizers.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { VariablePoolingOptions } from './poolingOfVariables.js' */
 /** @import { PositionalEncodingOptions, StartAndDropout } from './positionalEncoding.js' */
@@ -114,7 +120,7 @@ export class TrainingAttn extends Attn {
    */
   constructor(runtime, variant, fallback) {
     super(runtime, variant, fallback);
-    if (/** @type {any} */ (runtime.native).makeTape !== undefined) return;
+    if (runtime.native.Tape !== undefined) return;
     throw argumentError(
       'invalid_argument',
       'wasm',
@@ -330,8 +336,10 @@ export class TrainingAttn extends Attn {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   linear(x, weight, bias) {
-    return recordOn('recordLinearFunction', bias ? { x, weight, bias } : { x, weight }, (call) => {
-      if (!bias) call.put(Kind.integer, -1);
+    /** @type {Record<string, Variable>} */
+    const variables = bias ? { x, weight, bias } : { x, weight };
+    return recordOn(variables, (_, { x, weight, bias = null }) => {
+      return (native) => native.recordLinearFunction(x, weight, bias);
     });
   }
 
@@ -350,10 +358,11 @@ export class TrainingAttn extends Attn {
     });
     if (variables.length === 0) throw fail();
     const [{ tape, shape }] = variables;
-    return tape.record('recordConcatenate', (/** @type {Call} */ call) => {
-      call.integer('dimension', dimension, -shape.length);
-      call.put(Kind.integer, variables.length);
-      variables.forEach((part, i) => tape.write(call, `parts[${i}]`, part));
+    return tape.record((/** @type {NativeCall} */ call) => {
+      checkInteger('dimension', dimension, -shape.length);
+      const natives = variables.map((part, i) => tape.nativeIn(call, `parts[${i}]`, part));
+      return (/** @type {Native.MainModule} */ native) =>
+        native.recordConcatenate(natives, dimension);
     });
   }
 
@@ -376,9 +385,10 @@ export class TrainingAttn extends Attn {
    */
   applyActivation(x, activation) {
     if (!isVariable(x)) return super.applyActivation(x, activation);
-    return recordOn('recordActivation', { x }, (call) =>
-      call.choice('activation', activation, kActivations),
-    );
+    return recordOn({ x }, (_, input) => {
+      checkChoice('activation', activation, kActivations);
+      return (native) => native.recordActivation(input.x, native.Activation[activation]);
+    });
   }
 
   /**
@@ -401,7 +411,10 @@ export class TrainingAttn extends Attn {
   applyDropout(x, dropout) {
     if (!isVariable(x)) return super.applyDropout(x, dropout);
     if (typeof dropout !== 'number') dropout = readOptions(dropout, kDropout);
-    return recordOn('recordDropout', { x }, (call) => call.dropout(dropout));
+    return recordOn({ x }, (_, input) => {
+      const dropped = checkDropout(dropout);
+      return (native) => native.recordDropout(input.x, dropped);
+    });
   }
 
   /**
@@ -425,7 +438,8 @@ export class TrainingAttn extends Attn {
     if (!isVariable(x)) return super.positionalEncoding(x, options);
     options = readOptions(options, kPositionalEncoding);
     const { start = 0, dropout } = options;
-    return recordOn('recordPositionalEncoding', { x }, (call) => {
+    return x.tape.recordOld('recordPositionalEncoding', (/** @type {Call} */ call) => {
+      x.tape.write(call, 'x', x);
       writeSinusoids(call, options);
       call.real('start', start);
       call.dropout(dropout);
@@ -548,8 +562,12 @@ export class TrainingAttn extends Attn {
     if (!Object.values(inputs).some(isVariable)) {
       return super.mergeAttention(outputA, logSumExpA, outputB, logSumExpB);
     }
-    const [output, logSumExp] = recordEachOn(2, 'recordMergeAttention', inputs, () => {});
-    return { output, logSumExp };
+    return recordEachOn(
+      inputs,
+      (_, { outputA, logSumExpA, outputB, logSumExpB }) =>
+        (native) =>
+          native.recordMergeAttention(outputA, logSumExpA, outputB, logSumExpB),
+    );
   }
 
   /**
@@ -572,9 +590,12 @@ export class TrainingAttn extends Attn {
   maskedSoftmax(x, options = {}) {
     if (!isVariable(x)) return super.maskedSoftmax(x, options);
     return recordOn(
-      'recordMaskedSoftmax',
       { x },
-      (call) => writeSoftmaxOptions(call, options, x.shape),
+      (call, input) => {
+        const { validLens, mask } = checkSoftmaxOptions(call, options, x.shape);
+        return (native) =>
+          native.recordMaskedSoftmax(input.x, validLens?.native ?? null, mask?.native ?? null);
+      },
       kSoftmaxRanks,
     );
   }
@@ -590,9 +611,10 @@ export class TrainingAttn extends Attn {
    */
   clipGradNorm(tape, maxNorm) {
     requireTape('tape', tape).requireLayers();
-    return runtimeOfAttn(this).ask('clipGradNorm', (call) => {
-      call.object('tape', tape);
-      call.real('maxNorm', maxNorm);
+    finite('maxNorm', maxNorm);
+    return runtimeOfAttn(this).invoke((call) => {
+      const { tape: native } = call.object('tape', tape);
+      return call.run(({ clipGradNorm }) => clipGradNorm(native, maxNorm));
     });
   }
 
@@ -604,7 +626,7 @@ export class TrainingAttn extends Attn {
    * @throws {AttnError} `invalid_argument`, as all schedules
    */
   constantLearningRate(step, options) {
-    return scheduledRate(runtimeOfAttn(this), 'constantLearningRate', step, options);
+    return constantLearningRate(runtimeOfAttn(this), step, options);
   }
 
   /**
@@ -614,7 +636,7 @@ export class TrainingAttn extends Attn {
    * @returns {number}
    */
   cosineLearningRate(step, options) {
-    return scheduledRate(runtimeOfAttn(this), 'cosineLearningRate', step, options);
+    return cosineLearningRate(runtimeOfAttn(this), step, options);
   }
 
   /**
@@ -624,6 +646,6 @@ export class TrainingAttn extends Attn {
    * @returns {number}
    */
   inverseSqrtLearningRate(step, options) {
-    return scheduledRate(runtimeOfAttn(this), 'inverseSqrtLearningRate', step, options);
+    return inverseSqrtLearningRate(runtimeOfAttn(this), step, options);
   }
 }

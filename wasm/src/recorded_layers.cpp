@@ -1,0 +1,167 @@
+// Layers of variables, which are recorded on the tape of these.
+
+#include <emscripten/bind.h>
+
+#include <cstdint>
+
+#include "attn/layers/add_norm.hpp"
+#include "attn/layers/bahdanau_decoder.hpp"
+#include "attn/layers/conv1d.hpp"
+#include "attn/layers/embedding.hpp"
+#include "attn/layers/feed_forward.hpp"
+#include "attn/layers/gated_feed_forward.hpp"
+#include "attn/layers/gru.hpp"
+#include "attn/layers/layer_norm.hpp"
+#include "attn/layers/linear.hpp"
+#include "attn/layers/multi_head_attention.hpp"
+#include "attn/layers/rms_norm.hpp"
+#include "attn/layers/rnn.hpp"
+#include "attn/layers/transformer_decoder.hpp"
+#include "attn/layers/transformer_encoder.hpp"
+#include "attn/positions/learned_positional_encoding.hpp"
+#include "attn/training/attention.hpp"
+#include "attn/training/tape.hpp"
+#include "guarded.hpp"
+#include "recording.hpp"
+#include "tensor_argument.hpp"
+
+namespace attn::wasm {
+namespace {
+
+/// Until all layers are classes of Embind.
+template <class L>
+const L& as(const Module& layer) {
+  return static_cast<const L&>(layer);
+}
+
+/// Of a recurrent layer.
+struct RecordedSequence {
+  Variable output;
+  Variable h_n;
+};
+
+/// Of Bahdanau's decoder.
+struct RecordedDecoding {
+  Variable logits;
+  Variable hidden;
+};
+
+TensorView<const double> positions_of(const TensorArgument* positions) {
+  return positions ? positions->as<const double>() : TensorView<const double>();
+}
+
+template <class L>
+Variable run(const Module& layer, const Variable& x) {
+  return as<L>(layer).forward(x);
+}
+
+template <class L>
+Variable run_with_dropout(const Module& layer, const Variable& x, const Dropout& dropout) {
+  return as<L>(layer).forward(x, dropout);
+}
+
+Variable encode_positions(const Module& encoding, const Variable& x, double start,
+                          const Dropout& dropout) {
+  return as<LearnedPositionalEncoding>(encoding).forward(x, static_cast<std::int64_t>(start),
+                                                         dropout);
+}
+
+Variable embed(Tape& tape, const Module& embedding, const TensorArgument& tokens) {
+  return as<Embedding>(embedding).forward(tape, ids(tokens));
+}
+
+Variable normalize_sum(const Module& norm, const Variable& x, const Variable& y) {
+  return as<LayerNorm>(norm).forward_sum(x, y);
+}
+
+Variable add_and_normalize(const Module& norm, const Variable& x, const Variable& y,
+                           const Dropout& dropout) {
+  return as<AddNorm>(norm).forward(x, y, dropout);
+}
+
+template <class L>
+RecordedSequence run_recurrent(const Module& layer, const Variable& x, const Variable* h_0) {
+  RecordedSequence result;
+  result.output = as<L>(layer).forward(x, given(h_0), &result.h_n);
+  return result;
+}
+
+RecordedDecoding decode(Tape& tape, const Module& decoder, const TensorArgument& tokens,
+                        const Variable& encoder_outputs, const Variable& hidden,
+                        const TensorArgument* encoder_lens) {
+  RecordedDecoding result;
+  result.logits = as<BahdanauDecoder>(decoder).forward(
+      tape, ids(tokens), encoder_outputs, hidden,
+      encoder_lens ? encoder_lens->as<const std::int32_t>() : ConstLengths(), &result.hidden);
+  return result;
+}
+
+Variable attend_heads(const Module& attention, const Variable& query, const Variable& key,
+                      const Variable& value, const AttentionOptions* options,
+                      const AttentionVariables* terms, const TensorArgument* positions,
+                      const TensorArgument* key_positions) {
+  const MultiHeadAttentionCall call{.attention = given(options),
+                                    .positions = positions_of(positions),
+                                    .key_positions = positions_of(key_positions)};
+  return as<MultiHeadAttention>(attention).forward(query, key, value, call, given(terms));
+}
+
+template <class L, class Call>
+Variable encode(const Module& encoder, const Variable& x, const AttentionOptions* attention,
+                const AttentionVariables* terms, const TensorArgument* positions,
+                const Dropout& dropout) {
+  const Call call{
+      .attention = given(attention), .positions = positions_of(positions), .dropout = dropout};
+  return as<L>(encoder).forward(x, call, given(terms));
+}
+
+template <class L, class Call>
+Variable decode_from(const Module& decoder, const Variable& x, const Variable& memory,
+                     const AttentionOptions* self_attention, const AttentionVariables* self_terms,
+                     const AttentionOptions* cross_attention, const AttentionVariables* cross_terms,
+                     const TensorArgument* positions, const Dropout& dropout) {
+  const Call call{.self_attention = given(self_attention),
+                  .cross_attention = given(cross_attention),
+                  .positions = positions_of(positions),
+                  .dropout = dropout};
+  return as<L>(decoder).forward(x, memory, call, given(self_terms), given(cross_terms));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(recorded_layers) {
+  using emscripten::allow_raw_pointers;
+  using emscripten::function;
+  emscripten::value_object<RecordedSequence>("RecordedSequence")
+      .field("output", &RecordedSequence::output)
+      .field("hN", &RecordedSequence::h_n);
+  emscripten::value_object<RecordedDecoding>("RecordedDecoding")
+      .field("logits", &RecordedDecoding::logits)
+      .field("hidden", &RecordedDecoding::hidden);
+  function("recordLinear", guarded<&run<Linear>>);
+  function("recordLayerNorm", guarded<&run<LayerNorm>>);
+  function("recordLayerNormOfSum", guarded<&normalize_sum>);
+  function("recordAddNorm", guarded<&add_and_normalize>);
+  function("recordRMSNorm", guarded<&run<RmsNorm>>);
+  function("recordFeedForward", guarded<&run_with_dropout<FeedForward>>);
+  function("recordGatedFeedForward", guarded<&run_with_dropout<GatedFeedForward>>);
+  function("recordConv1d", guarded<&run<Conv1d>>);
+  function("recordGRU", guarded<&run_recurrent<GRU>>, allow_raw_pointers());
+  function("recordRNN", guarded<&run_recurrent<RNN>>, allow_raw_pointers());
+  function("recordEmbedding", guarded<&embed>);
+  function("recordLearnedPositionalEncoding", guarded<&encode_positions>);
+  function("recordBahdanauDecoder", guarded<&decode>, allow_raw_pointers());
+  function("recordMultiHeadAttention", guarded<&attend_heads>, allow_raw_pointers());
+  function("recordTransformerEncoderLayer",
+           guarded<&encode<TransformerEncoderLayer, TransformerEncoderLayerCall>>,
+           allow_raw_pointers());
+  function("recordTransformerEncoder", guarded<&encode<TransformerEncoder, TransformerEncoderCall>>,
+           allow_raw_pointers());
+  function("recordTransformerDecoderLayer",
+           guarded<&decode_from<TransformerDecoderLayer, TransformerDecoderLayerCall>>,
+           allow_raw_pointers());
+  function("recordTransformerDecoder",
+           guarded<&decode_from<TransformerDecoder, TransformerDecoderCall>>, allow_raw_pointers());
+}
+
+}  // namespace attn::wasm
