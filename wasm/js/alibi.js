@@ -1,9 +1,8 @@
-import { writeDiagonal } from './attentionOptions.js';
-import { readOptions } from './options.js';
 import { checkInteger } from './errors.js';
+import { checkDiagonal, setDiagonal } from './nativeAttentionOptions.js';
+import { readOptions } from './options.js';
 
 /** @import { Diagonal } from './attentionOptions.js' */
-/** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 
@@ -42,7 +41,17 @@ export function alibiBias(runtime, options) {
   options = readOptions(options, kOptions);
   const { numHeads } = options;
   checkInteger('numHeads', numHeads, 1);
-  return runtime.map('alibiBias', () => shapeOfBias(numHeads, options), writesDiagonal(options));
+  return runtime.invoke((call) => {
+    const bias = call.result('output', shapeOfBias(numHeads, options));
+    const { diagonal: given = 'topLeft' } = options;
+    const diagonal = checkDiagonal(given);
+    call.run((native) => {
+      const terms = call.options('AttentionOptions');
+      setDiagonal(terms, diagonal);
+      native.alibiBias(bias.tensor.native, terms);
+    });
+    return call.give(bias);
+  });
 }
 
 /**
@@ -54,12 +63,3 @@ export function shapeOfBias(numHeads, { numQueries, numKeys = numQueries }) {
   checkInteger('numKeys', numKeys, 0);
   return [numHeads, numQueries, numKeys];
 }
-
-/**
- * Writes what of the sizes is not in the bias' shape.
- * @param {BiasSizes} sizes
- */
-export const writesDiagonal = (sizes) => (/** @type {Call} */ call) => {
-  const { diagonal = 'topLeft' } = sizes;
-  writeDiagonal(call, diagonal);
-};

@@ -1,9 +1,10 @@
 import { pointMethodsAtCallers } from './callers.js';
-import { flag, natural, size, writeOptions } from './options.js';
+import { checkOptions, flag, natural, size } from './checks.js';
 
 /** @import { AttnError } from './errors.js' */
-/** @import { OptionTable } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { CheckTable } from './checks.js' */
+/** @import * as Native from './native.js' */
+/** @import { Runtime } from './runtime.js' */
 
 /**
  * What one layer over a sequence costs.
@@ -71,7 +72,9 @@ export const architectureCosts = (runtime) => {
      * @throws {AttnError} `invalid_argument`, `size_overflow`
      */
     convolution(sizes) {
-      return costs(runtime, 'convolutionCosts', kConvolution, sizes);
+      return costs(runtime, sizes, kConvolution, ({ n, d, k }, native) =>
+        native.convolutionCosts(n, d, k),
+      );
     },
 
     /**
@@ -81,7 +84,9 @@ export const architectureCosts = (runtime) => {
      * @throws {AttnError} `invalid_argument`, `size_overflow`
      */
     dilatedConvolution(sizes) {
-      return costs(runtime, 'dilatedConvolutionCosts', kConvolution, sizes);
+      return costs(runtime, sizes, kConvolution, ({ n, d, k }, native) =>
+        native.dilatedConvolutionCosts(n, d, k),
+      );
     },
 
     /**
@@ -91,7 +96,9 @@ export const architectureCosts = (runtime) => {
      * @throws {AttnError} `invalid_argument`, `size_overflow`
      */
     recurrent(sizes) {
-      return costs(runtime, 'recurrentCosts', kRecurrent, sizes);
+      return costs(runtime, sizes, kRecurrent, ({ n, d, gates }, native) =>
+        native.recurrentCosts(n, d, gates),
+      );
     },
 
     /**
@@ -102,7 +109,9 @@ export const architectureCosts = (runtime) => {
      * @throws {AttnError} `invalid_argument`, `size_overflow`
      */
     selfAttention(sizes) {
-      return costs(runtime, 'selfAttentionCosts', kSelfAttention, sizes);
+      return costs(runtime, sizes, kSelfAttention, ({ n, d, projections }, native) =>
+        native.selfAttentionCosts(n, d, projections),
+      );
     },
 
     /**
@@ -113,7 +122,9 @@ export const architectureCosts = (runtime) => {
      * @throws {AttnError} `invalid_argument`, `size_overflow`
      */
     windowAttention(sizes) {
-      return costs(runtime, 'windowAttentionCosts', kWindowAttention, sizes);
+      return costs(runtime, sizes, kWindowAttention, ({ n, d, left, right, projections }, native) =>
+        native.windowAttentionCosts(n, d, left, right, projections),
+      );
     },
   });
   return Object.freeze(functions);
@@ -123,20 +134,14 @@ export const architectureCosts = (runtime) => {
 
 /**
  * @param {Runtime} runtime
- * @param {Operation} operation
- * @param {OptionTable} table
  * @param {object} sizes
+ * @param {CheckTable} table
+ * @param {(sizes: any, native: Native.MainModule) => Native.ArchitectureCosts} count
  * @returns {ArchitectureCosts}
  */
-function costs(runtime, operation, table, sizes) {
-  return runtime.call((call) => {
-    writeOptions(call, sizes, table);
-    call.run(operation);
-    const pathLength = call.given(2);
-    return {
-      multiplyAdds: call.given(0),
-      sequentialOperations: call.given(1),
-      maxPathLength: Number.isNaN(pathLength) ? null : pathLength,
-    };
+const costs = (runtime, sizes, table, count) =>
+  runtime.invoke((call) => {
+    const checked = checkOptions(sizes, table);
+    const { maxPathLength, ...others } = call.run((native) => count(checked, native));
+    return { ...others, maxPathLength: Number.isNaN(maxPathLength) ? null : maxPathLength };
   });
-}

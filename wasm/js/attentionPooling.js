@@ -1,10 +1,12 @@
-import { giveEach, writeInputs, writeLengths } from './attentionOptions.js';
-import { invalid } from './errors.js';
+import { writeInputs, writeLengths } from './attentionOptions.js';
+import { checkChoice, invalid } from './errors.js';
+import { checkInputs, giveAll, lengths } from './nativeAttentionOptions.js';
 import { readOptions, wanted } from './options.js';
 import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Call, Result } from './call.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
@@ -22,7 +24,6 @@ import { checkEqual } from './shape.js';
  * @typedef {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average'} Scoring
  */
 
-/** In the order of the C++ enumeration. */
 const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average'];
 
 /**
@@ -94,13 +95,23 @@ const kOptions = { ...kScoring, ...kPooling };
 export function attentionPooling(runtime, query, key, value, options) {
   options = readOptions(options, kOptions);
   checkScoring(options);
-  return runtime.call((call) => {
-    const results = writePooling(call, query, key, value, options, (queryWidth, keyWidth) => {
-      checkEqual('key', 'width', keyWidth, 'the width of query', queryWidth);
-      writeScoring(call, options);
-    });
-    call.run('attentionPooling');
-    return giveEach(call, results);
+  return runtime.invoke((call) => {
+    const pooling = checkPooling(call, query, key, value, options);
+    const { q, k, v, output, queries, keys } = pooling;
+    checkEqual('key', 'width', keys.width, 'the width of query', queries.width);
+    const { scoring, parameter } = scoringOf(call, options);
+    call.run((native) =>
+      native.attentionPooling(
+        q.native,
+        k.native,
+        v.native,
+        output.tensor.native,
+        scoring,
+        parameter,
+        nativePoolingOptions(call, pooling),
+      ),
+    );
+    return giveAll(call, { output, ...pooling.stages });
   });
 }
 
@@ -116,6 +127,17 @@ export function checkScoring({ scale, width }) {
 }
 
 /**
+ * The scoring function as C++ takes it; NaN stands for the default of its parameter.
+ * @param {NativeCall} call
+ * @param {ScoringOptions} options  whose numbers were checked
+ */
+export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
+  checkChoice('scoring', scoring, kScorings);
+  const parameter = (scoring === 'scaledDot' ? scale : width) ?? NaN;
+  return { scoring: call.native.Scoring[scoring], parameter };
+}
+
+/**
  * As scoring_function() in C++ reads it.
  * @param {Call} call
  * @param {ScoringOptions} options
@@ -124,6 +146,63 @@ export function writeScoring(call, { scoring = 'scaledDot', scale, width = 1 }) 
   call.choice('scoring', scoring, kScorings);
   if (scoring === 'scaledDot') call.optionalReal('scale', scale);
   else call.optionalReal('width', width);
+}
+
+/**
+ * Checks what all pooling has, and describes its tensors and further results.
+ * @param {NativeCall} call
+ * @param {TensorLike} query
+ * @param {TensorLike} key
+ * @param {TensorLike} value
+ * @param {PoolingOptions} options
+ */
+export function checkPooling(call, query, key, value, options) {
+  const inputs = checkInputs(call, query, key, value, kRanks);
+  const { q, queries, keys, values } = inputs;
+  const output = call.result('output', q.shape.with(-1, values.width));
+  const choice = checkChoiceOfKeys(call, options, queries.batch, queries.length, keys.length);
+  const stage = (
+    /** @type {string} */ name,
+    /** @type {string} */ option,
+    /** @type {boolean | undefined} */ need,
+  ) => (wanted(option, need) ? call.result(name, q.shape.with(-1, keys.length)) : undefined);
+  const stages = {
+    scores: stage('scores', 'needScores', options.needScores),
+    weights: stage('weights', 'needWeights', options.needWeights),
+  };
+  return { ...inputs, output, ...choice, stages };
+}
+
+/**
+ * Checks which keys take part.
+ * @param {NativeCall} call
+ * @param {PoolingOptions} options
+ * @param {number} batch
+ * @param {number} numQueries
+ * @param {number} numKeys
+ */
+export function checkChoiceOfKeys(call, { hard, mask, validLens }, batch, numQueries, numKeys) {
+  return {
+    hard: wanted('hard', hard),
+    mask: mask === undefined ? undefined : call.mask('mask', mask, [batch, numQueries, numKeys]),
+    validLens: lengths(call, 'validLens', validLens, batch, numQueries, numKeys),
+  };
+}
+
+/**
+ * The options as an object of C++, inside run().
+ * @param {NativeCall} call
+ * @param {ReturnType<typeof checkChoiceOfKeys>
+ *   & { stages?: ReturnType<typeof checkPooling>['stages'] }} checked
+ */
+export function nativePoolingOptions(call, { hard, mask, validLens, stages }) {
+  const options = call.options('AttentionPoolingOptions');
+  options.hard = hard;
+  if (mask) options.setMask(mask.native);
+  if (validLens) options.setValidLens(validLens.native);
+  if (stages?.scores) options.setScores(stages.scores.tensor.native);
+  if (stages?.weights) options.setWeights(stages.weights.tensor.native);
+  return options;
 }
 
 const kRanks = { 2: '(Nq, D)', 3: '(B, Nq, D)' };

@@ -1,5 +1,6 @@
 import { argumentError, AttnError } from './errors.js';
 
+/** @import { AttnErrorCode } from './errors.js' */
 /** @import * as NativeTypes from './native.js' */
 /** @import { Native } from './runtime.js' */
 /** @import { Block } from './tensorHandle.js' */
@@ -34,8 +35,10 @@ export class Memory {
   #used = 0;
   /** @type {NativeTypes.Tensor[]} */
   #tensors = [];
-  /** @type {NativeTypes.AttentionOptions[]} */
-  #attentionOptions = [];
+  /** Those of each class. @type {Record<string, any[]>} */
+  #options = {};
+  /** What C++ reported. @type {{ error?: AttnError }} */
+  #reported = {};
   /** How large a block is at least. */
   #nextSize = 1 << 16;
 
@@ -46,6 +49,7 @@ export class Memory {
   constructor(native, workers) {
     this.#native = native;
     this.#workers = workers;
+    native.setErrorHandler(keepErrorIn(this.#reported));
     this.bytes = new Uint8Array();
     this.halves = new Uint16Array();
     this.ints = new Int32Array();
@@ -104,21 +108,26 @@ export class Memory {
   }
 
   /**
-   * Makes one call of C++ that may fail. Whatever is thrown, other than an error of attn, has stopped
-   * the module.
+   * Calls C++, and throws the error that it reports. Once it has reported one, further calls that
+   * `function_` makes do nothing. Whatever C++ throws has stopped the module.
    * @template T
    * @param {(native: Native) => T} function_
    * @returns {T}
    */
   enter(function_) {
+    const { native } = this;
+    let result;
     try {
-      const result = function_(this.native);
-      if (!this.native.hasFailed()) return result;
-      const { code, argument, got, needs } = /** @type {any} */ (this.native.takeError());
-      throw argumentError(code, argument, got, needs);
-    } catch (error) {
-      throw error instanceof AttnError ? error : this.stop(error);
+      result = function_(native);
+    } catch (cause) {
+      // A call that does nothing returns no object, whose methods then are not there.
+      if (!this.#reported.error) throw this.stop(cause);
     }
+    const { error } = this.#reported;
+    if (!error) return /** @type {T} */ (result);
+    this.#reported.error = undefined;
+    native.forgetError();
+    throw error;
   }
 
   /** Releases the memory. */
@@ -126,7 +135,7 @@ export class Memory {
     this.#native = undefined;
     this.#blocks = [];
     this.#tensors = [];
-    this.#attentionOptions = [];
+    this.#options = {};
     this.#size = this.#used = 0;
     this.bytes = new Uint8Array();
     this.halves = new Uint16Array();
@@ -212,11 +221,15 @@ export class Memory {
   }
 
   /**
-   * Options of attention that calls fill, without any. A decoder has two.
-   * @param {number} index
+   * Options that calls fill, without any.
+   * @template {'AttentionOptions' | 'AttentionPoolingOptions'} C
+   * @param {C} name  of their class
+   * @param {number} index  a call may need several, as a decoder's does
+   * @returns {InstanceType<NativeTypes.MainModule[C]>}
    */
-  attentionOptions(index) {
-    const options = (this.#attentionOptions[index] ??= new this.native.AttentionOptions());
+  options(name, index) {
+    const kept = (this.#options[name] ??= []);
+    const options = (kept[index] ??= new this.native[name]());
     options.reset();
     return options;
   }
@@ -270,6 +283,25 @@ export class Memory {
     this.#used = 0;
   }
 }
+
+/**
+ * Returns what C++ calls with an error. The module keeps that function alive, and threads keep the module: it
+ * must not keep the memory, with which modules that were dropped end.
+ * @param {{ error?: AttnError }} reported
+ */
+const keepErrorIn =
+  (reported) =>
+  /**
+   * @param {AttnErrorCode} [code]  none if memory is short
+   * @param {string} [argument]
+   * @param {string} [got]
+   * @param {string} [needs]
+   */
+  (code, argument = '', got = '', needs = '') => {
+    reported.error = code
+      ? argumentError(code, argument, got, needs)
+      : argumentError('out_of_memory', 'memory', 'too little memory', 'more than WebAssembly has');
+  };
 
 /**
  * @param {string} name

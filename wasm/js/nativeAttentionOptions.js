@@ -1,15 +1,25 @@
 import { invalid } from './errors.js';
 import { checkDropout } from './dropout.js';
 import { readOptions, wanted } from './options.js';
-import { checkBroadcast, checkShapeIs, formatShape, mismatch, wrongShape } from './shape.js';
+import {
+  checkBroadcast,
+  checkEqual,
+  checkShapeIs,
+  formatShape,
+  mismatch,
+  wrongShape,
+} from './shape.js';
 import { asTensor, checkIntegers } from './tensor.js';
-import { kT5Bias, kWindow } from './attentionOptions.js';
+import { kSameRank, kT5Bias, kWindow, sizesOf } from './attentionOptions.js';
 import { checkInteger } from './errors.js';
 
 /** @import { AttentionOptions, Diagonal, ScoreSizes, Window } from './attentionOptions.js' */
+/** @import { ElementsLike, ElementType } from './elementType.js' */
+/** @import * as Native from './native.js' */
 /** @import { NativeCall, NativeResult } from './nativeCall.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
-/** @import { Integers, TensorLike } from './tensor.js' */
+/** @import { Integers, Ranks, TensorLike } from './tensor.js' */
+/** @import { TensorHandle } from './tensorHandle.js' */
 
 /**
  * Options of attention that were checked, as C++ takes them. Undefined ones were not given.
@@ -68,6 +78,29 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 }
 
 /**
+ * Describes queries, keys and values of one rank, whose batches and lengths must fit together.
+ * @param {NativeCall} call
+ * @param {ElementsLike | TensorHandle} query
+ * @param {ElementsLike | TensorHandle} key
+ * @param {ElementsLike | TensorHandle} value
+ * @param {Ranks} ranks
+ * @param {readonly ElementType[]} [types]  that they may have
+ */
+export function checkInputs(call, query, key, value, ranks, types) {
+  const q = call.tensor('query', query, ranks, undefined, types);
+  const sameRank = kSameRank[q.shape.length];
+  const k = call.tensor('key', key, sameRank, undefined, types);
+  const v = call.tensor('value', value, sameRank, undefined, types);
+  const queries = sizesOf(q.shape);
+  const keys = sizesOf(k.shape);
+  const values = sizesOf(v.shape);
+  checkEqual('key', 'batch', keys.batch, 'the batch of query', queries.batch);
+  checkEqual('value', 'batch', values.batch, 'the batch of query', queries.batch);
+  checkEqual('key', 'length', keys.length, 'the length of value', values.length);
+  return { q, k, v, queries, keys, values };
+}
+
+/**
  * The options as an object of C++, inside run(); null where none were given.
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
@@ -75,10 +108,9 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 export function nativeAttentionOptions(call, checked) {
   if (!checked) return null;
   const { stages, diagonal, window, dropout, t5Bias } = checked;
-  const options = call.attentionOptions();
+  const options = call.options('AttentionOptions');
   if (checked.scale !== undefined) options.setScale(checked.scale);
-  if (diagonal === 'bottomRight') options.setDiagonalToBottomRight();
-  else if (diagonal !== undefined) options.setDiagonal(diagonal);
+  if (diagonal !== undefined) setDiagonal(options, diagonal);
   if (checked.relativeKeys) options.setRelativeKeys(checked.relativeKeys.native);
   if (checked.relativeValues) options.setRelativeValues(checked.relativeValues.native);
   if (checked.softcap !== undefined) options.softcap = checked.softcap;
@@ -138,6 +170,15 @@ export function checkDiagonal(diagonal) {
     throw invalid('diagonal', diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
   }
   return diagonal;
+}
+
+/**
+ * @param {Native.AttentionOptions} options
+ * @param {ReturnType<typeof checkDiagonal>} diagonal
+ */
+export function setDiagonal(options, diagonal) {
+  if (diagonal === 'bottomRight') options.setDiagonalToBottomRight();
+  else options.setDiagonal(diagonal);
 }
 
 /**

@@ -2,7 +2,7 @@ import { bitsOf, kElementTypes } from './elementType.js';
 import { argumentError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
 import { nativeOf, runtimeOf } from './nativeObject.js';
-import { typedArrayLength } from './realm.js';
+import { isA, typedArrayLength } from './realm.js';
 import { checkBroadcast, checkEqual, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
 import { asTensor, checkRank, readMask, readTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
@@ -54,7 +54,7 @@ export class NativeCall {
   #checks = [];
   /** Objects of C++ that live as long as the call. @type {NativeHandle[]} */
   #owned = [];
-  #numAttentionOptions = 0;
+  #numOptions = 0;
 
   /**
    * @param {Memory} memory
@@ -65,9 +65,13 @@ export class NativeCall {
     this.as = as;
   }
 
-  /** Options of attention to be filled, inside run(): each time others. */
-  attentionOptions() {
-    return this.#memory.attentionOptions(this.#numAttentionOptions++);
+  /**
+   * Options of C++ to be filled, inside run(): each time others.
+   * @template {'AttentionOptions' | 'AttentionPoolingOptions'} C
+   * @param {C} name  of their class
+   */
+  options(name) {
+    return this.#memory.options(name, this.#numOptions++);
   }
 
   /** What Embind offers. */
@@ -156,6 +160,15 @@ export class NativeCall {
   numbers(view, name, numbers) {
     const { data, shape } = asTensor(name, numbers);
     return this.#copy(name, data, view, this.#describe(shape));
+  }
+
+  /**
+   * @param {string} name
+   * @param {Uint8Array} bytes
+   */
+  bytes(name, bytes) {
+    if (!isA(bytes, 'Uint8Array')) throw invalid(name, bytes, 'a Uint8Array');
+    return this.#copy(name, bytes, 'bytes', this.#describe([typedArrayLength(bytes)]));
   }
 
   /**
@@ -319,6 +332,16 @@ export class NativeCall {
     } catch (error) {
       throw outOfMemory(name, (wide ? 4 : 2) * length, error);
     }
+  }
+
+  /**
+   * A copy of numbers that C++ has written where those of an argument were.
+   * @template {keyof Views} V
+   * @param {V} view
+   * @param {NativeTensor} tensor
+   */
+  copyBack(view, { address, shape }) {
+    return /** @type {Views[V]} */ (this.#memory.part(view, address, sizeOf(shape)).slice());
   }
 
   /** Ends the call, however it went. */

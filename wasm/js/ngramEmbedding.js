@@ -1,9 +1,11 @@
 import { checkInteger, invalid } from './errors.js';
-import { Kind } from './kind.js';
 import { readArray, readOptions } from './options.js';
+import { TextEncoder } from './realm.js';
 
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
+
+const utf8Encoder = new TextEncoder();
 
 /**
  * @typedef {object} NgramEmbeddingOptions
@@ -29,17 +31,24 @@ export function ngramEmbedding(runtime, tokens, options) {
     if (typeof token !== 'string') throw invalid(`tokens[${i}]`, token, 'a string');
   });
   checkInteger('dModel', dModel, 1);
-  return runtime.map(
-    'ngramEmbedding',
-    (call) => {
-      call.put(Kind.integer, texts.length);
-      for (const text of texts) call.text('tokens', text);
-      return [texts.length, dModel];
-    },
-    (call) => {
-      call.integer('seed', seed, 0);
-      call.integer('minN', minN, 1);
-      call.integer('maxN', maxN, 1);
-    },
-  );
+  return runtime.invoke((call) => {
+    const encoded = texts.map((text) => utf8Encoder.encode(text));
+    const lengths = Int32Array.from(encoded, ({ length }) => length);
+    const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+    let end = 0;
+    for (const part of encoded) {
+      bytes.set(part, end);
+      end += part.length;
+    }
+    const text = call.bytes('tokens', bytes);
+    const sizes = call.numbers('ints', 'tokens', lengths);
+    const output = call.result('output', [texts.length, dModel]);
+    checkInteger('seed', seed, 0);
+    checkInteger('minN', minN, 1);
+    checkInteger('maxN', maxN, 1);
+    call.run((native) =>
+      native.ngramEmbedding(text.native, sizes.native, output.tensor.native, { seed, minN, maxN }),
+    );
+    return call.give(output);
+  });
 }

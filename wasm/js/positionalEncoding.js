@@ -1,5 +1,7 @@
+import { finite } from './checks.js';
+import { checkDropout } from './dropout.js';
 import { readOptions } from './options.js';
-import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
+import { checkSinusoids, kSinusoid } from './sinusoidalEncoding.js';
 import { kRowRanks } from './tensor.js';
 
 /** @import { Dropout } from './dropout.js' */
@@ -27,14 +29,16 @@ const kOptions = { start: true, dropout: true, ...kSinusoid };
  */
 export function positionalEncoding(runtime, x, options) {
   options = readOptions(options, kOptions);
-  const { start = 0, dropout } = options;
-  return runtime.map(
-    'positionalEncoding',
-    (call) => call.floats('x', x, kRowRanks),
-    (call) => {
-      writeSinusoids(call, options);
-      call.real('start', start);
-      call.dropout(dropout);
-    },
-  );
+  const { start = 0 } = options;
+  return runtime.invoke((call) => {
+    const rows = call.tensor('x', x, kRowRanks);
+    const output = call.result('output', rows.shape);
+    const sinusoids = checkSinusoids(call, options);
+    finite('start', start);
+    const dropout = checkDropout(options.dropout);
+    call.run((native) =>
+      native.positionalEncoding(rows.native, output.tensor.native, sinusoids, start, dropout),
+    );
+    return call.give(output);
+  });
 }

@@ -1,8 +1,8 @@
+import { finite } from './checks.js';
 import { checkInteger, invalid } from './errors.js';
 import { readOptions } from './options.js';
-import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
+import { checkSinusoids, kSinusoid } from './sinusoidalEncoding.js';
 
-/** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { SinusoidOptions } from './sinusoidalEncoding.js' */
@@ -32,7 +32,13 @@ export function shiftMatrix(runtime, options) {
   if (dModel % 2 !== 0) {
     throw invalid('dModel', dModel, 'an even width: the last sine of an odd one has no cosine');
   }
-  return runtime.map('shiftMatrix', () => [dModel, dModel], writeShift(delta, options));
+  return runtime.invoke((call) => {
+    const output = call.result('output', [dModel, dModel]);
+    finite('delta', delta);
+    const checked = checkSinusoids(call, options);
+    call.run((native) => native.shiftMatrix(output.tensor.native, delta, checked));
+    return call.give(output);
+  });
 }
 
 /**
@@ -43,18 +49,12 @@ export function shiftMatrix(runtime, options) {
  */
 export function applyShift(runtime, encoding, delta, options) {
   options = readOptions(options, kSinusoid);
-  return runtime.map(
-    'applyShift',
-    (call) => call.floats('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' }),
-    writeShift(delta, options),
-  );
+  return runtime.invoke((call) => {
+    const rows = call.tensor('encoding', encoding, { 2: '(N, d)', 3: '(B, N, d)' });
+    const output = call.result('output', rows.shape);
+    finite('delta', delta);
+    const checked = checkSinusoids(call, options);
+    call.run((native) => native.applyShift(rows.native, delta, output.tensor.native, checked));
+    return call.give(output);
+  });
 }
-
-/**
- * @param {number} delta
- * @param {ShiftOptions} options
- */
-const writeShift = (delta, options) => (/** @type {Call} */ call) => {
-  call.real('delta', delta);
-  writeSinusoids(call, options);
-};

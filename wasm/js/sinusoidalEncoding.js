@@ -1,10 +1,13 @@
-import { checkInteger, invalid } from './errors.js';
+import { finite } from './checks.js';
+import { checkChoice, checkInteger, invalid } from './errors.js';
 import { readOptions } from './options.js';
 import { asTensor } from './tensor.js';
 
-/** @import { Call } from './call.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
+/** @import { Call } from './call.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
@@ -13,7 +16,6 @@ import { asTensor } from './tensor.js';
  * @typedef {'interleaved' | 'concatenated'} SinusoidalLayout
  */
 
-/** In the order of the C++ enumeration. */
 const kLayouts = ['interleaved', 'concatenated'];
 
 /**
@@ -64,11 +66,12 @@ export function sinusoidalEncoding(runtime, options) {
   }
   const table = /** @type {SinusoidalTableOptions} */ (options);
   const shape = shapeOf(table);
-  return runtime.map(
-    'sinusoidalEncoding',
-    () => shape,
-    (call) => writeTable(call, table),
-  );
+  return runtime.invoke((call) => {
+    const output = call.result('output', shape);
+    const checked = checkTable(call, table);
+    call.run((native) => native.sinusoidalEncoding(output.tensor.native, checked));
+    return call.give(output);
+  });
 }
 
 /**
@@ -83,14 +86,15 @@ function sinusoidalEncodingAt(runtime, options) {
     const got = /** @type {Record<string, unknown>} */ (options)[other];
     if (got !== undefined) throw invalid(other, got, 'to be left out where positions are given');
   }
-  return runtime.map(
-    'sinusoidalEncodingAt',
-    (call) => {
-      call.positions(positions);
-      return [positions.data.length, dModel];
-    },
-    (call) => writeSinusoids(call, options),
-  );
+  return runtime.invoke((call) => {
+    const numbers = call.numbers('doubles', 'positions', positions);
+    const output = call.result('output', [positions.data.length, dModel]);
+    const checked = checkSinusoids(call, options);
+    call.run((native) =>
+      native.sinusoidalEncodingAt(numbers.native, output.tensor.native, checked),
+    );
+    return call.give(output);
+  });
 }
 
 /**
@@ -100,11 +104,13 @@ function sinusoidalEncodingAt(runtime, options) {
 export function sinusoidalEncodingInFloat32(runtime, options) {
   options = readOptions(options, kTable);
   const shape = shapeOf(options);
-  return runtime.call((call) => {
+  return runtime.invoke((call) => {
     const encoding = call.result('encoding', shape);
     const error = call.result('error', shape);
-    writeTable(call, options);
-    call.run('sinusoidalEncodingInFloat32');
+    const checked = checkTable(call, options);
+    call.run((native) =>
+      native.sinusoidalEncodingInFloat32(encoding.tensor.native, error.tensor.native, checked),
+    );
     return { encoding: call.give(encoding), error: call.give(error) };
   });
 }
@@ -117,14 +123,28 @@ function shapeOf({ length, dModel }) {
 }
 
 /**
- * @param {Call} call
+ * @param {NativeCall} call
  * @param {SinusoidalTableOptions} options
+ * @returns {Native.SinusoidalEncodingOptions}
  */
-function writeTable(call, options) {
-  const { start = 0, step = 1 } = options;
-  writeSinusoids(call, options);
-  call.real('start', start);
-  call.real('step', step);
+function checkTable(call, { start = 0, step = 1, ...options }) {
+  return {
+    ...checkSinusoids(call, options),
+    start: finite('start', start),
+    step: finite('step', step),
+  };
+}
+
+/**
+ * Checks the options that everything sinusoidal has.
+ * @param {NativeCall} call
+ * @param {SinusoidOptions} options
+ * @returns {Native.SinusoidalPositionsOptions}
+ */
+export function checkSinusoids(call, { base = 10000, layout = 'interleaved' }) {
+  finite('base', base);
+  checkChoice('layout', layout, kLayouts);
+  return { base, layout: call.native.SinusoidalLayout[layout] };
 }
 
 /**

@@ -1,6 +1,8 @@
-import { kBiasSizes, shapeOfBias, writesDiagonal } from './alibi.js';
+import { kBiasSizes, shapeOfBias } from './alibi.js';
 import { kT5Rule } from './attentionOptions.js';
-import { readOptions, size, writeOptions, writeValues } from './options.js';
+import * as checks from './checks.js';
+import { checkDiagonal, setDiagonal } from './nativeAttentionOptions.js';
+import { readOptions, size } from './options.js';
 import { checkIntegers } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
@@ -22,10 +24,13 @@ import { checkIntegers } from './tensor.js';
 
 /** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
 
+const kRule = { maxDistance: checks.size(128), bidirectional: checks.flag(true) };
+const kBuckets = { numBuckets: checks.size(32), ...kRule };
+
 export const kT5Options = { numBuckets: size(32), ...kT5Rule };
 
 /** @type {Names<T5BiasMatrixOptions>} */
-const kMatrixOptions = { ...kT5Rule, ...kBiasSizes };
+const kMatrixOptions = { ...kRule, ...kBiasSizes };
 
 const kMostDistance = 2 ** 31 - 1;
 
@@ -42,11 +47,11 @@ export function t5Buckets(runtime, distances, options) {
     kMostDistance,
     'whole numbers between −2^31 and 2^31',
   );
-  return runtime.call((call) => {
-    const at = call.numbers('ints', 'distances', tensor);
-    writeOptions(call, options, kT5Options);
-    call.run('t5Buckets');
-    return call.copyBack('ints', at, tensor.data.length);
+  return runtime.invoke((call) => {
+    const numbers = call.numbers('ints', 'distances', tensor);
+    const { numBuckets, maxDistance, bidirectional } = checks.checkOptions(options, kBuckets);
+    call.run((native) => native.t5Buckets(numbers.native, numBuckets, maxDistance, bidirectional));
+    return call.copyBack('ints', numbers);
   });
 }
 
@@ -57,13 +62,18 @@ export function t5Buckets(runtime, distances, options) {
  */
 export function t5Bias(runtime, table, options) {
   options = readOptions(options, kMatrixOptions);
-  return runtime.map(
-    't5Bias',
-    (call) => {
-      const [, numHeads] = call.floats('table', table, { 2: '(numBuckets, H)' });
-      writeValues(call, options, kT5Rule);
-      return shapeOfBias(numHeads, options);
-    },
-    writesDiagonal(options),
-  );
+  return runtime.invoke((call) => {
+    const rows = call.tensor('table', table, { 2: '(numBuckets, H)' });
+    const { maxDistance, bidirectional } = checks.checkValues(options, kRule);
+    const bias = call.result('output', shapeOfBias(rows.shape[1], options));
+    const { diagonal: given = 'topLeft' } = options;
+    const diagonal = checkDiagonal(given);
+    call.run((native) => {
+      const terms = call.options('AttentionOptions');
+      terms.setT5Bias(rows.native, maxDistance, bidirectional);
+      setDiagonal(terms, diagonal);
+      native.t5Bias(bias.tensor.native, terms);
+    });
+    return call.give(bias);
+  });
 }

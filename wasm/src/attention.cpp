@@ -1,19 +1,14 @@
 // Attention and what scores are made of.
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "arguments.hpp"
 #include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/merge_attention.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/pooling/attention_pooling.hpp"
-#include "attn/positions/alibi.hpp"
 #include "attn/positions/t5_bias.hpp"
-#include "attn/teaching/relative_skew.hpp"
 #include "guarded.hpp"
 #include "states.hpp"
 #include "tensor_argument.hpp"
@@ -133,12 +128,6 @@ void set_t5_bias(AttentionOptions& options, const TensorArgument& table, double 
 
 void reset(AttentionOptions& options) { options = {}; }
 
-/// Sets an option that is a tensor with elements of type T.
-template <auto Option, class T>
-void set(AttentionOptions& options, const TensorArgument& tensor) {
-  options.*Option = tensor.as<T>();
-}
-
 /// The options given, or the defaults.
 AttentionOptions given(const AttentionOptions* options) {
   return options ? *options : AttentionOptions();
@@ -173,13 +162,6 @@ void merge(const TensorArgument& output_a, const TensorArgument& log_sum_exp_a,
                   log_sum_exp_b.floats(), output.result(), log_sum_exp.result(), context());
 }
 
-void run_attention_pooling(Arguments& a) {
-  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
-  const Tensor output = a.result();
-  const ScoringFunction scoring = scoring_function(a);
-  attention_pooling(query, key, value, output, scoring, pooling_options(a), context());
-}
-
 void make_additive_attention(Arguments& a) {
   const std::int64_t query_dim = a.integer(), key_dim = a.integer(), num_hiddens = a.integer();
   give_initialized(a, std::make_unique<AdditiveAttention>(query_dim, key_dim, num_hiddens));
@@ -206,72 +188,6 @@ void project_keys(Arguments& a) {
   attention.project_keys(key, a.result(), context());
 }
 
-void write_alibi_slopes(const TensorArgument& output) {
-  const Tensor slopes = output.result();
-  alibi_slopes({slopes.data(), static_cast<std::size_t>(slopes.size(0))});
-}
-
-bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape(), 0) == 0; }
-
-/// What terms of positions add to the scores: those of queries and keys that are zero.
-void run_bias(const Tensor& bias, AttentionOptions& options) {
-  const std::int64_t heads = bias.size(0), keys = bias.size(2);
-  const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;
-  const float zero = 0;
-  const auto zeros = [&](std::int64_t length) {
-    return ConstTensor(&zero, std::array<std::int64_t, 4>{1, heads, length, 1},
-                       std::array<std::int64_t, 4>{});
-  };
-  std::vector<float> output(static_cast<std::size_t>(heads * queries));
-  options.biased_scores = Tensor(bias.data(), {1, heads, queries, keys});
-  scaled_dot_product_attention(zeros(queries), zeros(keys), zeros(keys),
-                               Tensor(output.data(), {1, heads, queries, 1}), options, context());
-}
-
-void run_alibi_bias(Arguments& a) {
-  const Tensor bias = a.result();
-  AttentionOptions options;
-  options.diagonal = a.diagonal();
-  if (!has_elements(bias)) return;
-  std::vector<float> slopes(static_cast<std::size_t>(bias.size(0)));
-  alibi_slopes(slopes);
-  options.alibi_slopes = ConstTensor(slopes.data(), {bias.size(0)});
-  run_bias(bias, options);
-}
-
-void run_t5_bias(Arguments& a) {
-  T5Bias rule;
-  rule.table = a.floats();
-  rule.max_distance = a.integer();
-  rule.bidirectional = a.flag();
-  const Tensor bias = a.result();
-  AttentionOptions options;
-  options.t5_bias = rule;
-  options.diagonal = a.diagonal();
-  run_bias(bias, options);
-}
-
-/// Distances are replaced by their buckets.
-void run_t5_buckets(Arguments& a) {
-  const auto distances = a.tensor<std::int32_t>();
-  const std::int64_t num_buckets = a.integer(), max_distance = a.integer();
-  const bool bidirectional = a.flag();
-  for (std::int64_t i = 0; i < distances.size(0); ++i) {
-    distances(i) = static_cast<std::int32_t>(
-        t5_bucket(distances(i), num_buckets, max_distance, bidirectional));
-  }
-}
-
-void skew(const TensorArgument& query, const TensorArgument& embeddings,
-          const TensorArgument& output, bool bidirectional, float scale) {
-  const RelativeSkewOptions options{.bidirectional = bidirectional, .scale = scale};
-  relative_skew(query.floats(), embeddings.floats(), output.result(), options, context());
-}
-
-void keys_of_skew(const TensorArgument& embeddings, const TensorArgument& output) {
-  relative_keys_of_skew(embeddings.floats(), output.result());
-}
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(attention) {
@@ -287,35 +203,28 @@ EMSCRIPTEN_BINDINGS(attention) {
       .function("setDiagonalToBottomRight", &set_diagonal_to_bottom_right)
       .function("setWindow", &set_window)
       .function("setDropout", &set_dropout)
-      .function("setRelativeKeys", &set<&O::relative_keys, const float>)
-      .function("setRelativeValues", &set<&O::relative_values, const float>)
-      .function("setAlibiSlopes", &set<&O::alibi_slopes, const float>)
+      .function("setRelativeKeys", set_tensor<&O::relative_keys, const float>)
+      .function("setRelativeValues", set_tensor<&O::relative_values, const float>)
+      .function("setAlibiSlopes", set_tensor<&O::alibi_slopes, const float>)
       .function("setT5Bias", &set_t5_bias)
-      .function("setBias", &set<&O::bias, const float>)
-      .function("setMask", &set<&O::mask, const std::uint8_t>)
-      .function("setValidLens", &set<&O::valid_lens, const std::int32_t>)
-      .function("setKeyLens", &set<&O::key_lens, const std::int32_t>)
-      .function("setSinks", &set<&O::sinks, const float>)
-      .function("setScaledScores", &set<&O::scaled_scores, float>)
-      .function("setCappedScores", &set<&O::capped_scores, float>)
-      .function("setBiasedScores", &set<&O::biased_scores, float>)
-      .function("setWeights", &set<&O::weights, float>)
-      .function("setLogSumExp", &set<&O::log_sum_exp, float>);
+      .function("setBias", set_tensor<&O::bias, const float>)
+      .function("setMask", set_tensor<&O::mask, const std::uint8_t>)
+      .function("setValidLens", set_tensor<&O::valid_lens, const std::int32_t>)
+      .function("setKeyLens", set_tensor<&O::key_lens, const std::int32_t>)
+      .function("setSinks", set_tensor<&O::sinks, const float>)
+      .function("setScaledScores", set_tensor<&O::scaled_scores, float>)
+      .function("setCappedScores", set_tensor<&O::capped_scores, float>)
+      .function("setBiasedScores", set_tensor<&O::biased_scores, float>)
+      .function("setWeights", set_tensor<&O::weights, float>)
+      .function("setLogSumExp", set_tensor<&O::log_sum_exp, float>);
   function("scaledDotProductAttention", guarded<&attend>, emscripten::allow_raw_pointers());
   function("attendToCache", guarded<&attend_to_cache>, emscripten::allow_raw_pointers());
   function("maskedSoftmax", guarded<&softmax>, emscripten::allow_raw_pointers());
   function("mergeAttention", guarded<&merge>);
-  function("alibiSlopes", guarded<&write_alibi_slopes>);
-  function("relativeSkew", guarded<&skew>);
-  function("relativeKeysOfSkew", guarded<&keys_of_skew>);
 
-  operation("attentionPooling", &run_attention_pooling);
   operation("makeAdditiveAttention", &make_additive_attention);
   operation("forwardAdditiveAttention", &run_additive_attention);
   operation("projectKeys", &project_keys);
-  operation("alibiBias", &run_alibi_bias);
-  operation("t5Bias", &run_t5_bias);
-  operation("t5Buckets", &run_t5_buckets);
 }
 
 }  // namespace attn::wasm

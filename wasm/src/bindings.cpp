@@ -156,29 +156,33 @@ Context& context() { return *the_context; }
 
 namespace {
 
-/// Of the last call, as JavaScript sees it.
-struct ErrorDescription {
-  std::string code;
-  std::string argument;
-  std::string got;
-  std::string needs;
-};
-std::optional<ErrorDescription> kept_error;
+/// Takes code, argument, what it got and what it needs; nothing if memory is short, because texts
+/// need memory, too. Never destroyed.
+emscripten::val& error_handler() {
+  static auto& handler = *new emscripten::val(emscripten::val::undefined());
+  return handler;
+}
 
-bool has_failed() { return kept_error.has_value(); }
+void set_error_handler(emscripten::val handler) { error_handler() = std::move(handler); }
 
-ErrorDescription take_error() { return std::exchange(kept_error, std::nullopt).value(); }
+bool failed = false;
+
+void forget_error() { failed = false; }
 
 }  // namespace
 
-void keep_error(const Error& error) {
-  kept_error = {to_string(error.code()), std::string(error.argument()), std::string(error.got()),
-                std::string(error.needs())};
+void report(const Error& error) {
+  failed = true;
+  error_handler()(std::string(to_string(error.code())), std::string(error.argument()),
+                  std::string(error.got()), std::string(error.needs()));
 }
 
-void keep_out_of_memory() {
-  kept_error = {"out_of_memory", "memory", "too little memory", "more than WebAssembly has"};
+void report_out_of_memory() {
+  failed = true;
+  error_handler()();
 }
+
+bool has_failed() noexcept { return failed; }
 
 EMSCRIPTEN_BINDINGS(module) {
   emscripten::enum_<ElementType>("ElementType")
@@ -189,13 +193,8 @@ EMSCRIPTEN_BINDINGS(module) {
       .constructor()
       .function("reset", &TensorArgument::reset)
       .function("addDimension", &TensorArgument::add_dimension);
-  emscripten::value_object<ErrorDescription>("ErrorDescription")
-      .field("code", &ErrorDescription::code)
-      .field("argument", &ErrorDescription::argument)
-      .field("got", &ErrorDescription::got)
-      .field("needs", &ErrorDescription::needs);
-  emscripten::function("hasFailed", &has_failed);
-  emscripten::function("takeError", &take_error);
+  emscripten::function("setErrorHandler", &set_error_handler);
+  emscripten::function("forgetError", &forget_error);
   operation("start", &start);
   operation("describe", &describe);
 }

@@ -1,21 +1,15 @@
-// Positions, tokens, and the comparison of architectures.
+// Learned and rotary positions.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numeric>
-#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
-#include "attn/positions/positional_encoding.hpp"
 #include "attn/positions/rotary_embedding.hpp"
-#include "attn/positions/sinusoidal_encoding.hpp"
-#include "attn/teaching/architecture_costs.hpp"
-#include "attn/teaching/ngram_embedding.hpp"
-#include "attn/teaching/shift_matrix.hpp"
 
 namespace attn::wasm {
 
@@ -99,66 +93,6 @@ RotaryPositions rotary_positions(Arguments& a) {
 
 namespace {
 
-// Sinusoidal
-
-SinusoidalEncodingOptions sinusoidal_options(Arguments& a) {
-  SinusoidalEncodingOptions options;
-  options.base = a.number();
-  options.layout = a.choice<SinusoidalLayout>();
-  options.start = a.number();
-  options.step = a.number();
-  return options;
-}
-
-void run_sinusoidal_encoding(Arguments& a) {
-  const Tensor output = a.result();
-  sinusoidal_encoding(output, sinusoidal_options(a), context());
-}
-
-void run_sinusoidal_encoding_at(Arguments& a) {
-  const auto positions = a.span<double>();
-  const Tensor output = a.result();
-  SinusoidalPositionsOptions options;
-  options.base = a.number();
-  options.layout = a.choice<SinusoidalLayout>();
-  sinusoidal_encoding_at(positions, output, options, context());
-}
-
-void run_sinusoidal_encoding_in_float32(Arguments& a) {
-  const Tensor encoding = a.result(), error = a.result();
-  sinusoidal_encoding_in_float32(encoding, error, sinusoidal_options(a), context());
-}
-
-ShiftOptions shift_options(Arguments& a) {
-  ShiftOptions options;
-  options.base = a.number();
-  options.layout = a.choice<SinusoidalLayout>();
-  return options;
-}
-
-void run_shift_matrix(Arguments& a) {
-  const Tensor output = a.result();
-  const double delta = a.number();
-  shift_matrix(output, delta, shift_options(a), context());
-}
-
-void run_apply_shift(Arguments& a) {
-  const ConstTensor encoding = a.floats();
-  const Tensor output = a.result();
-  const double delta = a.number();
-  apply_shift(encoding, delta, output, shift_options(a), context());
-}
-
-void run_positional_encoding(Arguments& a) {
-  const ConstTensor x = a.floats();
-  const Tensor output = a.result();
-  PositionalEncodingOptions options;
-  options.base = a.number();
-  options.layout = a.choice<SinusoidalLayout>();
-  const double start = a.number();
-  PositionalEncoding(options).forward(x, output, start, a.dropout(), context());
-}
-
 // Learned
 
 void make_learned_positional_encoding(Arguments& a) {
@@ -227,61 +161,9 @@ void run_apply_rotary_embedding(Arguments& a) {
   apply_rotary_embedding(x, cos, sin, output, options, context());
 }
 
-// Tokens
-
-void run_ngram_embedding(Arguments& a) {
-  std::vector<std::string_view> tokens(static_cast<std::size_t>(a.integer()));
-  for (std::string_view& token : tokens) token = a.text();
-  const Tensor output = a.result();
-  NgramEmbeddingOptions options;
-  options.seed = a.integer<std::uint64_t>();
-  options.min_n = a.integer<int>();
-  options.max_n = a.integer<int>();
-  ngram_embedding(tokens, output, options, context());
-}
-
-// Architectures
-
-void give_costs(Arguments& a, const ArchitectureCosts& costs) {
-  a.give(static_cast<double>(costs.multiply_adds));
-  a.give(static_cast<double>(costs.sequential_operations));
-  a.give(costs.max_path_length ? static_cast<double>(*costs.max_path_length) : NAN);
-}
-
-void run_convolution_costs(Arguments& a) {
-  const std::int64_t n = a.integer(), d = a.integer();
-  give_costs(a, convolution_costs(n, d, a.integer()));
-}
-
-void run_dilated_convolution_costs(Arguments& a) {
-  const std::int64_t n = a.integer(), d = a.integer();
-  give_costs(a, dilated_convolution_costs(n, d, a.integer()));
-}
-
-void run_recurrent_costs(Arguments& a) {
-  const std::int64_t n = a.integer(), d = a.integer();
-  give_costs(a, recurrent_costs(n, d, a.integer()));
-}
-
-void run_self_attention_costs(Arguments& a) {
-  const std::int64_t n = a.integer(), d = a.integer();
-  give_costs(a, self_attention_costs(n, d, a.flag()));
-}
-
-void run_window_attention_costs(Arguments& a) {
-  const std::int64_t n = a.integer(), d = a.integer(), left = a.integer(), right = a.integer();
-  give_costs(a, window_attention_costs(n, d, left, right, a.flag()));
-}
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(encodings) {
-  operation("sinusoidalEncoding", &run_sinusoidal_encoding);
-  operation("sinusoidalEncodingAt", &run_sinusoidal_encoding_at);
-  operation("sinusoidalEncodingInFloat32", &run_sinusoidal_encoding_in_float32);
-  operation("shiftMatrix", &run_shift_matrix);
-  operation("applyShift", &run_apply_shift);
-  operation("positionalEncoding", &run_positional_encoding);
   operation("makeLearnedPositionalEncoding", &make_learned_positional_encoding);
   operation("forwardLearnedPositionalEncoding", &run_learned_positional_encoding);
   operation("makeRotaryEmbedding", &make_rotary_embedding);
@@ -290,12 +172,6 @@ EMSCRIPTEN_BINDINGS(encodings) {
   operation("rotaryTables", &rotary_tables);
   operation("forwardRotaryEmbedding", &run_rotary_embedding);
   operation("applyRotaryEmbedding", &run_apply_rotary_embedding);
-  operation("ngramEmbedding", &run_ngram_embedding);
-  operation("convolutionCosts", &run_convolution_costs);
-  operation("dilatedConvolutionCosts", &run_dilated_convolution_costs);
-  operation("recurrentCosts", &run_recurrent_costs);
-  operation("selfAttentionCosts", &run_self_attention_costs);
-  operation("windowAttentionCosts", &run_window_attention_costs);
 }
 
 }  // namespace attn::wasm

@@ -1,33 +1,51 @@
 #pragma once
 
+#include <emscripten/val.h>
+
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "attn/error.hpp"
 
 namespace attn::wasm {
 
-/// Keeps an error for JavaScript, which asks after every call and throws an AttnError.
-void keep_error(const Error& error);
-void keep_out_of_memory();
+/// Passes an error to the function that JavaScript set with setErrorHandler(), for it to be thrown
+/// when the call has returned. An exception that passed Embind's JavaScript would skip what frees
+/// the call's arguments, and one that passed C++ the restoring of the stack.
+void report(const Error& error);
+void report_out_of_memory();
 
-/// A function that returns after an error, with a value that JavaScript ignores: bind
-/// `guarded<&function>`. An exception would leave Embind's JavaScript before it frees the texts and
-/// value objects that the function was called with.
+/// Whether an error waits to be thrown. Until JavaScript calls forgetError(), guarded functions do
+/// nothing.
+bool has_failed() noexcept;
+
+/// What a function returns that has failed. JavaScript does not look at it.
+template <class R>
+R nothing() {
+  if constexpr (std::is_constructible_v<R, emscripten::val>) {
+    return R(emscripten::val::undefined());
+  } else {
+    return R();
+  }
+}
+
+/// A function whose errors arrive in JavaScript as AttnError: bind `guarded<&function>`.
 template <auto F>
 struct Guarded;
 
 template <class R, class... A, R (*F)(A...)>
 struct Guarded<F> {
   static R call(A... arguments) {
+    if (has_failed()) return nothing<R>();
     try {
       return F(std::forward<A>(arguments)...);
     } catch (const Error& error) {
-      keep_error(error);
+      report(error);
     } catch (const std::bad_alloc&) {
-      keep_out_of_memory();
+      report_out_of_memory();
     }
-    return R();
+    return nothing<R>();
   }
 };
 

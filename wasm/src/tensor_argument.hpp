@@ -70,4 +70,19 @@ class TensorArgument {
   std::int64_t strides_[ConstTensor::kMaxRank] = {};
 };
 
+template <auto Option, class T>
+struct TensorOption;
+
+template <class Options, class V, V Options::* Option, class T>
+struct TensorOption<Option, T> {
+  static void set(Options& options, const TensorArgument& tensor) {
+    options.*Option = tensor.as<T>();
+  }
+};
+
+/// Sets an option that is a tensor with elements of type T:
+/// `.function("setMask", set_tensor<&AttentionOptions::mask, const std::uint8_t>)`.
+template <auto Option, class T>
+constexpr auto set_tensor = &TensorOption<Option, T>::set;
+
 }  // namespace attn::wasm

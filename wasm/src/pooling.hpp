@@ -1,0 +1,11 @@
+#pragma once
+
+#include "attn/pooling/attention_pooling.hpp"
+
+namespace attn::wasm {
+
+/// `parameter` is the scale of scaled products or the width of a kernel; NaN stands for the
+/// default.
+ScoringFunction scoring_function(ScoringFunction::Kind kind, float parameter);
+
+}  // namespace attn::wasm
