@@ -121,7 +121,7 @@ export class Memory {
       result = function_(native);
     } catch (cause) {
       // A call that does nothing returns no object, whose methods then are not there.
-      if (!this.#reported.error) throw this.stop(cause);
+      if (!this.#reported.error) throw cause instanceof AttnError ? cause : this.stop(cause);
     }
     const { error } = this.#reported;
     if (!error) return /** @type {T} */ (result);
