@@ -138,17 +138,6 @@ export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
 }
 
 /**
- * As scoring_function() in C++ reads it.
- * @param {Call} call
- * @param {ScoringOptions} options
- */
-export function writeScoring(call, { scoring = 'scaledDot', scale, width = 1 }) {
-  call.choice('scoring', scoring, kScorings);
-  if (scoring === 'scaledDot') call.optionalReal('scale', scale);
-  else call.optionalReal('width', width);
-}
-
-/**
  * Checks what all pooling has, and describes its tensors and further results.
  * @param {NativeCall} call
  * @param {TensorLike} query

@@ -2,20 +2,20 @@
 
 import { sizesOf } from './attentionOptions.js';
 import {
+  checkChoiceOfKeys,
   checkScoring,
   kChoiceOfKeys,
   kScoring,
-  writeChoiceOfKeys,
-  writeScoring,
+  nativePoolingOptions,
+  scoringOf,
 } from './attentionPooling.js';
-import { Kind } from './kind.js';
 import { readOptions } from './options.js';
+import { recordOn } from './recording.js';
 import { checkEqual } from './shape.js';
 import { kRowRanks } from './tensor.js';
 import { isVariable } from './tape.js';
 
 /** @import { PoolingOptions, ScoringOptions } from './attentionPooling.js' */
-/** @import { Call } from './call.js' */
 /** @import { Names } from './options.js' */
 /** @import { Variable } from './tape.js' */
 
@@ -33,20 +33,6 @@ import { isVariable } from './tape.js';
 const kVariablePooling = { ...kScoring, ...kChoiceOfKeys };
 
 /**
- * As pooling_options() in C++ reads them: what they show is asked for otherwise.
- * @param {Call} call
- * @param {ChoiceOfKeys} options
- * @param {number} batch
- * @param {number} numQueries
- * @param {number} numKeys
- */
-export function writePooled(call, options, batch, numQueries, numKeys) {
-  writeChoiceOfKeys(call, options, batch, numQueries, numKeys);
-  call.none(Kind.result);
-  call.none(Kind.result);
-}
-
-/**
  * Records attention pooling.
  * @param {any} query
  * @param {any} key
@@ -57,19 +43,28 @@ export function writePooled(call, options, batch, numQueries, numKeys) {
 export function poolingOfVariables(query, key, value, options) {
   options = readOptions(options, kVariablePooling);
   const learned = isVariable(options.width);
-  const scoring = learned ? { ...options, width: undefined } : options;
-  checkScoring(scoring);
-  const { tape } = /** @type {Variable} */ ([query, key, value].find(isVariable));
-  return tape.recordOld('recordAttentionPooling', (/** @type {Call} */ call) => {
-    for (const [name, variable] of Object.entries({ query, key, value })) {
-      tape.write(call, name, variable, kRowRanks);
-    }
-    const q = sizesOf(query.shape);
-    const k = sizesOf(key.shape);
-    checkEqual('key', 'width', k.width, 'the width of query', q.width);
-    writeScoring(call, scoring);
-    writePooled(call, options, q.batch, q.length, k.length);
-    if (learned) tape.write(call, 'width', options.width);
-    else call.put(Kind.address, 0);
-  });
+  const given = learned ? { ...options, width: undefined } : options;
+  checkScoring(given);
+  return recordOn(
+    { query, key, value },
+    (call, inputs) => {
+      const q = sizesOf(query.shape);
+      const k = sizesOf(key.shape);
+      checkEqual('key', 'width', k.width, 'the width of query', q.width);
+      const { scoring, parameter } = scoringOf(call, given);
+      const keys = checkChoiceOfKeys(call, options, q.batch, q.length, k.length);
+      const width = learned ? query.tape.nativeIn(call, 'width', options.width) : null;
+      return (native) =>
+        native.recordAttentionPooling(
+          inputs.query,
+          inputs.key,
+          inputs.value,
+          scoring,
+          parameter,
+          nativePoolingOptions(call, keys),
+          width,
+        );
+    },
+    kRowRanks,
+  );
 }

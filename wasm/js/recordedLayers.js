@@ -4,7 +4,7 @@
 import { AdditiveAttention } from './additiveAttention.js';
 import { kAttention, checkTerms, nativeTerms } from './attentionOfVariables.js';
 import { kScoreNames, sizesOf } from './attentionOptions.js';
-import { kChoiceOfKeys } from './attentionPooling.js';
+import { checkChoiceOfKeys, kChoiceOfKeys, nativePoolingOptions } from './attentionPooling.js';
 import { BahdanauDecoder } from './bahdanauDecoder.js';
 import { Conv1d } from './conv1d.js';
 import { checkDropout } from './dropout.js';
@@ -19,7 +19,6 @@ import { leadingOf, MultiHeadAttention } from './multiHeadAttention.js';
 import { checkAttentionOptions, lengths } from './nativeAttentionOptions.js';
 import { nativeOf } from './nativeObject.js';
 import { readOptions } from './options.js';
-import { writePooled } from './poolingOfVariables.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
 import { kRecordOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
@@ -31,7 +30,6 @@ import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecode
 import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @import { KeyPositionsOption, PositionsOption } from './attentionPositions.js' */
-/** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { OutputTypeOption } from './elementType.js' */
 /** @import { NativeCall } from './nativeCall.js' */
@@ -232,14 +230,20 @@ const recordAdditive =
   (projected) =>
   (tape, layer, query, key, value, options = {}) => {
     options = readOptions(options, kChoiceOfKeys);
-    const write = (/** @type {Call} */ call) => {
-      call.has(projected);
-      const { batch, length } = sizesOf(tape.write(call, 'query', query, kRowRanks));
-      const keys = sizesOf(tape.write(call, 'key', key, kRowRanks));
-      tape.write(call, 'value', value, kRowRanks);
-      writePooled(call, options, batch, length, keys.length);
-    };
-    return tape.recordOld('recordAdditiveAttention', write, layer);
+    return tape.record((call, attention) => {
+      const inputs = tape.nativesIn(call, { query, key, value }, kRowRanks);
+      const { batch, length } = sizesOf(query.shape);
+      const keys = checkChoiceOfKeys(call, options, batch, length, sizesOf(key.shape).length);
+      return (native) =>
+        native.recordAdditiveAttention(
+          attention,
+          inputs.query,
+          inputs.key,
+          inputs.value,
+          projected,
+          nativePoolingOptions(call, keys),
+        );
+    }, layer);
   };
 
 /** @type {RecordLayer} */
@@ -544,8 +548,11 @@ export class RecordedAdditiveAttention extends recorded(AdditiveAttention, recor
   /** @param {any} key */
   projectKeys(key) {
     if (!isVariable(key)) return super.projectKeys(key);
-    const write = (/** @type {Call} */ call) => void key.tape.write(call, 'key', key, kRowRanks);
-    return key.tape.recordOld('recordProjectKeys', write, /** @type {any} */ (this));
+    const { tape } = key;
+    return tape.record((/** @type {NativeCall} */ call, /** @type {any} */ attention) => {
+      const keys = tape.nativeIn(call, 'key', key, kRowRanks);
+      return (/** @type {Native.MainModule} */ native) => native.recordProjectKeys(attention, keys);
+    }, /** @type {any} */ (this));
   }
 
   /** @param {...any} args */

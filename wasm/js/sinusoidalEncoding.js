@@ -7,7 +7,6 @@ import { asTensor } from './tensor.js';
 /** @import { NativeCall } from './nativeCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { Call } from './call.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
@@ -145,14 +144,4 @@ export function checkSinusoids(call, { base = 10000, layout = 'interleaved' }) {
   finite('base', base);
   checkChoice('layout', layout, kLayouts);
   return { base, layout: call.native.SinusoidalLayout[layout] };
-}
-
-/**
- * Writes the options that everything sinusoidal has.
- * @param {Call} call
- * @param {SinusoidOptions} options
- */
-export function writeSinusoids(call, { base = 10000, layout = 'interleaved' }) {
-  call.real('base', base);
-  call.choice('layout', layout, kLayouts);
 }

@@ -19,7 +19,7 @@ import { readArray, readOptions } from './options.js';
 import { Adam, AdamW, SGD } from './optimizers.js';
 import { poolingOfVariables } from './poolingOfVariables.js';
 import { recordEachOn, recordOn } from './recording.js';
-import { kSinusoid, writeSinusoids } from './sinusoidalEncoding.js';
+import { kSinusoid, checkSinusoids } from './sinusoidalEncoding.js';
 import { isVariable, requireTape, Tape } from './tape.js';
 import {
   RecordedAddNorm,
@@ -49,7 +49,6 @@ import {
 /** @import { AttentionOfVariables, AttentionOfVariablesOptions, ShownAttentionOptions } from './attentionOfVariables.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
 /** @import { BahdanauDecoder, BahdanauDecoderOptions } from './bahdanauDecoder.js' */
-/** @import { Call } from './call.js' */
 /** @import { Conv1d, Conv1dOptions } from './conv1d.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType } from './elementType.js' */
@@ -438,11 +437,11 @@ export class TrainingAttn extends Attn {
     if (!isVariable(x)) return super.positionalEncoding(x, options);
     options = readOptions(options, kPositionalEncoding);
     const { start = 0, dropout } = options;
-    return x.tape.recordOld('recordPositionalEncoding', (/** @type {Call} */ call) => {
-      x.tape.write(call, 'x', x);
-      writeSinusoids(call, options);
-      call.real('start', start);
-      call.dropout(dropout);
+    return recordOn({ x }, (call, input) => {
+      const sinusoids = checkSinusoids(call, options);
+      finite('start', start);
+      const dropped = checkDropout(dropout);
+      return (native) => native.recordPositionalEncoding(input.x, sinusoids, start, dropped);
     });
   }
 

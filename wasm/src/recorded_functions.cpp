@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "attn/positions/positional_encoding.hpp"
 #include "attn/training/attention.hpp"
 #include "attn/training/functions.hpp"
+#include "attn/training/pooling.hpp"
 #include "guarded.hpp"
+#include "pooling.hpp"
 #include "recording.hpp"
 #include "tensor_argument.hpp"
 
@@ -87,6 +90,19 @@ AttentionPart merge(const Variable& output_a, const Variable& log_sum_exp_a,
   return merge_attention({output_a, log_sum_exp_a}, {output_b, log_sum_exp_b});
 }
 
+/// `width` is null where it is not learned.
+Variable pool(const Variable& query, const Variable& key, const Variable& value,
+              ScoringFunction::Kind scoring, float parameter,
+              const AttentionPoolingOptions& options, const Variable* width) {
+  return attention_pooling(query, key, value, scoring_function(scoring, parameter), options,
+                           given(width));
+}
+
+Variable encode_positions(const Variable& x, const PositionalEncodingOptions& options, double start,
+                          const Dropout& dropout) {
+  return PositionalEncoding(options).forward(x, start, dropout);
+}
+
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(recorded_functions) {
@@ -122,6 +138,8 @@ EMSCRIPTEN_BINDINGS(recorded_functions) {
   function("recordMaskedSoftmax", guarded<&softmax_of>, allow_raw_pointers());
   function("recordAttention", guarded<&attend>, allow_raw_pointers());
   function("recordMergeAttention", guarded<&merge>);
+  function("recordAttentionPooling", guarded<&pool>, allow_raw_pointers());
+  function("recordPositionalEncoding", guarded<&encode_positions>);
 }
 
 }  // namespace attn::wasm

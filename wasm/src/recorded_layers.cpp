@@ -18,6 +18,7 @@
 #include "attn/layers/rnn.hpp"
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
+#include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "attn/training/attention.hpp"
 #include "attn/training/tape.hpp"
@@ -60,8 +61,8 @@ Variable run_with_dropout(const Module& layer, const Variable& x, const Dropout&
   return as<L>(layer).forward(x, dropout);
 }
 
-Variable encode_positions(const Module& encoding, const Variable& x, double start,
-                          const Dropout& dropout) {
+Variable add_learned_positions(const Module& encoding, const Variable& x, double start,
+                               const Dropout& dropout) {
   return as<LearnedPositionalEncoding>(encoding).forward(x, static_cast<std::int64_t>(start),
                                                          dropout);
 }
@@ -104,6 +105,18 @@ Variable attend_heads(const Module& attention, const Variable& query, const Vari
                                     .positions = positions_of(positions),
                                     .key_positions = positions_of(key_positions)};
   return as<MultiHeadAttention>(attention).forward(query, key, value, call, given(terms));
+}
+
+Variable pool_additively(const Module& attention, const Variable& query, const Variable& key,
+                         const Variable& value, bool projected,
+                         const AttentionPoolingOptions& options) {
+  const auto& layer = as<AdditiveAttention>(attention);
+  return projected ? layer.forward_projected(query, key, value, options)
+                   : layer.forward(query, key, value, options);
+}
+
+Variable project_keys(const Module& attention, const Variable& key) {
+  return as<AdditiveAttention>(attention).project_keys(key);
 }
 
 template <class L, class Call>
@@ -149,8 +162,10 @@ EMSCRIPTEN_BINDINGS(recorded_layers) {
   function("recordGRU", guarded<&run_recurrent<GRU>>, allow_raw_pointers());
   function("recordRNN", guarded<&run_recurrent<RNN>>, allow_raw_pointers());
   function("recordEmbedding", guarded<&embed>);
-  function("recordLearnedPositionalEncoding", guarded<&encode_positions>);
+  function("recordLearnedPositionalEncoding", guarded<&add_learned_positions>);
   function("recordBahdanauDecoder", guarded<&decode>, allow_raw_pointers());
+  function("recordAdditiveAttention", guarded<&pool_additively>);
+  function("recordProjectKeys", guarded<&project_keys>);
   function("recordMultiHeadAttention", guarded<&attend_heads>, allow_raw_pointers());
   function("recordTransformerEncoderLayer",
            guarded<&encode<TransformerEncoderLayer, TransformerEncoderLayerCall>>,
