@@ -171,15 +171,16 @@ void forget_error() { failed = false; }
 
 }  // namespace
 
-void report(const Error& error) {
+void report() {
   failed = true;
-  error_handler()(std::string(to_string(error.code())), std::string(error.argument()),
-                  std::string(error.got()), std::string(error.needs()));
-}
-
-void report_out_of_memory() {
-  failed = true;
-  error_handler()();
+  try {
+    throw;
+  } catch (const Error& error) {
+    error_handler()(std::string(to_string(error.code())), std::string(error.argument()),
+                    std::string(error.got()), std::string(error.needs()));
+  } catch (const std::bad_alloc&) {
+    error_handler()();
+  }
 }
 
 bool has_failed() noexcept { return failed; }
