@@ -1,11 +1,11 @@
 import { sizesOf } from './attentionOptions.js';
-import { invalid } from './errors.js';
-import { Kind } from './kind.js';
-import { Layer } from './layer.js';
-import { flag, kInit, size } from './options.js';
+import { flag, size } from './checks.js';
+import { checkInteger, invalid } from './errors.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
 
 /** @import { InitOptions } from './layer.js' */
-/** @import { Rule } from './options.js' */
+/** @import { Check } from './checks.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -24,14 +24,12 @@ import { flag, kInit, size } from './options.js';
 
 /** @typedef {Conv1dSizes & InitOptions} Conv1dOptions */
 
-/** @type {Rule} */
-const padding = (call, name, value = 0) => {
-  call.has(value === 'same');
-  if (value === 'same') return;
-  if (!Number.isSafeInteger(value) || value < 0) {
+/** @type {Check} */
+const padding = (name, value = 0) => {
+  if (value !== 'same' && !(Number.isSafeInteger(value) && value >= 0)) {
     throw invalid(name, value, "a whole number of at least 0 or 'same'");
   }
-  call.put(Kind.integer, value);
+  return value;
 };
 
 const kOptions = {
@@ -42,7 +40,7 @@ const kOptions = {
   dilation: size(1),
   bias: flag(true),
   padding,
-  ...kInit,
+  ...kFirstWeights,
 };
 
 /**
@@ -54,7 +52,7 @@ const kOptions = {
  * Parameters: `weight` (outChannels, inChannels, k) and, with `bias`, `bias` (outChannels,).
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<Conv1dSizes>}
+ * @extends {Layer<Conv1dSizes, Native.Conv1d>}
  */
 export class Conv1d extends Layer {
   /** @internal */
@@ -65,7 +63,16 @@ export class Conv1d extends Layer {
    * @param {Conv1dOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Conv1d', options, kOptions);
+    super(
+      runtime,
+      (native, sizes) => {
+        const same = sizes.padding === 'same';
+        const padded = { ...sizes, same, padding: same ? 0 : sizes.padding };
+        return new native.Conv1d(padded, firstWeights(native, sizes));
+      },
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -75,7 +82,8 @@ export class Conv1d extends Layer {
    * @throws {AttnError} `invalid_argument` when not even one output does
    */
   outputLength(length) {
-    return this.ask('conv1dOutputLength', (call) => call.integer('length', length, 0));
+    checkInteger('length', length, 0);
+    return this.enter((native) => native.outputLength(length));
   }
 
   /**
@@ -88,9 +96,13 @@ export class Conv1d extends Layer {
    */
   forward(x) {
     const { inChannels, outChannels } = this.sizes;
-    return this.map('forwardConv1d', (call) => {
-      const shape = call.rows('x', x, inChannels, 'inChannels');
-      return shape.with(-2, this.outputLength(sizesOf(shape).length)).with(-1, outChannels);
+    return this.invoke((call) => {
+      const input = call.rows('x', x, inChannels, 'inChannels');
+      const { shape } = input;
+      const length = this.outputLength(sizesOf(shape).length);
+      const output = call.result('output', shape.with(-2, length).with(-1, outChannels));
+      call.run(() => this.native.forward(input.native, output.tensor.native));
+      return call.give(output);
     });
   }
 }

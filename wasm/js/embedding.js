@@ -1,11 +1,12 @@
-import { invalid } from './errors.js';
-import { Layer } from './layer.js';
+import { choice, flag, kRandomStream, real, size } from './checks.js';
+import { checkInteger, invalid } from './errors.js';
+import { firstWeights, Layer } from './layer.js';
 import { checkIntegers } from './tensor.js';
-import { choice, flag, kRandom, real, size } from './options.js';
 
+/** @import { Check } from './checks.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
-/** @import { Rule } from './options.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers } from './tensor.js' */
 /** @import { ResultKind } from './tensorHandle.js' */
@@ -24,9 +25,12 @@ import { choice, flag, kRandom, real, size } from './options.js';
 
 /** @typedef {EmbeddingSizes & RandomOptions} EmbeddingOptions */
 
-/** @type {Rule} */
-const paddingIdx = (call, name, value, { numEmbeddings }) =>
-  call.optionalInteger(name, value, -numEmbeddings);
+/** A row, or NaN for none. @type {Check} */
+const paddingIdx = (name, value, { numEmbeddings }) => {
+  if (value === undefined) return NaN;
+  checkInteger(name, value, -numEmbeddings);
+  return value;
+};
 
 const kOptions = {
   numEmbeddings: size(),
@@ -34,7 +38,7 @@ const kOptions = {
   scaleBySqrtDim: flag(false),
   paddingIdx,
   init: choice(['normal', 'zeros']),
-  ...kRandom,
+  ...kRandomStream,
   deviation: real(1),
 };
 
@@ -46,7 +50,7 @@ const kOptions = {
  * Parameter: `weight` (numEmbeddings, E).
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<EmbeddingSizes>}
+ * @extends {Layer<EmbeddingSizes, Native.Embedding>}
  */
 export class Embedding extends Layer {
   /** @internal */
@@ -57,7 +61,12 @@ export class Embedding extends Layer {
    * @param {EmbeddingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'Embedding', options, kOptions);
+    super(
+      runtime,
+      (native, sizes) => new native.Embedding(sizes, firstWeights(native, sizes), sizes.deviation),
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -73,9 +82,9 @@ export class Embedding extends Layer {
     const most = this.sizes.numEmbeddings - 1;
     const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
-    return this.mapElements('forwardEmbedding', options, (call) => {
-      call.numbers('ints', 'ids', tensor);
-      return [...tensor.shape, this.sizes.embeddingDim];
-    });
+    return this.forwardElements(options, (call) => ({
+      input: call.numbers('ints', 'ids', tensor),
+      shape: [...tensor.shape, this.sizes.embeddingDim],
+    }));
   }
 }

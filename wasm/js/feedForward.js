@@ -1,11 +1,15 @@
 import { kActivations } from './activation.js';
-import { Layer } from './layer.js';
-import { readOptions, choice, flag, kInit, like, size } from './options.js';
+import { choice, flag, like, size } from './checks.js';
+import { kElementTypes } from './elementType.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
+import { checkLayerCall, giveShown, nativeLayerCall } from './nativeLayerCall.js';
+import { readOptions } from './options.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
@@ -26,7 +30,7 @@ const kOptions = {
   outFeatures: like('dModel', size()),
   activation: choice(kActivations),
   bias: flag(true),
-  ...kInit,
+  ...kFirstWeights,
 };
 
 const kCall = { outputType: true, dropout: true, intermediates: true };
@@ -41,7 +45,7 @@ const kCall = { outputType: true, dropout: true, intermediates: true };
  * dimFeedforward), and with `bias` `linear1.bias` and `linear2.bias`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<FeedForwardSizes>}
+ * @extends {Layer<FeedForwardSizes, Native.FeedForward>}
  */
 export class FeedForward extends Layer {
   /** @internal */
@@ -52,7 +56,15 @@ export class FeedForward extends Layer {
    * @param {FeedForwardOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'FeedForward', options, kOptions);
+    super(
+      runtime,
+      (native, sizes) => {
+        const activation = native.Activation[/** @type {Activation} */ (sizes.activation)];
+        return new native.FeedForward({ ...sizes, activation }, firstWeights(native, sizes));
+      },
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -70,13 +82,14 @@ export class FeedForward extends Layer {
   forward(x, options = {}) {
     options = readOptions(options, kCall);
     const { dModel, outFeatures } = this.sizes;
-    return this.show(
-      'forwardFeedForward',
-      (call) => {
-        const shape = call.rows('x', x, dModel, 'dModel', 'elements').with(-1, outFeatures);
-        return call.resultOfType(options.outputType, shape);
-      },
-      options,
-    );
+    return this.invoke((call) => {
+      const input = call.rows('x', x, dModel, 'dModel', kElementTypes);
+      const output = call.output(options.outputType, input.shape.with(-1, outFeatures));
+      const checked = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.forward(input.native, output.tensor.native, nativeLayerCall(call, checked)),
+      );
+      return giveShown(call, output, checked);
+    });
   }
 }

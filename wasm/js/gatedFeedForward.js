@@ -1,12 +1,16 @@
 import { kActivations } from './activation.js';
-import { Layer } from './layer.js';
-import { readOptions, flag, kInit, size } from './options.js';
+import { choice, flag, size } from './checks.js';
+import { kElementTypes } from './elementType.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
+import { checkLayerCall, giveShown, nativeLayerCall } from './nativeLayerCall.js';
+import { readOptions } from './options.js';
 
+/** @import { CheckTable } from './checks.js' */
 /** @import { Activation } from './activation.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
-/** @import { OptionTable } from './options.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
@@ -21,13 +25,15 @@ import { readOptions, flag, kInit, size } from './options.js';
 
 /** @typedef {GatedFeedForwardSizes & InitOptions} GatedFeedForwardOptions */
 
-/** @type {OptionTable} */
+const checkActivation = choice(kActivations);
+
+/** @type {CheckTable} */
 const kOptions = {
   dModel: size(),
   dimFeedforward: size(),
-  activation: (call, name, value = 'silu') => call.choice(name, value, kActivations),
+  activation: (name, value = 'silu', values, given) => checkActivation(name, value, values, given),
   bias: flag(false),
-  ...kInit,
+  ...kFirstWeights,
 };
 
 const kCall = { outputType: true, dropout: true, intermediates: true };
@@ -42,7 +48,7 @@ const kCall = { outputType: true, dropout: true, intermediates: true };
  * dimFeedforward), and with `bias` `gate_proj.bias`, `up_proj.bias` and `down_proj.bias`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<GatedFeedForwardSizes>}
+ * @extends {Layer<GatedFeedForwardSizes, Native.GatedFeedForward>}
  */
 export class GatedFeedForward extends Layer {
   /** @internal */
@@ -53,7 +59,15 @@ export class GatedFeedForward extends Layer {
    * @param {GatedFeedForwardOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'GatedFeedForward', options, kOptions);
+    super(
+      runtime,
+      (native, sizes) => {
+        const activation = native.Activation[/** @type {Activation} */ (sizes.activation)];
+        return new native.GatedFeedForward({ ...sizes, activation }, firstWeights(native, sizes));
+      },
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -70,13 +84,14 @@ export class GatedFeedForward extends Layer {
    */
   forward(x, options = {}) {
     options = readOptions(options, kCall);
-    return this.show(
-      'forwardGatedFeedForward',
-      (call) => {
-        const shape = call.rows('x', x, this.sizes.dModel, 'dModel', 'elements');
-        return call.resultOfType(options.outputType, shape);
-      },
-      options,
-    );
+    return this.invoke((call) => {
+      const input = call.rows('x', x, this.sizes.dModel, 'dModel', kElementTypes);
+      const output = call.output(options.outputType, input.shape);
+      const checked = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.forward(input.native, output.tensor.native, nativeLayerCall(call, checked)),
+      );
+      return giveShown(call, output, checked);
+    });
   }
 }

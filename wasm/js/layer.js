@@ -68,7 +68,7 @@ import { loadState, makeStateDict } from './stateDict.js';
  */
 
 /** @type {Names<OutputTypeOption>} */
-const kOutputType = { outputType: true };
+export const kOutputType = { outputType: true };
 
 /**
  * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
@@ -162,24 +162,6 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Runs an operation whose inputs and one result may have any element type, and nothing else.
-   * @protected
-   * @template {ElementType} Output
-   * @param {Operation} operation
-   * @param {OutputTypeOption<Output>} options
-   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
-   * @returns {ResultOfType<any, Output>}
-   */
-  mapElements(operation, options, writeInputs) {
-    options = readOptions(options, kOutputType);
-    return this.call((call) => {
-      const output = call.resultOfType(options.outputType, writeInputs(call));
-      call.run(operation);
-      return call.give(output);
-    });
-  }
-
-  /**
    * Calls forward of layers whose one input and one result may have any element type.
    * @protected
    * @template {ElementType} Output
@@ -197,27 +179,6 @@ export class Layer extends NativeObject {
         /** @type {any} */ (this.native).forward(input.native, output.tensor.native);
       });
       return call.give(output);
-    });
-  }
-
-  /**
-   * Runs an operation that has one result, may drop out, and shows intermediates.
-   * @protected
-   * @template {Asked} N
-   * @template {ElementType} [Output='float32']
-   * @param {Operation} operation
-   * @param {(call: Call) => Result} write  the inputs, and gives the result
-   * @param {{ dropout?: Dropout | number } & IntermediatesOption<N>} options
-   * @returns {OutputOrShown<any, N, Output>}
-   */
-  show(operation, write, { dropout, intermediates }) {
-    return this.call((call) => {
-      const result = write(call);
-      call.dropout(dropout);
-      const names = call.intermediates(intermediates);
-      call.run(operation);
-      const output = call.give(result);
-      return /** @type {any} */ (names ? { output, ...call.shown(names) } : output);
     });
   }
 

@@ -1,11 +1,15 @@
-import { Layer } from './layer.js';
-import { readOptions, flag, real, size } from './options.js';
+import { flag, real, size } from './checks.js';
+import { kElementTypes } from './elementType.js';
+import { kOutputType, Layer } from './layer.js';
+import { checkLayerCall, giveShown, nativeLayerCall } from './nativeLayerCall.js';
+import { readOptions } from './options.js';
 import { checkShapeIs } from './shape.js';
 
-/** @import { Call } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Asked, IntermediatesOption, OutputOrShown } from './layer.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
@@ -31,15 +35,17 @@ const kCall = { dropout: true, intermediates: true };
 
 /**
  * Two tensors of one shape.
+ * @param {NativeCall} call
  * @param {ElementsLike | TensorHandle} x
  * @param {ElementsLike | TensorHandle} y
- * @param {'floats' | 'elements'} types  that they may have
+ * @param {readonly ElementType[]} [types]  that they may have
  */
-const writePair = (x, y, types) => (/** @type {Call} */ call) => {
-  const shape = call[types]('x', x);
-  checkShapeIs('y', call[types]('y', y), shape);
-  return shape;
-};
+function checkPair(call, x, y, types) {
+  const first = call.tensor('x', x, undefined, undefined, types);
+  const second = call.tensor('y', y, undefined, undefined, types);
+  checkShapeIs('y', second.shape, first.shape);
+  return { first, second };
+}
 
 /**
  * Layer normalisation over the last dimension (Ba et al. 2016), as torch.nn.LayerNorm:
@@ -49,6 +55,7 @@ const writePair = (x, y, types) => (/** @type {Call} */ call) => {
  * Parameters: `weight` (width,), ones at first, and `bias` (width,), zeros at first.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<LayerNormOptions, Native.LayerNorm>}
  */
 export class LayerNorm extends Layer {
   /** @internal */
@@ -59,7 +66,7 @@ export class LayerNorm extends Layer {
    * @param {LayerNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'LayerNorm', options, kOptions);
+    super(runtime, (native, sizes) => new native.LayerNorm(sizes.width, sizes), options, kOptions);
   }
 
   /**
@@ -72,7 +79,10 @@ export class LayerNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    return this.mapElements('forwardLayerNorm', options, (call) => call.elements('x', x));
+    return this.forwardElements(options, (call) => {
+      const input = call.elements('x', x);
+      return { input, shape: input.shape };
+    });
   }
 
   /**
@@ -85,7 +95,13 @@ export class LayerNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forwardSum(x, y, options = {}) {
-    return this.mapElements('forwardLayerNormOfSum', options, writePair(x, y, 'elements'));
+    const { outputType } = readOptions(options, kOutputType);
+    return this.invoke((call) => {
+      const { first, second } = checkPair(call, x, y, kElementTypes);
+      const output = call.output(outputType, first.shape);
+      call.run(() => this.native.forwardSum(first.native, second.native, output.tensor.native));
+      return call.give(output);
+    });
   }
 }
 
@@ -97,6 +113,7 @@ export class LayerNorm extends Layer {
  * Parameters: `ln.weight` and `ln.bias` (width,), as in D2L.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<AddNormOptions, Native.AddNorm>}
  */
 export class AddNorm extends Layer {
   /** @internal */
@@ -107,7 +124,7 @@ export class AddNorm extends Layer {
    * @param {AddNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'AddNorm', options, kOptions);
+    super(runtime, (native, sizes) => new native.AddNorm(sizes.width, sizes), options, kOptions);
   }
 
   /**
@@ -123,7 +140,19 @@ export class AddNorm extends Layer {
    */
   forward(x, y, options = {}) {
     options = readOptions(options, kCall);
-    const write = writePair(x, y, 'floats');
-    return this.show('forwardAddNorm', (call) => call.result('output', write(call)), options);
+    return this.invoke((call) => {
+      const { first, second } = checkPair(call, x, y);
+      const output = call.result('output', first.shape);
+      const checked = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.forward(
+          first.native,
+          second.native,
+          output.tensor.native,
+          nativeLayerCall(call, checked),
+        ),
+      );
+      return giveShown(call, output, checked);
+    });
   }
 }

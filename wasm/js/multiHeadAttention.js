@@ -11,7 +11,7 @@ import { invalid } from './errors.js';
 import { cacheOf, kCapacity, KeyValueCache, writeCapacity } from './keyValueCache.js';
 import { Layer } from './layer.js';
 import { isObjectOf, runtimeOf } from './nativeObject.js';
-import { optionalRMSNorm } from './rmsNorm.js';
+import { writeRMSNorm } from './rmsNorm.js';
 import { kRowRanks } from './tensor.js';
 import {
   readOptions,
@@ -107,7 +107,7 @@ const kOptions = {
   valueDim: like('dModel', size()),
   bias: flag(false),
   outputBias: like('bias', flag()),
-  qkNorm: optionalRMSNorm,
+  qkNorm: writeRMSNorm,
   qkNormAllHeads: flag(false),
   sinks: flag(false),
   scale: optionalReal,

@@ -50,6 +50,8 @@ export class NativeCall {
   #results = [];
   /** @type {NativeTensor[]} */
   #tensors = [];
+  /** @type {Native.Intermediates | undefined} */
+  #intermediates;
   /** Each throws if an object of the arguments is disposed of. @type {(() => unknown)[]} */
   #checks = [];
   /** Objects of C++ that live as long as the call. @type {NativeHandle[]} */
@@ -67,11 +69,21 @@ export class NativeCall {
 
   /**
    * Options of C++ to be filled, inside run(): each time others.
-   * @template {'AttentionOptions' | 'AttentionPoolingOptions'} C
+   * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall'} C
    * @param {C} name  of their class
    */
   options(name) {
     return this.#memory.options(name, this.#numOptions++);
+  }
+
+  /**
+   * What is to receive intermediates, inside run().
+   * @param {readonly string[]} names
+   */
+  intermediates(names) {
+    const shown = this.own(new this.native.Intermediates([...names]));
+    this.#intermediates = shown;
+    return shown;
   }
 
   /** What Embind offers. */
@@ -300,7 +312,7 @@ export class NativeCall {
 
   /**
    * A result as the caller gets it: copied out, or as a handle.
-   * @param {NativeResult} result
+   * @param {Pick<NativeResult, 'name' | 'shape' | 'type' | 'block'> & { tensor: { address: number } }} result
    * @returns {any}
    */
   give({ name, shape, type, tensor: { address }, block }) {
@@ -342,6 +354,35 @@ export class NativeCall {
    */
   copyBack(view, { address, shape }) {
     return /** @type {Views[V]} */ (this.#memory.part(view, address, sizeOf(shape)).slice());
+  }
+
+  /**
+   * The intermediates that were asked for, by name. One that this call had no need to compute is left
+   * out.
+   * @param {readonly string[]} names
+   */
+  giveIntermediates(names) {
+    const memory = this.#memory;
+    const shown = this.#intermediates;
+    /** @type {Record<string, any>} */
+    const given = {};
+    for (const name of shown ? new Set(names) : []) {
+      if (!shown?.has(name)) continue;
+      const shape = shown.shape(name);
+      const from = shown.addressOf(name);
+      const tensor = { shape, address: from };
+      let block;
+      if (this.as === 'handle') {
+        const bytes = 4 * sizeOf(shape);
+        const address = memory.allocate(name, bytes);
+        memory.reach(Math.max(address, from) + bytes);
+        memory.bytes.copyWithin(address, from, from + bytes);
+        tensor.address = address;
+        block = { address, handles: 0 };
+      }
+      given[name] = this.give({ name, shape, type: 'float32', tensor, block });
+    }
+    return given;
   }
 
   /** Ends the call, however it went. */

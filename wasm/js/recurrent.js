@@ -1,10 +1,12 @@
-import { Kind } from './kind.js';
-import { Layer } from './layer.js';
-import { readOptions, choice, flag, kInit, size } from './options.js';
+import { choice, flag, size } from './checks.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
+import { readOptions } from './options.js';
+import { checkShapeIs } from './shape.js';
 
-/** @import { OptionTable } from './options.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import * as Native from './native.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
@@ -32,26 +34,19 @@ const kOptions = {
   hiddenSize: size(),
   numLayers: size(1),
   bias: flag(true),
+  ...kFirstWeights,
 };
+
+const kRnnOptions = { ...kOptions, activation: choice(['tanh', 'relu']) };
 
 const kCall = { h0: true, intermediates: true };
 
 /**
  * What recurrent layers have in common.
  * @template {ResultKind} [As='array']
- * @extends {Layer<RecurrentSizes>}
+ * @extends {Layer<RecurrentSizes, Native.GRU | Native.RNN>}
  */
 class Recurrent extends Layer {
-  /**
-   * @param {Runtime} runtime
-   * @param {string} kind
-   * @param {GRUOptions} options
-   * @param {OptionTable} [further]
-   */
-  constructor(runtime, kind, options, further) {
-    super(runtime, kind, options, { ...kOptions, ...further, ...kInit });
-  }
-
   /**
    * Runs the layers over each sequence, from the first token to the last.
    *
@@ -65,21 +60,26 @@ class Recurrent extends Layer {
   forward(x, options = {}) {
     options = readOptions(options, kCall);
     const { inputSize, hiddenSize, numLayers } = this.sizes;
-    return this.call((call) => {
-      const shape = call.rows('x', x, inputSize, 'inputSize');
+    return this.invoke((call) => {
+      const input = call.rows('x', x, inputSize, 'inputSize');
+      const { shape } = input;
       const batch = shape.length === 3 ? [shape[0]] : [];
       const states = [numLayers, ...batch, hiddenSize];
       const output = call.result('output', shape.with(-1, hiddenSize));
-      if (options.h0 === undefined) call.none(Kind.floats);
-      else call.floatsOf('h0', options.h0, states);
+      const h0 = options.h0 === undefined ? undefined : call.tensor('h0', options.h0);
+      if (h0) checkShapeIs('h0', h0.shape, states);
       const hN = call.result('hN', states);
-      const names = call.intermediates(options.intermediates);
-      call.run(/** @type {Operation} */ (`forward${this.kind}`));
-      return {
-        output: call.give(output),
-        hN: call.give(hN),
-        ...call.shown(names),
-      };
+      const checked = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.forward(
+          input.native,
+          output.tensor.native,
+          h0?.native ?? null,
+          hN.tensor.native,
+          nativeLayerCall(call, checked),
+        ),
+      );
+      return { output: call.give(output), hN: call.give(hN), ...shown(call, checked) };
     });
   }
 }
@@ -107,7 +107,12 @@ export class GRU extends Recurrent {
    * @param {GRUOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'GRU', options);
+    super(
+      runtime,
+      (native, sizes) => new native.GRU(sizes, firstWeights(native, sizes)),
+      options,
+      kOptions,
+    );
   }
 }
 
@@ -131,7 +136,14 @@ export class RNN extends Recurrent {
    * @param {RNNOptions} options
    */
   constructor(runtime, options) {
-    const activation = choice(['tanh', 'relu']);
-    super(runtime, 'RNN', options, { activation });
+    super(
+      runtime,
+      (native, sizes) => {
+        const activation = native.RecurrentActivation[/** @type {'tanh'} */ (sizes.activation)];
+        return new native.RNN(sizes, activation, firstWeights(native, sizes));
+      },
+      options,
+      kRnnOptions,
+    );
   }
 }

@@ -1,8 +1,10 @@
+import { checkOptions, flag, real, size } from './checks.js';
 import { Layer } from './layer.js';
-import { flag, real, size, writeOptions } from './options.js';
 
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
+/** @import { Check } from './checks.js' */
 /** @import { Rule } from './options.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
 
@@ -25,11 +27,22 @@ const kOptions = { width: size(), ...kRule };
 
 /**
  * A norm inside of another layer, or none.
- * @type {Rule}
+ * @type {Check}
  */
-export const optionalRMSNorm = (call, name, value) => {
-  call.has(value !== undefined);
-  return value === undefined ? undefined : writeOptions(call, value, kRule, name);
+export const optionalRMSNorm = (name, value) =>
+  value === undefined ? undefined : checkOptions(value, kRule, name);
+
+/** The same by the old protocol. @type {Rule} */
+export const writeRMSNorm = (call, name, value) => {
+  const rule = /** @type {any} */ (
+    value === undefined ? undefined : checkOptions(value, kRule, name)
+  );
+  call.has(rule);
+  if (!rule) return undefined;
+  call.has(rule.elementwiseAffine);
+  call.has(rule.zeroCentredWeight);
+  call.real('eps', rule.eps);
+  return rule;
 };
 
 /**
@@ -41,6 +54,7 @@ export const optionalRMSNorm = (call, name, value) => {
  * Parameter: `weight` (width,), ones at first; zeros with `zeroCentredWeight`.
  *
  * @template {ResultKind} [As='array']
+ * @extends {Layer<RMSNormOptions, Native.RMSNorm>}
  */
 export class RMSNorm extends Layer {
   /** @internal */
@@ -51,7 +65,7 @@ export class RMSNorm extends Layer {
    * @param {RMSNormOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'RMSNorm', options, kOptions);
+    super(runtime, (native, sizes) => new native.RMSNorm(sizes.width, sizes), options, kOptions);
   }
 
   /**
@@ -64,6 +78,9 @@ export class RMSNorm extends Layer {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   forward(x, options = {}) {
-    return this.mapElements('forwardRMSNorm', options, (call) => call.elements('x', x));
+    return this.forwardElements(options, (call) => {
+      const input = call.elements('x', x);
+      return { input, shape: input.shape };
+    });
   }
 }

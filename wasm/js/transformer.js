@@ -17,7 +17,7 @@ import {
   size,
   writeValues,
 } from './options.js';
-import { optionalRMSNorm } from './rmsNorm.js';
+import { writeRMSNorm } from './rmsNorm.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
@@ -87,7 +87,7 @@ const kBlock = {
   activation: choice(kActivations),
   gatedFeedForward: flag(false),
   layerNormEps: real(1e-5),
-  rmsNorm: optionalRMSNorm,
+  rmsNorm: writeRMSNorm,
   normFirst: flag(false),
   normOutputs: flag(false),
   bias: flag(true),
@@ -96,7 +96,7 @@ const kBlock = {
   feedForwardDropout: flag(true),
   numKvHeads: like('numHeads', size()),
   headDim,
-  qkNorm: optionalRMSNorm,
+  qkNorm: writeRMSNorm,
   qkNormAllHeads: flag(false),
   sinks: flag(false),
   scale: optionalReal,

@@ -10,6 +10,18 @@
 
 namespace attn::wasm {
 
+RmsNormOptions rms_norm_options(Arguments& a) {
+  RmsNormOptions options;
+  options.elementwise_affine = a.flag();
+  options.zero_centred_weight = a.flag();
+  options.eps = a.real();
+  return options;
+}
+
+std::optional<RmsNormOptions> optional_rms_norm(Arguments& a) {
+  return a.flag() ? std::optional(rms_norm_options(a)) : std::nullopt;
+}
+
 AttentionPositions attention_positions(Arguments& a) {
   AttentionPositions positions;
   if (a.flag()) positions.rotary = rotary_options(a);

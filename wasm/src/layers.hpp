@@ -1,8 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/context.hpp"
+#include "attn/layers/dropout.hpp"
+#include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/random.hpp"
 #include "context.hpp"
@@ -11,7 +15,7 @@
 /// What layers have in common.
 namespace attn::wasm {
 
-enum class Init { kXavier, kIdentity, kZeros };
+enum class Init { kXavier, kIdentity, kZeros, kNormal };
 
 /// The first weights of a layer.
 struct FirstWeights {
@@ -30,6 +34,25 @@ L* initialized(std::unique_ptr<L> layer, const FirstWeights& weights) {
 template <class L>
 void forward(const L& layer, const TensorArgument& x, const TensorArgument& output) {
   layer.forward(x.elements(), output.result_of_type(), context());
+}
+
+/// What a layer may be called with besides its inputs. JavaScript fills the same object again for
+/// every call.
+struct LayerCall {
+  AttentionOptions attention = {};  ///< self-attention in decoders
+  AttentionOptions cross_attention = {};
+  TensorView<const double> positions = {};
+  TensorView<const double> key_positions = {};
+  Dropout dropout = {};
+  std::vector<Tensor> weights = {};  ///< of each layer of a stack, or none
+  std::vector<Tensor> cross_weights = {};
+  Intermediates* intermediates = nullptr;
+};
+
+/// The call as it was filled, or one without anything.
+inline const LayerCall& given(const LayerCall* call) {
+  static const LayerCall none;
+  return call ? *call : none;
 }
 
 }  // namespace attn::wasm

@@ -31,6 +31,39 @@ void set_parameter(Module& module, const std::string& name, const TensorArgument
   module.set_parameter(name, values.floats(), context());
 }
 
+Intermediates* make_intermediates(const Texts& names) {
+  return new Intermediates(emscripten::vecFromJSArray<std::string>(names));
+}
+
+bool has(const Intermediates& shown, const std::string& name) { return shown.contains(name); }
+
+Sizes shape_of(const Intermediates& shown, const std::string& name) {
+  return sizes(shown[name].shape());
+}
+
+std::uintptr_t address_of(const Intermediates& shown, const std::string& name) {
+  return reinterpret_cast<std::uintptr_t>(shown[name].data());
+}
+
+void reset(LayerCall& call) { call = {}; }
+void set_attention(LayerCall& call, const AttentionOptions& options) { call.attention = options; }
+void set_cross_attention(LayerCall& call, const AttentionOptions& options) {
+  call.cross_attention = options;
+}
+void set_positions(LayerCall& call, const TensorArgument& positions) {
+  call.positions = positions.as<const double>();
+}
+void set_key_positions(LayerCall& call, const TensorArgument& positions) {
+  call.key_positions = positions.as<const double>();
+}
+void add_weights(LayerCall& call, const TensorArgument& weights) {
+  call.weights.push_back(weights.result());
+}
+void add_cross_weights(LayerCall& call, const TensorArgument& weights) {
+  call.cross_weights.push_back(weights.result());
+}
+void set_intermediates(LayerCall& call, Intermediates* shown) { call.intermediates = shown; }
+
 // Until the old protocol is gone.
 std::uintptr_t address(const Module& module) { return reinterpret_cast<std::uintptr_t>(&module); }
 Module* module_at(std::uintptr_t address) { return reinterpret_cast<Module*>(address); }
@@ -38,25 +71,46 @@ Module* module_at(std::uintptr_t address) { return reinterpret_cast<Module*>(add
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(layers_in_common) {
+  using emscripten::allow_raw_pointers;
+  using emscripten::class_;
   emscripten::register_type<Texts>("string[]");
   emscripten::register_type<Sizes>("number[]");
 
   emscripten::enum_<Init>("Init")
       .value("xavier", Init::kXavier)
       .value("identity", Init::kIdentity)
-      .value("zeros", Init::kZeros);
+      .value("zeros", Init::kZeros)
+      .value("normal", Init::kNormal);
   emscripten::value_object<FirstWeights>("FirstWeights")
       .field("init", &FirstWeights::init)
       .field("random", &FirstWeights::random);
 
-  emscripten::class_<Module>("Module")
+  class_<Module>("Module")
       .function("parameterNames", guarded<&parameter_names>)
       .function("intermediateNames", guarded<&intermediate_names>)
       .function("parameterShape", guarded<&parameter_shape>)
       .function("readParameter", guarded<&read_parameter>)
       .function("setParameter", guarded<&set_parameter>)
       .function("address", &address);
-  emscripten::function("moduleAt", &module_at, emscripten::allow_raw_pointers());
+  emscripten::function("moduleAt", &module_at, allow_raw_pointers());
+
+  class_<Intermediates>("Intermediates")
+      .constructor(guarded<&make_intermediates>)
+      .function("has", &has)
+      .function("shape", guarded<&shape_of>)
+      .function("addressOf", guarded<&address_of>);
+
+  class_<LayerCall>("LayerCall")
+      .constructor()
+      .function("reset", &reset)
+      .function("setAttention", &set_attention)
+      .function("setCrossAttention", &set_cross_attention)
+      .function("setPositions", &set_positions)
+      .function("setKeyPositions", &set_key_positions)
+      .property("dropout", &LayerCall::dropout)
+      .function("addWeights", guarded<&add_weights>)
+      .function("addCrossWeights", guarded<&add_cross_weights>)
+      .function("setIntermediates", &set_intermediates, allow_raw_pointers());
 }
 
 }  // namespace attn::wasm

@@ -1,0 +1,90 @@
+import { checkDropout } from './dropout.js';
+import { invalid } from './errors.js';
+import { nativeAttentionOptions } from './nativeAttentionOptions.js';
+import { readArray } from './options.js';
+
+/** @import { Dropout } from './dropout.js' */
+/** @import { CheckedAttentionOptions } from './nativeAttentionOptions.js' */
+/** @import { NativeCall, NativeResult, NativeTensor } from './nativeCall.js' */
+/** @import * as Native from './native.js' */
+/** @import { Integers } from './tensor.js' */
+
+/**
+ * What a layer is called with besides its inputs, as C++ takes it. Undefined was not given.
+ * @typedef {object} CheckedLayerCall
+ * @property {CheckedAttentionOptions} [attention]  of self-attention in decoders
+ * @property {CheckedAttentionOptions} [crossAttention]
+ * @property {NativeTensor} [positions]
+ * @property {NativeTensor} [keyPositions]
+ * @property {Native.Dropout} [dropout]
+ * @property {readonly NativeResult[]} [weights]  of each layer of a stack
+ * @property {readonly NativeResult[]} [crossWeights]
+ * @property {readonly string[]} [intermediates]  names
+ */
+
+/**
+ * Checks the options that layers have in common.
+ * @param {NativeCall} call
+ * @param {{ dropout?: Dropout | number, positions?: Integers, keyPositions?: Integers,
+ *   intermediates?: readonly string[] }} options
+ * @returns {CheckedLayerCall}
+ */
+export const checkLayerCall = (call, { dropout, positions, keyPositions, intermediates }) => ({
+  positions: positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
+  keyPositions:
+    keyPositions === undefined ? undefined : call.numbers('doubles', 'keyPositions', keyPositions),
+  dropout: dropout === undefined ? undefined : checkDropout(dropout),
+  intermediates: intermediates === undefined ? undefined : checkNames(intermediates),
+});
+
+/**
+ * The object of C++, inside run(); null where nothing was given.
+ * @param {NativeCall} call
+ * @param {CheckedLayerCall} checked
+ */
+export function nativeLayerCall(call, checked) {
+  if (Object.values(checked).every((part) => part === undefined)) return null;
+  const { attention, crossAttention, weights = [], crossWeights = [], intermediates } = checked;
+  const native = call.options('LayerCall');
+  const self = nativeAttentionOptions(call, attention);
+  if (self) native.setAttention(self);
+  const cross = nativeAttentionOptions(call, crossAttention);
+  if (cross) native.setCrossAttention(cross);
+  if (checked.positions) native.setPositions(checked.positions.native);
+  if (checked.keyPositions) native.setKeyPositions(checked.keyPositions.native);
+  if (checked.dropout) native.dropout = checked.dropout;
+  for (const { tensor } of weights) native.addWeights(tensor.native);
+  for (const { tensor } of crossWeights) native.addCrossWeights(tensor.native);
+  if (intermediates?.length) native.setIntermediates(call.intermediates(intermediates));
+  return native;
+}
+
+/**
+ * The intermediates beside results, if they were asked for.
+ * @param {NativeCall} call
+ * @param {CheckedLayerCall} checked
+ * @returns {any}
+ */
+export const shown = (call, { intermediates }) =>
+  intermediates && { intermediates: call.giveIntermediates(intermediates) };
+
+/**
+ * A result by itself or, if intermediates were asked for, beside these.
+ * @param {NativeCall} call
+ * @param {NativeResult} output
+ * @param {CheckedLayerCall} checked
+ * @returns {any}
+ */
+export function giveShown(call, output, checked) {
+  const given = call.give(output);
+  return checked.intermediates ? { output: given, ...shown(call, checked) } : given;
+}
+
+/** @param {readonly string[]} names */
+function checkNames(names) {
+  const needs = 'an array of names, of those in intermediateNames()';
+  if (!Array.isArray(names)) throw invalid('intermediates', names, needs);
+  return readArray(names, (name) => {
+    if (typeof name !== 'string') throw invalid('intermediates', names, needs);
+  });
+}
