@@ -5,8 +5,9 @@ import { LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
 import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { writeLayerAttention } from './multiHeadAttention.js';
-import { runtimeOf } from './nativeObject.js';
-import { readOptions, kRandom, natural, readArray, real, wanted, writeValues } from './options.js';
+import { nativeIn, runtimeOf } from './nativeObject.js';
+import { checkOptions, checkValues, finite, kRandomStream, natural, real } from './checks.js';
+import { readOptions, readArray, wanted } from './options.js';
 import { checkIntegers, readTensor } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
 import { TransformerEncoderLayer } from './transformerEncoder.js';
@@ -19,7 +20,9 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Loader } from './loadLanguageModel.js' */
-/** @import { Names, OptionTable } from './options.js' */
+/** @import { CheckTable } from './checks.js' */
+/** @import * as Native from './native.js' */
+/** @import { Names } from './options.js' */
 /** @import { RotaryScaling } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, TensorLike } from './tensor.js' */
@@ -141,9 +144,9 @@ const kCall = {
   needPooled: true,
   intermediates: true,
 };
-/** @type {OptionTable} */
-const kSampling = { temperature: real(0), topK: natural(0), ...kRandom };
-/** @type {OptionTable} */
+/** @type {CheckTable} */
+const kSampling = { temperature: real(0), topK: natural(0), ...kRandomStream };
+/** @type {CheckTable} */
 const kChoosing = { ...kSampling, step: natural(0) };
 const kGenerating = { ...kSampling, maxNewTokens: true, stopIds: true };
 
@@ -156,7 +159,7 @@ const kGenerating = { ...kSampling, maxNewTokens: true, stopIds: true };
  * `output.weight` unless it is tied, `output.bias`, and `pooler.…`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<any>}
+ * @extends {Layer<any, Native.LanguageModel>}
  */
 export class LanguageModel extends Layer {
   /** @internal */
@@ -174,7 +177,12 @@ export class LanguageModel extends Layer {
    * @param {{ loader: Loader, description: LanguageModelDescription }} whole
    */
   constructor(runtime, { loader, description }) {
-    super(runtime, 'LanguageModel', { loader, layers: description.layers }, kWhole);
+    super(
+      runtime,
+      (native) => new native.LanguageModel(nativeIn(runtime, 'loader', loader)),
+      { layers: description.layers },
+      { layers: (/** @type {string} */ _, /** @type {unknown} */ layers) => layers },
+    );
     this.#description = description;
     /**
      * The layers, on the weights of the model: each can be run by itself, for every stage of its
@@ -186,6 +194,11 @@ export class LanguageModel extends Layer {
       (layer, index) =>
         new TransformerEncoderLayer(runtime, /** @type {any} */ (layer), { owner: this, index }),
     );
+  }
+
+  /** Until the old protocol is gone. @protected */
+  get kind() {
+    return 'LanguageModel';
   }
 
   /** What the files say of the model. It is frozen. */
@@ -312,18 +325,15 @@ export class LanguageModel extends Layer {
    */
   generate(ids, options = {}) {
     options = readOptions(options, kGenerating);
-    const { maxNewTokens = 20, stopIds = [], ...sampling } = options;
+    const { maxNewTokens = 20, stopIds = [], ...given } = options;
+    checkInteger('maxNewTokens', maxNewTokens, 0);
+    const sampling = samplingOf(checkValues(given, kSampling));
     if (!Array.isArray(stopIds)) throw invalid('stopIds', stopIds, 'an array of tokens');
     const stops = readArray(stopIds, (id) => checkInteger('stopIds', id, 0));
     const tensor = this.#checkIds(ids);
-    return this.call((call) => {
-      call.numbers('ints', 'ids', tensor);
-      call.integer('maxNewTokens', maxNewTokens, 0);
-      writeValues(call, sampling, kSampling);
-      call.put(Kind.integer, stops.length);
-      for (const id of stops) call.put(Kind.integer, id);
-      call.run('generate');
-      return call.givenTexts().map(Number);
+    return this.invoke((call) => {
+      const tokens = call.numbers('ints', 'ids', tensor);
+      return call.run(() => this.native.generate(tokens.native, maxNewTokens, stops, sampling));
     });
   }
 
@@ -338,15 +348,11 @@ export class LanguageModel extends Layer {
     checkInteger('layer', layer, 0);
     const { rotaryDim } = this.#description.layers[layer] ?? {};
     if (rotaryDim === undefined) return undefined;
-    const length = rotaryDim / 2;
-    return this.call((call) => {
-      call.put(Kind.integer, layer);
-      call.real('sequenceLength', sequenceLength);
-      const at = call.numbers('doubles', 'frequencies', new Float64Array(length));
-      call.run('rotaryFrequenciesOfLayer');
-      const attentionFactor = call.given(0);
-      return { frequencies: call.copyBack('doubles', at, length), attentionFactor };
-    });
+    finite('sequenceLength', sequenceLength);
+    const { frequencies, attentionFactor } = this.enter((model) =>
+      model.rotaryFrequencies(layer, sequenceLength),
+    );
+    return { frequencies: Float64Array.from(frequencies), attentionFactor };
   }
 
   /** @param {Integers} ids */
@@ -363,17 +369,22 @@ export class LanguageModel extends Layer {
   }
 }
 
-/** What a model is made of, once it is whole. @type {OptionTable} */
-const kWhole = {
-  loader: (call, _, loader) => call.object('loader', loader),
-  layers: (_, __, layers) => layers,
-};
+/**
+ * As C++ takes it.
+ * @param {Required<SamplingOptions>} checked
+ * @returns {Native.SamplingOptions}
+ */
+const samplingOf = ({ temperature, topK, seed, stream }) => ({
+  temperature,
+  topK,
+  random: { seed, stream },
+});
 
 /** See `ModelsAttn.chooseToken`. @param {Runtime} runtime @param {TensorLike} logits @param {ChooseTokenOptions} options */
 export function chooseToken(runtime, logits, options) {
-  options = readOptions(options, kChoosing);
-  return runtime.ask('chooseToken', (call) => {
-    call.floats('logits', logits);
-    writeValues(call, options, kChoosing);
+  const { step, ...sampling } = checkOptions(options, kChoosing);
+  return runtime.invoke((call) => {
+    const tensor = call.tensor('logits', logits);
+    return call.run((native) => native.chooseToken(tensor.native, samplingOf(sampling), step));
   });
 }

@@ -221,7 +221,7 @@ export class Layer extends NativeObject {
    *   `unsupported` (a dtype other than F32, F16, BF16 and F64), `invalid_format`, `out_of_memory`
    */
   loadStateDict(source, options = {}) {
-    return loadState(this, 'loadStateDict', source, options);
+    return loadState(this, source, options);
   }
 }
 

@@ -2,17 +2,18 @@
 
 import { checkSignal } from './abort.js';
 import { kActivations } from './activation.js';
-import { argumentError, AttnError, invalid } from './errors.js';
-import { Kind } from './kind.js';
+import { kElementTypes } from './elementType.js';
+import { argumentError, AttnError, checkChoice, checkInteger, invalid } from './errors.js';
 import { LanguageModel } from './languageModel.js';
 import { filesOf, sourcesOf } from './modelFiles.js';
-import { NativeObject, oldNative } from './nativeObject.js';
-import { readOptions } from './options.js';
+import { NativeObject, runtimeOf } from './nativeObject.js';
+import { readOptions, wanted } from './options.js';
 import { kScalings } from './rotaryEmbedding.js';
 
 /** @import { Activation } from './activation.js' */
-/** @import { LanguageModelDescription, WeightType } from './languageModel.js' */
+/** @import { LanguageModelDescription, LanguageModelLayer, WeightType } from './languageModel.js' */
 /** @import { ModelFiles, Source } from './modelFiles.js' */
+/** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 
@@ -39,19 +40,7 @@ import { kScalings } from './rotaryEmbedding.js';
 
 /** @typedef {LanguageModelHints & LoadingOptions} LoadModelOptions */
 
-/**
- * Where weights lie in the files.
- * @typedef {{ file: number, begin: number, end: number }} WeightSource
- */
-
-/** @type {readonly WeightType[]} */
-const kWeightTypes = ['float32', 'float16', 'bfloat16'];
-/** What descriptions give by its number. @type {Record<string, readonly string[]>} */
-const kChosen = {
-  activation: kActivations,
-  weightType: kWeightTypes,
-  rotaryScaling: Object.keys(kScalings),
-};
+const kScalingTypes = Object.keys(kScalings);
 /** @type {Names<LanguageModelHints>} */
 const kHints = {
   numHeads: true,
@@ -66,48 +55,67 @@ const kLoading = { ...kHints, maxMemory: true, onProgress: true, signal: true };
 const kSlice = 1 << 22;
 const kLengthBytes = 8;
 
-/** What is kept of the files while they are read. */
+/**
+ * What is kept of the files while they are read.
+ * @extends {NativeObject<Native.LanguageModelDescription>}
+ */
 class Described extends NativeObject {
   /** @internal */
   static name = 'LanguageModelDescription';
 
-  /**
-   * @param {Runtime} runtime
-   * @param {number} address
-   */
-  constructor(runtime, address) {
-    super(runtime, oldNative(runtime, 'deleteLanguageModelDescription', address));
+  /** What the files say, and where the weights lie in them. */
+  read() {
+    const { weights, ...facts } = this.enter((described) => described.facts());
+    const layers = Object.freeze(facts.layers.map(layerOf));
+    for (const names of [facts.unusedTensors, facts.unusedFields, facts.warnings]) {
+      Object.freeze(names);
+    }
+    const description = Object.freeze({ ...facts, layers });
+    return { description: /** @type {LanguageModelDescription} */ (description), weights };
+  }
+
+  /** @param {number} [maxMemory]  what WebAssembly's memory has left by default */
+  makeLoader(maxMemory = Infinity) {
+    const runtime = runtimeOf(this);
+    const native = this.enter((described) => {
+      return new runtime.native.LanguageModelLoader(described, maxMemory);
+    });
+    return new Loader(runtime, native);
   }
 }
 
-/** A model whose weights are being written. */
+/**
+ * A model whose weights are being written.
+ * @extends {NativeObject<Native.LanguageModelLoader>}
+ */
 export class Loader extends NativeObject {
   /** @internal */
   static name = 'LanguageModelLoader';
-
-  /**
-   * @param {Runtime} runtime
-   * @param {Described} described
-   * @param {number} [maxMemory]
-   */
-  constructor(runtime, described, maxMemory) {
-    const address = runtime.ask('makeLanguageModelLoader', (call) => {
-      call.object('described', described);
-      call.optionalInteger('maxMemory', maxMemory, 0);
-    });
-    super(runtime, oldNative(runtime, 'deleteLanguageModelLoader', address));
-  }
 
   /**
    * @param {number} source
    * @param {Uint8Array} bytes
    */
   write(source, bytes) {
-    this.ask('writeLanguageModel', (call) => {
-      call.put(Kind.integer, source);
-      call.bytes('bytes', bytes);
+    this.invoke((call) => {
+      const written = call.bytes('bytes', bytes);
+      call.run(() => this.native.write(source, written.native));
     });
   }
+}
+
+/**
+ * A layer with its choices by their names, without what is none.
+ * @param {Native.LanguageModelLayer} facts
+ * @returns {LanguageModelLayer}
+ */
+function layerOf(facts) {
+  const activation = kActivations[facts.activation.value];
+  const rotaryScaling = kScalingTypes[facts.rotaryScaling];
+  const given = Object.entries({ ...facts, activation, rotaryScaling }).filter(
+    ([, value]) => value !== undefined && !Number.isNaN(value),
+  );
+  return /** @type {any} */ (Object.freeze(Object.fromEntries(given)));
 }
 
 /**
@@ -118,9 +126,9 @@ export class Loader extends NativeObject {
 async function headerOf(runtime, file) {
   const length = await file.read(0, Math.min(kLengthBytes, file.size));
   try {
-    const size = runtime.ask('safetensorsHeaderSize', (call) => {
-      call.bytes(file.name, length);
-      call.put(Kind.integer, file.size);
+    const size = runtime.invoke((call) => {
+      const beginning = call.bytes(file.name, length);
+      return call.run((native) => native.safetensorsHeaderSize(beginning.native, file.size));
     });
     return await file.read(0, size);
   } catch (cause) {
@@ -141,35 +149,27 @@ async function describe(runtime, files, options) {
   /** @type {Uint8Array[]} */
   const headers = [];
   for (const file of weights) headers.push(await headerOf(runtime, file));
-  return runtime.call((call) => {
-    const { numHeads, activation, normFirst = false, causal = false, weightType } = options;
-    call.put(Kind.integer, weights.length);
-    weights.forEach((file, i) => {
-      call.bytes(file.name, headers[i]);
-      call.put(Kind.integer, file.size);
+  const { numHeads, activation, weightType } = options;
+  if (numHeads !== undefined) checkInteger('numHeads', numHeads, 1);
+  if (activation !== undefined) checkChoice('activation', activation, kActivations);
+  const normFirst = wanted('normFirst', options.normFirst);
+  const causal = wanted('causal', options.causal);
+  if (weightType !== undefined) checkChoice('weightType', weightType, kElementTypes);
+  const described = runtime.invoke((call) => {
+    const beginnings = weights.map((file, i) => call.bytes(file.name, headers[i]));
+    const [configText, indexText] = [call.text('config', config), call.text('index', index)];
+    return call.run((native) => {
+      const read = call.own(new native.LanguageModelFiles());
+      weights.forEach(({ size }, i) => read.addHeader(beginnings[i].native, size));
+      if (numHeads !== undefined) read.setNumHeads(numHeads);
+      if (activation !== undefined) read.setActivation(native.Activation[activation]);
+      read.setNormFirst(normFirst);
+      read.setCausal(causal);
+      if (weightType !== undefined) read.setWeightType(native.ElementType[weightType]);
+      return new native.LanguageModelDescription(read, configText.native, indexText.native);
     });
-    call.text('config', config);
-    call.text('index', index);
-    call.optionalInteger('numHeads', numHeads, 1);
-    call.has(activation !== undefined);
-    if (activation !== undefined) call.choice('activation', activation, kActivations);
-    call.flag('normFirst', normFirst);
-    call.flag('causal', causal);
-    call.has(weightType !== undefined);
-    if (weightType !== undefined) call.choice('weightType', weightType, kWeightTypes);
-    call.run('describeLanguageModel');
-    const described = new Described(runtime, call.given(2));
-    const { weights: places, ...description } = JSON.parse(
-      call.givenTexts()[0],
-      (key, value) => kChosen[key]?.[value] ?? Object.freeze(value),
-    );
-    return {
-      described,
-      description: /** @type {LanguageModelDescription} */ (Object.freeze(description)),
-      places: /** @type {WeightSource[]} */ (places),
-      files: weights,
-    };
   });
+  return { described: new Described(runtime, described), files: weights };
 }
 
 /**
@@ -180,9 +180,12 @@ async function describe(runtime, files, options) {
  */
 export async function describeModel(runtime, files, options) {
   options = readOptions(options, kHints);
-  const { described, description } = await describe(runtime, files, options);
-  described.dispose();
-  return description;
+  const { described } = await describe(runtime, files, options);
+  try {
+    return described.read().description;
+  } finally {
+    described.dispose();
+  }
 }
 
 /**
@@ -198,14 +201,16 @@ export async function loadModel(runtime, given, options) {
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw invalid('onProgress', onProgress, 'a function');
   }
+  if (maxMemory !== undefined) checkInteger('maxMemory', maxMemory, 0);
   checkSignal(signal);
-  const { described, description, places, files } = await describe(runtime, given, hints);
+  const { described, files } = await describe(runtime, given, hints);
   /** @type {Loader | undefined} */
   let loader;
   try {
     signal?.throwIfAborted();
-    loader = new Loader(runtime, described, maxMemory);
-    const slices = places.flatMap(({ file, begin, end }, source) =>
+    const { description, weights } = described.read();
+    loader = described.makeLoader(maxMemory);
+    const slices = weights.flatMap(({ file, begin, end }, source) =>
       Array.from({ length: Math.ceil((end - begin) / kSlice) }, (_, i) => ({
         ...{ file: files[file], source, begin: begin + i * kSlice },
         end: Math.min(begin + (i + 1) * kSlice, end),

@@ -1,7 +1,6 @@
 // The files of a model among those that were given: which they are, and how parts of them are read.
 
 import { argumentError, invalid } from './errors.js';
-import { Kind } from './kind.js';
 import { bytesOf, isA, TextDecoder } from './realm.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -107,12 +106,8 @@ async function textOf(file) {
  * @param {Source[]} sources
  */
 function chooseWeights(runtime, sources) {
-  return runtime.call((call) => {
-    call.put(Kind.integer, sources.length);
-    for (const { name } of sources) call.text('files', name);
-    call.run('chooseWeightFiles');
-    return call.givenTexts();
-  });
+  const names = sources.map(({ name }) => name);
+  return runtime.memory.enter((native) => native.chooseWeightFiles(names));
 }
 
 /**
@@ -193,10 +188,9 @@ export async function filesOf(runtime, given) {
     const weights = chooseWeights(runtime, sources).map(find);
     return { weights: /** @type {Source[]} */ (weights), config, index };
   }
-  const names = runtime.call((call) => {
-    call.text('index', index);
-    call.run('safetensorsIndexFiles');
-    return call.givenTexts();
+  const names = runtime.invoke((call) => {
+    const text = call.text('index', index);
+    return call.run((native) => native.safetensorsIndexFiles(text.native));
   });
   const weights = names.map((name) => {
     const file = find(name);

@@ -38,7 +38,7 @@ export class ModelsAttn extends Attn {
    */
   constructor(runtime, variant, fallback) {
     super(runtime, variant, fallback);
-    if (/** @type {any} */ (runtime.native).makeLanguageModel !== undefined) return;
+    if ('LanguageModel' in runtime.native) return;
     throw argumentError('invalid_argument', 'wasm', 'a module without models', 'a models-….wasm');
   }
 

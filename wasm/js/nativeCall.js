@@ -2,7 +2,7 @@ import { bitsOf, kElementTypes } from './elementType.js';
 import { argumentError, invalid } from './errors.js';
 import { outOfMemory } from './memory.js';
 import { nativeOf, runtimeOf } from './nativeObject.js';
-import { isA, typedArrayLength } from './realm.js';
+import { isA, TextEncoder, typedArrayLength } from './realm.js';
 import { checkBroadcast, checkEqual, readShape, rowMajor, sizeOf, wrongShape } from './shape.js';
 import { asTensor, checkRank, readMask, readTensor, rowsOf } from './tensor.js';
 import { TensorHandle } from './tensorHandle.js';
@@ -14,6 +14,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Integers, Mask, Ranks } from './tensor.js' */
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
+const utf8Encoder = new TextEncoder();
 /** Up to this length a loop copies faster than the methods of typed arrays. */
 const kShortCopy = 64;
 
@@ -175,12 +176,22 @@ export class NativeCall {
   }
 
   /**
+   * Bytes, as a tensor of rank 1.
    * @param {string} name
    * @param {Uint8Array} bytes
    */
   bytes(name, bytes) {
     if (!isA(bytes, 'Uint8Array')) throw invalid(name, bytes, 'a Uint8Array');
     return this.#copy(name, bytes, 'bytes', this.#describe([typedArrayLength(bytes)]));
+  }
+
+  /**
+   * A text of any length, as its bytes in UTF-8.
+   * @param {string} name
+   * @param {string} text
+   */
+  text(name, text) {
+    return this.bytes(name, utf8Encoder.encode(text));
   }
 
   /**

@@ -190,7 +190,7 @@ export class Optimizer extends NativeObject {
    * @throws {AttnError} as `Layer.loadStateDict()`, and `invalid_argument` for a step that is none
    */
   loadStateDict(source, options = {}) {
-    return loadState(this, 'loadOptimizerState', source, options);
+    return loadState(this, source, options);
   }
 }
 

@@ -1,9 +1,9 @@
 import { invalid } from './errors.js';
-import { Kind } from './kind.js';
-import { isObjectOf, NativeObject, oldNative } from './nativeObject.js';
+import { isObjectOf, NativeObject } from './nativeObject.js';
 import { bytesOf, isA } from './realm.js';
 
 /** @import { ElementsLike } from './elementType.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
@@ -26,15 +26,14 @@ import { bytesOf, isA } from './realm.js';
  * A .safetensors file, which is checked as a whole before anything of it is used. Numbers of F32,
  * F16 and BF16 are read, as float32 and so exactly; tensors of other dtypes are listed.
  * @template {ResultKind} [As='array']
+ * @extends {NativeObject<Native.Safetensors>}
  */
 export class Safetensors extends NativeObject {
   /** @internal */
   static name = 'Safetensors';
 
-  /** @type {SafetensorsEntry[]} */
-  #entries = [];
-  /** @type {Record<string, string>} */
-  #metadata = {};
+  #entries;
+  #metadata;
 
   /**
    * @param {Runtime} runtime
@@ -45,17 +44,13 @@ export class Safetensors extends NativeObject {
     if (!view) {
       throw invalid('bytes', bytes, 'an ArrayBuffer or a Uint8Array');
     }
-    const address = runtime.ask('openSafetensors', (call) => call.bytes('bytes', view));
-    super(runtime, oldNative(runtime, 'deleteSafetensors', address));
-    this.call((call) => {
-      call.run('describeSafetensors');
-      const texts = call.givenTexts().values();
-      const next = () => /** @type {string} */ (texts.next().value);
-      for (let i = call.given(2); i > 0; --i) {
-        this.#entries.push({ name: next(), dtype: next(), shape: JSON.parse(next()) });
-      }
-      for (const key of texts) this.#metadata[key] = next();
+    const opened = runtime.invoke((call) => {
+      const file = call.bytes('bytes', view);
+      return call.run((native) => new native.Safetensors(file.native));
     });
+    super(runtime, opened);
+    this.#entries = /** @type {SafetensorsEntry[]} */ (this.enter((file) => file.tensors()));
+    this.#metadata = this.enter((file) => file.metadata());
   }
 
   /** @protected */
@@ -89,10 +84,9 @@ export class Safetensors extends NativeObject {
   read(name) {
     if (typeof name !== 'string') throw invalid('name', name, 'the name of a tensor');
     const shape = this.#entries.find((entry) => entry.name === name)?.shape ?? [];
-    return this.call((call) => {
-      call.text('name', name);
+    return this.invoke((call) => {
       const output = call.result(name, shape);
-      call.run('readSafetensors');
+      call.run(() => this.native.read(name, output.tensor.native));
       return call.give(output);
     });
   }
@@ -113,21 +107,18 @@ export class Safetensors extends NativeObject {
 export function toSafetensors(runtime, tensors, metadata = {}) {
   const named = entriesOf('tensors', tensors);
   const texts = entriesOf('metadata', metadata);
-  return runtime.call((call) => {
-    call.put(Kind.integer, named.size);
-    for (const [name, tensor] of named) {
-      call.text('name', name);
-      call.elements(name, tensor);
-    }
-    call.put(Kind.integer, texts.size);
+  return runtime.invoke((call) => {
+    const elements = [...named].map(([name, tensor]) => call.elements(name, tensor));
     for (const [key, value] of texts) {
-      call.text('metadata', key);
-      call.text(`metadata.${key}`, value);
+      if (typeof value !== 'string') throw invalid(`metadata.${key}`, value, 'a text');
     }
-    call.run('toSafetensors');
-    const file = call.givenBytes();
-    call.run('freeFile');
-    return file;
+    const file = call.run((native) => {
+      const writer = call.own(new native.SafetensorsWriter());
+      [...named.keys()].forEach((name, i) => writer.addTensor(name, elements[i].native));
+      for (const [key, value] of texts) writer.addMetadata(key, value);
+      return writer.write();
+    });
+    return /** @type {Uint8Array<ArrayBuffer>} */ (file.slice());
   });
 }
 

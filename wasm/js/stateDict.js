@@ -1,11 +1,10 @@
 import { invalid } from './errors.js';
-import { runtimeOf } from './nativeObject.js';
+import { nativeIn, nativeOf, runtimeOf } from './nativeObject.js';
 import { readOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
 
 /** @import { ElementsLike } from './elementType.js' */
-/** @import { Layer } from './layer.js' */
-/** @import { Optimizer } from './optimizers.js' */
+/** @import { NativeObject } from './nativeObject.js' */
 /** @import { Names } from './options.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { Tensor } from './tensor.js' */
@@ -36,31 +35,31 @@ const kLoadStateDict = { prefix: true, strict: true };
  */
 export function makeStateDict(options, names, tensor) {
   options = readOptions(options, kStateDict);
-  const { prefix = '' } = options;
-  if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
+  const prefix = checkPrefix(options.prefix);
   return Object.fromEntries(names().map((name, place) => [prefix + name, tensor(name, place)]));
 }
 
 /**
  * Sets the state of a layer or an optimiser from a file or from tensors.
- * @param {Layer | Optimizer} object
- * @param {'loadStateDict' | 'loadOptimizerState'} operation
+ * @param {NativeObject} object
  * @param {ArrayBuffer | Uint8Array | Safetensors | Named<ElementsLike | TensorHandle>} source
  * @param {LoadStateDictOptions} options
  * @returns {IncompatibleKeys}
  */
-export function loadState(object, operation, source, options) {
+export function loadState(object, source, options) {
   options = readOptions(options, kLoadStateDict);
-  const { prefix = '', strict = true } = options;
-  return withSafetensors(runtimeOf(object), source, (file) =>
-    runtimeOf(object).call((call) => {
-      call.object('object', object);
-      call.object('source', file);
-      call.text('prefix', prefix);
-      call.flag('strict', strict);
-      call.run(operation);
-      const names = call.givenTexts();
-      return { missingKeys: names.splice(0, call.given(2)), unexpectedKeys: names };
-    }),
-  );
+  const prefix = checkPrefix(options.prefix);
+  const { strict = true } = options;
+  if (typeof strict !== 'boolean') throw invalid('strict', strict, 'true or false');
+  const runtime = runtimeOf(object);
+  return withSafetensors(runtime, source, (file) => {
+    const opened = nativeIn(runtime, 'source', file);
+    return runtime.memory.enter(() => nativeOf(object).loadStateDict(opened, prefix, strict));
+  });
+}
+
+/** @param {string} [prefix] */
+function checkPrefix(prefix = '') {
+  if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
+  return prefix;
 }

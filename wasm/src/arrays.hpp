@@ -10,20 +10,20 @@
 
 namespace attn::wasm {
 
-/// What calls return that is an array in JavaScript; without one after an error.
-struct Texts : emscripten::val {
-  explicit Texts(const emscripten::val& array = undefined()) : val(array) {}
-};
-struct Sizes : emscripten::val {
-  explicit Sizes(const emscripten::val& array = undefined()) : val(array) {}
+/// What calls take or return that is an array in JavaScript; without one after an error.
+template <class T>
+struct ArrayOf : emscripten::val {
+  explicit ArrayOf(const emscripten::val& values = undefined()) : val(values) {}
+  explicit ArrayOf(const std::vector<T>& values) : val(array(values)) {}
 };
 
-inline Texts texts(const std::vector<std::string>& strings) {
-  return Texts(emscripten::val::array(strings));
-}
+using Texts = ArrayOf<std::string>;
+using Sizes = ArrayOf<double>;
+
+inline Texts texts(const std::vector<std::string>& strings) { return Texts(strings); }
 
 inline Sizes sizes(std::span<const std::int64_t> shape) {
-  return Sizes(emscripten::val::array(std::vector<double>(shape.begin(), shape.end())));
+  return Sizes(std::vector<double>(shape.begin(), shape.end()));
 }
 
 }  // namespace attn::wasm

@@ -1,72 +1,91 @@
 // Whole models from their files.
 
+#include <emscripten/bind.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <memory>
-#include <span>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
+#include "arrays.hpp"
+#include "attn/layers/activation.hpp"
 #include "attn/models/language_model.hpp"
 #include "attn/models/load_language_model.hpp"
 #include "attn/positions/rotary_embedding.hpp"
-#include "io/json.hpp"
+#include "context.hpp"
+#include "fields.hpp"
+#include "guarded.hpp"
 #include "models/weight_files.hpp"
 #include "states.hpp"
-#include "validation.hpp"
+#include "tensor_argument.hpp"
 
 namespace attn::wasm {
 namespace {
 
-std::span<const std::byte> bytes(Arguments& a) { return std::as_bytes(a.span<char>()); }
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// A JSON text that grows, member by member.
-class JsonWriter {
- public:
-  template <class T>
-  void number(const char* key, T value) {
-    begin(key);
-    validation::append(text_, {value});
-  }
-  void flag(const char* key, bool value) {
-    begin(key);
-    text_ += value ? "true" : "false";
-  }
-  void text(const char* key, std::string_view value) {
-    begin(key);
-    text_ += to_json(value);
-  }
-  /// What `write` writes, in these brackets.
-  template <class F>
-  void nested(const char* key, const char* brackets, F&& write) {
-    begin(key);
-    text_ += brackets[0];
-    first_ = true;
-    write();
-    first_ = false;
-    text_ += brackets[1];
-  }
-  void texts(const char* key, const std::vector<std::string>& values) {
-    nested(key, "[]", [&] {
-      for (const std::string& value : values) text(nullptr, value);
-    });
-  }
+template <class T>
+double number(const std::optional<T>& value) {
+  return value ? static_cast<double>(*value) : kNone;
+}
 
-  std::string take() { return std::move(text_); }
+// What files say of a model
 
- private:
-  /// Members of arrays have no key.
-  void begin(const char* key) {
-    if (!first_) text_ += ',';
-    first_ = false;
-    if (key) validation::append(text_, {"\"", std::string_view(key), "\":"});
-  }
+/// A layer. NaN stands for none; a scaling rule is a place in the list of all.
+struct LayerFacts {
+  double d_model;
+  double num_heads;
+  double num_kv_heads;
+  double head_dim;
+  double dim_feedforward;
+  Activation activation;
+  bool gated_feed_forward;
+  bool norm_first;
+  bool norm_outputs;
+  bool qk_norm;
+  bool sinks;
+  float softcap;
+  double scale;
+  double window_left;
+  bool rms_norm;
+  bool zero_centred_norm;
+  float norm_eps;
+  double rotary_dim = kNone;
+  double rotary_base = kNone;
+  double rotary_scaling = kNone;
+};
 
-  std::string text_;
-  bool first_ = true;
+/// Where weights lie in the files.
+struct WeightRange {
+  double file;
+  double begin;
+  double end;
+};
+
+struct ModelFacts {
+  std::string family;
+  double num_parameters;
+  double memory;
+  std::string weight_type;
+  double vocab_size;
+  double max_positions;
+  bool sinusoidal;
+  double num_token_types;
+  bool causal;
+  bool has_logits;
+  bool tied;
+  bool has_pooler;
+  float final_softcap;
+  ArrayOf<LayerFacts> layers;
+  ArrayOf<WeightRange> weights;
+  Texts unused_tensors;
+  Texts unused_fields;
+  Texts warnings;
 };
 
 std::int64_t head_dim_of(const TransformerLayerOptions& layer) {
@@ -80,156 +99,176 @@ RotaryEmbeddingOptions rotary_options_of(const TransformerLayerOptions& layer) {
   return options;
 }
 
-void write_layer(JsonWriter& json, const TransformerLayerOptions& layer) {
-  const std::int64_t head_dim = head_dim_of(layer);
-  json.number("dModel", layer.d_model);
-  json.number("numHeads", layer.num_heads);
-  json.number("numKvHeads", layer.num_kv_heads.value_or(layer.num_heads));
-  json.number("headDim", head_dim);
-  json.number("dimFeedforward", layer.dim_feedforward);
-  json.number("activation", static_cast<int>(layer.activation));
-  json.flag("gatedFeedForward", layer.gated_feed_forward);
-  json.flag("normFirst", layer.norm_first);
-  json.flag("normOutputs", layer.norm_outputs);
-  json.flag("qkNorm", layer.qk_norm.has_value());
-  json.flag("sinks", layer.sinks);
-  json.number("softcap", layer.softcap);
-  if (layer.scale) json.number("scale", *layer.scale);
-  if (layer.window && layer.window->left) json.number("windowLeft", *layer.window->left);
-  json.flag("rmsNorm", layer.rms_norm.has_value());
-  json.flag("zeroCentredNorm", layer.rms_norm && layer.rms_norm->zero_centred_weight);
-  json.number("normEps", layer.rms_norm ? layer.rms_norm->eps : layer.layer_norm_eps);
-  if (!layer.positions.rotary) return;
+LayerFacts layer_facts(const TransformerLayerOptions& layer) {
+  LayerFacts facts{
+      .d_model = static_cast<double>(layer.d_model),
+      .num_heads = static_cast<double>(layer.num_heads),
+      .num_kv_heads = static_cast<double>(layer.num_kv_heads.value_or(layer.num_heads)),
+      .head_dim = static_cast<double>(head_dim_of(layer)),
+      .dim_feedforward = static_cast<double>(layer.dim_feedforward),
+      .activation = layer.activation,
+      .gated_feed_forward = layer.gated_feed_forward,
+      .norm_first = layer.norm_first,
+      .norm_outputs = layer.norm_outputs,
+      .qk_norm = layer.qk_norm.has_value(),
+      .sinks = layer.sinks,
+      .softcap = layer.softcap,
+      .scale = number(layer.scale),
+      .window_left = number(layer.window ? layer.window->left : std::nullopt),
+      .rms_norm = layer.rms_norm.has_value(),
+      .zero_centred_norm = layer.rms_norm && layer.rms_norm->zero_centred_weight,
+      .norm_eps = layer.rms_norm ? layer.rms_norm->eps : layer.layer_norm_eps,
+  };
+  if (!layer.positions.rotary) return facts;
   const RotaryEmbeddingOptions rotary = rotary_options_of(layer);
-  json.number("rotaryDim", rotary.rotary_dim);
-  json.number("rotaryBase", rotary.base);
+  facts.rotary_dim = static_cast<double>(rotary.rotary_dim);
+  facts.rotary_base = rotary.base;
+  // The first is none.
   if (const std::size_t rule = rotary.scaling.index()) {
-    json.number("rotaryScaling", static_cast<int>(rule - 1));
+    facts.rotary_scaling = static_cast<double>(rule - 1);
   }
+  return facts;
 }
 
-std::string to_json(const LanguageModelDescription& description) {
+ModelFacts model_facts(const LanguageModelDescription& description) {
   const LanguageModelOptions& options = description.options;
   const TransformerEncoderOptions& stack = options.stack;
-  JsonWriter json;
-  json.nested(nullptr, "{}", [&] {
-    json.text("family", description.family);
-    json.number("numParameters", description.num_parameters);
-    json.number("memory", description.memory);
-    json.number("weightType", static_cast<int>(options.weights.type));
-    json.number("vocabSize", options.vocab_size);
-    json.number("maxPositions",
-                std::max<std::int64_t>(options.max_positions - options.first_position, 0));
-    json.flag("sinusoidal", options.sinusoidal.has_value());
-    json.number("numTokenTypes", options.num_token_types);
-    json.flag("causal", options.causal);
-    json.flag("hasLogits", options.output && options.vocab_size > 0);
-    json.flag("tied", options.tied);
-    json.flag("hasPooler", options.pooler);
-    json.number("finalSoftcap", options.final_softcap);
-    json.nested("layers", "[]", [&] {
-      for (std::int64_t l = 0;
-           l < std::max<std::int64_t>(stack.num_layers, std::ssize(stack.layers)); ++l) {
-        const auto& layer =
-            stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
-        json.nested(nullptr, "{}", [&] { write_layer(json, layer); });
-      }
-    });
-    json.nested("weights", "[]", [&] {
-      for (const WeightSource& weight : description.weights) {
-        json.nested(nullptr, "{}", [&] {
-          json.text("tensor", weight.tensor);
-          json.text("parameter", weight.parameter);
-          json.number("file", weight.file);
-          json.number("begin", weight.begin);
-          json.number("end", weight.end);
-        });
-      }
-    });
-    json.texts("unusedTensors", description.unused_tensors);
-    json.texts("unusedFields", description.unused_fields);
-    json.texts("warnings", description.warnings);
-  });
-  return json.take();
-}
-
-/// The bytes that a file's header takes, from its first eight.
-void header_size(Arguments& a) {
-  const auto beginning = bytes(a);
-  a.give(static_cast<double>(safetensors_header_size(beginning, a.integer())));
-}
-
-void index_files(Arguments& a) { a.give(safetensors_index_files(a.text())); }
-
-/// Gives the names of the files with weights, of those of all files in a folder without an index.
-void weight_files(Arguments& a) {
-  std::vector<std::string> names;
-  for (std::int64_t files = a.integer(); files > 0; --files) names.emplace_back(a.text());
-  a.give(choose_weight_files(names));
-}
-
-/// Gives the description as JSON, and where it is kept.
-void describe(Arguments& a) {
-  std::vector<SafetensorsHeader> headers;
-  for (std::int64_t files = a.integer(); files > 0; --files) {
-    const auto beginning = bytes(a);
-    headers.push_back(read_safetensors_header(beginning, a.integer()));
+  std::vector<LayerFacts> layers;
+  for (const TransformerLayerOptions& layer : stack.layers) layers.push_back(layer_facts(layer));
+  if (layers.empty()) {
+    layers.assign(static_cast<std::size_t>(stack.num_layers), layer_facts(stack.layer));
   }
-  const std::string_view config = a.text();
-  const std::string_view index = a.text();
+  std::vector<WeightRange> weights;
+  for (const WeightSource& weight : description.weights) {
+    weights.push_back({static_cast<double>(weight.file), static_cast<double>(weight.begin),
+                       static_cast<double>(weight.end)});
+  }
+  const std::int64_t positions = options.max_positions - options.first_position;
+  return {
+      .family = description.family,
+      .num_parameters = static_cast<double>(description.num_parameters),
+      .memory = static_cast<double>(description.memory),
+      .weight_type = to_string(options.weights.type),
+      .vocab_size = static_cast<double>(options.vocab_size),
+      .max_positions = static_cast<double>(std::max<std::int64_t>(positions, 0)),
+      .sinusoidal = options.sinusoidal.has_value(),
+      .num_token_types = static_cast<double>(options.num_token_types),
+      .causal = options.causal,
+      .has_logits = options.output && options.vocab_size > 0,
+      .tied = options.tied,
+      .has_pooler = options.pooler,
+      .final_softcap = options.final_softcap,
+      .layers = ArrayOf<LayerFacts>(layers),
+      .weights = ArrayOf<WeightRange>(weights),
+      .unused_tensors = texts(description.unused_tensors),
+      .unused_fields = texts(description.unused_fields),
+      .warnings = texts(description.warnings),
+  };
+}
+
+// Files
+
+/// How many bytes a file's header takes.
+double header_size(const TensorArgument& beginning, double file_size) {
+  const auto size = static_cast<std::int64_t>(file_size);
+  return static_cast<double>(safetensors_header_size(beginning.bytes(), size));
+}
+
+Texts index_files(const TensorArgument& index) {
+  return texts(safetensors_index_files(index.text()));
+}
+
+/// The names of the files with weights, of those of all files in a folder without an index.
+Texts weight_files(const Texts& names) {
+  return texts(choose_weight_files(emscripten::vecFromJSArray<std::string>(names)));
+}
+
+/// What is read of a model's files before its weights.
+struct ModelFiles {
+  std::vector<SafetensorsHeader> headers;
   LanguageModelHints hints;
-  hints.num_heads = a.optional_integer();
-  if (a.flag()) hints.activation = a.choice<Activation>();
-  hints.norm_first = a.flag();
-  hints.causal = a.flag();
-  if (a.flag()) hints.weights = a.choice<ElementType>();
-  auto description = std::make_unique<LanguageModelDescription>(
-      describe_language_model(headers, config, hints, index));
-  std::vector<std::string> texts{to_json(*description)};
-  a.give(std::move(texts));
-  a.give(static_cast<const void*>(description.release()));
+};
+
+void add_header(ModelFiles& files, const TensorArgument& beginning, double file_size) {
+  const auto size = static_cast<std::int64_t>(file_size);
+  files.headers.push_back(read_safetensors_header(beginning.bytes(), size));
 }
 
-void delete_description(Arguments& a) { delete &a.object<LanguageModelDescription>(); }
-
-void make_loader(Arguments& a) {
-  const auto& description = a.object<LanguageModelDescription>();
-  a.give(static_cast<const void*>(
-      new LanguageModelLoader(description, a.optional_integer(), context())));
+void set_num_heads(ModelFiles& files, double num_heads) {
+  files.hints.num_heads = static_cast<std::int64_t>(num_heads);
 }
 
-void delete_loader(Arguments& a) { delete &a.object<LanguageModelLoader>(); }
-
-void write_weights(Arguments& a) {
-  auto& loader = a.object<LanguageModelLoader>();
-  const auto source = a.integer<std::size_t>();
-  loader.write(source, bytes(a), context());
+void set_activation(ModelFiles& files, Activation activation) {
+  files.hints.activation = activation;
 }
 
-void finish(Arguments& a) {
-  a.give_layer(std::make_unique<LanguageModel>(a.object<LanguageModelLoader>().finish()).release());
+void set_norm_first(ModelFiles& files, bool norm_first) { files.hints.norm_first = norm_first; }
+
+void set_causal(ModelFiles& files, bool causal) { files.hints.causal = causal; }
+
+void set_weight_type(ModelFiles& files, ElementType type) { files.hints.weights = type; }
+
+LanguageModelDescription* describe(const ModelFiles& files, const TensorArgument& config,
+                                   const TensorArgument& index) {
+  return new LanguageModelDescription(
+      describe_language_model(files.headers, config.text(), files.hints, index.text()));
 }
+
+// Weights
+
+/// Infinity stands for what WebAssembly's memory has left.
+LanguageModelLoader* make_loader(const LanguageModelDescription& description, double max_memory) {
+  std::optional<std::int64_t> limit;
+  if (!std::isinf(max_memory)) limit = static_cast<std::int64_t>(max_memory);
+  return new LanguageModelLoader(description, limit, context());
+}
+
+void write_weights(LanguageModelLoader& loader, double source, const TensorArgument& bytes) {
+  loader.write(static_cast<std::size_t>(source), bytes.bytes(), context());
+}
+
+// The model
+
+/// The angles of a layer's rotary positions.
+struct RotaryFrequencies {
+  Sizes frequencies;
+  double attention_factor;
+};
+
+LanguageModel* finish(LanguageModelLoader& loader) { return new LanguageModel(loader.finish()); }
+
+const TransformerEncoderLayer& layer_of(const LanguageModel& model, double layer) {
+  return model.encoder().layers()[static_cast<std::size_t>(layer)];
+}
+
+/// For a length where the frequencies depend on it.
+RotaryFrequencies rotary_frequencies(const LanguageModel& model, double layer, double length) {
+  const RotaryEmbedding rotary(rotary_options_of(layer_of(model, layer).options()));
+  return {Sizes(rotary.frequencies(length)), rotary.attention_factor()};
+}
+
+double choose(const TensorArgument& logits, const SamplingOptions& options, double step) {
+  return static_cast<double>(
+      choose_token(logits.floats(), options, static_cast<std::int64_t>(step)));
+}
+
+Sizes generate(const LanguageModel& model, const TensorArgument& ids, double max_new_tokens,
+               const Sizes& stop_ids, const SamplingOptions& sampling) {
+  GenerationOptions options;
+  options.max_new_tokens = static_cast<std::int64_t>(max_new_tokens);
+  options.sampling = sampling;
+  for (const double id : emscripten::vecFromJSArray<double>(stop_ids)) {
+    options.stop_ids.push_back(static_cast<std::int64_t>(id));
+  }
+  return sizes(model.generate(ids.as<const std::int32_t>(), options, context()));
+}
+
+// Until the old protocol is gone
 
 void layer_of_model(Arguments& a) {
   const auto& layer =
       a.layer<LanguageModel>().encoder().layers()[static_cast<std::size_t>(a.integer())];
   a.give_layer(const_cast<Module*>(static_cast<const Module*>(&layer)));
-}
-
-/// Writes the frequencies of a layer's rotary positions, for a length where they depend on it;
-/// gives the factor of cosines and sines.
-void rotary_frequencies(Arguments& a) {
-  const auto& layer =
-      a.layer<LanguageModel>().encoder().layers()[static_cast<std::size_t>(a.integer())].options();
-  const double length = a.number();
-  const TensorView<double> output = a.tensor<double>();
-  const RotaryEmbedding rotary(rotary_options_of(layer));
-  const std::vector<double> frequencies = rotary.frequencies(length);
-  if (output.size(0) != std::ssize(frequencies)) {
-    validation::fail_shape("frequencies", output.shape(), {frequencies.size(), " numbers"});
-  }
-  std::ranges::copy(frequencies, output.data());
-  a.give(rotary.attention_factor());
 }
 
 void make_caches(Arguments& a) {
@@ -260,54 +299,96 @@ void run_model(Arguments& a) {
   a.give_intermediates();
 }
 
-SamplingOptions sampling_options(Arguments& a) {
-  SamplingOptions options;
-  options.temperature = a.number();
-  options.top_k = a.integer();
-  options.random = a.random();
-  return options;
-}
-
-void choose(Arguments& a) {
-  const ConstTensor logits = a.floats();
-  const SamplingOptions options = sampling_options(a);
-  a.give(static_cast<double>(choose_token(logits, options, a.integer())));
-}
-
-/// Gives the new ids as texts, of which there may be any number.
-void generate(Arguments& a) {
-  const auto& model = a.layer<LanguageModel>();
-  const ConstLengths ids = a.lengths();
-  GenerationOptions options;
-  options.max_new_tokens = a.integer();
-  options.sampling = sampling_options(a);
-  for (std::int64_t stops = a.integer(); stops > 0; --stops)
-    options.stop_ids.push_back(a.integer());
-  std::vector<std::string> said;
-  for (const std::int64_t id : model.generate(ids, options, context())) {
-    said.push_back(std::to_string(id));
-  }
-  a.give(std::move(said));
-}
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(models) {
-  operation("safetensorsHeaderSize", &header_size);
-  operation("safetensorsIndexFiles", &index_files);
-  operation("chooseWeightFiles", &weight_files);
-  operation("describeLanguageModel", &describe);
-  operation("deleteLanguageModelDescription", &delete_description);
-  operation("makeLanguageModelLoader", &make_loader);
-  operation("deleteLanguageModelLoader", &delete_loader);
-  operation("writeLanguageModel", &write_weights);
-  operation("makeLanguageModel", &finish);
+  using emscripten::allow_raw_pointers;
+  using emscripten::class_;
+  using emscripten::function;
+  using emscripten::register_type;
+  using emscripten::value_object;
+
+  register_type<ArrayOf<LayerFacts>>("LanguageModelLayer[]");
+  register_type<ArrayOf<WeightRange>>("WeightRange[]");
+  value_object<LayerFacts>("LanguageModelLayer")
+      .field("dModel", &LayerFacts::d_model)
+      .field("numHeads", &LayerFacts::num_heads)
+      .field("numKvHeads", &LayerFacts::num_kv_heads)
+      .field("headDim", &LayerFacts::head_dim)
+      .field("dimFeedforward", &LayerFacts::dim_feedforward)
+      .field("activation", &LayerFacts::activation)
+      .field("gatedFeedForward", &LayerFacts::gated_feed_forward)
+      .field("normFirst", &LayerFacts::norm_first)
+      .field("normOutputs", &LayerFacts::norm_outputs)
+      .field("qkNorm", &LayerFacts::qk_norm)
+      .field("sinks", &LayerFacts::sinks)
+      .field("softcap", &LayerFacts::softcap)
+      .field("scale", &LayerFacts::scale)
+      .field("windowLeft", &LayerFacts::window_left)
+      .field("rmsNorm", &LayerFacts::rms_norm)
+      .field("zeroCentredNorm", &LayerFacts::zero_centred_norm)
+      .field("normEps", &LayerFacts::norm_eps)
+      .field("rotaryDim", &LayerFacts::rotary_dim)
+      .field("rotaryBase", &LayerFacts::rotary_base)
+      .field("rotaryScaling", &LayerFacts::rotary_scaling);
+  value_object<WeightRange>("WeightRange")
+      .field("file", &WeightRange::file)
+      .field("begin", &WeightRange::begin)
+      .field("end", &WeightRange::end);
+  value_object<ModelFacts>("LanguageModelFacts")
+      .field("family", &ModelFacts::family)
+      .field("numParameters", &ModelFacts::num_parameters)
+      .field("memory", &ModelFacts::memory)
+      .field("weightType", &ModelFacts::weight_type)
+      .field("vocabSize", &ModelFacts::vocab_size)
+      .field("maxPositions", &ModelFacts::max_positions)
+      .field("sinusoidal", &ModelFacts::sinusoidal)
+      .field("numTokenTypes", &ModelFacts::num_token_types)
+      .field("causal", &ModelFacts::causal)
+      .field("hasLogits", &ModelFacts::has_logits)
+      .field("tied", &ModelFacts::tied)
+      .field("hasPooler", &ModelFacts::has_pooler)
+      .field("finalSoftcap", &ModelFacts::final_softcap)
+      .field("layers", &ModelFacts::layers)
+      .field("weights", &ModelFacts::weights)
+      .field("unusedTensors", &ModelFacts::unused_tensors)
+      .field("unusedFields", &ModelFacts::unused_fields)
+      .field("warnings", &ModelFacts::warnings);
+
+  function("safetensorsHeaderSize", guarded<&header_size>);
+  function("safetensorsIndexFiles", guarded<&index_files>);
+  function("chooseWeightFiles", guarded<&weight_files>);
+  class_<ModelFiles>("LanguageModelFiles")
+      .constructor()
+      .function("addHeader", guarded<&add_header>)
+      .function("setNumHeads", &set_num_heads)
+      .function("setActivation", &set_activation)
+      .function("setNormFirst", &set_norm_first)
+      .function("setCausal", &set_causal)
+      .function("setWeightType", &set_weight_type);
+  class_<LanguageModelDescription>("LanguageModelDescription")
+      .constructor(guarded<&describe>, allow_raw_pointers())
+      .function("facts", guarded<&model_facts>);
+  class_<LanguageModelLoader>("LanguageModelLoader")
+      .constructor(guarded<&make_loader>, allow_raw_pointers())
+      .function("write", guarded<&write_weights>);
+
+  value_object<RotaryFrequencies>("RotaryFrequencies")
+      .field("frequencies", &RotaryFrequencies::frequencies)
+      .field("attentionFactor", &RotaryFrequencies::attention_factor);
+  value_object<SamplingOptions>("SamplingOptions")
+      .field("temperature", &SamplingOptions::temperature)
+      .field("topK", get_number<&SamplingOptions::top_k>, set_number<&SamplingOptions::top_k>)
+      .field("random", &SamplingOptions::random);
+  class_<LanguageModel, emscripten::base<Module>>("LanguageModel")
+      .constructor(guarded<&finish>, allow_raw_pointers())
+      .function("rotaryFrequencies", guarded<&rotary_frequencies>)
+      .function("generate", guarded<&generate>);
+  function("chooseToken", guarded<&choose>);
+
   operation("layerOfLanguageModel", &layer_of_model);
-  operation("rotaryFrequenciesOfLayer", &rotary_frequencies);
   operation("makeLanguageModelCaches", &make_caches);
   operation("forwardLanguageModel", &run_model);
-  operation("chooseToken", &choose);
-  operation("generate", &generate);
 }
 
 }  // namespace attn::wasm

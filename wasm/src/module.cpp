@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "guarded.hpp"
 #include "layers.hpp"
+#include "state_dict.hpp"
 #include "tensor_argument.hpp"
 
 namespace attn::wasm {
@@ -91,6 +92,7 @@ EMSCRIPTEN_BINDINGS(layers_in_common) {
       .function("parameterShape", guarded<&parameter_shape>)
       .function("readParameter", guarded<&read_parameter>)
       .function("setParameter", guarded<&set_parameter>)
+      .function("loadStateDict", guarded<&load_state>)
       .function("address", &address);
   emscripten::function("moduleAt", &module_at, allow_raw_pointers());
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "attn/io/state_dict.hpp"
 #include "guarded.hpp"
+#include "state_dict.hpp"
 
 namespace attn::wasm {
 namespace {
@@ -91,9 +91,9 @@ State state(const Optimizer& optimizer) {
   return State(emscripten::val::array(entries));
 }
 
-// Until the old protocol is gone.
-std::uintptr_t address_of_optimizer(const Optimizer& optimizer) {
-  return reinterpret_cast<std::uintptr_t>(&optimizer);
+UnsharedNames load(Optimizer& optimizer, const Safetensors& file, const std::string& prefix,
+                   bool strict) {
+  return unshared_names(load_state_dict(optimizer, file, prefix, strict));
 }
 
 double clip(Tape& tape, double max_norm) { return clip_grad_norm(tape, max_norm); }
@@ -141,7 +141,7 @@ EMSCRIPTEN_BINDINGS(optimizers) {
       .function("groupLearningRate", guarded<&group_learning_rate>)
       .function("setGroupLearningRate", guarded<&set_group_learning_rate>)
       .function("state", guarded<&state>)
-      .function("address", &address_of_optimizer);
+      .function("loadStateDict", guarded<&load>);
   class_<Sgd, base<Optimizer>>("SGD").constructor(guarded<&make<Sgd, SgdOptions>>,
                                                   allow_raw_pointers());
   class_<Adam, base<Optimizer>>("Adam").constructor(guarded<&make<Adam, AdamOptions>>,

@@ -1,112 +1,115 @@
 // Weights in files.
 
-#include "attn/io/state_dict.hpp"
+#include "state_dict.hpp"
+
+#include <emscripten/bind.h>
 
 #include <cstddef>
-#include <span>
+#include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "arguments.hpp"
+#include "arrays.hpp"
 #include "attn/io/safetensors.hpp"
+#include "context.hpp"
+#include "guarded.hpp"
+#include "tensor_argument.hpp"
 
 namespace attn::wasm {
 namespace {
 
-/// What was given last, until JavaScript has copied it.
-std::vector<std::byte> file;
+using emscripten::val;
 
-std::span<const std::byte> bytes(Arguments& a) { return std::as_bytes(a.span<char>()); }
+struct Bytes : val {
+  explicit Bytes(const val& bytes = undefined()) : val(bytes) {}
+};
 
-void give_file(Arguments& a) {
-  a.give(static_cast<const void*>(file.data()));
-  a.give(static_cast<double>(file.size()));
+/// Texts by key.
+struct Metadata : val {
+  explicit Metadata(const val& texts = undefined()) : val(texts) {}
+};
+
+/// A tensor in a file.
+struct Entry {
+  std::string name;
+  std::string dtype;
+  Sizes shape;
+};
+
+/// What a file is written from, and the file until JavaScript has copied it.
+struct SafetensorsWriter {
+  std::vector<NamedTensor> tensors;
+  SafetensorsMetadata metadata;
+  std::vector<std::byte> file;
+};
+
+void add_tensor(SafetensorsWriter& writer, const std::string& name, const TensorArgument& values) {
+  writer.tensors.push_back({name, values.elements()});
 }
 
-void free_file(Arguments&) { file = std::vector<std::byte>(); }
+void add_metadata(SafetensorsWriter& writer, const std::string& key, const std::string& value) {
+  writer.metadata.emplace_back(key, value);
+}
 
-/// Keys and values in turn.
-SafetensorsMetadata metadata(Arguments& a) {
-  SafetensorsMetadata result(static_cast<std::size_t>(a.integer()));
-  for (auto& [key, value] : result) {
-    key = a.text();
-    value = a.text();
+/// A view, as long as the writer lives and the memory does not grow.
+Bytes write(SafetensorsWriter& writer) {
+  writer.file = to_safetensors(writer.tensors, writer.metadata);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(writer.file.data());
+  return Bytes(val(emscripten::typed_memory_view(writer.file.size(), bytes)));
+}
+
+Safetensors* open(const TensorArgument& file) {
+  const auto bytes = file.bytes();
+  return new Safetensors(Safetensors::own({bytes.begin(), bytes.end()}));
+}
+
+ArrayOf<Entry> tensors(const Safetensors& file) {
+  std::vector<Entry> entries;
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    entries.push_back({entry.name, entry.dtype, sizes(entry.shape)});
   }
-  return result;
+  return ArrayOf<Entry>(entries);
 }
 
-void write_safetensors(Arguments& a) {
-  std::vector<NamedTensor> tensors(static_cast<std::size_t>(a.integer()));
-  for (NamedTensor& tensor : tensors) {
-    tensor.name = a.text();
-    tensor.values = a.elements();
-  }
-  file = to_safetensors(tensors, metadata(a));
-  give_file(a);
+Metadata metadata(const Safetensors& file) {
+  val texts = val::object();
+  for (const auto& [key, value] : file.metadata()) texts.set(key, value);
+  return Metadata(texts);
 }
 
-void open_safetensors(Arguments& a) {
-  const auto source = bytes(a);
-  const auto* opened = new Safetensors(Safetensors::own({source.begin(), source.end()}));
-  a.give(static_cast<const void*>(opened));
-}
-
-void delete_safetensors(Arguments& a) { delete &a.object<Safetensors>(); }
-
-/// Gives name, dtype and shape of each tensor, then keys and values; and how many tensors there
-/// are.
-void describe_safetensors(Arguments& a) {
-  const auto& opened = a.object<Safetensors>();
-  std::vector<std::string> texts;
-  for (const SafetensorsEntry& entry : opened.tensors()) {
-    texts.push_back(entry.name);
-    texts.push_back(entry.dtype);
-    std::string& shape = texts.emplace_back();
-    for (const std::int64_t size : entry.shape) {
-      shape += shape.empty() ? '[' : ',';
-      shape += std::to_string(size);
-    }
-    shape += shape.empty() ? "[]" : "]";
-  }
-  for (const auto& [key, value] : opened.metadata()) {
-    texts.push_back(key);
-    texts.push_back(value);
-  }
-  a.give(std::move(texts));
-  a.give(static_cast<double>(opened.tensors().size()));
-}
-
-void read_safetensors(Arguments& a) {
-  const auto& opened = a.object<Safetensors>();
-  const std::string_view name = a.text();
-  opened.read(name, a.result());
-}
-
-/// Gives the names that are missing, then those that are unexpected; and how many are missing.
-void load_state(Arguments& a) {
-  auto& layer = a.object<Module>();
-  const auto& opened = a.object<Safetensors>();
-  const std::string_view prefix = a.text();
-  IncompatibleKeys keys = load_state_dict(layer, opened, prefix, a.flag(), context());
-  std::vector<std::string>& names = keys.missing_keys;
-  const auto missing = static_cast<double>(names.size());
-  names.insert(names.end(), keys.unexpected_keys.begin(), keys.unexpected_keys.end());
-  a.give(std::move(names));
-  a.give(missing);
+void read(const Safetensors& file, const std::string& name, const TensorArgument& output) {
+  file.read(name, output.result());
 }
 
 }  // namespace
 
+UnsharedNames load_state(Module& layer, const Safetensors& file, const std::string& prefix,
+                         bool strict) {
+  return unshared_names(load_state_dict(layer, file, prefix, strict, context()));
+}
+
 EMSCRIPTEN_BINDINGS(state_dict) {
-  operation("toSafetensors", &write_safetensors);
-  operation("freeFile", &free_file);
-  operation("openSafetensors", &open_safetensors);
-  operation("deleteSafetensors", &delete_safetensors);
-  operation("describeSafetensors", &describe_safetensors);
-  operation("readSafetensors", &read_safetensors);
-  operation("loadStateDict", &load_state);
+  using emscripten::allow_raw_pointers;
+  emscripten::register_type<Bytes>("Uint8Array");
+  emscripten::register_type<ArrayOf<Entry>>("SafetensorsEntry[]");
+  emscripten::register_type<Metadata>("Record<string, string>");
+  emscripten::value_object<Entry>("SafetensorsEntry")
+      .field("name", &Entry::name)
+      .field("dtype", &Entry::dtype)
+      .field("shape", &Entry::shape);
+  emscripten::class_<Safetensors>("Safetensors")
+      .constructor(guarded<&open>, allow_raw_pointers())
+      .function("tensors", guarded<&tensors>)
+      .function("metadata", guarded<&metadata>)
+      .function("read", guarded<&read>);
+  emscripten::class_<SafetensorsWriter>("SafetensorsWriter")
+      .constructor()
+      .function("addTensor", guarded<&add_tensor>)
+      .function("addMetadata", guarded<&add_metadata>)
+      .function("write", guarded<&write>);
+  emscripten::value_object<UnsharedNames>("IncompatibleKeys")
+      .field("missingKeys", &UnsharedNames::missing_keys)
+      .field("unexpectedKeys", &UnsharedNames::unexpected_keys);
 }
 
 }  // namespace attn::wasm

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "attn/any_tensor.hpp"
 #include "attn/tensor_view.hpp"
@@ -40,6 +41,15 @@ class TensorArgument {
 
   ConstTensor floats() const { return as<const float>(); }
   Tensor result() const { return as<float>(); }
+
+  /// A tensor of rank 1 that holds bytes.
+  std::span<const std::byte> bytes() const {
+    return {reinterpret_cast<const std::byte*>(address_), static_cast<std::size_t>(shape_[0])};
+  }
+  /// The same as a text.
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(address_), static_cast<std::size_t>(shape_[0])};
+  }
 
   ConstAnyTensor elements() const {
     switch (type_) {

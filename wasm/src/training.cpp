@@ -5,9 +5,7 @@
 #include <cstdint>
 
 #include "arguments.hpp"
-#include "attn/io/state_dict.hpp"
 #include "attn/positions/rotary_embedding.hpp"
-#include "attn/training/optimizers.hpp"
 #include "attn/training/tape.hpp"
 
 namespace attn::wasm {
@@ -42,25 +40,11 @@ void run_rotary_embedding(Arguments& a) {
   record.give(rotary.forward(x, positions, a.integer()));
 }
 
-/// Gives the names that are missing, then those that are unexpected; and how many are missing.
-void load_state(Arguments& a) {
-  auto& optimizer = a.object<Optimizer>();
-  const auto& file = a.object<Safetensors>();
-  const std::string_view prefix = a.text();
-  IncompatibleKeys keys = load_state_dict(optimizer, file, prefix, a.flag());
-  std::vector<std::string>& names = keys.missing_keys;
-  const auto missing = static_cast<double>(names.size());
-  names.insert(names.end(), keys.unexpected_keys.begin(), keys.unexpected_keys.end());
-  a.give(std::move(names));
-  a.give(missing);
-}
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(training) {
   emscripten::function("variableAt", &variable_at, emscripten::allow_raw_pointers());
   operation("recordRotaryEmbedding", &run_rotary_embedding);
-  operation("loadOptimizerState", &load_state);
 }
 
 }  // namespace attn::wasm
