@@ -43,7 +43,6 @@ import { tensor } from './tensor.js';
 /** @import { AlibiBiasOptions } from './alibi.js' */
 /** @import { CostsOfArchitectures } from './architectureCosts.js' */
 /** @import { AttentionPoolingOptions, AttentionPoolingResult } from './attentionPooling.js' */
-/** @import { Call } from './call.js' */
 /** @import { NestedNumbers } from './creation.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, ResultOfType } from './elementType.js' */
@@ -314,19 +313,25 @@ export class Attn {
     return this.#fallback;
   }
 
-  /** The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`. */
+  /**
+   * The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`.
+   * @returns {string}
+   */
   get instructionSet() {
-    return this.#describe((call) => call.givenText(2));
+    return /** @type {string} */ (this.#describe().instructionSet);
   }
 
   /** How many threads share the work, the calling one included. */
   get numThreads() {
-    return this.#describe((call) => call.given(0));
+    return this.#describe().numThreads;
   }
 
-  /** The version of the library. */
+  /**
+   * The version of the library.
+   * @returns {string}
+   */
   get version() {
-    return this.#describe((call) => call.givenText(4));
+    return /** @type {string} */ (this.#describe().version);
   }
 
   /**
@@ -336,7 +341,7 @@ export class Attn {
    */
   memory() {
     return {
-      bytesInUse: this.#describe((call) => call.given(1)),
+      bytesInUse: this.#describe().bytesInUse,
       bytesReserved: this.#runtime.native.wasmMemory.buffer.byteLength,
     };
   }
@@ -848,15 +853,8 @@ export class Attn {
     return toSafetensors(this.#runtime, tensors, metadata);
   }
 
-  /**
-   * @template T
-   * @param {(call: Call) => T} read  one of the numbers and texts that describe() in C++ gives
-   */
-  #describe(read) {
-    return this.#runtime.call((call) => {
-      call.run('describe');
-      return read(call);
-    });
+  #describe() {
+    return this.#runtime.memory.enter((native) => native.describe());
   }
 }
 

@@ -2,7 +2,6 @@ import { checkSignal } from './abort.js';
 import { Attn } from './attn.js';
 import { argumentError, AttnError, checkChoice, hintOf, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
-import { Kind } from './kind.js';
 import { kLoadOptions } from './loadOptions.js';
 import { readOptions, wanted as switchOf } from './options.js';
 import { Runtime } from './runtime.js';
@@ -400,7 +399,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
     // Calls cannot wait for workers to come up: a page may not.
     await Promise.race([native.pthreadPoolReady, failed]);
     const runtime = new Runtime(native, workers);
-    runtime.ask('start', (call) => call.put(Kind.integer, poolSize + 1));
+    runtime.memory.enter((native) => native.start(poolSize + 1));
     // They do not keep Node alive.
     for (const worker of workers) worker.unref?.();
     return runtime;

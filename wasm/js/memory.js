@@ -88,7 +88,7 @@ export class Memory {
     const native = this.#native;
     this.#letGo();
     try {
-      native?._attn_exit();
+      native?.endThreads();
     } finally {
       for (const worker of this.#workers) worker.terminate();
     }

@@ -8,14 +8,13 @@ import { NativeCall } from './nativeCall.js';
 
 /**
  * What the module offers. A number stands for an operation: `_attn_run` runs it with the arguments
- * at an address, of these kinds, and returns whether it succeeded. `_attn_exit` ends the threads.
+ * at an address, of these kinds, and returns whether it succeeded.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
  * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
  * @property {(operation: number, address: number, kinds: number) => number} _attn_run
- * @property {() => void} _attn_exit
  */
 
 /** @typedef {NativeModule & MainModule} Native */

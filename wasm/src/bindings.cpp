@@ -65,10 +65,10 @@ bool fail_without_memory(Arguments results) noexcept {
 
 std::unique_ptr<Context> the_context;
 
-void start(Arguments& a) {
+void start(int num_threads) {
   validation::append_argument = append_in_camel_case;
   ContextOptions options;
-  options.num_threads = a.integer<int>();
+  options.num_threads = num_threads;
   the_context = std::make_unique<Context>(options);
   // The loader has started a worker for each.
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
@@ -77,12 +77,19 @@ void start(Arguments& a) {
 /// What malloc has handed out and not got back, with the headers of its blocks.
 double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
-/// Gives the number of threads, the bytes in use, the instruction set, and the version.
-void describe(Arguments& a) {
-  a.give(the_context->num_threads());
-  a.give(bytes_in_use());
-  a.give(std::string_view(to_string(the_context->instruction_set())));
-  a.give(std::string_view(ATTN_VERSION));
+/// The workers that the threads ran on are the loader's.
+void end_threads() { the_context.reset(); }
+
+struct Description {
+  int num_threads = 0;
+  double bytes_in_use = 0;
+  std::string instruction_set;
+  std::string version;
+};
+
+Description describe() {
+  return {the_context->num_threads(), bytes_in_use(),
+          std::string(to_string(the_context->instruction_set())), ATTN_VERSION};
 }
 
 }  // namespace
@@ -196,8 +203,14 @@ EMSCRIPTEN_BINDINGS(module) {
       .function("addDimension", &TensorArgument::add_dimension);
   emscripten::function("setErrorHandler", &set_error_handler);
   emscripten::function("forgetError", &forget_error);
-  operation("start", &start);
-  operation("describe", &describe);
+  emscripten::value_object<Description>("Description")
+      .field("numThreads", &Description::num_threads)
+      .field("bytesInUse", &Description::bytes_in_use)
+      .field("instructionSet", &Description::instruction_set)
+      .field("version", &Description::version);
+  emscripten::function("start", guarded<&start>);
+  emscripten::function("describe", guarded<&describe>);
+  emscripten::function("endThreads", &end_threads);
 }
 
 }  // namespace attn::wasm
@@ -224,6 +237,3 @@ extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
                       "a report of this bug");
   }
 }
-
-/// Ends the threads. The workers that they ran on are the loader's.
-extern "C" EMSCRIPTEN_KEEPALIVE void attn_exit() { attn::wasm::the_context.reset(); }
