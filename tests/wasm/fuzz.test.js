@@ -346,7 +346,7 @@ test('every_method_is_called', async () => {
   checkMembers(Object.getPrototypeOf(attn));
   const protectedMembers = ['call', 'ask', 'map', 'show', 'mapElements', 'run', 'facts', 'record'];
   others.push('enter', 'invoke', 'forwardElements');
-  others.push(...protectedMembers, 'recordEach', 'recordOld', 'copyGradient');
+  others.push(...protectedMembers, 'recordEach', 'copyGradient');
   others.push('nativeIn', 'nativesIn', 'write', 'requireLayers', 'input');
   for (const [name, Class] of Object.entries(attn)) {
     if (typeof Class !== 'function') continue;

@@ -1,11 +1,14 @@
-import { giveEach } from './attentionOptions.js';
-import { kPooling, writePooling } from './attentionPooling.js';
-import { Layer } from './layer.js';
-import { readOptions, kInit, size } from './options.js';
+import { checkPooling, kPooling, nativePoolingOptions } from './attentionPooling.js';
+import { size } from './checks.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
+import { giveAll } from './nativeAttentionOptions.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
+import { readOptions } from './options.js';
 import { checkEqual } from './shape.js';
 
 /** @import { AttentionPoolingResult, PoolingOptions } from './attentionPooling.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -20,7 +23,7 @@ import { checkEqual } from './shape.js';
 /** @typedef {AdditiveAttentionSizes & InitOptions} AdditiveAttentionOptions */
 
 const kCall = { ...kPooling, intermediates: true };
-const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kInit };
+const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kFirstWeights };
 
 /**
  * Additive attention (Bahdanau et al. 2015; D2L 11.3.3):
@@ -31,7 +34,7 @@ const kOptions = { queryDim: size(), keyDim: size(), numHiddens: size(), ...kIni
  * queryDim), `w_v.weight` (1, numHiddens).
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<AdditiveAttentionSizes>}
+ * @extends {Layer<AdditiveAttentionSizes, Native.AdditiveAttention>}
  */
 export class AdditiveAttention extends Layer {
   /** @internal */
@@ -42,7 +45,16 @@ export class AdditiveAttention extends Layer {
    * @param {AdditiveAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'AdditiveAttention', options, kOptions);
+    super(
+      runtime,
+      (native, sizes) => {
+        const { queryDim, keyDim, numHiddens } = sizes;
+        const weights = firstWeights(native, sizes);
+        return new native.AdditiveAttention(queryDim, keyDim, numHiddens, weights);
+      },
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -60,7 +72,7 @@ export class AdditiveAttention extends Layer {
    *   `disposed`
    */
   forward(query, key, value, options = {}) {
-    return this.#forward(query, key, value, options, 'keyDim');
+    return this.#forward(query, key, value, options, false);
   }
 
   /**
@@ -69,11 +81,12 @@ export class AdditiveAttention extends Layer {
    * @returns {ResultTensor<As>} (B, Nk, numHiddens) or (Nk, numHiddens)
    */
   projectKeys(key) {
-    return this.map('projectKeys', (call) =>
-      call
-        .floats('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' })
-        .with(-1, this.sizes.numHiddens),
-    );
+    return this.invoke((call) => {
+      const keys = call.tensor('key', key, { 2: '(Nk, keyDim)', 3: '(B, Nk, keyDim)' });
+      const output = call.result('output', keys.shape.with(-1, this.sizes.numHiddens));
+      call.run(() => this.native.projectKeys(keys.native, output.tensor.native));
+      return call.give(output);
+    });
   }
 
   /**
@@ -88,7 +101,7 @@ export class AdditiveAttention extends Layer {
    * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
-    return this.#forward(query, projectedKeys, value, options, 'numHiddens');
+    return this.#forward(query, projectedKeys, value, options, true);
   }
 
   /**
@@ -96,19 +109,30 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} key
    * @param {TensorLike} value
    * @param {PoolingOptions & IntermediatesOption} options
-   * @param {'keyDim' | 'numHiddens'} keyWidth  that of keys as they are, or projected
+   * @param {boolean} projected  whether the keys are
    */
-  #forward(query, key, value, options, keyWidth) {
+  #forward(query, key, value, options, projected) {
     options = readOptions(options, kCall);
-    return this.call((call) => {
-      call.has(keyWidth === 'numHiddens');
-      const results = writePooling(call, query, key, value, options, (queryWidth, width) => {
-        checkEqual('query', 'width', queryWidth, 'the queryDim of this layer', this.sizes.queryDim);
-        checkEqual('key', 'width', width, `the ${keyWidth} of this layer`, this.sizes[keyWidth]);
-      });
-      const names = call.intermediates(options.intermediates);
-      call.run('forwardAdditiveAttention');
-      return { ...giveEach(call, results), ...call.shown(names) };
+    return this.invoke((call) => {
+      const pooling = checkPooling(call, query, key, value, options);
+      const { q, k, v, output, queries, keys } = pooling;
+      const { sizes } = this;
+      checkEqual('query', 'width', queries.width, 'the queryDim of this layer', sizes.queryDim);
+      const keyWidth = projected ? 'numHiddens' : 'keyDim';
+      checkEqual('key', 'width', keys.width, `the ${keyWidth} of this layer`, sizes[keyWidth]);
+      const checked = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.forward(
+          q.native,
+          k.native,
+          v.native,
+          output.tensor.native,
+          projected,
+          nativePoolingOptions(call, pooling),
+          nativeLayerCall(call, checked),
+        ),
+      );
+      return { ...giveAll(call, { output, ...pooling.stages }), ...shown(call, checked) };
     });
   }
 }

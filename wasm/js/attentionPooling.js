@@ -1,11 +1,9 @@
-import { writeInputs, writeLengths } from './attentionOptions.js';
 import { checkChoice, invalid } from './errors.js';
 import { checkInputs, giveAll, lengths } from './nativeAttentionOptions.js';
 import { readOptions, wanted } from './options.js';
 import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
-/** @import { Call, Result } from './call.js' */
 /** @import { NativeCall } from './nativeCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -195,41 +193,3 @@ export function nativePoolingOptions(call, { hard, mask, validLens, stages }) {
 }
 
 const kRanks = { 2: '(Nq, D)', 3: '(B, Nq, D)' };
-
-/**
- * Writes what all pooling has, as pooling_options() in C++ reads the latter part.
- * @param {Call} call
- * @param {TensorLike} query
- * @param {TensorLike} key
- * @param {TensorLike} value
- * @param {PoolingOptions} options
- * @param {(queryWidth: number, keyWidth: number) => void} writeScoring  between inputs and options
- * @returns {Record<string, Result | undefined>}
- */
-export function writePooling(call, query, key, value, options, writeScoring) {
-  const { shape, q, k, v } = writeInputs(call, query, key, value, kRanks, 'floats');
-  const output = call.result('output', shape.with(-1, v.width));
-  writeScoring(q.width, k.width);
-  writeChoiceOfKeys(call, options, q.batch, q.length, k.length);
-  const seen = shape.with(-1, k.length);
-  return {
-    output,
-    scores: call.resultIf(wanted('needScores', options.needScores), 'scores', seen),
-    weights: call.resultIf(wanted('needWeights', options.needWeights), 'weights', seen),
-  };
-}
-
-/**
- * Which keys take part.
- * @param {Call} call
- * @param {PoolingOptions} options
- * @param {number} batch
- * @param {number} numQueries
- * @param {number} numKeys
- */
-export function writeChoiceOfKeys(call, options, batch, numQueries, numKeys) {
-  const { hard = false, mask, validLens } = options;
-  call.flag('hard', hard);
-  call.mask('mask', mask, [batch, numQueries, numKeys]);
-  writeLengths(call, 'validLens', validLens, batch, numQueries, numKeys);
-}

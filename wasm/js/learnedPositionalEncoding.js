@@ -1,8 +1,12 @@
+import { natural, real, size } from './checks.js';
+import { checkDropout } from './dropout.js';
+import { checkInteger } from './errors.js';
 import { Layer } from './layer.js';
+import { readOptions } from './options.js';
 import { kRowRanks } from './tensor.js';
-import { readOptions, natural, real, size } from './options.js';
 
 /** @import { StartAndDropout } from './positionalEncoding.js' */
+/** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
@@ -35,7 +39,7 @@ const kCall = { start: true, dropout: true };
  * Parameter: `weight` (maxLength, E).
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<LearnedPositionalEncodingOptions>}
+ * @extends {Layer<LearnedPositionalEncodingOptions, Native.LearnedPositionalEncoding>}
  */
 export class LearnedPositionalEncoding extends Layer {
   /** @internal */
@@ -46,7 +50,13 @@ export class LearnedPositionalEncoding extends Layer {
    * @param {LearnedPositionalEncodingOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'LearnedPositionalEncoding', options, kOptions);
+    super(
+      runtime,
+      (native, { maxLength, dModel, seed, deviation }) =>
+        new native.LearnedPositionalEncoding(maxLength, dModel, seed, deviation),
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -59,14 +69,14 @@ export class LearnedPositionalEncoding extends Layer {
    */
   forward(x, options = {}) {
     options = readOptions(options, kCall);
-    const { start = 0, dropout } = options;
-    return this.map(
-      'forwardLearnedPositionalEncoding',
-      (call) => call.floats('x', x, kRowRanks),
-      (call) => {
-        call.integer('start', start, 0);
-        call.dropout(dropout);
-      },
-    );
+    const { start = 0 } = options;
+    return this.invoke((call) => {
+      const rows = call.tensor('x', x, kRowRanks);
+      const output = call.result('output', rows.shape);
+      checkInteger('start', start, 0);
+      const dropout = checkDropout(options.dropout);
+      call.run(() => this.native.forward(rows.native, output.tensor.native, start, dropout));
+      return call.give(output);
+    });
   }
 }

@@ -222,7 +222,7 @@ export class Memory {
 
   /**
    * Options that calls fill, without any.
-   * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall'} C
+   * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  of their class
    * @param {number} index  a call may need several, as a decoder's does
    * @returns {InstanceType<NativeTypes.MainModule[C]>}

@@ -70,7 +70,7 @@ export class NativeCall {
 
   /**
    * Options of C++ to be filled, inside run(): each time others.
-   * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall'} C
+   * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  of their class
    */
   options(name) {

@@ -21,7 +21,7 @@ import { nativeOf } from './nativeObject.js';
 import { readOptions } from './options.js';
 import { RMSNorm } from './rmsNorm.js';
 import { GRU, RNN } from './recurrent.js';
-import { kRecordOptions, RotaryEmbedding, writePositions } from './rotaryEmbedding.js';
+import { checkPositions, kRecordOptions, RotaryEmbedding } from './rotaryEmbedding.js';
 import { checkShapeIs } from './shape.js';
 import { isVariable, requireTape } from './tape.js';
 import { checkIntegers, kHeadRanks, kRowRanks } from './tensor.js';
@@ -249,12 +249,22 @@ const recordAdditive =
 /** @type {RecordLayer} */
 function recordRotation(tape, rotary, x, options = {}) {
   options = readOptions(options, kRecordOptions);
-  return tape.recordOld('recordRotaryEmbedding', (call) => {
+  return tape.record((call) => {
     const { numHeads = 1 } = options;
-    tape.write(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
-    call.object('RotaryEmbedding', rotary);
-    writePositions(call, options);
-    call.integer('numHeads', numHeads, 1);
+    const input = tape.nativeIn(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
+    const embedding = call.object('RotaryEmbedding', rotary);
+    const at = checkPositions(call, options);
+    checkInteger('numHeads', numHeads, 1);
+    return (native) =>
+      native.recordRotaryEmbedding(
+        embedding,
+        input,
+        at.start,
+        at.positions?.native ?? null,
+        at.sequenceLength,
+        at.inverse,
+        numHeads,
+      );
   });
 }
 

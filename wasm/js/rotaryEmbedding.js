@@ -1,10 +1,14 @@
+import * as checks from './checks.js';
 import { checkChoice, checkInteger, invalid } from './errors.js';
 import { Kind } from './kind.js';
-import { NativeObject, oldNative } from './nativeObject.js';
-import { flag, optionalReal, readOptions, real, size, writeValues } from './options.js';
-import { asTensor, checkIntegers, kHeadRanks } from './tensor.js';
+import { NativeObject } from './nativeObject.js';
+import { flag, optionalReal, readOptions, real, size, wanted, writeValues } from './options.js';
+import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
 
 /** @import { Call } from './call.js' */
+/** @import { CheckTable } from './checks.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Names, OptionTable } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -19,8 +23,8 @@ import { asTensor, checkIntegers, kHeadRanks } from './tensor.js';
  * @typedef {'halfSplit' | 'interleaved'} RotaryPairing
  */
 
-/** In the order of the C++ enumeration. */
-const kPairings = ['interleaved', 'halfSplit'];
+/** In the order of the C++ enumeration, until the old protocol is gone. */
+const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
 
 /**
  * Position interpolation: ω'_j = ω_j / factor.
@@ -101,8 +105,7 @@ const kPairings = ['interleaved', 'halfSplit'];
  * @typedef {'sections' | 'interleaved' | 'axial'} RotaryAxes
  */
 
-/** In the order of the C++ enumeration. */
-const kAxes = ['sections', 'interleaved', 'axial'];
+const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
 
 /**
  * @typedef {object} RotaryRule
@@ -215,6 +218,7 @@ const kCacheOptions = {
  * |positions| ≤ 2^24.
  *
  * @template {ResultKind} [As='array']
+ * @extends {NativeObject<Native.RotaryEmbedding>}
  */
 export class RotaryEmbedding extends NativeObject {
   /** @internal */
@@ -230,17 +234,14 @@ export class RotaryEmbedding extends NativeObject {
   constructor(runtime, options) {
     options = readOptions(options, kOptions);
     const { rotaryDim } = options;
-    let attentionFactor = 1;
-    const address = runtime.call((call) => {
-      call.integer('rotaryDim', rotaryDim, 2);
-      writeRotary(call, options);
-      call.run('makeRotaryEmbedding');
-      attentionFactor = call.given(1);
-      return call.given(0);
+    const native = runtime.invoke((call) => {
+      checkInteger('rotaryDim', rotaryDim, 2);
+      const checked = checkRotary(options, rotaryDim);
+      return call.run((native) => new native.RotaryEmbedding(nativeRotary(call, checked)));
     });
-    super(runtime, oldNative(runtime, 'deleteRotaryEmbedding', address));
+    super(runtime, native);
     this.#rotaryDim = rotaryDim;
-    this.#attentionFactor = attentionFactor;
+    this.#attentionFactor = this.enter((rotary) => rotary.attentionFactor());
   }
 
   /** @protected */
@@ -264,14 +265,8 @@ export class RotaryEmbedding extends NativeObject {
    * @returns {Float64Array}
    */
   frequencies(sequenceLength = 0) {
-    const length = this.#rotaryDim / 2;
-    const data = new Float64Array(length);
-    return this.call((call) => {
-      call.real('sequenceLength', sequenceLength);
-      const at = call.numbers('doubles', 'frequencies', data);
-      call.run('rotaryFrequencies');
-      return call.copyBack('doubles', at, length);
-    });
+    checks.finite('sequenceLength', sequenceLength);
+    return Float64Array.from(this.enter((rotary) => rotary.frequencies(sequenceLength)));
   }
 
   /**
@@ -285,11 +280,20 @@ export class RotaryEmbedding extends NativeObject {
    */
   forward(x, options = {}) {
     options = readOptions(options, kForwardOptions);
-    return this.call((call) => {
-      const shape = writeHeads(call, x, options);
-      const output = call.resultOfType(options.outputType, shape, options.numHeads);
-      writePositions(call, options);
-      call.run('forwardRotaryEmbedding');
+    return this.invoke((call) => {
+      const heads = checkHeads(call, x, options);
+      const output = call.output(options.outputType, heads.shape, options.numHeads);
+      const at = checkPositions(call, options);
+      call.run(() =>
+        this.native.forward(
+          heads.x.native,
+          output.tensor.native,
+          at.start,
+          at.positions?.native ?? null,
+          at.sequenceLength,
+          at.inverse,
+        ),
+      );
       return call.give(output);
     });
   }
@@ -310,11 +314,20 @@ export class RotaryEmbedding extends NativeObject {
     // Of (A, B, N) each axis has its columns.
     const rows = positions === undefined ? [length] : positions.shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
-    return this.call((call) => {
+    return this.invoke((call) => {
       const cos = call.result('cos', shape);
       const sin = call.result('sin', shape);
-      writePositions(call, { ...others, positions });
-      call.run('rotaryTables');
+      const at = checkPositions(call, { ...others, positions });
+      call.run(() =>
+        this.native.tables(
+          cos.tensor.native,
+          sin.tensor.native,
+          at.start,
+          at.positions?.native ?? null,
+          at.sequenceLength,
+          at.inverse,
+        ),
+      );
       return { cos: call.give(cos), sin: call.give(sin) };
     });
   }
@@ -330,22 +343,184 @@ export class RotaryEmbedding extends NativeObject {
 export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
   options = readOptions(options, kCacheOptions);
   const { positionIds, pairing = 'halfSplit', rotaryDim = 0, inverse = false, numHeads } = options;
-  return runtime.call((call) => {
-    const shape = writeHeads(call, x, options);
-    const cosShape = call.floats('cosCache', cosCache, kRanksOfCache);
-    call.floats('sinCache', sinCache, kRanksOfCache);
-    const output = call.resultOfType(options.outputType, shape, numHeads);
-    const rows = cosShape[cosShape.length - 2];
+  return runtime.invoke((call) => {
+    const heads = checkHeads(call, x, options);
+    const cos = call.tensor('cosCache', cosCache, kRanksOfCache);
+    const sin = call.tensor('sinCache', sinCache, kRanksOfCache);
+    const output = call.output(options.outputType, heads.shape, numHeads);
+    const rows = cos.shape[cos.shape.length - 2];
     const ids =
       positionIds && checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
-    call.numbers('doubles', 'positionIds', ids);
-    call.choice('pairing', pairing, kPairings);
-    call.integer('rotaryDim', rotaryDim, 0);
-    call.flag('inverse', inverse);
-    call.run('applyRotaryEmbedding');
+    const given = ids && call.numbers('doubles', 'positionIds', ids);
+    checkChoice('pairing', pairing, kPairings);
+    checkInteger('rotaryDim', rotaryDim, 0);
+    wanted('inverse', inverse);
+    call.run((native) =>
+      native.applyRotaryEmbedding(
+        heads.x.native,
+        cos.native,
+        sin.native,
+        output.tensor.native,
+        given?.native ?? null,
+        native.RotaryPairing[pairing],
+        rotaryDim,
+        inverse,
+      ),
+    );
     return call.give(output);
   });
 }
+
+/**
+ * The parameters of each kind.
+ * @type {Record<string, CheckTable>}
+ */
+const kRules = {
+  linear: { factor: checks.real() },
+  dynamic: { factor: checks.real(), maxPositionEmbeddings: checks.size(2048) },
+  yarn: {
+    factor: checks.real(),
+    originalMaxPositionEmbeddings: checks.size(2048),
+    attentionFactor: checks.optionalReal,
+    betaFast: checks.real(32),
+    betaSlow: checks.real(1),
+    mscale: checks.optionalReal,
+    mscaleAllDim: checks.optionalReal,
+    truncate: checks.flag(true),
+  },
+  llama3: {
+    factor: checks.real(8),
+    lowFreqFactor: checks.real(1),
+    highFreqFactor: checks.real(4),
+    originalMaxPositionEmbeddings: checks.size(8192),
+  },
+  proportional: { partialRotaryFactor: checks.real(1), factor: checks.real(1) },
+  longrope: {
+    shortFactor: (name, value) => copyNumbers(name, value ?? []),
+    longFactor: (name, value) => copyNumbers(name, value ?? []),
+    originalMaxPositionEmbeddings: checks.size(4096),
+    factor: checks.real(1),
+    attentionFactor: checks.optionalReal,
+  },
+};
+
+/** What a message suggests for a name where the kind is unknown. */
+const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kRules)) };
+
+/**
+ * A rotation that was checked, as C++ takes it. Undefined was not given.
+ * @typedef {ReturnType<typeof checkRotary>} CheckedRotary
+ */
+
+/**
+ * Checks what a rotation is made of.
+ * @param {RotaryRule} options  whose names are checked
+ * @param {number} rotaryDim
+ * @param {string} [path]  of the option that holds them
+ */
+export function checkRotary(options, rotaryDim, path) {
+  const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
+  const { sections, axes = 'sections' } = options;
+  const prefix = path === undefined ? '' : `${path}.`;
+  const name = `${prefix}sections`;
+  checkChoice(`${prefix}pairing`, pairing, kPairings);
+  checks.finite(`${prefix}base`, base);
+  const checked = {
+    ...{ rotaryDim, pairing, base, axes },
+    scaling: scaling === undefined ? undefined : checkScaling(`${prefix}scaling`, scaling),
+    frequencies:
+      frequencies === undefined ? undefined : copyNumbers(`${prefix}frequencies`, frequencies),
+    sections: sections && checkIntegers(name, sections, 0, 1e9, 'a number of pairs').data,
+  };
+  checkChoice(`${prefix}axes`, axes, kAxes);
+  return checked;
+}
+
+/**
+ * @param {string} path
+ * @param {RotaryScaling} scaling
+ */
+function checkScaling(path, scaling) {
+  const { type, ...others } = readOptions(scaling, kNamesOfRules, path, true);
+  // Of an unknown kind any may be the name that is wrong.
+  const table = (typeof type === 'string' && kRules[type]) || kNamesOfRules;
+  const values = readOptions({ type, ...others }, { type: true, ...table }, path);
+  checkChoice(`${path}.type`, type, Object.keys(kRules));
+  return { type, parameters: checks.checkValues(values, table, path) };
+}
+
+/**
+ * The options as an object of C++, inside run().
+ * @param {NativeCall} call
+ * @param {CheckedRotary} checked
+ */
+export function nativeRotary(call, { rotaryDim, pairing, base, scaling, axes, ...arrays }) {
+  const { RotaryAxes, RotaryPairing } = call.native;
+  const options = call.options('RotaryEmbeddingOptions');
+  options.rotaryDim = rotaryDim;
+  options.pairing = RotaryPairing[pairing];
+  options.base = base;
+  if (scaling) setScaling(options, scaling);
+  if (arrays.frequencies) options.setFrequencies(arrays.frequencies);
+  if (arrays.sections) options.setSections(arrays.sections);
+  options.axes = RotaryAxes[axes];
+  return options;
+}
+
+/**
+ * @param {Native.RotaryEmbeddingOptions} options
+ * @param {ReturnType<typeof checkScaling>} scaling
+ */
+function setScaling(options, { type, parameters }) {
+  switch (type) {
+    case 'linear':
+      return options.setLinearScaling(parameters);
+    case 'dynamic':
+      return options.setDynamicScaling(parameters);
+    case 'yarn':
+      return options.setYarnScaling(parameters);
+    case 'llama3':
+      return options.setLlama3Scaling(parameters);
+    case 'proportional':
+      return options.setProportionalScaling(parameters);
+    case 'longrope':
+      return options.setLongScaling(parameters);
+  }
+}
+
+/**
+ * Checks the positions of a call.
+ * @param {NativeCall} call
+ * @param {RotaryPositions} options
+ */
+export function checkPositions(call, options) {
+  const { start = 0, positions, sequenceLength, inverse } = options;
+  return {
+    start: checks.finite('start', start),
+    positions:
+      positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
+    sequenceLength: checks.optionalReal('sequenceLength', sequenceLength, {}, options),
+    inverse: wanted('inverse', inverse),
+  };
+}
+
+/**
+ * Checks `x`, with its heads apart, and gives the shape of the result.
+ * @param {NativeCall} call
+ * @param {ElementsLike | TensorHandle} x
+ * @param {HeadsOption} options
+ */
+function checkHeads(call, x, { numHeads }) {
+  if (numHeads !== undefined) checkInteger('numHeads', numHeads, 1);
+  const ranks = numHeads === undefined ? kHeadRanks : kRanksOfAllHeads;
+  const heads = call.elements('x', x, ranks, numHeads);
+  const { shape } = heads;
+  if (numHeads === undefined) return { x: heads, shape };
+  const [batch, , length, headDim] = shape;
+  return { x: heads, shape: [batch, length, numHeads * headDim] };
+}
+
+// Until the old protocol is gone.
 
 /**
  * Writes the latter part of what rotary_options() in C++ reads: all but the width.
@@ -421,29 +596,4 @@ function writeScaling(call, path, scaling) {
   checkChoice(`${path}.type`, type, kinds);
   call.put(Kind.choice, 1 + kinds.indexOf(type));
   writeValues(call, values, table, path);
-}
-
-/**
- * As rotary_positions() in C++ reads them.
- * @param {Call} call
- * @param {RotaryPositions} options
- */
-export function writePositions(call, { start = 0, positions, sequenceLength, inverse = false }) {
-  call.real('start', start);
-  call.positions(positions);
-  call.optionalReal('sequenceLength', sequenceLength);
-  call.flag('inverse', inverse);
-}
-
-/**
- * Writes `x`, with its heads apart.
- * @param {Call} call
- * @param {ElementsLike | TensorHandle} x
- * @param {HeadsOption} options
- */
-function writeHeads(call, x, { numHeads }) {
-  if (numHeads === undefined) return call.elements('x', x, kHeadRanks);
-  checkInteger('numHeads', numHeads, 1);
-  const [batch, , length, headDim] = call.elements('x', x, kRanksOfAllHeads, numHeads);
-  return [batch, length, numHeads * headDim];
 }

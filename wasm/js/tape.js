@@ -2,7 +2,6 @@ import { pointAtCallers } from './callers.js';
 import { checkText, finite } from './checks.js';
 import { argumentError, checkInteger, invalid, notItself } from './errors.js';
 import { addHints, kVariableElsewhere } from './hints.js';
-import { Kind } from './kind.js';
 import { Layer } from './layer.js';
 import { isObjectOf, nativeOf, NativeObject, runtimeOf } from './nativeObject.js';
 import { readArray, readOptions, wanted } from './options.js';
@@ -10,10 +9,9 @@ import { printsByRows, printTensor } from './printTensor.js';
 import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
-/** @import { Call } from './call.js' */
 /** @import { NativeCall } from './nativeCall.js' */
 /** @import * as Native from './native.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { Ranks, Tensor, TensorLike } from './tensor.js' */
 
 /**
@@ -517,39 +515,6 @@ export class Tape extends NativeObject {
     // Another view of a parameter, such as reshape() gives. Of a layer that is gone there is no new one.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
-  }
-
-  /**
-   * @internal until the old protocol is gone
-   * @param {Operation} operation
-   * @param {(call: Call) => void} write
-   * @param {Layer} [layer]
-   * @returns {Variable}
-   */
-  recordOld(operation, write, layer) {
-    return runtimeOf(this).call((call) => {
-      if (layer !== undefined) call.object('layer', layer);
-      write(call);
-      if (layer !== undefined) this.#layers.add(layer);
-      call.run(operation);
-      const variable = /** @type {Native.Variable} */ (
-        runtimeOf(this).native.variableAt(call.given(0))
-      );
-      this.native.keep([variable]);
-      return this.#variable(variable);
-    });
-  }
-
-  /**
-   * @internal until the old protocol is gone
-   * @param {Call} call
-   * @param {string} name
-   * @param {Variable | undefined} variable
-   * @param {Ranks} [ranks]
-   */
-  write(call, name, variable, ranks) {
-    call.put(Kind.address, this.nativeIn(call, name, variable, ranks).self());
-    return /** @type {Variable} */ (variable).shape;
   }
 
   /**

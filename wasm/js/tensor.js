@@ -190,6 +190,18 @@ export function asTensor(name, numbers, bigInts = false) {
 }
 
 /**
+ * Copies numbers, so that they cannot change after the check.
+ * @param {string} name
+ * @param {ArrayLike<number>} numbers
+ */
+export function copyNumbers(name, numbers) {
+  const { data } = asTensor(name, numbers);
+  const copy = newArray(name, Float64Array, typedArrayLength(data));
+  copy.set(data);
+  return copy;
+}
+
+/**
  * Reads each number of a plain array once. Typed arrays need no copy, because reading their elements cannot run
  * code of the caller.
  * @param {string} name  of the numbers

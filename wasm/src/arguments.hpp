@@ -14,14 +14,12 @@
 #include <vector>
 
 #include "attn/any_tensor.hpp"
-#include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/layers/dropout.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "attn/layers/module.hpp"
 #include "attn/layers/multi_head_attention.hpp"
 #include "attn/layers/rms_norm.hpp"
-#include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/rotary_embedding.hpp"
 #include "attn/random.hpp"
 #include "attn/tensor_view.hpp"
@@ -237,18 +235,10 @@ std::optional<Window> optional_window(Arguments& arguments);
 RmsNormOptions rms_norm_options(Arguments& arguments);
 std::optional<RmsNormOptions> optional_rms_norm(Arguments& arguments);
 
-/// As wasm/js/attentionPooling.js writes them.
-ScoringFunction scoring_function(Arguments& arguments);
-AttentionPoolingOptions pooling_options(Arguments& arguments);
-
-/// As wasm/js/maskedSoftmax.js writes them.
-MaskedSoftmaxOptions softmax_options(Arguments& arguments);
-
 /// As wasm/js/attentionPositions.js writes them.
 AttentionPositions attention_positions(Arguments& arguments);
 
 /// As wasm/js/rotaryEmbedding.js writes them.
 RotaryEmbeddingOptions rotary_options(Arguments& arguments);
-RotaryPositions rotary_positions(Arguments& arguments);
 
 }  // namespace attn::wasm

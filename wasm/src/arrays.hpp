@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "guarded.hpp"
+
 namespace attn::wasm {
 
 /// What calls take or return that is an array in JavaScript; without one after an error.
@@ -25,5 +27,26 @@ inline Texts texts(const std::vector<std::string>& strings) { return Texts(strin
 inline Sizes sizes(std::span<const std::int64_t> shape) {
   return Sizes(std::vector<double>(shape.begin(), shape.end()));
 }
+
+template <auto Member>
+struct ArrayField;
+
+template <class Struct, class T, std::vector<T> Struct::* Member>
+struct ArrayField<Member> {
+  static Sizes get(const Struct& options) {
+    const std::vector<T>& values = options.*Member;
+    return Sizes(std::vector<double>(values.begin(), values.end()));
+  }
+  static void set(Struct& options, const Sizes& values) {
+    const auto numbers = emscripten::convertJSArrayToNumberVector<double>(values);
+    (options.*Member).assign(numbers.begin(), numbers.end());
+  }
+};
+
+/// For fields that are arrays of numbers.
+template <auto Member>
+constexpr auto get_array = &ArrayField<Member>::get;
+template <auto Member>
+constexpr auto set_array = guarded<&ArrayField<Member>::set>;
 
 }  // namespace attn::wasm

@@ -7,7 +7,6 @@
 #include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/merge_attention.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
-#include "attn/pooling/attention_pooling.hpp"
 #include "attn/positions/t5_bias.hpp"
 #include "guarded.hpp"
 #include "states.hpp"
@@ -55,41 +54,6 @@ AttentionOptions attention_options(Arguments& arguments) {
   options.biased_scores = arguments.result();
   options.weights = arguments.result();
   options.log_sum_exp = arguments.result();
-  return options;
-}
-
-MaskedSoftmaxOptions softmax_options(Arguments& a) {
-  MaskedSoftmaxOptions options;
-  options.valid_lens = a.lengths();
-  options.mask = a.mask();
-  return options;
-}
-
-ScoringFunction scoring_function(Arguments& a) {
-  using Kind = ScoringFunction::Kind;
-  const Kind kind = a.choice<Kind>();
-  const std::optional<float> parameter = a.optional_real();
-  switch (kind) {
-    case Kind::kGaussian:
-      return ScoringFunction::gaussian(parameter.value_or(1));
-    case Kind::kBoxcar:
-      return ScoringFunction::boxcar(parameter.value_or(1));
-    case Kind::kEpanechnikov:
-      return ScoringFunction::epanechnikov(parameter.value_or(1));
-    case Kind::kAverage:
-      return ScoringFunction::average();
-    default:
-      return ScoringFunction::scaled_dot(parameter);
-  }
-}
-
-AttentionPoolingOptions pooling_options(Arguments& a) {
-  AttentionPoolingOptions options;
-  options.hard = a.flag();
-  options.mask = a.mask();
-  options.valid_lens = a.lengths();
-  options.scores = a.result();
-  options.weights = a.result();
   return options;
 }
 
@@ -162,32 +126,6 @@ void merge(const TensorArgument& output_a, const TensorArgument& log_sum_exp_a,
                   log_sum_exp_b.floats(), output.result(), log_sum_exp.result(), context());
 }
 
-void make_additive_attention(Arguments& a) {
-  const std::int64_t query_dim = a.integer(), key_dim = a.integer(), num_hiddens = a.integer();
-  give_initialized(a, std::make_unique<AdditiveAttention>(query_dim, key_dim, num_hiddens));
-}
-
-void run_additive_attention(Arguments& a) {
-  const auto& attention = a.layer<AdditiveAttention>();
-  const bool projected = a.flag();
-  const ConstTensor query = a.floats(), key = a.floats(), value = a.floats();
-  const Tensor output = a.result();
-  const AttentionPoolingOptions options = pooling_options(a);
-  Intermediates* const intermediates = a.intermediates();
-  if (projected) {
-    attention.forward_projected(query, key, value, output, options, context(), intermediates);
-  } else {
-    attention.forward(query, key, value, output, options, context(), intermediates);
-  }
-  a.give_intermediates();
-}
-
-void project_keys(Arguments& a) {
-  const auto& attention = a.layer<AdditiveAttention>();
-  const ConstTensor key = a.floats();
-  attention.project_keys(key, a.result(), context());
-}
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(attention) {
@@ -221,10 +159,6 @@ EMSCRIPTEN_BINDINGS(attention) {
   function("attendToCache", guarded<&attend_to_cache>, emscripten::allow_raw_pointers());
   function("maskedSoftmax", guarded<&softmax>, emscripten::allow_raw_pointers());
   function("mergeAttention", guarded<&merge>);
-
-  operation("makeAdditiveAttention", &make_additive_attention);
-  operation("forwardAdditiveAttention", &run_additive_attention);
-  operation("projectKeys", &project_keys);
 }
 
 }  // namespace attn::wasm

@@ -1,4 +1,4 @@
-// Attention pooling.
+// Attention pooling, and additive attention.
 
 #include "pooling.hpp"
 
@@ -6,11 +6,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "attn/pooling/attention_pooling.hpp"
 #include "context.hpp"
 #include "guarded.hpp"
+#include "layers.hpp"
 #include "tensor_argument.hpp"
 
 namespace attn::wasm {
@@ -44,6 +46,33 @@ void pool(const TensorArgument& query, const TensorArgument& key, const TensorAr
                     scoring_function(scoring, parameter), options, context());
 }
 
+AdditiveAttention* make_additive_attention(double query_dim, double key_dim, double num_hiddens,
+                                           const FirstWeights& weights) {
+  return initialized(std::make_unique<AdditiveAttention>(static_cast<std::int64_t>(query_dim),
+                                                         static_cast<std::int64_t>(key_dim),
+                                                         static_cast<std::int64_t>(num_hiddens)),
+                     weights);
+}
+
+void pool_additively(const AdditiveAttention& attention, const TensorArgument& query,
+                     const TensorArgument& key, const TensorArgument& value,
+                     const TensorArgument& output, bool projected,
+                     const AttentionPoolingOptions& options, const LayerCall* call) {
+  Intermediates* const intermediates = given(call).intermediates;
+  if (projected) {
+    attention.forward_projected(query.floats(), key.floats(), value.floats(), output.result(),
+                                options, context(), intermediates);
+  } else {
+    attention.forward(query.floats(), key.floats(), value.floats(), output.result(), options,
+                      context(), intermediates);
+  }
+}
+
+void project_keys(const AdditiveAttention& attention, const TensorArgument& key,
+                  const TensorArgument& projected) {
+  attention.project_keys(key.floats(), projected.result(), context());
+}
+
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(pooling) {
@@ -64,6 +93,10 @@ EMSCRIPTEN_BINDINGS(pooling) {
       .value("epanechnikov", Kind::kEpanechnikov)
       .value("average", Kind::kAverage);
   emscripten::function("attentionPooling", guarded<&pool>);
+  emscripten::class_<AdditiveAttention, emscripten::base<Module>>("AdditiveAttention")
+      .constructor(guarded<&make_additive_attention>)
+      .function("forward", guarded<&pool_additively>, emscripten::allow_raw_pointers())
+      .function("projectKeys", guarded<&project_keys>);
 }
 
 }  // namespace attn::wasm

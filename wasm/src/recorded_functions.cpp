@@ -10,6 +10,7 @@
 #include "attn/training/attention.hpp"
 #include "attn/training/functions.hpp"
 #include "attn/training/pooling.hpp"
+#include "encodings.hpp"
 #include "guarded.hpp"
 #include "pooling.hpp"
 #include "recording.hpp"
@@ -98,6 +99,13 @@ Variable pool(const Variable& query, const Variable& key, const Variable& value,
                            given(width));
 }
 
+Variable rotate(const RotaryEmbedding& rotary, const Variable& x, double start,
+                const TensorArgument* positions, double sequence_length, bool inverse,
+                double num_heads) {
+  return rotary.forward(x, rotary_positions(start, positions, sequence_length, inverse),
+                        static_cast<std::int64_t>(num_heads));
+}
+
 Variable encode_positions(const Variable& x, const PositionalEncodingOptions& options, double start,
                           const Dropout& dropout) {
   return PositionalEncoding(options).forward(x, start, dropout);
@@ -140,6 +148,7 @@ EMSCRIPTEN_BINDINGS(recorded_functions) {
   function("recordMergeAttention", guarded<&merge>);
   function("recordAttentionPooling", guarded<&pool>, allow_raw_pointers());
   function("recordPositionalEncoding", guarded<&encode_positions>);
+  function("recordRotaryEmbedding", guarded<&rotate>, allow_raw_pointers());
 }
 
 }  // namespace attn::wasm

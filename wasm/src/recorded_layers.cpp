@@ -61,10 +61,9 @@ Variable run_with_dropout(const Module& layer, const Variable& x, const Dropout&
   return as<L>(layer).forward(x, dropout);
 }
 
-Variable add_learned_positions(const Module& encoding, const Variable& x, double start,
-                               const Dropout& dropout) {
-  return as<LearnedPositionalEncoding>(encoding).forward(x, static_cast<std::int64_t>(start),
-                                                         dropout);
+Variable add_learned_positions(const LearnedPositionalEncoding& encoding, const Variable& x,
+                               double start, const Dropout& dropout) {
+  return encoding.forward(x, static_cast<std::int64_t>(start), dropout);
 }
 
 Variable embed(Tape& tape, const Module& embedding, const TensorArgument& tokens) {
@@ -107,16 +106,15 @@ Variable attend_heads(const Module& attention, const Variable& query, const Vari
   return as<MultiHeadAttention>(attention).forward(query, key, value, call, given(terms));
 }
 
-Variable pool_additively(const Module& attention, const Variable& query, const Variable& key,
-                         const Variable& value, bool projected,
+Variable pool_additively(const AdditiveAttention& attention, const Variable& query,
+                         const Variable& key, const Variable& value, bool projected,
                          const AttentionPoolingOptions& options) {
-  const auto& layer = as<AdditiveAttention>(attention);
-  return projected ? layer.forward_projected(query, key, value, options)
-                   : layer.forward(query, key, value, options);
+  return projected ? attention.forward_projected(query, key, value, options)
+                   : attention.forward(query, key, value, options);
 }
 
-Variable project_keys(const Module& attention, const Variable& key) {
-  return as<AdditiveAttention>(attention).project_keys(key);
+Variable project_keys(const AdditiveAttention& attention, const Variable& key) {
+  return attention.project_keys(key);
 }
 
 template <class L, class Call>

@@ -31,11 +31,6 @@ double size(const Variable& variable, int dimension) {
 }
 std::uintptr_t gradient(const Variable& variable) { return address_of(variable.gradient()); }
 
-// Until the old protocol is gone.
-std::uintptr_t self(const Variable& variable) {
-  return reinterpret_cast<std::uintptr_t>(&variable);
-}
-
 // Tapes
 
 Tape* make_tape() { return new Tape(context()); }
@@ -79,7 +74,6 @@ EMSCRIPTEN_BINDINGS(tape) {
   using emscripten::allow_raw_pointers;
   emscripten::class_<Variable>("Variable")
       .function("isNone", &Variable::is_none)
-      .function("self", &self)
       .function("address", guarded<&address>)
       .function("rank", guarded<&rank>)
       .function("size", guarded<&size>)
