@@ -252,6 +252,7 @@ function recordRotation(tape, rotary, x, options = {}) {
   return tape.record((call) => {
     const { numHeads = 1 } = options;
     const input = tape.nativeIn(call, 'x', x, numHeads === 1 ? kHeadRanks : kRowRanks);
+    /** @type {Native.RotaryEmbedding} */
     const embedding = call.object('RotaryEmbedding', rotary);
     const at = checkPositions(call, options);
     checkInteger('numHeads', numHeads, 1);

@@ -499,7 +499,9 @@ export function checkPositions(call, options) {
     start: checks.finite('start', start),
     positions:
       positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
-    sequenceLength: checks.optionalReal('sequenceLength', sequenceLength, {}, options),
+    // NaN stands for the default.
+    sequenceLength:
+      sequenceLength === undefined ? NaN : checks.finite('sequenceLength', sequenceLength),
     inverse: wanted('inverse', inverse),
   };
 }

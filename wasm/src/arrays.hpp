@@ -28,16 +28,19 @@ inline Sizes sizes(std::span<const std::int64_t> shape) {
   return Sizes(std::vector<double>(shape.begin(), shape.end()));
 }
 
+/// Numbers that calls take, also as a typed array.
+EMSCRIPTEN_DECLARE_VAL_TYPE(Numbers)
+
 template <auto Member>
 struct ArrayField;
 
 template <class Struct, class T, std::vector<T> Struct::* Member>
 struct ArrayField<Member> {
-  static Sizes get(const Struct& options) {
+  static Numbers get(const Struct& options) {
     const std::vector<T>& values = options.*Member;
-    return Sizes(std::vector<double>(values.begin(), values.end()));
+    return Numbers(emscripten::val::array(values.begin(), values.end()));
   }
-  static void set(Struct& options, const Sizes& values) {
+  static void set(Struct& options, const Numbers& values) {
     const auto numbers = emscripten::convertJSArrayToNumberVector<double>(values);
     (options.*Member).assign(numbers.begin(), numbers.end());
   }

@@ -118,7 +118,7 @@ void add_learned_positions(const LearnedPositionalEncoding& encoding, const Tens
 
 // Rotary
 
-void reset(RotaryEmbeddingOptions& options) { options = {}; }
+void reset_rotary(RotaryEmbeddingOptions& options) { options = {}; }
 
 template <class Rule>
 void set_scaling(RotaryEmbeddingOptions& options, const Rule& rule) {
@@ -225,7 +225,7 @@ EMSCRIPTEN_BINDINGS(encodings) {
   using O = RotaryEmbeddingOptions;
   class_<O>("RotaryEmbeddingOptions")
       .constructor()
-      .function("reset", &reset)
+      .function("reset", &reset_rotary)
       .property("rotaryDim", get_number<&O::rotary_dim>, set_number<&O::rotary_dim>)
       .property("pairing", &O::pairing)
       .property("base", &O::base)

@@ -76,6 +76,7 @@ EMSCRIPTEN_BINDINGS(layers_in_common) {
   using emscripten::class_;
   emscripten::register_type<Texts>("string[]");
   emscripten::register_type<Sizes>("number[]");
+  emscripten::register_type<Numbers>("ArrayLike<number>");
 
   emscripten::enum_<Init>("Init")
       .value("xavier", Init::kXavier)
