@@ -1,23 +1,11 @@
-import { invalid } from './errors.js';
-import { Kind } from './kind.js';
-import { readOptions, flag, size, wanted, writeValues } from './options.js';
-import { checkBroadcast, checkEqual, formatShape, mismatch, wrongShape } from './shape.js';
-import { asTensor, checkIntegers } from './tensor.js';
-import { TensorHandle } from './tensorHandle.js';
-
-/** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
-/** @import { ElementsLike } from './elementType.js' */
 /** @import { Names } from './options.js' */
 /** @import { T5BiasOptions } from './t5Bias.js' */
 /** @import { Integers, Mask, Ranks, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
-/** Which distances share a bucket of T5's bias. */
-export const kT5Rule = { maxDistance: size(128), bidirectional: flag(true) };
-
 /** @type {Names<T5BiasOptions>} */
-export const kT5Bias = { table: true, ...kT5Rule };
+export const kT5Bias = { table: true, maxDistance: true, bidirectional: true };
 
 /** @type {Names<Window>} */
 export const kWindow = { left: true, right: true };
@@ -162,8 +150,6 @@ export const kWindow = { left: true, right: true };
  * @property {number} valueDim
  */
 
-/** @typedef {Partial<Record<keyof EveryStage, Result>>} StageResults */
-
 /** @type {Names<ScoreOptions & ExclusionOptions>} */
 export const kScoreNames = {
   scale: true,
@@ -211,197 +197,4 @@ export function sizesOf(shape) {
   const batch = rank > 2 ? shape[0] : 1;
   const heads = rank > 3 ? shape[1] : 1;
   return { batch, heads, length: shape[rank - 2], width: shape[rank - 1] };
-}
-
-/**
- * Writes queries, keys and values of one rank, whose batches and lengths fit together.
- * @param {Call} call
- * @param {ElementsLike | TensorHandle} query
- * @param {ElementsLike | TensorHandle} key
- * @param {ElementsLike | TensorHandle} value
- * @param {Ranks} ranks
- * @param {'floats' | 'elements'} types  that they may have
- * @param {number} [numHeads]  as for Call.floats()
- * @param {number} [numKvHeads]
- */
-export function writeInputs(call, query, key, value, ranks, types, numHeads, numKvHeads) {
-  const shape = call[types]('query', query, ranks, numHeads);
-  // (B, N, H·D) is seen as (B, H, N, D).
-  const sameRank = kSameRank[ranks[shape.length] ? shape.length : 3];
-  const q = sizesOf(shape);
-  const k = sizesOf(call[types]('key', key, sameRank, numKvHeads));
-  const v = sizesOf(call[types]('value', value, sameRank, numKvHeads));
-  checkEqual('key', 'batch', k.batch, 'the batch of query', q.batch);
-  checkEqual('value', 'batch', v.batch, 'the batch of query', q.batch);
-  checkEqual('key', 'length', k.length, 'the length of value', v.length);
-  return { shape, q, k, v };
-}
-
-/**
- * Writes options, whose names are checked, as attention_options() in C++ reads them.
- * @param {Call} call
- * @param {AttentionOptions} options
- * @param {ScoreSizes} sizes
- * @param {readonly number[]} leading  the shape of the scores without their last dimension, as the
- *   caller is to see it
- * @returns {StageResults | undefined}
- */
-export function writeAttentionOptions(call, options, sizes, leading) {
-  const { batch, numHeads, numQueries, numKeys, headDim, valueDim } = sizes;
-  const { scale, diagonal = 'topLeft', softcap = 0, bias } = options;
-  const scores = [batch, numHeads, numQueries, numKeys];
-  call.optionalReal('scale', scale);
-  writeDiagonal(call, diagonal);
-  writeRelative(call, 'relativeKeys', options.relativeKeys, numHeads, headDim);
-  writeRelative(call, 'relativeValues', options.relativeValues, numHeads, valueDim);
-  call.real('softcap', softcap);
-  writeOfHeads(call, 'alibiSlopes', options.alibiSlopes, numHeads);
-  call.has(options.t5Bias !== undefined);
-  if (options.t5Bias !== undefined) {
-    const t5Bias = readOptions(options.t5Bias, kT5Bias, 't5Bias');
-    call.floatsOf('t5Bias.table', t5Bias.table, [-1, numHeads]);
-    writeValues(call, t5Bias, kT5Rule, 't5Bias');
-  }
-  if (bias === undefined) call.none(Kind.floats);
-  else checkBroadcast('bias', call.floats('bias', bias), scores, true);
-  call.mask('mask', options.mask, scores, true);
-  const { causal = false, window } = options;
-  call.flag('causal', causal);
-  writeWindow(call, 'window', window);
-  writeLengths(call, 'validLens', options.validLens, batch, numQueries, numKeys);
-  writeLengths(call, 'keyLens', options.keyLens, batch, undefined, numKeys);
-  writeOfHeads(call, 'sinks', options.sinks, numHeads);
-  call.dropout(options.dropout);
-
-  const needScaledScores = wanted('needScaledScores', options.needScaledScores);
-  const needCappedScores = wanted('needCappedScores', options.needCappedScores);
-  const needBiasedScores = wanted('needBiasedScores', options.needBiasedScores);
-  const needWeights = wanted('needWeights', options.needWeights);
-  const needLogSumExp = wanted('needLogSumExp', options.needLogSumExp);
-  if (!(needWeights || needScaledScores || needCappedScores || needBiasedScores || needLogSumExp)) {
-    for (let i = 0; i < 5; ++i) call.none(Kind.result);
-    return undefined;
-  }
-  const shape = [...leading, numKeys];
-  return {
-    scaledScores: call.resultIf(needScaledScores, 'scaledScores', shape, scores),
-    cappedScores: call.resultIf(needCappedScores, 'cappedScores', shape, scores),
-    biasedScores: call.resultIf(needBiasedScores, 'biasedScores', shape, scores),
-    weights: call.resultIf(needWeights, 'weights', shape, scores),
-    logSumExp: call.resultIf(needLogSumExp, 'logSumExp', leading, scores.slice(0, 3)),
-  };
-}
-
-/**
- * Gives results that were asked for, each under its name.
- * @param {Call} call
- * @param {Record<string, Result | undefined>} [results]
- * @param {Record<string, any>} [given]  what they are added to
- * @returns {any}
- */
-export function giveEach(call, results, given = {}) {
-  for (const name in results) {
-    const result = results[name];
-    if (result) given[name] = call.give(result);
-  }
-  return given;
-}
-
-/**
- * The same of attention, with its output.
- * @param {Call} call
- * @param {Result} output
- * @param {StageResults} [stages]
- */
-export const giveStages = (call, output, stages) =>
-  giveEach(call, stages, { output: call.give(output) });
-
-/**
- * A sliding window, or none.
- * @param {Call} call
- * @param {string} name
- * @param {Window} [window]
- */
-export function writeWindow(call, name, window) {
-  call.has(window !== undefined);
-  if (window === undefined) return undefined;
-  window = readOptions(window, kWindow, name);
-  writeSide(call, `${name}.left`, window.left);
-  writeSide(call, `${name}.right`, window.right);
-  return window;
-}
-
-/**
- * Writes lengths (B,) or, where there are rows, (B, N); or none.
- * @param {Call} call
- * @param {string} name
- * @param {Integers | undefined} lens
- * @param {number} batch
- * @param {number | undefined} numRows
- * @param {number} most
- */
-export function writeLengths(call, name, lens, batch, numRows, most) {
-  if (lens === undefined) return call.none(Kind.ints);
-  const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
-  const { shape } = tensor;
-  const fits =
-    shape[0] === batch && (shape.length === 1 || (shape.length === 2 && shape[1] === numRows));
-  if (!fits) {
-    const rows = numRows === undefined ? '' : ` or ${formatShape([batch, numRows])}`;
-    throw wrongShape(name, shape, `${formatShape([batch])}${rows}`);
-  }
-  call.numbers('ints', name, tensor);
-}
-
-/**
- * A number for each head, which may be given as an array, or left out.
- * @param {Call} call
- * @param {string} name
- * @param {TensorLike | ArrayLike<number> | undefined} values
- * @param {number} numHeads
- */
-function writeOfHeads(call, name, values, numHeads) {
-  if (values === undefined) return call.none(Kind.floats);
-  const isHandle = values instanceof TensorHandle;
-  call.floatsOf(name, isHandle ? values : asTensor(name, values), [numHeads]);
-}
-
-/**
- * A table of relative positions, which may be left out.
- * @param {Call} call
- * @param {string} name
- * @param {TensorLike | undefined} table
- * @param {number} numHeads
- * @param {number} width
- */
-function writeRelative(call, name, table, numHeads, width) {
-  if (table === undefined) return call.none(Kind.floats);
-  const shape = call.floatsOf(name, table, [-1, width], [numHeads, -1, width]);
-  const rows = shape[shape.length - 2];
-  if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');
-}
-
-/**
- * Where query 0 stands among the keys.
- * @param {Call} call
- * @param {Diagonal} diagonal
- */
-export function writeDiagonal(call, diagonal) {
-  if (diagonal === 'bottomRight') return call.put(Kind.optionalInteger, NaN);
-  if (diagonal === 'topLeft') return call.put(Kind.optionalInteger, 0);
-  if (!Number.isSafeInteger(diagonal)) {
-    throw invalid('diagonal', diagonal, "'topLeft', 'bottomRight' or a whole number of keys");
-  }
-  call.put(Kind.optionalInteger, diagonal);
-}
-
-/**
- * @param {Call} call
- * @param {string} name
- * @param {number} [side]
- */
-function writeSide(call, name, side = Infinity) {
-  if (side === Infinity) return call.put(Kind.optionalInteger, NaN);
-  if (!Number.isSafeInteger(side) || side < 0) throw invalid(name, side, '0 or more keys');
-  call.put(Kind.optionalInteger, side);
 }

@@ -1,8 +1,14 @@
-import { readOptions, flag, optionalNatural, writeOptions } from './options.js';
-import { kRotaryRule, writeRotary } from './rotaryEmbedding.js';
-import { kT5Options } from './t5Bias.js';
+import { checkOptions, flag, optionalNatural } from './checks.js';
+import { checkInteger } from './errors.js';
+import { checkWindow } from './nativeAttentionOptions.js';
+import { readOptions } from './options.js';
+import { checkRotary, kRotaryRule, nativeRotary } from './rotaryEmbedding.js';
+import { kBuckets } from './t5Bias.js';
 
-/** @import { Names, Rule } from './options.js' */
+/** @import { Check } from './checks.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall } from './nativeCall.js' */
+/** @import { Names } from './options.js' */
 /** @import { NumbersLike } from './tensor.js' */
 /** @import { RotaryRule } from './rotaryEmbedding.js' */
 /** @import { T5BucketOptions } from './t5Bias.js' */
@@ -37,29 +43,45 @@ import { kT5Options } from './t5Bias.js';
  * @property {ArrayLike<number> | NumbersLike} [keyPositions]  those of the keys; `positions` by default
  */
 
-/** @type {Rule} */
-const rotary = (call, name, value) => {
-  call.has(value !== undefined);
-  if (value === undefined) return undefined;
-  value = readOptions(value, kRotary, name);
-  const { rotaryDim = 0 } = value;
-  call.integer(`${name}.rotaryDim`, rotaryDim, 0);
-  return writeRotary(call, value, name);
-};
-
-/** @type {Rule} */
-const t5Bias = (call, name, value) => {
-  call.has(value !== undefined);
-  return value === undefined ? undefined : writeOptions(call, value, kT5Options, name);
-};
-
 /** @type {Names<LayerRotaryOptions>} */
 const kRotary = { rotaryDim: true, ...kRotaryRule };
 
+/** @type {Check} */
+const rotary = (name, value) => {
+  if (value === undefined) return undefined;
+  value = readOptions(value, kRotary, name);
+  const { rotaryDim = 0 } = value;
+  checkInteger(`${name}.rotaryDim`, rotaryDim, 0);
+  return checkRotary(value, rotaryDim, name);
+};
+
+/** @type {Check} */
+const t5Bias = (name, value) =>
+  value === undefined ? undefined : checkOptions(value, kBuckets, name);
+
 const kPositions = { rotary, alibi: flag(false), t5Bias, maxRelativeDistance: optionalNatural };
 
+/** @type {Check} */
+export const positions = (name, value = {}) => checkOptions(value, kPositions, name);
+
+/** @type {Check} */
+export const optionalWindow = (name, value) =>
+  value === undefined ? undefined : checkWindow(name, value);
+
 /**
- * Positions, as attention_positions() in C++ reads them.
- * @type {Rule}
+ * The options of a layer that attends as C++ takes them, inside run(). NaN stands for none.
+ * @param {NativeCall} call
+ * @param {any} sizes  that were checked
  */
-export const positions = (call, name, value = {}) => writeOptions(call, value, kPositions, name);
+export function nativeAttentionSizes(call, { headDim, positions, window, ...others }) {
+  return {
+    ...others,
+    // Of a fraction C++ says what is wrong with it.
+    headDim: Number.isInteger(headDim) ? headDim : NaN,
+    positions: { ...positions, rotary: positions.rotary && nativeRotary(call, positions.rotary) },
+    window: window && { left: bound(window.left), right: bound(window.right) },
+  };
+}
+
+/** @param {number} keys */
+const bound = (keys) => (keys === Infinity ? NaN : keys);

@@ -1,14 +1,17 @@
 import { pointAtCallers } from './callers.js';
-import { giveEach, writeLengths } from './attentionOptions.js';
+import { like, size } from './checks.js';
 import { invalid } from './errors.js';
-import { Layer } from './layer.js';
-import { isObjectOf, NativeObject, runtimeOf, oldNative } from './nativeObject.js';
+import { firstWeights, kFirstWeights, Layer } from './layer.js';
+import { giveAll, lengths } from './nativeAttentionOptions.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
+import { isObjectOf, NativeObject, runtimeOf } from './nativeObject.js';
+import { readOptions, wanted } from './options.js';
+import { checkEqual, checkShapeIs } from './shape.js';
 import { checkIntegers, readTensor } from './tensor.js';
-import { readOptions, kInit, like, size, wanted } from './options.js';
-import { checkEqual } from './shape.js';
 
 /** @import { AskedFor } from './attentionOptions.js' */
 /** @import { Asked, InitOptions, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
@@ -44,7 +47,10 @@ import { checkEqual } from './shape.js';
  *   & AskedFor<BahdanauDecoderStages<As>, { alignment: Alignment }>} BahdanauDecoderResult
  */
 
-/** What a BahdanauDecoder carries from step to step. */
+/**
+ * What a BahdanauDecoder carries from step to step.
+ * @extends {NativeObject<Native.BahdanauDecoderState>}
+ */
 export class BahdanauDecoderState extends NativeObject {
   /** @internal */
   static name = 'BahdanauDecoderState';
@@ -53,16 +59,19 @@ export class BahdanauDecoderState extends NativeObject {
     pointAtCallers(this);
   }
 
+  #hiddenShape;
+
   /**
    * @param {Runtime} runtime
-   * @param {number} address
-   * @param {number} batch
+   * @param {Native.BahdanauDecoderState} native
+   * @param {readonly number[]} hiddenShape  (numLayers, B, H)
    * @param {number} numKeys
    */
-  constructor(runtime, address, batch, numKeys) {
-    super(runtime, oldNative(runtime, 'deleteBahdanauState', address));
+  constructor(runtime, native, hiddenShape, numKeys) {
+    super(runtime, native);
+    this.#hiddenShape = hiddenShape;
     /** B. @readonly */
-    this.batch = batch;
+    this.batch = hiddenShape[1];
     /** Length of the encoder's outputs, padding included. @readonly */
     this.numKeys = numKeys;
   }
@@ -78,10 +87,11 @@ export class BahdanauDecoderState extends NativeObject {
    * @returns {Tensor} (numLayers, B, H)
    */
   hidden() {
-    return this.call((call) => {
-      call.run('hiddenOfBahdanauState');
-      return call.givenTensor('hidden');
-    });
+    return runtimeOf(this).invoke((call) => {
+      const hidden = call.result('hidden', this.#hiddenShape);
+      call.run(() => this.native.readHidden(hidden.tensor.native));
+      return call.give(hidden);
+    }, 'array');
   }
 
   /**
@@ -89,8 +99,8 @@ export class BahdanauDecoderState extends NativeObject {
    * @returns {BahdanauDecoderState}
    */
   clone() {
-    const address = this.ask('cloneBahdanauState');
-    return new BahdanauDecoderState(runtimeOf(this), address, this.batch, this.numKeys);
+    const copy = /** @type {Native.BahdanauDecoderState} */ (this.enter((state) => state.copy()));
+    return new BahdanauDecoderState(runtimeOf(this), copy, this.#hiddenShape, this.numKeys);
   }
 }
 
@@ -100,7 +110,7 @@ const kOptions = {
   numHiddens: size(),
   numLayers: size(1),
   encoderDim: like('numHiddens', size()),
-  ...kInit,
+  ...kFirstWeights,
 };
 
 const kState = { encoderLens: true };
@@ -120,7 +130,7 @@ const kStep = { needAlignment: true, intermediates: true };
  * (V, H), `dense.bias` (V,).
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<BahdanauDecoderSizes>}
+ * @extends {Layer<BahdanauDecoderSizes, Native.BahdanauDecoder>}
  */
 export class BahdanauDecoder extends Layer {
   /** @internal */
@@ -131,7 +141,12 @@ export class BahdanauDecoder extends Layer {
    * @param {BahdanauDecoderOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'BahdanauDecoder', options, kOptions);
+    super(
+      runtime,
+      (native, sizes) => new native.BahdanauDecoder(sizes, firstWeights(native, sizes)),
+      options,
+      kOptions,
+    );
   }
 
   /**
@@ -145,14 +160,19 @@ export class BahdanauDecoder extends Layer {
   initState(encoderOutputs, hidden, options = {}) {
     options = readOptions(options, kState);
     const { encoderDim, numLayers, numHiddens } = this.sizes;
-    let [batch, numKeys] = [0, 0];
-    const address = this.ask('startBahdanauDecoder', (call) => {
-      const needed = [-1, -1, encoderDim];
-      [batch, numKeys] = call.floatsOf('encoderOutputs', encoderOutputs, needed);
-      call.floatsOf('hidden', hidden, [numLayers, batch, numHiddens]);
-      writeLengths(call, 'encoderLens', options.encoderLens, batch, undefined, numKeys);
+    return this.invoke((call) => {
+      const outputs = call.tensor('encoderOutputs', encoderOutputs);
+      checkShapeIs('encoderOutputs', outputs.shape, [-1, -1, encoderDim]);
+      const [batch, numKeys] = outputs.shape;
+      const first = call.tensor('hidden', hidden);
+      checkShapeIs('hidden', first.shape, [numLayers, batch, numHiddens]);
+      const lens = lengths(call, 'encoderLens', options.encoderLens, batch, undefined, numKeys);
+      const state = call.run(() =>
+        this.native.initState(outputs.native, first.native, lens?.native ?? null),
+      );
+      const native = /** @type {Native.BahdanauDecoderState} */ (state);
+      return new BahdanauDecoderState(runtimeOf(this), native, first.shape, numKeys);
     });
-    return new BahdanauDecoderState(runtimeOf(this), address, batch, numKeys);
   }
 
   /**
@@ -178,15 +198,24 @@ export class BahdanauDecoder extends Layer {
     }
     const [batch, length] = ids.shape;
     checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
-    return this.call((call) => {
-      call.numbers('ints', 'tokens', ids);
-      call.object('state', state);
+    return this.invoke((call) => {
+      const given = call.numbers('ints', 'tokens', ids);
+      const kept = call.object('state', state);
       const logits = call.result('logits', [batch, length, this.sizes.vocabSize]);
-      const shape = [batch, length, state.numKeys];
-      const alignment = call.resultIf(needAlignment, 'alignment', shape);
-      const names = call.intermediates(options.intermediates);
-      call.run('forwardBahdanauDecoder');
-      return { ...giveEach(call, { logits, alignment }), ...call.shown(names) };
+      const alignment = needAlignment
+        ? call.result('alignment', [batch, length, state.numKeys])
+        : undefined;
+      const checked = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.forward(
+          given.native,
+          kept,
+          logits.tensor.native,
+          alignment?.tensor.native ?? null,
+          nativeLayerCall(call, checked),
+        ),
+      );
+      return { ...giveAll(call, { logits, alignment }), ...shown(call, checked) };
     });
   }
 }

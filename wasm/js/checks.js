@@ -134,5 +134,9 @@ export const choice =
 export const like = (other, check) => (name, value, values, options) =>
   check(name, value === undefined ? values[other] : value, values, options);
 
+/** The width of a head: dModel / numHeads by default, which C++ checks. @type {Check} */
+export const headDim = (name, value, { dModel, numHeads }) =>
+  value === undefined ? dModel / numHeads : integer(name, value, 1);
+
 /** Which random numbers. */
 export const kRandomStream = { seed: natural(0), stream: natural(0) };

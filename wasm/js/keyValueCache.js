@@ -1,10 +1,11 @@
 import { pointAtCallers } from './callers.js';
-import { invalid } from './errors.js';
-import { isObjectOf, NativeObject, runtimeOf, oldNative } from './nativeObject.js';
-import { choice, like, natural, size, writeOptions } from './options.js';
+import { checkOptions, choice, like, natural, size } from './checks.js';
+import { checkInteger, invalid } from './errors.js';
+import { isObjectOf, NativeObject, nativeOf, runtimeOf } from './nativeObject.js';
 import { checkShapeIs } from './shape.js';
 
-/** @import { Call } from './call.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeHandle } from './nativeObject.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ElementsLike } from './elementType.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
@@ -33,19 +34,20 @@ import { checkShapeIs } from './shape.js';
 
 /** The sizes of a cache that a layer makes. @typedef {Required<Omit<KeyValueCacheOptions, 'capacity'>>} CacheSizes */
 
-/** What is kept of past tokens. */
+/** @typedef {Native.TransformerDecoderLayerState | Native.TransformerDecoderState} NativeDecodingState */
+
+/**
+ * What is kept of past tokens.
+ * @template {Native.KeyValueCache | Native.LayerCaches | NativeDecodingState} N
+ * @extends {NativeObject<N>}
+ */
 class State extends NativeObject {
   /**
-   * @param {Runtime} runtime
-   * @param {number} address
+   * Tokens kept.
+   * @returns {number}
    */
-  constructor(runtime, address) {
-    super(runtime, oldNative(runtime, 'deleteState', address));
-  }
-
-  /** Tokens kept. */
   get length() {
-    return this.ask('lengthOfState');
+    return this.enter((native) => native.length());
   }
 
   /**
@@ -53,11 +55,14 @@ class State extends NativeObject {
    * @param {number} length
    */
   truncate(length) {
-    this.ask('truncateState', (call) => call.integer('length', length, 0));
+    this.enter((native) => {
+      checkInteger('length', length, 0);
+      native.truncate(length);
+    });
   }
 }
 
-export const kCapacity = {
+const kCapacity = {
   capacity: natural(0),
   type: choice(['float32', 'float16', 'bfloat16', 'int8']),
 };
@@ -74,6 +79,7 @@ const kOptions = {
  * Keys and values of past tokens, for decoding token by token. Made by the layers that need it, see
  * `MultiHeadAttention.makeCache()`, or by itself for `scaledDotProductAttention`.
  * @template {ResultKind} [As='array']
+ * @extends {State<Native.KeyValueCache>}
  */
 export class KeyValueCache extends State {
   /** @internal */
@@ -84,14 +90,15 @@ export class KeyValueCache extends State {
   /**
    * @param {Runtime} runtime
    * @param {KeyValueCacheOptions} options
-   * @param {number} [address]  of one that a layer has made, with all sizes given
+   * @param {Native.KeyValueCache} [native]  that a layer has made, with all sizes given
    */
-  constructor(runtime, options, address) {
-    let sizes = options;
-    const make = (/** @type {Call} */ call) => {
-      sizes = writeOptions(call, options, kOptions);
-    };
-    super(runtime, address ?? runtime.ask('makeCache', make));
+  constructor(runtime, options, native) {
+    const sizes = native ? options : checkOptions(options, kOptions);
+    const { batch, numKvHeads, headDim, valueDim, capacity } = sizes;
+    const type = /** @type {CacheType} */ (sizes.type);
+    const make = (/** @type {Native.MainModule} */ { KeyValueCache, ElementType }) =>
+      new KeyValueCache(batch, numKvHeads, headDim, valueDim, capacity, ElementType[type]);
+    super(runtime, native ?? runtime.memory.enter(make));
     this.#sizes = Object.freeze(/** @type {CacheSizes} */ (sizes));
   }
 
@@ -108,7 +115,7 @@ export class KeyValueCache extends State {
 
   /** Tokens that there is room for. */
   get capacity() {
-    return this.ask('capacityOfCache');
+    return this.enter((native) => native.capacity());
   }
 
   /**
@@ -116,7 +123,7 @@ export class KeyValueCache extends State {
    * @returns {ResultTensor<As>} (B, Hkv, length, D)
    */
   keys() {
-    return this.#cached(false, this.#sizes.headDim);
+    return this.#read('readKeys', this.#sizes.headDim);
   }
 
   /**
@@ -124,7 +131,7 @@ export class KeyValueCache extends State {
    * @returns {ResultTensor<As>} (B, Hkv, length, Dv)
    */
   values() {
-    return this.#cached(true, this.#sizes.valueDim);
+    return this.#read('readValues', this.#sizes.valueDim);
   }
 
   /** @protected */
@@ -141,11 +148,12 @@ export class KeyValueCache extends State {
    */
   append(key, value) {
     const { batch, numKvHeads, headDim, valueDim } = this.#sizes;
-    this.ask('appendToCache', (call) => {
-      const keyShape = call.elements('key', key);
-      checkShapeIs('key', keyShape, [batch, numKvHeads, -1, headDim]);
-      const valueShape = call.elements('value', value);
-      checkShapeIs('value', valueShape, [batch, numKvHeads, keyShape[2], valueDim]);
+    this.invoke((call) => {
+      const keys = call.elements('key', key);
+      checkShapeIs('key', keys.shape, [batch, numKvHeads, -1, headDim]);
+      const values = call.elements('value', value);
+      checkShapeIs('value', values.shape, [batch, numKvHeads, keys.shape[2], valueDim]);
+      call.run(() => this.native.append(keys.native, values.native));
     });
   }
 
@@ -155,20 +163,23 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * @param {boolean} values
+   * @param {'readKeys' | 'readValues'} read
    * @param {number} width
    */
-  #cached(values, width) {
+  #read(read, width) {
     const { batch, numKvHeads } = this.#sizes;
-    const shape = [batch, numKvHeads, this.length, width];
-    return this.map('readCached', (call) => {
-      call.has(values);
-      return shape;
+    return this.invoke((call) => {
+      const output = call.result('output', [batch, numKvHeads, this.length, width]);
+      call.run(() => this.native[read](output.tensor.native));
+      return call.give(output);
     });
   }
 }
 
-/** What the layers of a stack keep of past tokens: a cache each. */
+/**
+ * What the layers of a stack keep of past tokens: a cache each.
+ * @extends {State<Native.LayerCaches>}
+ */
 export class LayerCaches extends State {
   /** @internal */
   static name = 'LayerCaches';
@@ -181,11 +192,11 @@ export class LayerCaches extends State {
 
   /**
    * @param {Runtime} runtime
-   * @param {number} address
+   * @param {Native.LayerCaches} native
    * @param {number} batch
    */
-  constructor(runtime, address, batch) {
-    super(runtime, address);
+  constructor(runtime, native, batch) {
+    super(runtime, native);
     this.#batch = batch;
   }
 
@@ -201,7 +212,10 @@ export class LayerCaches extends State {
   }
 }
 
-/** What a decoder keeps of past tokens, and of the encoder's output. */
+/**
+ * What a decoder keeps of past tokens, and of the encoder's output.
+ * @extends {State<NativeDecodingState>}
+ */
 export class DecodingState extends State {
   /** @internal */
   static name = 'DecodingState';
@@ -210,18 +224,27 @@ export class DecodingState extends State {
     pointAtCallers(this);
   }
 
+  #kind;
+
   /**
    * @param {Runtime} runtime
-   * @param {number} address
+   * @param {NativeDecodingState} native
+   * @param {string} kind  what errors call it
    * @param {number} batch
    * @param {number} memoryLength
    */
-  constructor(runtime, address, batch, memoryLength) {
-    super(runtime, address);
+  constructor(runtime, native, kind, batch, memoryLength) {
+    super(runtime, native);
+    this.#kind = kind;
     /** B. @readonly */
     this.batch = batch;
     /** The length of the encoder's output. @readonly */
     this.memoryLength = memoryLength;
+  }
+
+  /** What errors call it. @internal */
+  get kind() {
+    return this.#kind;
   }
 
   /** @protected */
@@ -241,25 +264,46 @@ export function lengthOfCaches(caches) {
   throw invalid('caches', caches, 'what makeCaches() gives');
 }
 
+/** @typedef {{ makeCache(batch: number, capacity: number, type: any): Native.KeyValueCache | null }} MakesCache */
+/** @typedef {{ makeCaches(batch: number, capacity: number, type: any): Native.LayerCaches | null }} MakesCaches */
+
 /**
- * The cache that a layer has made.
- * @param {Runtime} runtime
- * @param {{ numKvHeads: number, headDim: number }} layer
+ * An empty cache of a layer.
+ * @param {NativeObject<MakesCache & NativeHandle>} layer
+ * @param {{ numKvHeads: number, headDim: number }} sizes
  * @param {number} batch
- * @param {number} address
- * @param {CapacityOption} options  with which it was made
+ * @param {CapacityOption} options
  * @returns {KeyValueCache<any>}
  */
-export function cacheOf(runtime, { numKvHeads, headDim }, batch, address, { type = 'float32' }) {
-  const sizes = { batch, numKvHeads, headDim, valueDim: headDim, type };
-  return new KeyValueCache(runtime, sizes, address);
+export function makeCache(layer, { numKvHeads, headDim }, batch, options) {
+  const runtime = runtimeOf(layer);
+  checkInteger('batch', batch, 1);
+  const { capacity, type } = checkCapacity(options);
+  const native = runtime.memory.enter(({ ElementType }) =>
+    nativeOf(layer).makeCache(batch, capacity, ElementType[type]),
+  );
+  const whole = { batch, numKvHeads, headDim, valueDim: headDim, type };
+  return new KeyValueCache(runtime, whole, /** @type {Native.KeyValueCache} */ (native));
 }
 
 /**
+ * An empty cache for each layer of a stack or a model.
+ * @param {NativeObject<MakesCaches & NativeHandle>} stack
  * @param {number} batch
  * @param {CapacityOption} options
  */
-export const writeCapacity = (batch, options) => (/** @type {Call} */ call) => {
-  call.integer('batch', batch, 1);
-  writeOptions(call, options, kCapacity);
-};
+export function makeCaches(stack, batch, options) {
+  const runtime = runtimeOf(stack);
+  checkInteger('batch', batch, 1);
+  const { capacity, type } = checkCapacity(options);
+  const native = runtime.memory.enter(({ ElementType }) =>
+    nativeOf(stack).makeCaches(batch, capacity, ElementType[type]),
+  );
+  return new LayerCaches(runtime, /** @type {Native.LayerCaches} */ (native), batch);
+}
+
+/**
+ * @param {CapacityOption} options
+ * @returns {{ capacity: number, type: CacheType }}
+ */
+export const checkCapacity = (options) => checkOptions(options, kCapacity);

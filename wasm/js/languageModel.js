@@ -1,11 +1,12 @@
 import { pointAtCallers } from './callers.js';
 import { argumentError, checkInteger, invalid } from './errors.js';
 import { kScoreNames } from './attentionOptions.js';
-import { LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
-import { Kind } from './kind.js';
+import { lengthOfCaches, makeCaches } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { writeLayerAttention } from './multiHeadAttention.js';
-import { nativeIn, runtimeOf } from './nativeObject.js';
+import { checkLayerAttention } from './multiHeadAttention.js';
+import { giveAll } from './nativeAttentionOptions.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
+import { nativeIn } from './nativeObject.js';
 import { checkOptions, checkValues, finite, kRandomStream, natural, real } from './checks.js';
 import { readOptions, readArray, wanted } from './options.js';
 import { checkIntegers, readTensor } from './tensor.js';
@@ -15,13 +16,13 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @import { Activation } from './activation.js' */
 /** @import { AskedFor, ExclusionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { PositionsOption } from './attentionPositions.js' */
-/** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
-/** @import { CapacityOption } from './keyValueCache.js' */
+/** @import { CapacityOption, LayerCaches } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
 /** @import { Loader } from './loadLanguageModel.js' */
 /** @import { CheckTable } from './checks.js' */
 /** @import * as Native from './native.js' */
+/** @import { NativeCall, NativeTensor } from './nativeCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { RotaryScaling } from './rotaryEmbedding.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -196,11 +197,6 @@ export class LanguageModel extends Layer {
     );
   }
 
-  /** Until the old protocol is gone. @protected */
-  get kind() {
-    return 'LanguageModel';
-  }
-
   /** What the files say of the model. It is frozen. */
   get description() {
     return this.#description;
@@ -228,10 +224,9 @@ export class LanguageModel extends Layer {
    */
   forward(ids, options = {}) {
     const tensor = this.#checkIds(ids);
-    return this.#run(tensor.shape, options, (call) => {
-      call.numbers('ints', 'ids', tensor);
-      call.none(Kind.floats);
-    });
+    return this.#run(tensor.shape, options, 'forward', (call) =>
+      call.numbers('ints', 'ids', tensor),
+    );
   }
 
   /**
@@ -248,22 +243,23 @@ export class LanguageModel extends Layer {
   forwardVectors(x, options = {}) {
     const width = this.#description.layers[0].dModel;
     const read = x instanceof TensorHandle ? x : readTensor('x', x);
-    return this.#run(read.shape.slice(0, -1), options, (call) => {
-      call.none(Kind.ints);
-      call.rows('x', read, width, 'dModel');
-    });
+    return this.#run(read.shape.slice(0, -1), options, 'forwardVectors', (call) =>
+      call.rows('x', read, width, 'dModel'),
+    );
   }
 
   /**
    * @param {readonly number[]} tokens  their shape
    * @param {LanguageModelCall & PositionsOption & IntermediatesOption} options
-   * @param {(call: Call) => void} write
+   * @param {'forward' | 'forwardVectors'} forward
+   * @param {(call: NativeCall) => NativeTensor} check  gives the input
    * @returns {any}
    */
-  #run(tokens, options, write) {
+  #run(tokens, options, forward, check) {
     options = readOptions(options, kCall);
     const length = tokens[tokens.length - 1];
     const { attention: given = {}, caches, tokenTypes, numLogits = length } = options;
+    const { positions, intermediates } = options;
     const attention = readOptions(given, kScoreNames, 'attention');
     const { needLogits = true } = options;
     wanted('needLogits', needLogits);
@@ -274,32 +270,36 @@ export class LanguageModel extends Layer {
     const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];
     const batch = tokens.slice(0, -1);
-    return this.call((call) => {
-      write(call);
-      if (tokenTypes === undefined) call.none(Kind.ints);
-      else {
-        const most = Math.max(numTokenTypes - 1, 0);
-        const types = checkIntegers('tokenTypes', tokenTypes, 0, most, `a type from 0 to ${most}`);
-        call.numbers('ints', 'tokenTypes', types);
-      }
+    return this.invoke((call) => {
+      const input = check(call);
+      const types =
+        tokenTypes === undefined ? undefined : checkTypes(call, tokenTypes, numTokenTypes);
       if (!Number.isInteger(numLogits) || numLogits < 0 || numLogits > length) {
         throw invalid('numLogits', numLogits, `a whole number up to the ${length} tokens`);
       }
-      const logits = call.resultIf(needLogits, 'logits', [...batch, numLogits, vocabSize]);
-      const hidden = call.resultIf(needHidden, 'hidden', [...batch, length, dModel]);
-      const pooled = call.resultIf(needPooled, 'pooled', [...batch, dModel]);
-      call.object('caches', caches);
-      const shape = [...batch, length, dModel];
-      writeLayerAttention(call, attention, shape, layers[0], past + length);
-      call.positions(options.positions);
-      const names = call.intermediates(options.intermediates);
-      call.run('forwardLanguageModel');
-      return {
-        ...(logits && { logits: call.give(logits) }),
-        ...(hidden && { hidden: call.give(hidden) }),
-        ...(pooled && { pooled: call.give(pooled) }),
-        ...call.shown(names),
+      const results = {
+        logits: needLogits ? call.result('logits', [...batch, numLogits, vocabSize]) : undefined,
+        hidden: needHidden ? call.result('hidden', [...batch, length, dModel]) : undefined,
+        pooled: needPooled ? call.result('pooled', [...batch, dModel]) : undefined,
       };
+      const kept = caches === undefined ? null : call.object('caches', caches);
+      const shape = [...batch, length, dModel];
+      const checked = {
+        attention: checkLayerAttention(call, attention, shape, layers[0], past + length),
+        ...checkLayerCall(call, { positions, intermediates }),
+      };
+      call.run(() =>
+        this.native[forward](
+          input.native,
+          types?.native ?? null,
+          results.logits?.tensor.native ?? null,
+          results.hidden?.tensor.native ?? null,
+          results.pooled?.tensor.native ?? null,
+          kept,
+          nativeLayerCall(call, checked),
+        ),
+      );
+      return { ...giveAll(call, results), ...shown(call, checked) };
     });
   }
 
@@ -311,8 +311,7 @@ export class LanguageModel extends Layer {
    * @throws {AttnError} `unsupported` where the model is not causal
    */
   makeCaches(batch = 1, options = {}) {
-    const address = this.ask('makeLanguageModelCaches', writeCapacity(batch, options));
-    return new LayerCaches(runtimeOf(this), address, batch);
+    return makeCaches(this, batch, options);
   }
 
   /**
@@ -367,6 +366,17 @@ export class LanguageModel extends Layer {
     if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
     return tensor;
   }
+}
+
+/**
+ * @param {NativeCall} call
+ * @param {Integers} tokenTypes
+ * @param {number} numTokenTypes
+ */
+function checkTypes(call, tokenTypes, numTokenTypes) {
+  const most = Math.max(numTokenTypes - 1, 0);
+  const types = checkIntegers('tokenTypes', tokenTypes, 0, most, `a type from 0 to ${most}`);
+  return call.numbers('ints', 'tokenTypes', types);
 }
 
 /**

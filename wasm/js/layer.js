@@ -1,20 +1,18 @@
 import { invalid } from './errors.js';
 import { checkOptions, choice, kRandomStream } from './checks.js';
 import { addHints, kLayerElsewhere } from './hints.js';
-import { Kind } from './kind.js';
-import { NativeObject, runtimeOf } from './nativeObject.js';
-import { readOptions, writeOptions } from './options.js';
+import { NativeObject, nativeOf, runtimeOf } from './nativeObject.js';
+import { readOptions } from './options.js';
 import { brief } from './print.js';
 import { loadState, makeStateDict } from './stateDict.js';
 
-/** @import { Call, Result } from './call.js' */
-/** @import { Dropout, RandomOptions } from './dropout.js' */
+/** @import { RandomOptions } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { NativeCall, NativeTensor } from './nativeCall.js' */
 /** @import * as Native from './native.js' */
 /** @import { CheckTable } from './checks.js' */
-/** @import { Names, OptionTable } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Names } from './options.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { IncompatibleKeys, Named, Safetensors } from './safetensors.js' */
 /** @import { LoadStateDictOptions, StateDictOptions } from './stateDict.js' */
 /** @import { Tensor, TensorLike } from './tensor.js' */
@@ -67,6 +65,9 @@ import { loadState, makeStateDict } from './stateDict.js';
  * @property {number} index
  */
 
+/** @type {(layer: Layer) => any} */
+let sizesOf;
+
 /** @type {Names<OutputTypeOption>} */
 export const kOutputType = { outputType: true };
 
@@ -79,37 +80,28 @@ export const kOutputType = { outputType: true };
  * @extends {NativeObject<N>}
  */
 export class Layer extends NativeObject {
+  static {
+    sizesOf = (layer) => layer.#sizes;
+  }
+
   /** @type {Required<Sizes>} */
   #sizes;
   #given;
-  #kind;
 
   /**
    * @param {Runtime} runtime
-   * @param {string | ((native: Native.MainModule, sizes: any) => N)} make  or, until the old protocol is
-   *   gone, what operations call it
+   * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => N} make
    * @param {Sizes} options
-   * @param {any} table  of checks or, until the old protocol is gone, of rules
+   * @param {CheckTable} table
    * @param {Place} [place]  of a layer of a stack; the options are then the stack's
    */
   constructor(runtime, make, options, table, place) {
-    const { native, sizes } =
-      typeof make === 'string'
-        ? oldLayer(runtime, make, options, table, place)
-        : newLayer(runtime, make, options, table);
+    const { native, sizes } = place
+      ? layerAt(runtime, place)
+      : makeLayer(runtime, make, options, table);
     super(runtime, native, place?.owner);
-    this.#kind = /** @type {string} */ (make);
     this.#sizes = Object.freeze(sizes);
     this.#given = brief(options);
-  }
-
-  /**
-   * What operations call it. Until the old protocol is gone.
-   * @protected
-   * @returns {string}
-   */
-  get kind() {
-    return this.#kind;
   }
 
   /**
@@ -234,37 +226,26 @@ function checkName(name) {
 
 /**
  * @param {Runtime} runtime
- * @param {(native: Native.MainModule, sizes: any) => any} make
+ * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => any} make
  * @param {object} options
  * @param {CheckTable} table
  */
-function newLayer(runtime, make, options, table) {
+function makeLayer(runtime, make, options, table) {
   const sizes = checkOptions(options, table);
-  return { native: runtime.memory.enter((native) => make(native, sizes)), sizes };
+  const native = runtime.invoke((call) => call.run((module) => make(module, sizes, call)));
+  return { native, sizes };
 }
 
 /**
- * A layer by the old protocol.
  * @param {Runtime} runtime
- * @param {string} kind
- * @param {object} options
- * @param {OptionTable} table
- * @param {Place} [place]
+ * @param {Place} place
  */
-function oldLayer(runtime, kind, options, table, place) {
-  const operation = place ? `layerOf${/** @type {any} */ (place.owner).kind}` : `make${kind}`;
-  const stack = place && /** @type {any} */ (place.owner).sizes;
-  let sizes = /** @type {any} */ (stack?.layers[/** @type {Place} */ (place).index] ?? stack);
-  const address = runtime.ask(/** @type {Operation} */ (operation), (call) => {
-    if (!place) {
-      sizes = writeOptions(call, options, table);
-      return;
-    }
-    call.object('owner', place.owner);
-    call.put(Kind.integer, place.index);
-  });
-  const native = /** @type {any} */ (runtime.native.moduleAt(address));
-  return { native, sizes };
+function layerAt({ memory }, { owner, index }) {
+  const stack = sizesOf(owner);
+  return {
+    native: memory.enter(() => nativeOf(owner).layer(index)),
+    sizes: stack.layers[index] ?? stack,
+  };
 }
 
 /**

@@ -1,38 +1,27 @@
-import {
-  giveStages,
-  kAttentionNames,
-  sizesOf,
-  writeAttentionOptions,
-  writeInputs,
-  writeWindow,
-} from './attentionOptions.js';
-import { positions } from './attentionPositions.js';
+import { kAttentionNames, sizesOf } from './attentionOptions.js';
+import { nativeAttentionSizes, optionalWindow, positions } from './attentionPositions.js';
+import { choice, flag, headDim, kRandomStream, like, optionalReal, real, size } from './checks.js';
+import { kElementTypes } from './elementType.js';
 import { invalid } from './errors.js';
-import { cacheOf, kCapacity, KeyValueCache, writeCapacity } from './keyValueCache.js';
-import { Layer } from './layer.js';
-import { isObjectOf, runtimeOf } from './nativeObject.js';
-import { writeRMSNorm } from './rmsNorm.js';
-import { kRowRanks } from './tensor.js';
-import {
-  readOptions,
-  choice,
-  flag,
-  headDim,
-  kRandom,
-  like,
-  optionalReal,
-  real,
-  size,
-} from './options.js';
+import { KeyValueCache, makeCache } from './keyValueCache.js';
+import { firstWeights, Layer } from './layer.js';
+import { checkAttentionOptions, checkInputs, giveAll } from './nativeAttentionOptions.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
+import { isObjectOf } from './nativeObject.js';
+import { readOptions } from './options.js';
+import { optionalRMSNorm } from './rmsNorm.js';
 import { checkEqual } from './shape.js';
+import { kRowRanks } from './tensor.js';
 
 /** @import { AttentionOptions, Window } from './attentionOptions.js' */
 /** @import { AttentionPositions, KeyPositionsOption, PositionsOption } from './attentionPositions.js' */
-/** @import { Call } from './call.js' */
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption } from './elementType.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, ShownIntermediates } from './layer.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall, NativeResult } from './nativeCall.js' */
+/** @import { CheckedLayerCall } from './nativeLayerCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { RMSNormRule } from './rmsNorm.js' */
 /** @import { Runtime } from './runtime.js' */
@@ -107,15 +96,15 @@ const kOptions = {
   valueDim: like('dModel', size()),
   bias: flag(false),
   outputBias: like('bias', flag()),
-  qkNorm: writeRMSNorm,
+  qkNorm: optionalRMSNorm,
   qkNormAllHeads: flag(false),
   sinks: flag(false),
   scale: optionalReal,
   softcap: real(0),
-  window: writeWindow,
+  window: optionalWindow,
   positions,
   init: choice(['xavier', 'identity', 'zeros']),
-  ...kRandom,
+  ...kRandomStream,
 };
 
 const kPositions = { positions: true };
@@ -150,7 +139,7 @@ const kForwardNames = { cache: true, ...kAttendNames, keyPositions: true };
  * ```
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<MultiHeadAttentionSizes>}
+ * @extends {Layer<MultiHeadAttentionSizes, Native.MultiHeadAttention>}
  */
 export class MultiHeadAttention extends Layer {
   /** @internal */
@@ -161,7 +150,16 @@ export class MultiHeadAttention extends Layer {
    * @param {MultiHeadAttentionOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'MultiHeadAttention', options, kOptions);
+    super(
+      runtime,
+      (native, sizes, call) =>
+        new native.MultiHeadAttention(
+          nativeAttentionSizes(call, sizes),
+          firstWeights(native, sizes),
+        ),
+      options,
+      kOptions,
+    );
   }
 
   /** E, the width of inputs and output. */
@@ -203,18 +201,25 @@ export class MultiHeadAttention extends Layer {
     options = readOptions(options, kForwardNames);
     const { cache } = options;
     const past = cache === undefined ? 0 : lengthOf(cache);
-    return this.call((call) => {
-      const { shape, q, k, v } = writeInputs(call, query, key, value, kRowRanks, 'elements');
-      checkEqual('query', 'width', q.width, 'the dModel of this layer', this.sizes.dModel);
-      this.#checkWidths(k.width, v.width);
-      const output = call.resultOfType(options.outputType, shape);
-      if (cache) call.object('cache', cache);
-      const stages = writeLayerAttention(call, options, shape, this.sizes, past + k.length);
-      call.positions(options.positions);
-      call.positions(options.keyPositions, 'keyPositions');
-      const names = call.intermediates(options.intermediates);
-      call.run(cache ? 'forwardWithCache' : 'forwardMultiHeadAttention');
-      return { ...giveStages(call, output, stages), ...call.shown(names) };
+    return this.invoke((call) => {
+      const inputs = checkInputs(call, query, key, value, kRowRanks, kElementTypes);
+      const { q, k, v, queries, keys, values } = inputs;
+      checkEqual('query', 'width', queries.width, 'the dModel of this layer', this.sizes.dModel);
+      this.#checkWidths(keys.width, values.width);
+      const output = call.output(options.outputType, q.shape);
+      const kept = cache === undefined ? null : call.object('cache', cache);
+      const checked = this.#checkCall(call, options, q.shape, past + keys.length);
+      call.run(() =>
+        this.native.forward(
+          q.native,
+          k.native,
+          v.native,
+          output.tensor.native,
+          kept,
+          nativeLayerCall(call, checked),
+        ),
+      );
+      return giveWithStages(call, output, checked);
     });
   }
 
@@ -225,9 +230,7 @@ export class MultiHeadAttention extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, options = {}) {
-    options = readOptions(options, kCapacity);
-    const address = this.ask('makeAttentionCache', writeCapacity(batch, options));
-    return cacheOf(runtimeOf(this), this.sizes, batch, address, options);
+    return makeCache(this, this.sizes, batch, options);
   }
 
   /**
@@ -243,14 +246,19 @@ export class MultiHeadAttention extends Layer {
   append(key, value, cache, options = {}) {
     options = readOptions(options, kPositions);
     lengthOf(cache);
-    this.ask('appendKeys', (call) => {
-      const k = sizesOf(call.elements('key', key, kRowRanks));
-      const v = sizesOf(call.elements('value', value, kRowRanks));
+    this.invoke((call) => {
+      const keys = call.elements('key', key, kRowRanks);
+      const values = call.elements('value', value, kRowRanks);
+      const k = sizesOf(keys.shape);
+      const v = sizesOf(values.shape);
       this.#checkWidths(k.width, v.width);
       checkEqual('value', 'batch', v.batch, 'the batch of key', k.batch);
       checkEqual('key', 'length', k.length, 'the length of value', v.length);
-      call.object('cache', cache);
-      call.positions(options.positions);
+      const kept = call.object('cache', cache);
+      const { positions } = checkLayerCall(call, options);
+      call.run(() =>
+        this.native.append(keys.native, values.native, kept, positions?.native ?? null),
+      );
     });
   }
 
@@ -274,16 +282,29 @@ export class MultiHeadAttention extends Layer {
   attend(query, cache, options = {}) {
     options = readOptions(options, kAttendNames);
     const numKeys = lengthOf(cache);
-    return this.call((call) => {
-      const shape = call.rows('query', query, this.sizes.dModel, 'dModel', 'elements');
-      call.object('cache', cache);
-      const output = call.resultOfType(options.outputType, shape);
-      const stages = writeLayerAttention(call, options, shape, this.sizes, numKeys);
-      call.positions(options.positions);
-      const names = call.intermediates(options.intermediates);
-      call.run('attend');
-      return { ...giveStages(call, output, stages), ...call.shown(names) };
+    return this.invoke((call) => {
+      const q = call.rows('query', query, this.sizes.dModel, 'dModel', kElementTypes);
+      const kept = call.object('cache', cache);
+      const output = call.output(options.outputType, q.shape);
+      const checked = this.#checkCall(call, options, q.shape, numKeys);
+      call.run(() =>
+        this.native.attend(q.native, kept, output.tensor.native, nativeLayerCall(call, checked)),
+      );
+      return giveWithStages(call, output, checked);
     });
+  }
+
+  /**
+   * @param {NativeCall} call
+   * @param {MultiHeadAttentionForwardOptions} options
+   * @param {readonly number[]} shape  of the queries
+   * @param {number} numKeys
+   */
+  #checkCall(call, { positions, keyPositions, intermediates, ...options }, shape, numKeys) {
+    return {
+      attention: checkLayerAttention(call, options, shape, this.sizes, numKeys),
+      ...checkLayerCall(call, { positions, keyPositions, intermediates }),
+    };
   }
 
   /**
@@ -309,18 +330,30 @@ export function lengthOf(cache) {
 }
 
 /**
- * Writes the options of a layer's attention.
- * @param {Call} call
+ * Checks the options of a layer's attention.
+ * @param {NativeCall} call
  * @param {AttentionOptions} options
  * @param {readonly number[]} shape  of the queries, (B, N, E) or (N, E)
  * @param {{ numHeads: number, headDim: number }} layer
  * @param {number} numKeys
  */
-export function writeLayerAttention(call, options, shape, { numHeads, headDim }, numKeys) {
+export function checkLayerAttention(call, options, shape, { numHeads, headDim }, numKeys) {
   const { batch, length } = sizesOf(shape);
   const sizes = { batch, numHeads, numQueries: length, numKeys, headDim, valueDim: headDim };
-  return writeAttentionOptions(call, options, sizes, leadingOf(shape, numHeads));
+  return checkAttentionOptions(call, options, sizes, leadingOf(shape, numHeads));
 }
+
+/**
+ * The output with the stages of attention and the intermediates that were asked for.
+ * @param {NativeCall} call
+ * @param {NativeResult} output
+ * @param {CheckedLayerCall} checked
+ * @returns {any}
+ */
+export const giveWithStages = (call, output, checked) => ({
+  ...giveAll(call, { output, ...checked.attention?.stages }),
+  ...shown(call, checked),
+});
 
 /**
  * (B, H, Nq), or (H, Nq) without B.

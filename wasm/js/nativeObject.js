@@ -1,12 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { AttnError, invalid, notItself } from './errors.js';
-import { Kind } from './kind.js';
 import { printsBriefly } from './print.js';
 
-/** @import { Call } from './call.js' */
 /** @import { NativeCall } from './nativeCall.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Runtime } from './runtime.js' */
 
 /**
  * The module that an object belongs to.
@@ -20,13 +18,6 @@ export let runtimeOf;
  * @throws {AttnError} `disposed`
  */
 export let nativeOf;
-
-/**
- * Returns the address of an object in the memory of the module. Until the old protocol is gone.
- * @type {(object: NativeObject) => number}
- * @throws {AttnError} `disposed`
- */
-export const addressOf = (object) => nativeOf(object).address?.() ?? 0;
 
 /** @type {(object: NativeObject) => boolean} */
 let isDisposed;
@@ -57,25 +48,12 @@ export const isObjectOf = (thing, Class) => thing instanceof Class && Boolean(ru
 
 /**
  * An object of C++ as Embind shows it.
- * @typedef {{ delete(): void, address?(): number }} NativeHandle
+ * @typedef {{ delete(): void }} NativeHandle
  */
-
-/**
- * What was made by the old protocol, as if Embind showed it. Until the old protocol is gone.
- * @param {Runtime} runtime
- * @param {Operation} operation  deletes it
- * @param {number} address
- * @returns {NativeHandle}
- */
-export const oldNative = (runtime, operation, address) => ({
-  address: () => address,
-  delete: () => void runtime.ask(operation, (call) => call.put(Kind.address, address)),
-});
 
 /**
  * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
- * when the object is garbage-collected. Classes name themselves, for errors and for operations that are
- * called after them: minifiers change the names of classes, but not of what is static.
+ * when the object is garbage-collected. Classes name themselves for errors: minifiers change the names of classes, but not of what is static.
  *
  * @template {NativeHandle} [N=any]
  */
@@ -145,48 +123,6 @@ export class NativeObject {
    */
   enter(function_) {
     return runtimeOf(this).memory.enter(() => function_(this.native));
-  }
-
-  /**
-   * Makes a call of the core whose first argument is the object.
-   * @protected
-   * @template T
-   * @param {(call: Call) => T} body
-   * @returns {T}
-   */
-  call(body) {
-    return runtimeOf(this).call((call) => {
-      call.address(this);
-      return body(call);
-    });
-  }
-
-  /**
-   * Runs an operation on the object that gives a number, or nothing.
-   * @protected
-   * @param {Operation} operation
-   * @param {(call: Call) => void} [write]
-   */
-  ask(operation, write) {
-    return runtimeOf(this).ask(operation, (call) => {
-      call.address(this);
-      write?.(call);
-    });
-  }
-
-  /**
-   * Runs an operation on the object that has one result.
-   * @protected
-   * @param {Operation} operation
-   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
-   * @param {(call: Call) => void} [writeFurther]
-   */
-  map(operation, writeInputs, writeFurther) {
-    const write = (/** @type {Call} */ call) => {
-      call.address(this);
-      return writeInputs(call);
-    };
-    return runtimeOf(this).map(operation, write, writeFurther);
   }
 
   [Symbol.dispose]() {

@@ -3,7 +3,6 @@ import { Layer } from './layer.js';
 
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { Check } from './checks.js' */
-/** @import { Rule } from './options.js' */
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
@@ -31,19 +30,6 @@ const kOptions = { width: size(), ...kRule };
  */
 export const optionalRMSNorm = (name, value) =>
   value === undefined ? undefined : checkOptions(value, kRule, name);
-
-/** The same by the old protocol. @type {Rule} */
-export const writeRMSNorm = (call, name, value) => {
-  const rule = /** @type {any} */ (
-    value === undefined ? undefined : checkOptions(value, kRule, name)
-  );
-  call.has(rule);
-  if (!rule) return undefined;
-  call.has(rule.elementwiseAffine);
-  call.has(rule.zeroCentredWeight);
-  call.real('eps', rule.eps);
-  return rule;
-};
 
 /**
  * Normalisation by the root of the mean square over the last dimension (Zhang and Sennrich 2019), as

@@ -1,16 +1,14 @@
 import * as checks from './checks.js';
 import { checkChoice, checkInteger, invalid } from './errors.js';
-import { Kind } from './kind.js';
 import { NativeObject } from './nativeObject.js';
-import { flag, optionalReal, readOptions, real, size, wanted, writeValues } from './options.js';
+import { readOptions, wanted } from './options.js';
 import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
 
-/** @import { Call } from './call.js' */
 /** @import { CheckTable } from './checks.js' */
 /** @import * as Native from './native.js' */
 /** @import { NativeCall } from './nativeCall.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
-/** @import { Names, OptionTable } from './options.js' */
+/** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
@@ -23,7 +21,6 @@ import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
  * @typedef {'halfSplit' | 'interleaved'} RotaryPairing
  */
 
-/** In the order of the C++ enumeration, until the old protocol is gone. */
 const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
 
 /**
@@ -350,7 +347,9 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
     const output = call.output(options.outputType, heads.shape, numHeads);
     const rows = cos.shape[cos.shape.length - 2];
     const ids =
-      positionIds && checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
+      positionIds === undefined
+        ? undefined
+        : checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
     const given = ids && call.numbers('doubles', 'positionIds', ids);
     checkChoice('pairing', pairing, kPairings);
     checkInteger('rotaryDim', rotaryDim, 0);
@@ -375,7 +374,7 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
  * The parameters of each kind.
  * @type {Record<string, CheckTable>}
  */
-const kRules = {
+export const kScalings = {
   linear: { factor: checks.real() },
   dynamic: { factor: checks.real(), maxPositionEmbeddings: checks.size(2048) },
   yarn: {
@@ -405,7 +404,7 @@ const kRules = {
 };
 
 /** What a message suggests for a name where the kind is unknown. */
-const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kRules)) };
+const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScalings)) };
 
 /**
  * A rotation that was checked, as C++ takes it. Undefined was not given.
@@ -430,7 +429,10 @@ export function checkRotary(options, rotaryDim, path) {
     scaling: scaling === undefined ? undefined : checkScaling(`${prefix}scaling`, scaling),
     frequencies:
       frequencies === undefined ? undefined : copyNumbers(`${prefix}frequencies`, frequencies),
-    sections: sections && checkIntegers(name, sections, 0, 1e9, 'a number of pairs').data,
+    sections:
+      sections === undefined
+        ? undefined
+        : checkIntegers(name, sections, 0, 1e9, 'a number of pairs').data,
   };
   checkChoice(`${prefix}axes`, axes, kAxes);
   return checked;
@@ -443,9 +445,9 @@ export function checkRotary(options, rotaryDim, path) {
 function checkScaling(path, scaling) {
   const { type, ...others } = readOptions(scaling, kNamesOfRules, path, true);
   // Of an unknown kind any may be the name that is wrong.
-  const table = (typeof type === 'string' && kRules[type]) || kNamesOfRules;
+  const table = (typeof type === 'string' && kScalings[type]) || kNamesOfRules;
   const values = readOptions({ type, ...others }, { type: true, ...table }, path);
-  checkChoice(`${path}.type`, type, Object.keys(kRules));
+  checkChoice(`${path}.type`, type, Object.keys(kScalings));
   return { type, parameters: checks.checkValues(values, table, path) };
 }
 
@@ -520,82 +522,4 @@ function checkHeads(call, x, { numHeads }) {
   if (numHeads === undefined) return { x: heads, shape };
   const [batch, , length, headDim] = shape;
   return { x: heads, shape: [batch, length, numHeads * headDim] };
-}
-
-// Until the old protocol is gone.
-
-/**
- * Writes the latter part of what rotary_options() in C++ reads: all but the width.
- * @param {Call} call
- * @param {RotaryRule} options
- * @param {string} [path]  of the option that holds them
- */
-export function writeRotary(call, options, path) {
-  const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
-  const { sections, axes = 'sections' } = options;
-  const prefix = path === undefined ? '' : `${path}.`;
-  call.choice(`${prefix}pairing`, pairing, kPairings);
-  call.real(`${prefix}base`, base);
-  writeScaling(call, `${prefix}scaling`, scaling);
-  call.numbers('doubles', `${prefix}frequencies`, frequencies);
-  const name = `${prefix}sections`;
-  call.numbers(
-    'ints',
-    name,
-    sections && checkIntegers(name, sections, 0, 1e9, 'a number of pairs'),
-  );
-  call.choice(`${prefix}axes`, axes, kAxes);
-}
-
-/**
- * The parameters of each kind, the kinds in the order of C++.
- * @type {Record<string, OptionTable>}
- */
-export const kScalings = {
-  linear: { factor: real() },
-  dynamic: { factor: real(), maxPositionEmbeddings: size(2048) },
-  yarn: {
-    factor: real(),
-    originalMaxPositionEmbeddings: size(2048),
-    attentionFactor: optionalReal,
-    betaFast: real(32),
-    betaSlow: real(1),
-    mscale: optionalReal,
-    mscaleAllDim: optionalReal,
-    truncate: flag(true),
-  },
-  llama3: {
-    factor: real(8),
-    lowFreqFactor: real(1),
-    highFreqFactor: real(4),
-    originalMaxPositionEmbeddings: size(8192),
-  },
-  proportional: { partialRotaryFactor: real(1), factor: real(1) },
-  longrope: {
-    shortFactor: (call, name, value) => call.numbers('doubles', name, value ?? []),
-    longFactor: (call, name, value) => call.numbers('doubles', name, value ?? []),
-    originalMaxPositionEmbeddings: size(4096),
-    factor: real(1),
-    attentionFactor: optionalReal,
-  },
-};
-
-/** The scaling rules of all kinds. */
-const kScalingNames = { type: true, ...Object.assign({}, ...Object.values(kScalings)) };
-
-/**
- * @param {Call} call
- * @param {string} path
- * @param {RotaryScaling} [scaling]
- */
-function writeScaling(call, path, scaling) {
-  if (scaling === undefined) return call.put(Kind.choice, 0);
-  const kinds = Object.keys(kScalings);
-  const { type, ...others } = readOptions(scaling, kScalingNames, path, true);
-  // Of an unknown kind any may be the name that is wrong.
-  const table = (typeof type === 'string' && kScalings[type]) || kScalingNames;
-  const values = readOptions({ type, ...others }, { type: true, ...table }, path);
-  checkChoice(`${path}.type`, type, kinds);
-  call.put(Kind.choice, 1 + kinds.indexOf(type));
-  writeValues(call, values, table, path);
 }

@@ -1,4 +1,3 @@
-import { Call } from './call.js';
 import { Memory } from './memory.js';
 import { NativeCall } from './nativeCall.js';
 
@@ -7,19 +6,15 @@ import { NativeCall } from './nativeCall.js';
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
- * What the module offers. A number stands for an operation: `_attn_run` runs it with the arguments
- * at an address, of these kinds, and returns whether it succeeded.
+ * What the module offers besides its bindings.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
  * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
  * @property {(bytes: number) => number} _malloc
  * @property {(address: number) => void} _free
- * @property {(operation: number, address: number, kinds: number) => number} _attn_run
  */
 
 /** @typedef {NativeModule & MainModule} Native */
-
-/** What wasm/src makes known. Until the old protocol is gone. @typedef {string} Operation */
 
 /**
  * Ends the threads of modules that were dropped without dispose(): workers live until they are ended, and keep the
@@ -33,12 +28,6 @@ const dropped = new FinalizationRegistry((workers) => {
 /** One loaded module: what all concepts call the core through. */
 export class Runtime {
   /**
-   * Those that are free: a call that is made while another one reads its arguments takes one for itself.
-   * @type {Call[]}
-   */
-  #calls;
-
-  /**
    * @param {Native} native
    * @param {readonly Pick<Worker, 'terminate'>[]} workers  that threads run on
    * @param {Runtime} [other]  of the same module
@@ -49,7 +38,6 @@ export class Runtime {
     this.memory = other?.memory ?? new Memory(native, workers);
     // Everything that uses the module holds on to its memory.
     if (!other && workers.length > 0) dropped.register(this.memory, workers);
-    this.#calls = other ? other.#calls : [];
     /**
      * Deletes the native objects that were dropped without dispose().
      * @type {FinalizationRegistry<NativeHandle>}
@@ -92,25 +80,6 @@ export class Runtime {
   }
 
   /**
-   * Makes one call of the core: `body` writes arguments, runs an operation and takes the results.
-   * Whatever it took of the memory is given back, also when it throws.
-   * @template T
-   * @param {(call: Call) => T} body
-   * @returns {T}
-   */
-  call(body) {
-    if (this.disposed) throw this.memory.disposedError();
-    const call = this.#calls.pop() ?? new Call(this.memory);
-    call.as = this.as;
-    try {
-      return body(call);
-    } finally {
-      call.end();
-      this.#calls.push(call);
-    }
-  }
-
-  /**
    * Makes one call of C++: `body` checks arguments, places them, calls and takes the results.
    * @template T
    * @param {(call: NativeCall) => T} body
@@ -125,35 +94,5 @@ export class Runtime {
     } finally {
       call.end();
     }
-  }
-
-  /**
-   * Runs an operation that has one result.
-   * @param {Operation} operation
-   * @param {(call: Call) => readonly number[]} writeInputs  gives the shape of the result
-   * @param {(call: Call) => void} [writeFurther]
-   * @returns {any}
-   */
-  map(operation, writeInputs, writeFurther) {
-    return this.call((call) => {
-      const output = call.result('output', writeInputs(call));
-      writeFurther?.(call);
-      call.run(operation);
-      return call.give(output);
-    });
-  }
-
-  /**
-   * Runs an operation that gives a number, or nothing.
-   * @param {Operation} operation
-   * @param {(call: Call) => void} write
-   * @returns {number}
-   */
-  ask(operation, write) {
-    return this.call((call) => {
-      write(call);
-      call.run(operation);
-      return call.given(0);
-    });
   }
 }

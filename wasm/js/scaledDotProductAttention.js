@@ -13,6 +13,7 @@ import { checkEqual, mismatch } from './shape.js';
 
 /** @import { AttentionOptions, AttentionStages } from './attentionOptions.js' */
 /** @import { Names } from './options.js' */
+/** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { NativeCall } from './nativeCall.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
@@ -113,7 +114,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
   const numCached = cache?.length ?? 0;
 
   return runtime.invoke((call) => {
-    const state = cache && call.object('key', cache).address();
+    const state = cache && call.object('key', cache);
     const q = call.elements('query', query, ranks, heads);
     const queries = sizesOf(q.shape);
     const stored = cache
@@ -169,7 +170,8 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
           given,
         );
       } else {
-        native.attendToCache(q.native, /** @type {number} */ (state), output.tensor.native, given);
+        const kept = /** @type {Native.KeyValueCache} */ (state);
+        native.attendToCache(q.native, kept, output.tensor.native, given);
       }
     });
     return giveAll(call, { output, ...checked?.stages });

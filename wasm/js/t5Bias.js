@@ -1,8 +1,7 @@
 import { kBiasSizes, shapeOfBias } from './alibi.js';
-import { kT5Rule } from './attentionOptions.js';
 import * as checks from './checks.js';
 import { checkDiagonal, setDiagonal } from './nativeAttentionOptions.js';
-import { readOptions, size } from './options.js';
+import { readOptions } from './options.js';
 import { checkIntegers } from './tensor.js';
 
 /** @import { BiasSizes } from './alibi.js' */
@@ -25,9 +24,7 @@ import { checkIntegers } from './tensor.js';
 /** @typedef {T5BucketRule & BiasSizes} T5BiasMatrixOptions */
 
 const kRule = { maxDistance: checks.size(128), bidirectional: checks.flag(true) };
-const kBuckets = { numBuckets: checks.size(32), ...kRule };
-
-export const kT5Options = { numBuckets: size(32), ...kT5Rule };
+export const kBuckets = { numBuckets: checks.size(32), ...kRule };
 
 /** @type {Names<T5BiasMatrixOptions>} */
 const kMatrixOptions = { ...kRule, ...kBiasSizes };

@@ -589,7 +589,7 @@ export class Tape extends NativeObject {
   /**
    * @param {NativeCall} call
    * @param {Layer} layer
-   * @returns {Native.Module}
+   * @returns {any} its object of C++
    */
   #layerIn(call, layer) {
     if (!isObjectOf(layer, Layer)) throw invalid('layer', layer, 'a layer');

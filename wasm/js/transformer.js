@@ -1,30 +1,20 @@
 import { kActivations } from './activation.js';
-import { sizesOf, writeWindow } from './attentionOptions.js';
-import { positions } from './attentionPositions.js';
+import { sizesOf } from './attentionOptions.js';
+import { nativeAttentionSizes, optionalWindow, positions } from './attentionPositions.js';
+import { checkValues, choice, flag, headDim, like, optionalReal, real, size } from './checks.js';
 import { invalid } from './errors.js';
-import { Kind } from './kind.js';
+import { firstWeights, kFirstWeights } from './layer.js';
 import { leadingOf } from './multiHeadAttention.js';
-import {
-  readOptions,
-  choice,
-  flag,
-  headDim,
-  kInit,
-  like,
-  optionalReal,
-  readArray,
-  real,
-  size,
-  writeValues,
-} from './options.js';
-import { writeRMSNorm } from './rmsNorm.js';
+import { readArray, readOptions } from './options.js';
+import { optionalRMSNorm } from './rmsNorm.js';
 
 /** @import { Activation } from './activation.js' */
 /** @import { AttentionPositions } from './attentionPositions.js' */
-/** @import { Call, Result } from './call.js' */
+/** @import { Check } from './checks.js' */
 /** @import { Window } from './attentionOptions.js' */
 /** @import { InitOptions, Layer, Place } from './layer.js' */
-/** @import { Rule } from './options.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall } from './nativeCall.js' */
 /** @import { RMSNormRule } from './rmsNorm.js' */
 
 /**
@@ -87,7 +77,7 @@ const kBlock = {
   activation: choice(kActivations),
   gatedFeedForward: flag(false),
   layerNormEps: real(1e-5),
-  rmsNorm: writeRMSNorm,
+  rmsNorm: optionalRMSNorm,
   normFirst: flag(false),
   normOutputs: flag(false),
   bias: flag(true),
@@ -96,37 +86,76 @@ const kBlock = {
   feedForwardDropout: flag(true),
   numKvHeads: like('numHeads', size()),
   headDim,
-  qkNorm: writeRMSNorm,
+  qkNorm: optionalRMSNorm,
   qkNormAllHeads: flag(false),
   sinks: flag(false),
   scale: optionalReal,
   softcap: real(0),
-  window: writeWindow,
+  window: optionalWindow,
   positions,
 };
 
 /**
  * What each layer has in place of the stack's own options, or none.
- * @type {Rule}
+ * @type {Check}
  */
-const layers = (call, name, value = [], _, options) => {
+const layers = (name, value = [], _, options) => {
   if (!Array.isArray(value)) throw invalid(name, value, 'an array of options');
   /** @type {any[]} */
   const own = [];
   readArray(value, (each, l) => own.push(readOptions(each, kBlock, `${name}[${l}]`)));
-  call.put(Kind.integer, own.length);
-  return own.map((each, l) => writeValues(call, { ...options, ...each }, kBlock, `${name}[${l}]`));
+  return own.map((each, l) => checkValues({ ...options, ...each }, kBlock, `${name}[${l}]`));
 };
 
-export const kLayerOptions = { ...kBlock, ...kInit };
+export const kLayerOptions = { ...kBlock, ...kFirstWeights };
 
 export const kStackOptions = {
   ...kBlock,
   numLayers: size(1),
   finalNorm: flag(false),
   layers,
-  ...kInit,
+  ...kFirstWeights,
 };
+
+/**
+ * Makes a layer, inside run().
+ * @template {'TransformerEncoderLayer' | 'TransformerDecoderLayer'} C
+ * @param {C} name  of its class
+ * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
+ */
+export const makeBlock = (name) => (native, sizes, call) => {
+  const Block = /** @type {any} */ (native[name]);
+  return new Block(blockOf(native, sizes, call), firstWeights(native, sizes));
+};
+
+/**
+ * Makes a stack, inside run().
+ * @template {'TransformerEncoder' | 'TransformerDecoder'} C
+ * @param {C} name  of its class
+ * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
+ */
+export const makeStack = (name) => (native, sizes, call) => {
+  const Stack = /** @type {any} */ (native[name]);
+  /** @type {Native.TransformerOptions} */
+  const options = {
+    layer: blockOf(native, sizes, call),
+    numLayers: sizes.numLayers,
+    finalNorm: sizes.finalNorm,
+    layers: sizes.layers.map((/** @type {any} */ layer) => blockOf(native, layer, call)),
+  };
+  return new Stack(options, firstWeights(native, sizes));
+};
+
+/**
+ * @param {Native.MainModule} native
+ * @param {any} sizes
+ * @param {NativeCall} call
+ * @returns {Native.TransformerLayerOptions}
+ */
+const blockOf = ({ Activation }, sizes, call) => ({
+  ...nativeAttentionSizes(call, sizes),
+  activation: Activation[/** @type {Activation} */ (sizes.activation)],
+});
 
 /**
  * @param {{ numLayers: number, layers: readonly unknown[] }} stack
@@ -147,19 +176,17 @@ export const layersOf = (owner, options, stack, layer) =>
   );
 
 /**
- * Makes room for the weights of a stack's layers.
- * @param {Call} call
+ * The weights of a stack's layers as results, if they are wanted.
+ * @param {NativeCall} call
  * @param {boolean} wanted
  * @param {{ numHeads: number, numLayers: number, layers: readonly any[] }} stack
  * @param {readonly number[]} x  its shape
  * @param {number} numKeys
- * @returns {Result[]}
  */
-export function writeLayerWeights(call, wanted, stack, x, numKeys) {
+export function layerWeights(call, wanted, stack, x, numKeys) {
+  if (!wanted) return undefined;
   const { batch, length } = sizesOf(x);
-  const count = wanted ? countOf(stack) : 0;
-  call.put(Kind.integer, count);
-  return Array.from({ length: count }, (_, l) => {
+  return Array.from({ length: countOf(stack) }, (_, l) => {
     const { numHeads } = stack.layers[l] ?? stack;
     const shape = [...leadingOf(x, numHeads), numKeys];
     return call.result('weights', shape, [batch, numHeads, length, numKeys]);

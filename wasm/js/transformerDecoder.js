@@ -1,21 +1,34 @@
-import { giveEach, kLayerAttentionNames, kScoreNames, sizesOf } from './attentionOptions.js';
-import { DecodingState, kCapacity } from './keyValueCache.js';
+import { kLayerAttentionNames, kScoreNames, sizesOf } from './attentionOptions.js';
+import { kElementTypes } from './elementType.js';
+import { argumentError } from './errors.js';
+import { checkCapacity, DecodingState } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { writeLayerAttention } from './multiHeadAttention.js';
+import { checkLayerAttention } from './multiHeadAttention.js';
+import { giveAll } from './nativeAttentionOptions.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
 import { isObjectOf, runtimeOf } from './nativeObject.js';
-import { readOptions, wanted, writeOptions } from './options.js';
+import { readOptions, wanted } from './options.js';
 import { checkEqual } from './shape.js';
-import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
+import {
+  kLayerOptions,
+  kStackOptions,
+  layersOf,
+  layerWeights,
+  makeBlock,
+  makeStack,
+} from './transformer.js';
 
-/** @import { AskedFor, AttentionOptions, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions, StageResults } from './attentionOptions.js' */
+/** @import { AskedFor, AttentionStages, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { PositionsOption } from './attentionPositions.js' */
-/** @import { Call, Result } from './call.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
 /** @import { CapacityOption } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
+/** @import * as Native from './native.js' */
+/** @import { NativeCall, NativeResult } from './nativeCall.js' */
+/** @import { CheckedLayerCall } from './nativeLayerCall.js' */
 /** @import { Names } from './options.js' */
-/** @import { Operation, Runtime } from './runtime.js' */
+/** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions, TransformerSizes } from './transformer.js' */
 
@@ -94,11 +107,6 @@ import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './tra
  * }>} DecoderResult
  */
 
-/**
- * The results of an attention: its stages, or its weights in each layer.
- * @typedef {{ stages?: StageResults, weights: Result[] }} Attended
- */
-
 /** @type {Names<DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption>} */
 const kLayerCall = {
   positions: true,
@@ -114,9 +122,19 @@ const kCall = { ...kLayerCall, needWeights: true };
 /**
  * What a layer and a stack of them have in common.
  * @template {ResultKind} [As='array']
- * @extends {Layer<TransformerSizes>}
+ * @template {Native.TransformerDecoderLayer | Native.TransformerDecoder} [N=any]
+ * @extends {Layer<TransformerSizes, N>}
  */
 class Decoder extends Layer {
+  /**
+   * What errors call its states.
+   * @protected
+   * @returns {string}
+   */
+  get stateKind() {
+    return 'a state of a decoder layer';
+  }
+
   /**
    * A state that holds the projections of `memory`, and no tokens yet.
    * @param {ElementsLike | TensorHandle} memory  (B, M, E) or (M, E), of any element type
@@ -124,13 +142,15 @@ class Decoder extends Layer {
    * @returns {DecodingState}
    */
   start(memory, options = {}) {
-    let [batch, length] = [0, 0];
-    const address = this.ask(/** @type {Operation} */ (`start${this.kind}`), (call) => {
-      const shape = call.rows('memory', memory, this.sizes.dModel, 'dModel', 'elements');
-      ({ batch, length } = sizesOf(shape));
-      writeOptions(call, options, kCapacity);
+    return this.invoke((call) => {
+      const rows = call.rows('memory', memory, this.sizes.dModel, 'dModel', kElementTypes);
+      const { batch, length } = sizesOf(rows.shape);
+      const { capacity, type } = checkCapacity(options);
+      const state = call.run(({ ElementType }) =>
+        /** @type {any} */ (this.native).start(rows.native, capacity, ElementType[type]),
+      );
+      return new DecodingState(runtimeOf(this), state, this.stateKind, batch, length);
     });
-    return new DecodingState(runtimeOf(this), address, batch, length);
   }
 
   /**
@@ -140,56 +160,75 @@ class Decoder extends Layer {
    * @param {ElementsLike | TensorHandle | DecodingState} memory
    * @param {DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption} options
    * @param {Names} names  of what attention may be given
-   * @param {boolean | undefined} needWeights  of a stack's layers
-   * @param {(call: Call, output: Result, self: Attended, cross: Attended, names: Asked) => R} give
+   * @param {boolean} needWeights  of a stack's layers
+   * @param {(call: NativeCall, output: NativeResult, checked: CheckedLayerCall) => R} give
    * @returns {R}
    */
   run(x, memory, options, names, needWeights, give) {
-    const { selfAttention: self = {}, crossAttention: cross = {}, dropout } = options;
+    const { selfAttention: self = {}, crossAttention: cross = {} } = options;
     const selfAttention = readOptions(self, names, 'selfAttention');
     const crossAttention = readOptions(cross, names, 'crossAttention');
     const { dModel } = this.sizes;
     const state = isObjectOf(memory, DecodingState) ? memory : undefined;
     const past = state ? state.length : 0;
-    return this.call((call) => {
-      const shape = call.rows('x', x, dModel, 'dModel', 'elements');
-      const rank = shape.length;
+    return this.invoke((call) => {
+      const input = call.rows('x', x, dModel, 'dModel', kElementTypes);
+      const { shape } = input;
       const { batch, length } = sizesOf(shape);
-      const output = call.resultOfType(options.outputType, shape);
-      call.object('memory', state);
-      let numKeys;
-      if (state) {
-        checkEqual('x', 'batch', batch, 'the batch of state', state.batch);
-        numKeys = state.memoryLength;
-      } else {
-        const given = /** @type {ElementsLike} */ (memory);
-        const other = call.rows('memory', given, dModel, 'dModel', 'elements');
-        checkEqual('memory', 'rank', other.length, 'the rank of x', rank);
-        if (rank === 3) checkEqual('memory', 'batch', other[0], 'the batch of x', batch);
-        numKeys = other[rank - 2];
-      }
-      const write = (/** @type {AttentionOptions} */ attention, /** @type {number} */ keys) =>
-        writeLayerAttention(call, attention, shape, this.sizes, keys);
-      const selfStages = write(selfAttention, past + length);
-      const crossStages = write(crossAttention, numKeys);
-      call.positions(options.positions);
-      call.dropout(dropout);
-      const weightsOf = (/** @type {number} */ keys) =>
-        needWeights === undefined
-          ? []
-          : writeLayerWeights(call, needWeights, this.sizes, shape, keys);
-      const selfWeights = weightsOf(past + length);
-      const crossWeights = weightsOf(numKeys);
-      const names = call.intermediates(options.intermediates);
-      call.run(/** @type {Operation} */ (`forward${this.kind}`));
-      return give(
-        call,
-        output,
-        { stages: selfStages, weights: selfWeights },
-        { stages: crossStages, weights: crossWeights },
-        names,
+      const output = call.output(options.outputType, shape);
+      const kept = state ? this.#checkState(call, state, batch) : null;
+      const encoded = state
+        ? undefined
+        : this.#checkMemory(call, /** @type {ElementsLike | TensorHandle} */ (memory), shape);
+      const numKeys = state ? state.memoryLength : sizesOf(encoded?.shape ?? []).length;
+      const attentions = {
+        attention: checkLayerAttention(call, selfAttention, shape, this.sizes, past + length),
+        crossAttention: checkLayerAttention(call, crossAttention, shape, this.sizes, numKeys),
+      };
+      const checked = {
+        ...attentions,
+        ...checkLayerCall(call, options),
+        weights: layerWeights(call, needWeights, this.sizes, shape, past + length),
+        crossWeights: layerWeights(call, needWeights, this.sizes, shape, numKeys),
+      };
+      call.run(() =>
+        /** @type {any} */ (this.native).forward(
+          input.native,
+          encoded?.native ?? null,
+          kept,
+          output.tensor.native,
+          nativeLayerCall(call, checked),
+        ),
       );
+      return give(call, output, checked);
     });
+  }
+
+  /**
+   * @param {NativeCall} call
+   * @param {DecodingState} state
+   * @param {number} batch  of `x`
+   */
+  #checkState(call, state, batch) {
+    const native = call.object('memory', state);
+    if (state.kind !== this.stateKind) {
+      throw argumentError('invalid_argument', 'memory', state.kind, this.stateKind);
+    }
+    checkEqual('x', 'batch', batch, 'the batch of state', state.batch);
+    return native;
+  }
+
+  /**
+   * @param {NativeCall} call
+   * @param {ElementsLike | TensorHandle} memory
+   * @param {readonly number[]} x  its shape
+   */
+  #checkMemory(call, memory, x) {
+    const encoded = call.rows('memory', memory, this.sizes.dModel, 'dModel', kElementTypes);
+    const { shape } = encoded;
+    checkEqual('memory', 'rank', shape.length, 'the rank of x', x.length);
+    if (x.length === 3) checkEqual('memory', 'batch', shape[0], 'the batch of x', x[0]);
+    return encoded;
   }
 }
 
@@ -207,7 +246,7 @@ class Decoder extends Layer {
  * `norm1.…`, `norm2.…`, `norm3.…`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Decoder<As>}
+ * @extends {Decoder<As, Native.TransformerDecoderLayer>}
  */
 export class TransformerDecoderLayer extends Decoder {
   /** @internal */
@@ -219,7 +258,7 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    super(runtime, 'TransformerDecoderLayer', options, kLayerOptions, place);
+    super(runtime, makeBlock('TransformerDecoderLayer'), options, kLayerOptions, place);
   }
 
   /**
@@ -257,13 +296,13 @@ export class TransformerDecoderLayer extends Decoder {
       memory,
       options,
       kLayerAttentionNames,
-      undefined,
-      (call, output, self, cross, names) =>
+      false,
+      (call, output, checked) =>
         /** @type {any} */ ({
           output: call.give(output),
-          selfAttention: giveEach(call, self.stages),
-          crossAttention: giveEach(call, cross.stages),
-          ...call.shown(names),
+          selfAttention: giveAll(call, { ...checked.attention?.stages }),
+          crossAttention: giveAll(call, { ...checked.crossAttention?.stages }),
+          ...shown(call, checked),
         }),
     );
   }
@@ -274,7 +313,7 @@ export class TransformerDecoderLayer extends Decoder {
  * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Decoder<As>}
+ * @extends {Decoder<As, Native.TransformerDecoder>}
  */
 export class TransformerDecoder extends Decoder {
   /** @internal */
@@ -285,7 +324,7 @@ export class TransformerDecoder extends Decoder {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'TransformerDecoder', options, kStackOptions);
+    super(runtime, makeStack('TransformerDecoder'), options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attentions. They live as long as the stack.
@@ -322,16 +361,20 @@ export class TransformerDecoder extends Decoder {
       options,
       kScoreNames,
       needWeights,
-      (call, output, self, cross, names) => {
-        return /** @type {any} */ ({
+      (call, output, { weights, crossWeights, ...checked }) =>
+        /** @type {any} */ ({
           output: call.give(output),
-          ...(needWeights && {
-            selfAttentionWeights: self.weights.map((result) => call.give(result)),
-            crossAttentionWeights: cross.weights.map((result) => call.give(result)),
+          ...(weights && { selfAttentionWeights: weights.map((result) => call.give(result)) }),
+          ...(crossWeights && {
+            crossAttentionWeights: crossWeights.map((result) => call.give(result)),
           }),
-          ...call.shown(names),
-        });
-      },
+          ...shown(call, checked),
+        }),
     );
+  }
+
+  /** @protected */
+  get stateKind() {
+    return 'a state of a stack of decoder layers';
   }
 }

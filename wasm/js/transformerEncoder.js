@@ -1,18 +1,27 @@
-import { giveStages, kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
-import { cacheOf, kCapacity, LayerCaches, lengthOfCaches, writeCapacity } from './keyValueCache.js';
+import { kLayerAttentionNames, kScoreNames } from './attentionOptions.js';
+import { kElementTypes } from './elementType.js';
+import { lengthOfCaches, makeCache, makeCaches } from './keyValueCache.js';
 import { Layer } from './layer.js';
-import { lengthOf, writeLayerAttention } from './multiHeadAttention.js';
-import { runtimeOf } from './nativeObject.js';
+import { checkLayerAttention, giveWithStages, lengthOf } from './multiHeadAttention.js';
+import { checkLayerCall, nativeLayerCall, shown } from './nativeLayerCall.js';
 import { readOptions, wanted } from './options.js';
-import { kLayerOptions, kStackOptions, layersOf, writeLayerWeights } from './transformer.js';
+import {
+  kLayerOptions,
+  kStackOptions,
+  layersOf,
+  layerWeights,
+  makeBlock,
+  makeStack,
+} from './transformer.js';
 
 /** @import { AskedFor, ExclusionOptions, LayerAttentionOptions, ScoreOptions } from './attentionOptions.js' */
 /** @import { PositionsOption } from './attentionPositions.js' */
 /** @import { Dropout } from './dropout.js' */
 /** @import { ElementsLike, ElementType, OutputTypeOption, ResultOfType } from './elementType.js' */
-/** @import { CapacityOption, KeyValueCache } from './keyValueCache.js' */
+/** @import { CapacityOption, KeyValueCache, LayerCaches } from './keyValueCache.js' */
 /** @import { Asked, IntermediatesOption, Place, ShownIntermediates } from './layer.js' */
 /** @import { MultiHeadAttentionResult } from './multiHeadAttention.js' */
+/** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
@@ -89,7 +98,7 @@ const kCall = { ...kBoth, needWeights: true, caches: true };
  * `output_norm1.…` and `output_norm2.…`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<TransformerLayerSizes>}
+ * @extends {Layer<TransformerLayerSizes, Native.TransformerEncoderLayer>}
  */
 export class TransformerEncoderLayer extends Layer {
   /** @internal */
@@ -101,7 +110,7 @@ export class TransformerEncoderLayer extends Layer {
    * @param {Place} [place]  of a layer of a stack
    */
   constructor(runtime, options, place) {
-    super(runtime, 'TransformerEncoderLayer', options, kLayerOptions, place);
+    super(runtime, makeBlock('TransformerEncoderLayer'), options, kLayerOptions, place);
   }
 
   /**
@@ -124,21 +133,24 @@ export class TransformerEncoderLayer extends Layer {
    */
   forward(x, options = {}) {
     options = readOptions(options, kLayerCall);
-    const { attention: given = {}, dropout, cache } = options;
+    const { attention: given = {}, cache } = options;
     const attention = readOptions(given, kLayerAttentionNames, 'attention');
-    const { dModel } = this.sizes;
     const past = cache === undefined ? 0 : lengthOf(cache);
-    return this.call((call) => {
-      const shape = call.rows('x', x, dModel, 'dModel', 'elements');
-      const output = call.resultOfType(options.outputType, shape);
-      call.object('cache', cache);
+    return this.invoke((call) => {
+      const input = call.rows('x', x, this.sizes.dModel, 'dModel', kElementTypes);
+      const { shape } = input;
+      const output = call.output(options.outputType, shape);
+      const kept = cache === undefined ? null : call.object('cache', cache);
       const numKeys = past + shape[shape.length - 2];
-      const stages = writeLayerAttention(call, attention, shape, this.sizes, numKeys);
-      call.positions(options.positions);
-      call.dropout(dropout);
-      const names = call.intermediates(options.intermediates);
-      call.run('forwardTransformerEncoderLayer');
-      return { ...giveStages(call, output, stages), ...call.shown(names) };
+      const checked = {
+        attention: checkLayerAttention(call, attention, shape, this.sizes, numKeys),
+        ...checkLayerCall(call, options),
+      };
+      call.run(() => {
+        const given = nativeLayerCall(call, checked);
+        this.native.forward(input.native, output.tensor.native, kept, given);
+      });
+      return giveWithStages(call, output, checked);
     });
   }
 
@@ -149,9 +161,7 @@ export class TransformerEncoderLayer extends Layer {
    * @returns {KeyValueCache<As>}
    */
   makeCache(batch = 1, options = {}) {
-    options = readOptions(options, kCapacity);
-    const address = this.ask('makeLayerCache', writeCapacity(batch, options));
-    return cacheOf(runtimeOf(this), this.sizes, batch, address, options);
+    return makeCache(this, this.sizes, batch, options);
   }
 }
 
@@ -160,7 +170,7 @@ export class TransformerEncoderLayer extends Layer {
  * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
- * @extends {Layer<TransformerSizes>}
+ * @extends {Layer<TransformerSizes, Native.TransformerEncoder>}
  */
 export class TransformerEncoder extends Layer {
   /** @internal */
@@ -171,7 +181,7 @@ export class TransformerEncoder extends Layer {
    * @param {TransformerOptions} options
    */
   constructor(runtime, options) {
-    super(runtime, 'TransformerEncoder', options, kStackOptions);
+    super(runtime, makeStack('TransformerEncoder'), options, kStackOptions);
     /**
      * The layers, on the weights of the stack: each can be run by itself, for every stage of its
      * attention. They live as long as the stack.
@@ -198,26 +208,29 @@ export class TransformerEncoder extends Layer {
    */
   forward(x, options = {}) {
     options = readOptions(options, kCall);
-    const { attention: given = {}, dropout, caches } = options;
+    const { attention: given = {}, caches } = options;
     const attention = readOptions(given, kScoreNames, 'attention');
     const needWeights = wanted('needWeights', options.needWeights);
-    const { dModel } = this.sizes;
     const past = lengthOfCaches(caches);
-    return this.call((call) => {
-      const shape = call.rows('x', x, dModel, 'dModel', 'elements');
-      const output = call.resultOfType(options.outputType, shape);
-      call.object('caches', caches);
+    return this.invoke((call) => {
+      const input = call.rows('x', x, this.sizes.dModel, 'dModel', kElementTypes);
+      const { shape } = input;
+      const output = call.output(options.outputType, shape);
+      const kept = caches === undefined ? null : call.object('caches', caches);
       const numKeys = past + shape[shape.length - 2];
-      writeLayerAttention(call, attention, shape, this.sizes, numKeys);
-      call.positions(options.positions);
-      call.dropout(dropout);
-      const weights = writeLayerWeights(call, needWeights, this.sizes, shape, numKeys);
-      const names = call.intermediates(options.intermediates);
-      call.run('forwardTransformerEncoder');
+      const checked = {
+        attention: checkLayerAttention(call, attention, shape, this.sizes, numKeys),
+        ...checkLayerCall(call, options),
+        weights: layerWeights(call, needWeights, this.sizes, shape, numKeys),
+      };
+      call.run(() => {
+        const given = nativeLayerCall(call, checked);
+        this.native.forward(input.native, output.tensor.native, kept, given);
+      });
       return /** @type {any} */ ({
         output: call.give(output),
-        ...(needWeights && { weights: weights.map((result) => call.give(result)) }),
-        ...call.shown(names),
+        ...(checked.weights && { weights: checked.weights.map((result) => call.give(result)) }),
+        ...shown(call, checked),
       });
     });
   }
@@ -230,7 +243,6 @@ export class TransformerEncoder extends Layer {
    * @returns {LayerCaches}
    */
   makeCaches(batch = 1, options = {}) {
-    const address = this.ask('makeCaches', writeCapacity(batch, options));
-    return new LayerCaches(runtimeOf(this), address, batch);
+    return makeCaches(this, batch, options);
   }
 }

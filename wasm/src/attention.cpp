@@ -1,61 +1,21 @@
 // Attention and what scores are made of.
 
+#include <emscripten/bind.h>
+
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
-#include "arguments.hpp"
+#include "attn/attention/key_value_cache.hpp"
 #include "attn/attention/masked_softmax.hpp"
 #include "attn/attention/merge_attention.hpp"
 #include "attn/attention/scaled_dot_product_attention.hpp"
 #include "attn/positions/t5_bias.hpp"
+#include "context.hpp"
 #include "guarded.hpp"
-#include "states.hpp"
 #include "tensor_argument.hpp"
 
 namespace attn::wasm {
-
-std::optional<Window> optional_window(Arguments& arguments) {
-  if (!arguments.flag()) return std::nullopt;
-  Window window;
-  window.left = arguments.optional_integer();
-  window.right = arguments.optional_integer();
-  return window;
-}
-
-TensorView<const double> Arguments::positions() { return tensor<const double>(); }
-
-AttentionOptions attention_options(Arguments& arguments) {
-  AttentionOptions options;
-  options.scale = arguments.optional_real();
-  options.diagonal = arguments.diagonal();
-  options.relative_keys = arguments.floats();
-  options.relative_values = arguments.floats();
-  options.softcap = arguments.real();
-  options.alibi_slopes = arguments.floats();
-  if (arguments.flag()) {
-    T5Bias bias;
-    bias.table = arguments.floats();
-    bias.max_distance = arguments.integer();
-    bias.bidirectional = arguments.flag();
-    options.t5_bias = bias;
-  }
-  options.bias = arguments.floats();
-  options.mask = arguments.mask();
-  options.causal = arguments.flag();
-  options.window = optional_window(arguments);
-  options.valid_lens = arguments.lengths();
-  options.key_lens = arguments.lengths();
-  options.sinks = arguments.floats();
-  const Dropout dropout = arguments.dropout();
-  options.dropout = dropout.probability;
-  options.dropout_random = dropout.random;
-  options.scaled_scores = arguments.result();
-  options.capped_scores = arguments.result();
-  options.biased_scores = arguments.result();
-  options.weights = arguments.result();
-  options.log_sum_exp = arguments.result();
-  return options;
-}
 
 namespace {
 
@@ -103,11 +63,10 @@ void attend(const TensorArgument& query, const TensorArgument& key, const Tensor
                                output.result_of_type(), given(options), context());
 }
 
-void attend_to_cache(const TensorArgument& query, std::uintptr_t cache,
+void attend_to_cache(const TensorArgument& query, const KeyValueCache& cache,
                      const TensorArgument& output, const AttentionOptions* options) {
-  const auto& state = *reinterpret_cast<const State*>(cache);
-  scaled_dot_product_attention(query.elements(), as_kept<KeyValueCache>(state, "key"),
-                               output.result_of_type(), given(options), context());
+  scaled_dot_product_attention(query.elements(), cache, output.result_of_type(), given(options),
+                               context());
 }
 
 /// Null for an option that is not given.

@@ -1,26 +1,18 @@
-// What JavaScript calls. Embind tells the names of the operations; a call itself passes three
-// numbers, the operation, where its arguments lie and of what kinds they are, because values that
-// go through Embind one by one cost more than a small attention does. Nothing is thrown across: a
-// call returns whether it succeeded, and one that did not gives the code of its error, the
-// argument, what it got and what it needs.
+// Starting, describing and ending the module, and its errors.
 
 #include <emscripten/bind.h>
-#include <emscripten/emscripten.h>
 #include <malloc.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "arguments.hpp"
 #include "attn/error.hpp"
 #include "attn/version.hpp"
+#include "context.hpp"
 #include "guarded.hpp"
 #include "tensor_argument.hpp"
 #include "validation.hpp"
@@ -34,33 +26,6 @@ void append_in_camel_case(std::string& text, std::string_view name) {
     const bool starts_word = name[i] == '_' && i + 1 < name.size();
     text += starts_word ? static_cast<char>(name[++i] - 'a' + 'A') : name[i];
   }
-}
-
-/// What the last call gave.
-std::vector<std::string> given_texts;
-std::vector<double> given_places;
-Intermediates shown;
-
-/// Why the last failed call failed, until JavaScript has copied it.
-std::optional<Error> last_error;
-
-/// Gives the code of an error, and what it says of the argument.
-bool fail(Arguments results, const char* code, std::string_view argument, std::string_view got,
-          std::string_view needs) noexcept {
-  results.give(std::string_view(code));
-  results.give(argument);
-  results.give(got);
-  results.give(needs);
-  return false;
-}
-
-bool fail(Arguments results, const Error& error) noexcept {
-  const Error& kept = last_error.emplace(error);
-  return fail(results, to_string(kept.code()), kept.argument(), kept.got(), kept.needs());
-}
-
-bool fail_without_memory(Arguments results) noexcept {
-  return fail(results, "out_of_memory", "memory", "too little memory", "more than WebAssembly has");
 }
 
 std::unique_ptr<Context> the_context;
@@ -92,77 +57,6 @@ Description describe() {
           std::string(to_string(the_context->instruction_set())), ATTN_VERSION};
 }
 
-}  // namespace
-
-Arguments::Strided Arguments::strided(Kind kind) noexcept {
-  Strided read;
-  read.rank = static_cast<int>(next(kind));
-  if (read.rank < 0) return read;
-  read.address = static_cast<Address>(*at_++);
-  for (int i = 0; i < read.rank; ++i) read.shape[i] = static_cast<std::int64_t>(*at_++);
-  for (int i = 0; i < read.rank; ++i) read.strides[i] = static_cast<std::int64_t>(*at_++);
-  return read;
-}
-
-ConstAnyTensor Arguments::elements() {
-  switch (choice<ElementType>()) {
-    case ElementType::kFloat16:
-      return tensor<const Float16>();
-    case ElementType::kBFloat16:
-      return tensor<const BFloat16>();
-    default:
-      return floats();
-  }
-}
-
-AnyTensor Arguments::result_of_type() {
-  switch (choice<ElementType>()) {
-    case ElementType::kFloat16:
-      return tensor<Float16>();
-    case ElementType::kBFloat16:
-      return tensor<BFloat16>();
-    default:
-      return result();
-  }
-}
-
-void Arguments::give(std::vector<std::string> texts) {
-  given_texts = std::move(texts);
-  for (const std::string& text : given_texts) {
-    given_places.push_back(static_cast<double>(reinterpret_cast<Address>(text.data())));
-    given_places.push_back(static_cast<double>(text.size()));
-  }
-  give(static_cast<const void*>(given_places.data()));
-  give(static_cast<double>(given_places.size()));
-}
-
-Intermediates* Arguments::intermediates() {
-  std::vector<std::string> names(static_cast<std::size_t>(integer()));
-  for (std::string& name : names) name = text();
-  shown = Intermediates(std::move(names));
-  return shown.names().empty() ? nullptr : &shown;
-}
-
-void Arguments::give_intermediates() {
-  for (const std::string& name : shown.names()) {
-    if (!shown.contains(name)) {
-      given_places.insert(given_places.end(), {0, -1});
-      continue;
-    }
-    const ConstTensor values = shown[name];
-    given_places.push_back(static_cast<double>(reinterpret_cast<Address>(values.data())));
-    given_places.push_back(values.rank());
-    for (const std::int64_t size : values.shape()) {
-      given_places.push_back(static_cast<double>(size));
-    }
-  }
-  give(static_cast<const void*>(given_places.data()));
-}
-
-Context& context() { return *the_context; }
-
-namespace {
-
 /// Takes code, argument, what it got and what it needs; nothing if memory is short, because texts
 /// need memory, too. Never destroyed.
 emscripten::val& error_handler() {
@@ -187,16 +81,22 @@ void report() {
                     std::string(error.got()), std::string(error.needs()));
   } catch (const std::bad_alloc&) {
     error_handler()();
+  } catch (...) {
+    error_handler()(std::string("internal"), std::string("attn"),
+                    std::string("a failure without a reason"), std::string("a report of this bug"));
   }
 }
 
 bool has_failed() noexcept { return failed; }
 
+Context& context() { return *the_context; }
+
 EMSCRIPTEN_BINDINGS(module) {
   emscripten::enum_<ElementType>("ElementType")
       .value("float32", ElementType::kFloat32)
       .value("float16", ElementType::kFloat16)
-      .value("bfloat16", ElementType::kBFloat16);
+      .value("bfloat16", ElementType::kBFloat16)
+      .value("int8", ElementType::kInt8);
   emscripten::class_<TensorArgument>("Tensor")
       .constructor()
       .function("reset", &TensorArgument::reset)
@@ -214,26 +114,3 @@ EMSCRIPTEN_BINDINGS(module) {
 }
 
 }  // namespace attn::wasm
-
-extern "C" EMSCRIPTEN_KEEPALIVE bool attn_run(attn::wasm::Address operation,
-                                              attn::wasm::Address address, std::uint32_t kinds) {
-  using namespace attn;
-  wasm::Arguments arguments(address);
-  const wasm::Arguments results = arguments;
-  wasm::given_texts = std::vector<std::string>();
-  wasm::given_places = std::vector<double>();
-  wasm::shown = Intermediates();
-  try {
-    reinterpret_cast<wasm::Operation>(operation)(arguments);
-    if (arguments.kinds() == kinds) return true;
-    return wasm::fail(results, "internal", "attn", "arguments that this module reads otherwise",
-                      "the .wasm of the same version");
-  } catch (const Error& error) {
-    return wasm::fail(results, error);
-  } catch (const std::bad_alloc&) {
-    return wasm::fail_without_memory(results);
-  } catch (...) {
-    return wasm::fail(results, "internal", "attn", "a failure without a reason",
-                      "a report of this bug");
-  }
-}

@@ -11,7 +11,6 @@
 #include <numeric>
 #include <vector>
 
-#include "arguments.hpp"
 #include "arrays.hpp"
 #include "attn/positions/learned_positional_encoding.hpp"
 #include "fields.hpp"
@@ -19,76 +18,6 @@
 #include "layers.hpp"
 
 namespace attn::wasm {
-
-// Until the old protocol is gone.
-namespace {
-
-RotaryScaling rotary_scaling(Arguments& a) {
-  switch (a.choice<int>()) {
-    case 1:
-      return LinearRotaryScaling{.factor = a.number()};
-    case 2: {
-      DynamicNtkRotaryScaling scaling;
-      scaling.factor = a.number();
-      scaling.max_position_embeddings = a.integer();
-      return scaling;
-    }
-    case 3: {
-      YarnRotaryScaling scaling;
-      scaling.factor = a.number();
-      scaling.original_max_position_embeddings = a.integer();
-      scaling.attention_factor = a.optional_number();
-      scaling.beta_fast = a.number();
-      scaling.beta_slow = a.number();
-      scaling.mscale = a.optional_number();
-      scaling.mscale_all_dim = a.optional_number();
-      scaling.truncate = a.flag();
-      return scaling;
-    }
-    case 4: {
-      Llama3RotaryScaling scaling;
-      scaling.factor = a.number();
-      scaling.low_freq_factor = a.number();
-      scaling.high_freq_factor = a.number();
-      scaling.original_max_position_embeddings = a.integer();
-      return scaling;
-    }
-    case 5: {
-      ProportionalRotaryScaling scaling;
-      scaling.partial_rotary_factor = a.number();
-      scaling.factor = a.number();
-      return scaling;
-    }
-    case 6: {
-      LongRotaryScaling scaling;
-      const auto short_factor = a.span<double>(), long_factor = a.span<double>();
-      scaling.short_factor.assign(short_factor.begin(), short_factor.end());
-      scaling.long_factor.assign(long_factor.begin(), long_factor.end());
-      scaling.original_max_position_embeddings = a.integer();
-      scaling.factor = a.number();
-      scaling.attention_factor = a.optional_number();
-      return scaling;
-    }
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
-RotaryEmbeddingOptions rotary_options(Arguments& a) {
-  RotaryEmbeddingOptions options;
-  options.rotary_dim = a.integer();
-  options.pairing = a.choice<RotaryPairing>();
-  options.base = a.number();
-  options.scaling = rotary_scaling(a);
-  const auto frequencies = a.span<double>();
-  options.frequencies.assign(frequencies.begin(), frequencies.end());
-  const auto sections = a.span<std::int32_t>();
-  options.sections.assign(sections.begin(), sections.end());
-  options.axes = a.choice<RotaryAxes>();
-  return options;
-}
 
 RotaryPositions rotary_positions(double start, const TensorArgument* positions,
                                  double sequence_length, bool inverse) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "arguments.hpp"
 #include "arrays.hpp"
+#include "attention_layers.hpp"
 #include "attn/layers/activation.hpp"
 #include "attn/models/language_model.hpp"
 #include "attn/models/load_language_model.hpp"
@@ -21,7 +21,6 @@
 #include "fields.hpp"
 #include "guarded.hpp"
 #include "models/weight_files.hpp"
-#include "states.hpp"
 #include "tensor_argument.hpp"
 
 namespace attn::wasm {
@@ -263,40 +262,38 @@ Sizes generate(const LanguageModel& model, const TensorArgument& ids, double max
   return sizes(model.generate(ids.as<const std::int32_t>(), options, context()));
 }
 
-// Until the old protocol is gone
-
-void layer_of_model(Arguments& a) {
-  const auto& layer =
-      a.layer<LanguageModel>().encoder().layers()[static_cast<std::size_t>(a.integer())];
-  a.give_layer(const_cast<Module*>(static_cast<const Module*>(&layer)));
+TransformerEncoderLayer* inner_layer(LanguageModel& model, double layer) {
+  return const_cast<TransformerEncoderLayer*>(&layer_of(model, layer));
 }
 
-void make_caches(Arguments& a) {
-  const auto& model = a.layer<LanguageModel>();
-  const std::int64_t batch = a.integer(), capacity = a.integer();
-  give_state(a, model.make_caches(batch, capacity, a.choice<ElementType>()));
+/// What is null is left out.
+LanguageModelCall model_call(const TensorArgument* token_types, const TensorArgument* hidden,
+                             const TensorArgument* pooled, Caches* caches, const LayerCall* call) {
+  const LayerCall& options = given(call);
+  LanguageModelCall whole;
+  whole.attention = options.attention;
+  whole.positions = options.positions;
+  whole.intermediates = options.intermediates;
+  if (token_types) whole.token_types = token_types->as<const std::int32_t>();
+  if (hidden) whole.hidden = hidden->result();
+  if (pooled) whole.pooled = pooled->result();
+  if (caches) whole.caches = *caches;
+  return whole;
 }
 
-/// From ids, or where there are none from vectors.
-void run_model(Arguments& a) {
-  const auto& model = a.layer<LanguageModel>();
-  const ConstLengths ids = a.lengths();
-  const ConstTensor x = a.floats();
-  LanguageModelCall call;
-  if (const ConstLengths types = a.lengths(); !types.is_none()) call.token_types = types;
-  const Tensor logits = a.result();
-  call.hidden = a.result();
-  call.pooled = a.result();
-  if (auto* caches = optional_state<Caches>(a, "caches")) call.caches = *caches;
-  call.attention = attention_options(a);
-  call.positions = a.positions();
-  call.intermediates = a.intermediates();
-  if (ids.is_none()) {
-    model.forward(x, logits, call, context());
-  } else {
-    model.forward(IdView(ids), logits, call, context());
-  }
-  a.give_intermediates();
+void run(const LanguageModel& model, const TensorArgument& ids, const TensorArgument* token_types,
+         const TensorArgument* logits, const TensorArgument* hidden, const TensorArgument* pooled,
+         Caches* caches, const LayerCall* call) {
+  model.forward(IdView(ids.as<const std::int32_t>()), logits ? logits->result() : Tensor(),
+                model_call(token_types, hidden, pooled, caches, call), context());
+}
+
+void run_on_vectors(const LanguageModel& model, const TensorArgument& x,
+                    const TensorArgument* token_types, const TensorArgument* logits,
+                    const TensorArgument* hidden, const TensorArgument* pooled, Caches* caches,
+                    const LayerCall* call) {
+  model.forward(x.floats(), logits ? logits->result() : Tensor(),
+                model_call(token_types, hidden, pooled, caches, call), context());
 }
 
 }  // namespace
@@ -383,12 +380,12 @@ EMSCRIPTEN_BINDINGS(models) {
   class_<LanguageModel, emscripten::base<Module>>("LanguageModel")
       .constructor(guarded<&finish>, allow_raw_pointers())
       .function("rotaryFrequencies", guarded<&rotary_frequencies>)
+      .function("layer", guarded<&inner_layer>, allow_raw_pointers())
+      .function("makeCaches", guarded<&new_caches<LanguageModel>>, allow_raw_pointers())
+      .function("forward", guarded<&run>, allow_raw_pointers())
+      .function("forwardVectors", guarded<&run_on_vectors>, allow_raw_pointers())
       .function("generate", guarded<&generate>);
   function("chooseToken", guarded<&choose>);
-
-  operation("layerOfLanguageModel", &layer_of_model);
-  operation("makeLanguageModelCaches", &make_caches);
-  operation("forwardLanguageModel", &run_model);
 }
 
 }  // namespace attn::wasm

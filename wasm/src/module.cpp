@@ -65,10 +65,6 @@ void add_cross_weights(LayerCall& call, const TensorArgument& weights) {
 }
 void set_intermediates(LayerCall& call, Intermediates* shown) { call.intermediates = shown; }
 
-// Until the old protocol is gone.
-std::uintptr_t address(const Module& module) { return reinterpret_cast<std::uintptr_t>(&module); }
-Module* module_at(std::uintptr_t address) { return reinterpret_cast<Module*>(address); }
-
 }  // namespace
 
 EMSCRIPTEN_BINDINGS(layers_in_common) {
@@ -93,9 +89,7 @@ EMSCRIPTEN_BINDINGS(layers_in_common) {
       .function("parameterShape", guarded<&parameter_shape>)
       .function("readParameter", guarded<&read_parameter>)
       .function("setParameter", guarded<&set_parameter>)
-      .function("loadStateDict", guarded<&load_state>)
-      .function("address", &address);
-  emscripten::function("moduleAt", &module_at, allow_raw_pointers());
+      .function("loadStateDict", guarded<&load_state>);
 
   class_<Intermediates>("Intermediates")
       .constructor(guarded<&make_intermediates>)

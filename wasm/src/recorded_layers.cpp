@@ -29,12 +29,6 @@
 namespace attn::wasm {
 namespace {
 
-/// Until all layers are classes of Embind.
-template <class L>
-const L& as(const Module& layer) {
-  return static_cast<const L&>(layer);
-}
-
 /// Of a recurrent layer.
 struct RecordedSequence {
   Variable output;
@@ -52,13 +46,13 @@ TensorView<const double> positions_of(const TensorArgument* positions) {
 }
 
 template <class L>
-Variable run(const Module& layer, const Variable& x) {
-  return as<L>(layer).forward(x);
+Variable run(const L& layer, const Variable& x) {
+  return layer.forward(x);
 }
 
 template <class L>
-Variable run_with_dropout(const Module& layer, const Variable& x, const Dropout& dropout) {
-  return as<L>(layer).forward(x, dropout);
+Variable run_with_dropout(const L& layer, const Variable& x, const Dropout& dropout) {
+  return layer.forward(x, dropout);
 }
 
 Variable add_learned_positions(const LearnedPositionalEncoding& encoding, const Variable& x,
@@ -66,44 +60,44 @@ Variable add_learned_positions(const LearnedPositionalEncoding& encoding, const 
   return encoding.forward(x, static_cast<std::int64_t>(start), dropout);
 }
 
-Variable embed(Tape& tape, const Module& embedding, const TensorArgument& tokens) {
-  return as<Embedding>(embedding).forward(tape, ids(tokens));
+Variable embed(Tape& tape, const Embedding& embedding, const TensorArgument& tokens) {
+  return embedding.forward(tape, ids(tokens));
 }
 
-Variable normalize_sum(const Module& norm, const Variable& x, const Variable& y) {
-  return as<LayerNorm>(norm).forward_sum(x, y);
+Variable normalize_sum(const LayerNorm& norm, const Variable& x, const Variable& y) {
+  return norm.forward_sum(x, y);
 }
 
-Variable add_and_normalize(const Module& norm, const Variable& x, const Variable& y,
+Variable add_and_normalize(const AddNorm& norm, const Variable& x, const Variable& y,
                            const Dropout& dropout) {
-  return as<AddNorm>(norm).forward(x, y, dropout);
+  return norm.forward(x, y, dropout);
 }
 
 template <class L>
-RecordedSequence run_recurrent(const Module& layer, const Variable& x, const Variable* h_0) {
+RecordedSequence run_recurrent(const L& layer, const Variable& x, const Variable* h_0) {
   RecordedSequence result;
-  result.output = as<L>(layer).forward(x, given(h_0), &result.h_n);
+  result.output = layer.forward(x, given(h_0), &result.h_n);
   return result;
 }
 
-RecordedDecoding decode(Tape& tape, const Module& decoder, const TensorArgument& tokens,
+RecordedDecoding decode(Tape& tape, const BahdanauDecoder& decoder, const TensorArgument& tokens,
                         const Variable& encoder_outputs, const Variable& hidden,
                         const TensorArgument* encoder_lens) {
   RecordedDecoding result;
-  result.logits = as<BahdanauDecoder>(decoder).forward(
+  result.logits = decoder.forward(
       tape, ids(tokens), encoder_outputs, hidden,
       encoder_lens ? encoder_lens->as<const std::int32_t>() : ConstLengths(), &result.hidden);
   return result;
 }
 
-Variable attend_heads(const Module& attention, const Variable& query, const Variable& key,
-                      const Variable& value, const AttentionOptions* options,
+Variable attend_heads(const MultiHeadAttention& attention, const Variable& query,
+                      const Variable& key, const Variable& value, const AttentionOptions* options,
                       const AttentionVariables* terms, const TensorArgument* positions,
                       const TensorArgument* key_positions) {
   const MultiHeadAttentionCall call{.attention = given(options),
                                     .positions = positions_of(positions),
                                     .key_positions = positions_of(key_positions)};
-  return as<MultiHeadAttention>(attention).forward(query, key, value, call, given(terms));
+  return attention.forward(query, key, value, call, given(terms));
 }
 
 Variable pool_additively(const AdditiveAttention& attention, const Variable& query,
@@ -118,16 +112,16 @@ Variable project_keys(const AdditiveAttention& attention, const Variable& key) {
 }
 
 template <class L, class Call>
-Variable encode(const Module& encoder, const Variable& x, const AttentionOptions* attention,
+Variable encode(const L& encoder, const Variable& x, const AttentionOptions* attention,
                 const AttentionVariables* terms, const TensorArgument* positions,
                 const Dropout& dropout) {
   const Call call{
       .attention = given(attention), .positions = positions_of(positions), .dropout = dropout};
-  return as<L>(encoder).forward(x, call, given(terms));
+  return encoder.forward(x, call, given(terms));
 }
 
 template <class L, class Call>
-Variable decode_from(const Module& decoder, const Variable& x, const Variable& memory,
+Variable decode_from(const L& decoder, const Variable& x, const Variable& memory,
                      const AttentionOptions* self_attention, const AttentionVariables* self_terms,
                      const AttentionOptions* cross_attention, const AttentionVariables* cross_terms,
                      const TensorArgument* positions, const Dropout& dropout) {
@@ -135,7 +129,7 @@ Variable decode_from(const Module& decoder, const Variable& x, const Variable& m
                   .cross_attention = given(cross_attention),
                   .positions = positions_of(positions),
                   .dropout = dropout};
-  return as<L>(decoder).forward(x, memory, call, given(self_terms), given(cross_terms));
+  return decoder.forward(x, memory, call, given(self_terms), given(cross_terms));
 }
 
 }  // namespace
