@@ -61,6 +61,7 @@ const kEmulated = {
 };
 
 const simd128 = (/** @type {Environment} */ env) => buildPackage(env, { variants: ['simd128'] });
+const checked = (/** @type {Environment} */ env) => simd128({ ...env, ATTN_CHECK_ADDRESSES: 'ON' });
 const simd128Site = (/** @type {Environment} */ env) => simd128(env).then(buildSite);
 const site = (/** @type {Environment} */ env) => buildPackage(env).then(buildSite);
 const library = (/** @type {Environment} */ env) =>
@@ -119,6 +120,12 @@ const kSuites = {
     tier: 'all',
     needs: kWasm,
     run: nodeTest(['tests/wasm'], { build: buildPackage, env: kOtherVariants }),
+  },
+  // Finds tensors of JavaScript that lie outside of the memory that it took.
+  addresses: {
+    tier: 'all',
+    needs: kWasm,
+    run: nodeTest(['tests/wasm'], { build: checked }),
   },
   package: {
     tier: 'all',

@@ -192,7 +192,7 @@ export class Memory {
     const { native } = this;
     let address = 0;
     try {
-      if (room < kAddressableBytes) address = native._malloc(room) >>> 0;
+      if (room < kAddressableBytes) address = native.allocate(room);
     } catch (error) {
       throw this.stop(error);
     }
@@ -206,7 +206,7 @@ export class Memory {
    */
   free(address) {
     try {
-      this.#native?._free(address);
+      this.#native?.release(address);
     } catch (error) {
       throw this.stop(error);
     }

@@ -10,8 +10,6 @@ import { NativeCall } from './nativeCall.js';
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
  * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
- * @property {(bytes: number) => number} _malloc
- * @property {(address: number) => void} _free
  */
 
 /** @typedef {NativeModule & MainModule} Native */

@@ -72,7 +72,7 @@ void forget_error() { failed = false; }
 
 }  // namespace
 
-void report() {
+void report() noexcept {
   failed = true;
   try {
     throw;

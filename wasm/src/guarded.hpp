@@ -11,7 +11,7 @@ namespace attn::wasm {
 /// setErrorHandler(), for it to be thrown when the call has returned. An exception that passed
 /// Embind's JavaScript would skip what frees the call's arguments, and one that passed C++ the
 /// restoring of the stack.
-void report();
+void report() noexcept;
 
 /// Whether an error waits to be thrown. Until JavaScript calls forgetError(), guarded functions do
 /// nothing.

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "allocations.hpp"
 #include "attn/any_tensor.hpp"
 #include "attn/tensor_view.hpp"
 
@@ -35,6 +36,7 @@ class TensorArgument {
   /// A view of elements that have one type.
   template <class T>
   TensorView<T> as() const {
+    check_address(address_, sizeof(T), std::span(shape_, rank_), std::span(strides_, rank_));
     return TensorView<T>(reinterpret_cast<T*>(address_), std::span(shape_, rank_),
                          std::span(strides_, rank_));
   }
@@ -44,11 +46,11 @@ class TensorArgument {
 
   /// A tensor of rank 1 that holds bytes.
   std::span<const std::byte> bytes() const {
-    return {reinterpret_cast<const std::byte*>(address_), static_cast<std::size_t>(shape_[0])};
+    return {as<const std::byte>().data(), static_cast<std::size_t>(shape_[0])};
   }
   /// The same as a text.
   std::string_view text() const {
-    return {reinterpret_cast<const char*>(address_), static_cast<std::size_t>(shape_[0])};
+    return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
   }
 
   ConstAnyTensor elements() const {

@@ -63,6 +63,7 @@ function settingsOf(tests, env) {
   const settings = [
     ...(process.env.CI ? ['-DATTN_WARNINGS_AS_ERRORS=ON'] : []),
     ...(tests ? [] : ['-DATTN_BUILD_TESTS=OFF']),
+    ...(env.ATTN_CHECK_ADDRESSES ? ['-DATTN_CHECK_ADDRESSES=ON'] : []),
   ];
   const stamp = createHash('sha256')
     .update(readFileSync(join(kRoot, 'CMakePresets.json')))
