@@ -15,6 +15,7 @@ import { load as loadStaticModels } from 'attn/static/models';
 import { load as loadStaticTraining } from 'attn/static/training';
 import { load as loadInWorker } from 'attn/worker';
 
+import { kFlavours } from '../../wasm/toolchain/build.js';
 import { kBuildFolder } from '../../wasm/toolchain/checkout.js';
 import { buildModules, builtModule } from '../../wasm/toolchain/modules.js';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -22,6 +23,12 @@ import { assertRejects } from './compare.js';
 import { lacks } from './everyVariant.js';
 
 /** @import { Attn, Tensor } from 'attn' */
+
+/** @param {Buffer<any>} bytes  of a .wasm file */
+async function linkage(bytes) {
+  const module = await WebAssembly.compile(bytes);
+  return [WebAssembly.Module.imports(module), WebAssembly.Module.exports(module)];
+}
 
 const distFolder = new URL('../../wasm/dist/', import.meta.url);
 const x = { data: [1, 2, 3, 4], shape: [2, 2] };
@@ -206,6 +213,24 @@ describe('load in a build with fewer variants', () => {
     await buildModules(['attn'], ['simd128'], folder);
     assert.match(readFileSync(join(folder, 'attn.glue.js'), 'utf8'), /^'use strict';\n/);
   });
+
+  for (const flavour of kFlavours) {
+    for (const threads of ['', '-threads']) {
+      const relaxed = /** @type {const} */ (`relaxed-simd${/** @type {''} */ (threads)}`);
+      test(
+        `relaxed_simd_fits_the_glue_of_simd128_in_${flavour}${threads}`,
+        { skip: lacks(relaxed) },
+        async (t) => {
+          const [own, other] = [relaxed, `simd128${threads}`].map((name) =>
+            readFileSync(builtModule(flavour, name, 'wasm')),
+          );
+          if (!WebAssembly.validate(own)) return t.skip('this Node lacks relaxed SIMD');
+          const [needed, given] = await Promise.all([own, other].map(linkage));
+          assert.deepEqual(needed, given);
+        },
+      );
+    }
+  }
 
   test('the_best_existing_variant_is_picked', { skip: lacks('simd128-threads') }, async (t) => {
     const { load } = await packageOf(t, ['simd128', 'simd128-threads']);
