@@ -11,7 +11,7 @@ import { checkEqual } from './shape.js';
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
  * @typedef {object} AdditiveAttentionSizes
@@ -63,13 +63,21 @@ export class AdditiveAttention extends Layer {
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
-   * @param {TensorLike} key  (B, Nk, keyDim)
-   * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption<N>} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>}
+   * @overload
+   * @param {Given<As, TensorLike>} query  (B, Nq, queryDim), or without B, as all
+   * @param {Given<As, TensorLike>} key  (B, Nk, keyDim)
+   * @param {Given<As, TensorLike>} value  (B, Nk, Dv)
+   * @param {Given<As, PoolingOptions<Scores, Weights> & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} query
+   * @param {any} key
+   * @param {any} value
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(query, key, value, options = {}) {
     return this.#forward(query, key, value, options, false);
@@ -94,11 +102,19 @@ export class AdditiveAttention extends Layer {
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} query  (B, Nq, queryDim), or without B, as all
-   * @param {TensorLike} projectedKeys  (B, Nk, numHiddens)
-   * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {PoolingOptions<Scores, Weights> & IntermediatesOption<N>} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>}
+   * @overload
+   * @param {Given<As, TensorLike>} query  (B, Nq, queryDim), or without B, as all
+   * @param {Given<As, TensorLike>} projectedKeys  (B, Nk, numHiddens)
+   * @param {Given<As, TensorLike>} value  (B, Nk, Dv)
+   * @param {Given<As, PoolingOptions<Scores, Weights> & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, AttentionPoolingResult<As, Scores, Weights> & ShownIntermediates<As, N>>}
+   */
+  /**
+   * @param {any} query
+   * @param {any} projectedKeys
+   * @param {any} value
+   * @param {any} [options]
+   * @returns {any}
    */
   forwardProjected(query, projectedKeys, value, options = {}) {
     return this.#forward(query, projectedKeys, value, options, true);

@@ -73,7 +73,7 @@ import { tensor } from './tensor.js';
 /** @import * as sinusoidal from './sinusoidalEncoding.js' */
 /** @import { T5BiasMatrixOptions, T5BucketOptions } from './t5Bias.js' */
 /** @import { NumbersLike, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { Variable } from './tape.js' */
 /** @import { Variant } from './variants.js' */
 
@@ -88,7 +88,7 @@ const kElsewhere = [
 
 /**
  * The module that calls go to.
- * @type {(attn: Attn<any>) => Runtime}
+ * @type {(attn: object) => Runtime}
  */
 export let runtimeOfAttn;
 
@@ -268,7 +268,7 @@ export class Attn {
   }
 
   static {
-    runtimeOfAttn = (attn) => attn.#runtime;
+    runtimeOfAttn = (attn) => /** @type {Attn} */ (attn).#runtime;
     printsBriefly(this.prototype);
     for (const [name, what] of kElsewhere) {
       // Called with new, too.
@@ -485,12 +485,12 @@ export class Attn {
    * @template {boolean} [LogSumExp=false]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {ElementsLike | TensorHandle} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
-   * @param {ElementsLike | TensorHandle} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and
+   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
+   * @param {Given<As, ElementsLike | TensorHandle>} key  (B, Hkv, Nk, D), of the same rank; Hq is a multiple of Hkv, and
    *   query head h reads key head h / (Hq/Hkv)
-   * @param {ElementsLike | TensorHandle} value  (B, Hkv, Nk, Dv), of the same rank
-   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>} `output`
+   * @param {Given<As, ElementsLike | TensorHandle>} value  (B, Hkv, Nk, Dv), of the same rank
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>} `output`
    *   (B, Hq, Nq, Dv), and the stages asked for, (B, Hq, Nq, Nk)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
@@ -512,10 +512,10 @@ export class Attn {
    * @template {boolean} [LogSumExp=false]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {ElementsLike | TensorHandle} query  (B, Hq, Nq, D), or as `layout` or `numHeads` say
-   * @param {KeyValueCache<any>} cache  of the same batch and head dimension
-   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>}
+   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or as `layout` or `numHeads` say
+   * @param {Given<As, KeyValueCache<any>>} cache  of the same batch and head dimension
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   /**
@@ -578,12 +578,20 @@ export class Attn {
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
-   * @param {TensorLike} query  (B, Nq, D), or without B, as all
-   * @param {TensorLike} key  (B, Nk, D)
-   * @param {TensorLike} value  (B, Nk, Dv)
-   * @param {AttentionPoolingOptions<Scores, Weights>} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights>}
+   * @overload
+   * @param {Given<As, TensorLike>} query  (B, Nq, D), or without B, as all
+   * @param {Given<As, TensorLike>} key  (B, Nk, D)
+   * @param {Given<As, TensorLike>} value  (B, Nk, Dv)
+   * @param {Given<As, AttentionPoolingOptions<Scores, Weights>>} [options]
+   * @returns {Gives<As, AttentionPoolingResult<As, Scores, Weights>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} query
+   * @param {any} key
+   * @param {any} value
+   * @param {any} [options]
+   * @returns {any}
    */
   attentionPooling(query, key, value, options = {}) {
     return attentionPooling(this.#runtime, query, key, value, options);
@@ -748,13 +756,21 @@ export class Attn {
    * of `RotaryEmbedding.tables()`.
    *
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (B, H, N, D), (B, N, D) or (N, D), of any element type
-   * @param {TensorLike} cosCache  (rows, rotaryDim/2) with `positionIds`; (N, rotaryDim/2) or
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, H, N, D), (B, N, D) or (N, D), of any element type
+   * @param {Given<As, TensorLike>} cosCache  (rows, rotaryDim/2) with `positionIds`; (N, rotaryDim/2) or
    *   (B, N, rotaryDim/2) without
-   * @param {TensorLike} sinCache  of the same shape
-   * @param {RotaryCacheOptions<Output>} [options]
-   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @param {Given<As, TensorLike>} sinCache  of the same shape
+   * @param {Given<As, RotaryCacheOptions<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} cosCache
+   * @param {any} sinCache
+   * @param {any} [options]
+   * @returns {any}
    */
   applyRotaryEmbedding(x, cosCache, sinCache, options = {}) {
     return applyRotaryEmbedding(this.#runtime, x, cosCache, sinCache, options);

@@ -14,7 +14,7 @@ import { checkIntegers, readTensor } from './tensor.js';
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, Tensor, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
  * @typedef {object} BahdanauDecoderSizes
@@ -180,12 +180,19 @@ export class BahdanauDecoder extends Layer {
    * calls.
    * @template {boolean} [Alignment=false]
    * @template {Asked} [N=undefined]
-   * @param {NumbersLike} tokens  (B, T), from 0 to V − 1
-   * @param {BahdanauDecoderState} state  moves on
-   * @param {{ needAlignment?: Alignment } & IntermediatesOption<N>} [options]
-   * @returns {BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>}
+   * @overload
+   * @param {Given<As, NumbersLike>} tokens  (B, T), from 0 to V − 1
+   * @param {Given<As, BahdanauDecoderState>} state  moves on
+   * @param {Given<As, { needAlignment?: Alignment } & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
    *   is then as it was
+   */
+  /**
+   * @param {any} tokens
+   * @param {any} state
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(tokens, state, options = {}) {
     options = readOptions(options, kStep);

@@ -9,7 +9,7 @@ import { checkIntegers } from './tensor.js';
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers } from './tensor.js' */
-/** @import { ResultKind } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind } from './tensorHandle.js' */
 
 /**
  * @typedef {object} EmbeddingSizes
@@ -73,10 +73,16 @@ export class Embedding extends Layer {
    * Looks up the vector of each token.
    *
    * @template {ElementType} [Output='float32']
-   * @param {Integers} ids  (N,) or (B, N)
-   * @param {OutputTypeOption<Output>} [options]
-   * @returns {ResultOfType<As, Output>} (N, E) or (B, N, E)
+   * @overload
+   * @param {Given<As, Integers>} ids  (N,) or (B, N)
+   * @param {Given<As, OutputTypeOption<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} (N, E) or (B, N, E)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} ids
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(ids, options = {}) {
     const most = this.sizes.numEmbeddings - 1;

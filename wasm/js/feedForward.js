@@ -11,7 +11,7 @@ import { readOptions } from './options.js';
 /** @import { Asked, InitOptions, IntermediatesOption, OutputOrShown } from './layer.js' */
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} FeedForwardSizes
@@ -72,12 +72,19 @@ export class FeedForward extends Layer {
    *
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (N, dModel) or (B, N, dModel), of any element type
-   * @param {{ dropout?: Dropout | number } & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
-   * @returns {OutputOrShown<As, N, Output>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (N, dModel) or (B, N, dModel), of any element type
+   * @param {Given<As, { dropout?: Dropout | number } & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, OutputOrShown<As, N, Output>>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
    *   that is `output`, and they stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     options = readOptions(options, kCall);

@@ -12,7 +12,7 @@ import { checkShapeIs } from './shape.js';
 /** @import { NativeCall } from './nativeCall.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} LayerNormOptions
@@ -73,10 +73,16 @@ export class LayerNorm extends Layer {
    * Normalises each row to mean 0 and variance 1, then applies weight and bias.
    *
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
-   * @param {OutputTypeOption<Output>} [options]
-   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (…, width), of any element type
+   * @param {Given<As, OutputTypeOption<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     return this.forwardElements(options, (call) => {
@@ -88,11 +94,18 @@ export class LayerNorm extends Layer {
   /**
    * The same of x + y, which a residual connection needs.
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
-   * @param {ElementsLike | TensorHandle} y  of the same shape
-   * @param {OutputTypeOption<Output>} [options]
-   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (…, width), of any element type
+   * @param {Given<As, ElementsLike | TensorHandle>} y  of the same shape
+   * @param {Given<As, OutputTypeOption<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} y
+   * @param {any} [options]
+   * @returns {any}
    */
   forwardSum(x, y, options = {}) {
     const { outputType } = readOptions(options, kOutputType);
@@ -130,13 +143,20 @@ export class AddNorm extends Layer {
   /**
    * Computes LayerNorm(x + dropout(y)): a residual connection with normalisation.
    *
-   * @param {TensorLike} x  (…, width)
-   * @param {TensorLike} y  of the same shape
    * @template {Asked} [N=undefined]
-   * @param {{ dropout?: Dropout | number } & IntermediatesOption<N>} [options]
-   * @returns {OutputOrShown<As, N>} the shape of `x`; with `intermediates` that is `output`, and they
+   * @overload
+   * @param {Given<As, TensorLike>} x  (…, width)
+   * @param {Given<As, TensorLike>} y  of the same shape
+   * @param {Given<As, { dropout?: Dropout | number } & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, OutputOrShown<As, N>>} the shape of `x`; with `intermediates` that is `output`, and they
    *   stand beside it
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} y
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, y, options = {}) {
     options = readOptions(options, kCall);

@@ -10,7 +10,7 @@ import { firstWeights, kFirstWeights, Layer } from './layer.js';
 /** @import { InitOptions } from './layer.js' */
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} LinearSizes
@@ -84,11 +84,17 @@ export class Linear extends Layer {
    * Computes x · weightᵀ + bias for each row.
    *
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (N, inFeatures) or (B, N, inFeatures), of any element type
-   * @param {OutputTypeOption<Output>} [options]
-   * @returns {ResultOfType<As, Output>} (N, outFeatures) or (B, N, outFeatures)
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (N, inFeatures) or (B, N, inFeatures), of any element type
+   * @param {Given<As, OutputTypeOption<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} (N, outFeatures) or (B, N, outFeatures)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     const { inFeatures, outFeatures } = this.sizes;

@@ -26,7 +26,7 @@ import { kRowRanks } from './tensor.js';
 /** @import { RMSNormRule } from './rmsNorm.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { AttentionResult } from './scaledDotProductAttention.js' */
-/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} MultiHeadAttentionSizes
@@ -188,14 +188,22 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [LogSumExp=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} query  (B, Nq, E) or (Nq, E); all of any element type
-   * @param {ElementsLike | TensorHandle} [key]  (B, Nk, keyDim), of the same rank; `query` by default
-   * @param {ElementsLike | TensorHandle} [value]  (B, Nk, valueDim), of the same rank; `key` by default
-   * @param {MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} `output` of
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Nq, E) or (Nq, E); all of any element type
+   * @param {Given<As, ElementsLike | TensorHandle>} [key]  (B, Nk, keyDim), of the same rank; `query` by default
+   * @param {Given<As, ElementsLike | TensorHandle>} [value]  (B, Nk, valueDim), of the same rank; `key` by default
+   * @param {Given<As, MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} [options]
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` of
    *   the shape of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} query
+   * @param {any} [key]
+   * @param {any} [value]
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(query, key = query, value = key, options = {}) {
     options = readOptions(options, kForwardNames);
@@ -207,6 +215,7 @@ export class MultiHeadAttention extends Layer {
       checkEqual('query', 'width', queries.width, 'the dModel of this layer', this.sizes.dModel);
       this.#checkWidths(keys.width, values.width);
       const output = call.output(options.outputType, q.shape);
+      /** @type {Native.KeyValueCache | null} */
       const kept = cache === undefined ? null : call.object('cache', cache);
       const checked = this.#checkCall(call, options, q.shape, past + keys.length);
       call.run(() =>
@@ -271,19 +280,27 @@ export class MultiHeadAttention extends Layer {
    * @template {boolean} [LogSumExp=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} query  (B, Nq, E) or (Nq, E), of any element type
-   * @param {KeyValueCache<any>} cache
-   * @param {AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp> & PositionsOption
-   *   & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>}
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Nq, E) or (Nq, E), of any element type
+   * @param {Given<As, KeyValueCache<any>>} cache
+   * @param {Given<As, AttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>
+   *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} query
+   * @param {any} cache
+   * @param {any} [options]
+   * @returns {any}
    */
   attend(query, cache, options = {}) {
     options = readOptions(options, kAttendNames);
     const numKeys = lengthOf(cache);
     return this.invoke((call) => {
       const q = call.rows('query', query, this.sizes.dModel, 'dModel', kElementTypes);
+      /** @type {Native.KeyValueCache} */
       const kept = call.object('cache', cache);
       const output = call.output(options.outputType, q.shape);
       const checked = this.#checkCall(call, options, q.shape, numKeys);

@@ -8,7 +8,7 @@ import { checkShapeIs } from './shape.js';
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
  * @typedef {object} RecurrentSizes
@@ -51,11 +51,17 @@ class Recurrent extends Layer {
    * Runs the layers over each sequence, from the first token to the last.
    *
    * @template {Asked} [N=undefined]
-   * @param {TensorLike} x  (B, N, E) or (N, E)
-   * @param {{ h0?: TensorLike } & IntermediatesOption<N>} [options]  `h0` is the state before the first step, (numLayers, B, H),
+   * @overload
+   * @param {Given<As, TensorLike>} x  (B, N, E) or (N, E)
+   * @param {Given<As, { h0?: TensorLike } & IntermediatesOption<N>>} [options]  `h0` is the state before the first step, (numLayers, B, H),
    *   or (numLayers, H) without B; zeros by default
-   * @returns {RecurrentResult<As> & ShownIntermediates<As, N>}
+   * @returns {Gives<As, RecurrentResult<As> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `size_overflow`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     options = readOptions(options, kCall);

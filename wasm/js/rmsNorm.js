@@ -5,7 +5,7 @@ import { Layer } from './layer.js';
 /** @import { Check } from './checks.js' */
 /** @import * as Native from './native.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { ResultKind, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, TensorHandle } from './tensorHandle.js' */
 
 /**
  * @typedef {object} RMSNormRule
@@ -58,10 +58,16 @@ export class RMSNorm extends Layer {
    * Divides each row by the root of its mean square, then applies the weight.
    *
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (…, width), of any element type
-   * @param {OutputTypeOption<Output>} [options]
-   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (…, width), of any element type
+   * @param {Given<As, OutputTypeOption<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     return this.forwardElements(options, (call) => {

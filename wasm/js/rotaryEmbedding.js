@@ -11,7 +11,7 @@ import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
 /** @import { Integers, NumbersLike, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
  * Which two columns of a head are rotated together: `'halfSplit'` j and j + rotaryDim/2 (GPT-NeoX,
@@ -269,11 +269,17 @@ export class RotaryEmbedding extends NativeObject {
   /**
    * Rotates queries or keys.
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (B, H, N, D), (B, N, D) or (N, D), with D ≥ rotaryDim, of
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, H, N, D), (B, N, D) or (N, D), with D ≥ rotaryDim, of
    *   any element type
-   * @param {RotaryForwardOptions<Output>} [options]
-   * @returns {ResultOfType<As, Output>} the shape of `x`
+   * @param {Given<As, RotaryForwardOptions<Output>>} [options]
+   * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     options = readOptions(options, kForwardOptions);

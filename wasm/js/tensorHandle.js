@@ -16,17 +16,32 @@ import {
 
 /** @import { Memory } from './memory.js' */
 /** @import { Tensor } from './tensor.js' */
+/** @import { Sent } from './worker.js' */
 
 /**
  * What results are: `'array'`, copies in arrays of their own, or `'handle'`, handles of tensors that
- * stay in WebAssembly memory.
- * @typedef {'array' | 'handle'} ResultKind
+ * stay in WebAssembly memory. The other two are those of a module in a worker.
+ * @typedef {'array' | 'handle' | 'remoteArray' | 'remoteHandle'} ResultKind
  */
 
 /**
  * A result: of `attn.handles` a `TensorHandle`, else a `Tensor`.
  * @template {ResultKind} [As='array']
- * @typedef {As extends 'handle' ? TensorHandle : Tensor} ResultTensor
+ * @typedef {As extends 'handle' | 'remoteHandle' ? TensorHandle : Tensor} ResultTensor
+ */
+
+/**
+ * An argument, as the caller has it: where the module is in a worker, what it is sent as.
+ * @template {ResultKind} As
+ * @template T
+ * @typedef {As extends 'remoteArray' | 'remoteHandle' ? Sent<T> : T} Given
+ */
+
+/**
+ * What a call gives: where the module is in a worker, a promise.
+ * @template {ResultKind} As
+ * @template T
+ * @typedef {As extends 'remoteArray' | 'remoteHandle' ? Promise<Sent<T>> : T} Gives
  */
 
 /**

@@ -77,7 +77,7 @@ import {
 /** @import { AttentionResult, ScaledDotProductAttentionOptions } from './scaledDotProductAttention.js' */
 /** @import { Variable } from './tape.js' */
 /** @import { Integers, TensorLike } from './tensor.js' */
-/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions } from './transformer.js' */
 /** @import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
 /** @import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
@@ -87,7 +87,7 @@ import {
 const kPositionalEncoding = { ...kStartAndDropout, ...kSinusoid };
 
 /**
- * @param {Attn<any>} attn
+ * @param {object} attn
  * @param {new (runtime: Runtime, ...args: any[]) => any} Class
  * @returns {any}
  */
@@ -465,11 +465,11 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [LogSumExp=false]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {ElementsLike | TensorHandle} query
-   * @param {ElementsLike | TensorHandle} key
-   * @param {ElementsLike | TensorHandle} value
-   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>}
+   * @param {Given<As, ElementsLike | TensorHandle>} query
+   * @param {Given<As, ElementsLike | TensorHandle>} key
+   * @param {Given<As, ElementsLike | TensorHandle>} value
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
    */
   /**
    * @template {boolean} [Scaled=false]
@@ -479,10 +479,10 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [LogSumExp=false]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {ElementsLike | TensorHandle} query
-   * @param {KeyValueCache<any>} cache
-   * @param {ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>} [options]
-   * @returns {AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>}
+   * @param {Given<As, ElementsLike | TensorHandle>} query
+   * @param {Given<As, KeyValueCache<any>>} cache
+   * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
+   * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
    */
   /**
    * @param {any} query
@@ -493,7 +493,7 @@ export class TrainingAttn extends Attn {
    */
   scaledDotProductAttention(query, key, value, options = {}) {
     if (isObjectOf(key, KeyValueCache)) {
-      return super.scaledDotProductAttention(query, key, value);
+      return super.scaledDotProductAttention(query, /** @type {any} */ (key), value);
     }
     if (![query, key, value].some(isVariable)) {
       return super.scaledDotProductAttention(query, key, value, options);
@@ -513,11 +513,11 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @overload
-   * @param {TensorLike} query
-   * @param {TensorLike} key
-   * @param {TensorLike} value
-   * @param {AttentionPoolingOptions<Scores, Weights>} [options]
-   * @returns {AttentionPoolingResult<As, Scores, Weights>}
+   * @param {Given<As, TensorLike>} query
+   * @param {Given<As, TensorLike>} key
+   * @param {Given<As, TensorLike>} value
+   * @param {Given<As, AttentionPoolingOptions<Scores, Weights>>} [options]
+   * @returns {Gives<As, AttentionPoolingResult<As, Scores, Weights>>}
    */
   /**
    * @param {any} query

@@ -29,7 +29,7 @@ import {
 /** @import { CheckedLayerCall } from './nativeLayerCall.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
@@ -277,17 +277,25 @@ export class TransformerDecoderLayer extends Decoder {
    * @template {boolean} [CrossLogSumExp=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E); it and `memory` of any element type
-   * @param {ElementsLike | TensorHandle | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E); it and `memory` of any element type
+   * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
+   * @param {Given<As, DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & PositionsOption
-   *   & OutputTypeOption<Output> & IntermediatesOption<N>} [options]  `positions` are for self-attention
-   * @returns {DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
+   *   & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>>} [options]  `positions` are for self-attention
+   * @returns {Gives<As, DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, Output>
-   *   & ShownIntermediates<As, N>}
+   *   & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} memory
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, memory, options = {}) {
     options = readOptions(options, kLayerCall);
@@ -342,15 +350,22 @@ export class TransformerDecoder extends Decoder {
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E); it and `memory` of any element type
-   * @param {ElementsLike | TensorHandle | DecodingState} memory  the encoder's output (B, M, E) or (M, E), or the state
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E); it and `memory` of any element type
+   * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
-   * @param {DecoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>} [options]  `positions` are for the self-attention of each layer that has
+   * @param {Given<As, DecoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>>} [options]  `positions` are for the self-attention of each layer that has
    *   rotary ones
-   * @returns {DecoderResult<As, Weights, Output> & ShownIntermediates<As, N>}
+   * @returns {Gives<As, DecoderResult<As, Weights, Output> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} memory
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, memory, options = {}) {
     options = readOptions(options, kCall);

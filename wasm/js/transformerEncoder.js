@@ -24,7 +24,7 @@ import {
 /** @import * as Native from './native.js' */
 /** @import { Names } from './options.js' */
 /** @import { Runtime } from './runtime.js' */
-/** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
+/** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 /** @import { TransformerLayerOptions, TransformerLayerSizes, TransformerOptions, TransformerSizes } from './transformer.js' */
 
 /**
@@ -123,13 +123,19 @@ export class TransformerEncoderLayer extends Layer {
    * @template {boolean} [LogSumExp=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E), of any element type
-   * @param {EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp> & PositionsOption
-   *   & OutputTypeOption<Output> & IntermediatesOption<N>} [options]
-   * @returns {MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>} `output` of
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
+   * @param {Given<As, EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp>
+   *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N>>} [options]
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` of
    *   the shape of `x`, and the stages of attention asked for
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     options = readOptions(options, kLayerCall);
@@ -140,6 +146,7 @@ export class TransformerEncoderLayer extends Layer {
       const input = call.rows('x', x, this.sizes.dModel, 'dModel', kElementTypes);
       const { shape } = input;
       const output = call.output(options.outputType, shape);
+      /** @type {Native.KeyValueCache | null} */
       const kept = cache === undefined ? null : call.object('cache', cache);
       const numKeys = past + shape[shape.length - 2];
       const checked = {
@@ -199,12 +206,18 @@ export class TransformerEncoder extends Layer {
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
-   * @param {ElementsLike | TensorHandle} x  (B, N, E) or (N, E), of any element type
-   * @param {EncoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>} [options]  `positions` are for each layer that has rotary ones
-   * @returns {EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>}
+   * @overload
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
+   * @param {Given<As, EncoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
+   *   & IntermediatesOption<N>>} [options]  `positions` are for each layer that has rotary ones
+   * @returns {Gives<As, EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
+   */
+  /**
+   * @param {any} x
+   * @param {any} [options]
+   * @returns {any}
    */
   forward(x, options = {}) {
     options = readOptions(options, kCall);
@@ -216,6 +229,7 @@ export class TransformerEncoder extends Layer {
       const input = call.rows('x', x, this.sizes.dModel, 'dModel', kElementTypes);
       const { shape } = input;
       const output = call.output(options.outputType, shape);
+      /** @type {Native.LayerCaches | null} */
       const kept = caches === undefined ? null : call.object('caches', caches);
       const numKeys = past + shape[shape.length - 2];
       const checked = {

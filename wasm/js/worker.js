@@ -7,11 +7,23 @@ import { AttnError } from './errors.js';
 import { readOptions } from './options.js';
 import { isForeign, webWorker } from './threads.js';
 
+/** @import { AdditiveAttention } from './additiveAttention.js' */
 /** @import { Attn } from './attn.js' */
+/** @import { BahdanauDecoder } from './bahdanauDecoder.js' */
 /** @import { CallOptions, ConnectOptions } from './connection.js' */
+/** @import { Embedding } from './embedding.js' */
+/** @import { FeedForward } from './feedForward.js' */
+/** @import { GatedFeedForward } from './gatedFeedForward.js' */
+/** @import { AddNorm, LayerNorm } from './layerNorm.js' */
+/** @import { Linear } from './linear.js' */
+/** @import { MultiHeadAttention } from './multiHeadAttention.js' */
 /** @import { Names } from './options.js' */
-/** @import { RemoteCalls } from './remoteCalls.js' */
+/** @import { GRU, RNN } from './recurrent.js' */
+/** @import { RMSNorm } from './rmsNorm.js' */
+/** @import { RotaryEmbedding } from './rotaryEmbedding.js' */
 /** @import { Tasks } from './serve.js' */
+/** @import { TransformerDecoder, TransformerDecoderLayer } from './transformerDecoder.js' */
+/** @import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncoder.js' */
 
 export { AttnError };
 
@@ -64,6 +76,43 @@ const kOptions = { ...kConnectOptions, worker: true };
  *   with(options: CallOptions): Remote<T>,
  *   [Symbol.dispose](): void,
  * }} Remote
+ */
+
+/**
+ * The kind of results of a module in a worker.
+ * @template As
+ * @typedef {As extends 'handle' ? 'remoteHandle' : 'remoteArray'} Away
+ */
+
+/**
+ * The methods whose results follow their options. A mapped type erases the type parameters of methods, so
+ * these are methods of the class with another kind of results.
+ * @template T
+ * @typedef {T extends Attn<infer As>
+ *     ? Pick<Attn<Away<As>>,
+ *       'scaledDotProductAttention' | 'attentionPooling' | 'applyRotaryEmbedding'>
+ *   : T extends MultiHeadAttention<infer As>
+ *     ? Pick<MultiHeadAttention<Away<As>>, 'forward' | 'attend'>
+ *   : T extends AdditiveAttention<infer As>
+ *     ? Pick<AdditiveAttention<Away<As>>, 'forward' | 'forwardProjected'>
+ *   : T extends BahdanauDecoder<infer As> ? Pick<BahdanauDecoder<Away<As>>, 'forward'>
+ *   : T extends TransformerEncoder<infer As> ? Pick<TransformerEncoder<Away<As>>, 'forward'>
+ *   : T extends TransformerEncoderLayer<infer As>
+ *     ? Pick<TransformerEncoderLayer<Away<As>>, 'forward'>
+ *   : T extends TransformerDecoder<infer As> ? Pick<TransformerDecoder<Away<As>>, 'forward'>
+ *   : T extends TransformerDecoderLayer<infer As>
+ *     ? Pick<TransformerDecoderLayer<Away<As>>, 'forward'>
+ *   : T extends FeedForward<infer As> ? Pick<FeedForward<Away<As>>, 'forward'>
+ *   : T extends GatedFeedForward<infer As> ? Pick<GatedFeedForward<Away<As>>, 'forward'>
+ *   : T extends AddNorm<infer As> ? Pick<AddNorm<Away<As>>, 'forward'>
+ *   : T extends LayerNorm<infer As> ? Pick<LayerNorm<Away<As>>, 'forward' | 'forwardSum'>
+ *   : T extends Linear<infer As> ? Pick<Linear<Away<As>>, 'forward'>
+ *   : T extends RMSNorm<infer As> ? Pick<RMSNorm<Away<As>>, 'forward'>
+ *   : T extends Embedding<infer As> ? Pick<Embedding<Away<As>>, 'forward'>
+ *   : T extends RotaryEmbedding<infer As> ? Pick<RotaryEmbedding<Away<As>>, 'forward'>
+ *   : T extends GRU<infer As> ? Pick<GRU<Away<As>>, 'forward'>
+ *   : T extends RNN<infer As> ? Pick<RNN<Away<As>>, 'forward'>
+ *   : unknown} RemoteCalls
  */
 
 /**
