@@ -16,13 +16,20 @@ std::map<std::uintptr_t, std::size_t>& allocations() {
   static auto& sizes = *new std::map<std::uintptr_t, std::size_t>;
   return sizes;
 }
+
+/// What was lent there before is gone.
+void keep(std::uintptr_t address, std::size_t bytes) {
+  auto& all = allocations();
+  all.erase(all.lower_bound(address), all.lower_bound(address + bytes));
+  all[address] = bytes;
+}
 #endif
 
 /// 0 if memory is short.
 std::uintptr_t allocate(std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(std::malloc(bytes));
 #ifdef ATTN_CHECK_ADDRESSES
-  if (address) allocations()[address] = bytes;
+  if (address) keep(address, bytes);
 #endif
   return address;
 }
@@ -50,6 +57,12 @@ void check_address(std::uintptr_t address, std::size_t element_size,
   const auto& [start, size] = *std::prev(after);
   const std::uint64_t end = address - start + (static_cast<std::uint64_t>(last) + 1) * element_size;
   if (end > size || address % element_size != 0) std::abort();
+}
+
+void lend(const ConstTensor& tensor) {
+  std::size_t bytes = sizeof(float);
+  for (const std::int64_t size : tensor.shape()) bytes *= static_cast<std::size_t>(size);
+  keep(reinterpret_cast<std::uintptr_t>(tensor.data()), bytes);
 }
 #endif
 

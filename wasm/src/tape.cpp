@@ -19,6 +19,7 @@ namespace {
 
 /// Where a tensor lies; 0 for none.
 std::uintptr_t address_of(const ConstTensor& tensor) {
+  lend(tensor);
   return reinterpret_cast<std::uintptr_t>(tensor.data());
 }
 
