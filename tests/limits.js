@@ -1,15 +1,18 @@
 // Limits of download sizes in bytes, by compression; `raw` means uncompressed.
 
-/** A .wasm of each flavour. */
+/**
+ * A .wasm of each flavour, in its largest variant (relaxed SIMD with threads). Embind's wrappers and
+ * the registration of names and types are 33 kB of attn and 45 kB of training.
+ */
 export const kMaxWasmBytes = {
-  attn: { raw: 420e3, gzip: 185e3 },
-  training: { raw: 550e3, gzip: 240e3 },
-  models: { raw: 550e3, gzip: 240e3 },
+  attn: { raw: 430e3, gzip: 188e3 },
+  training: { raw: 600e3, gzip: 256e3 },
+  models: { raw: 550e3, gzip: 243e3 },
 };
 
 /** The complete API with its glue, as bundled by a bundler, and as it is in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 35_000, gzip: 39_500 },
+  bundled: { brotli: 36_500, gzip: 41_000 },
   unbundled: { brotli: 50_000 },
 };
 
