@@ -8,11 +8,12 @@ import { readOptions } from './options.js';
 /** @import { Integers, Mask, TensorLike } from './tensor.js' */
 
 /**
- * What takes part; all does by default, and with both only what both let.
+ * Selects the columns that take part: all of them by default. If both options are given, a column must be
+ * allowed by both.
  * @typedef {object} MaskedSoftmaxOptions
  * @property {Integers} [validLens]  the first validLens columns: (B,) for all rows of batch entry b,
  *   or (B, N) for each row of it. With rank 2 the rows are the batch: (N,)
- * @property {Mask} [mask]  `true` takes part; broadcasts to the shape of `x` from the right
+ * @property {Mask} [mask]  `true` where a column takes part; broadcasts to the shape of `x` from the right
  */
 
 /** @type {Names<MaskedSoftmaxOptions>} */

@@ -7,7 +7,7 @@ import { argumentError, AttnError } from './errors.js';
 
 /** Tensors start at multiples of a cache line. */
 const kAlignment = 64;
-/** Memory up to this size is kept from call to call; more is given back when the call ends. */
+/** Up to this size, memory is kept from call to call. More is freed when the call ends. */
 const kKeptBytes = 1 << 24;
 /** Pointers have 32 bits. */
 const kAddressableBytes = 2 ** 32;
@@ -15,11 +15,11 @@ const kAddressableBytes = 2 ** 32;
 /** @typedef {Pick<Memory, 'bytes' | 'halves' | 'ints' | 'floats' | 'doubles'>} Views */
 
 /**
- * The WebAssembly memory of one module: views of it, and a stack of memory for the call that is
- * being made, kept from call to call, so that small calls ask malloc for nothing.
+ * The WebAssembly memory of one module: views of it, and a stack of memory for the current call. The
+ * stack is kept between calls, so small calls never need malloc.
  *
- * Views are only those made here, and whoever reads or writes asks reach() first, because a growth
- * of the memory ends their lives.
+ * All views are made here. Call reach() before reading or writing, because growing the memory
+ * invalidates them.
  */
 export class Memory {
   /** @type {Native | undefined} */
@@ -29,17 +29,17 @@ export class Memory {
   #end = 'used after dispose()';
   /** @type {{ start: number, size: number }[]} */
   #blocks = [];
-  /** The last block: where it starts, how large it is and what is used of it. */
+  /** Start, size and used bytes of the last block. */
   #start = 0;
   #size = 0;
   #used = 0;
   /** @type {NativeTypes.Tensor[]} */
   #tensors = [];
-  /** Those of each class. @type {Record<string, any[]>} */
+  /** Option objects by class. @type {Record<string, any[]>} */
   #options = {};
-  /** What C++ reported. @type {{ error?: AttnError }} */
+  /** The error that C++ reported. @type {{ error?: AttnError }} */
   #reported = {};
-  /** How large a block is at least. */
+  /** Minimum size of the next block. */
   #nextSize = 1 << 16;
 
   /**
@@ -56,7 +56,7 @@ export class Memory {
     this.floats = new Float32Array();
     this.doubles = new Float64Array();
     /**
-     * Frees what handles kept that were dropped without dispose().
+     * Frees the blocks of handles that were dropped without dispose().
      * @type {FinalizationRegistry<Block>}
      */
     this.droppedHandles = new FinalizationRegistry((block) => {
@@ -108,8 +108,8 @@ export class Memory {
   }
 
   /**
-   * Calls C++, and throws the error that it reports. Once it has reported one, further calls that
-   * `function_` makes do nothing. Whatever C++ throws has stopped the module.
+   * Calls C++, and throws the error that it reports. Once it has reported an error, further calls that
+   * `function_` makes do nothing. Any exception from C++ itself stops the module.
    * @template T
    * @param {(native: Native) => T} function_
    * @returns {T}
@@ -120,7 +120,7 @@ export class Memory {
     try {
       result = function_(native);
     } catch (cause) {
-      // A call that does nothing returns no object, whose methods then are not there.
+      // After a reported error, calls return no objects, so `function_` may fail on a missing method.
       if (!this.#reported.error) throw cause instanceof AttnError ? cause : this.stop(cause);
     }
     const { error } = this.#reported;
@@ -130,7 +130,6 @@ export class Memory {
     throw error;
   }
 
-  /** Releases the memory. */
   #letGo() {
     this.#native = undefined;
     this.#blocks = [];
@@ -145,11 +144,11 @@ export class Memory {
   }
 
   /**
-   * Makes the views hold everything up to an address.
+   * Makes the views reach at least up to an address.
    * @param {number} end
    */
   reach(end) {
-    // Views of memory that has grown are empty; those of shared memory stay too short.
+    // Growth empties views of the memory. Views of shared memory stay too short.
     if (end <= this.bytes.length) return;
     const { buffer } = this.native.wasmMemory;
     this.bytes = new Uint8Array(buffer);
@@ -161,7 +160,7 @@ export class Memory {
 
   /**
    * Takes memory until the call ends, and makes the views reach it.
-   * @param {string} name  the argument that the memory is for, as an error is to name it
+   * @param {string} name  the argument that needs the memory, for the error message
    * @param {number} bytes
    * @returns {number} an address, a multiple of 64
    */
@@ -183,9 +182,9 @@ export class Memory {
 
   /**
    * Allocates memory that stays until it is freed.
-   * @param {string} name  as for take()
+   * @param {string} name  like in take()
    * @param {number} bytes
-   * @param {number} [room]  how much to allocate, if more
+   * @param {number} [room]  bytes to allocate if more than `bytes`, which the error message names
    * @returns {number} an address, a multiple of 16
    */
   allocate(name, bytes, room = bytes) {
@@ -201,7 +200,7 @@ export class Memory {
   }
 
   /**
-   * What the module had is gone with it.
+   * Frees allocated memory. Does nothing after the module has ended, which freed all of its memory.
    * @param {number} address
    */
   free(address) {
@@ -213,7 +212,7 @@ export class Memory {
   }
 
   /**
-   * One of the descriptions of tensors that calls fill, one after the other.
+   * Returns a reusable tensor description for C++. A call fills them in order of their index.
    * @param {number} index
    */
   tensor(index) {
@@ -221,10 +220,10 @@ export class Memory {
   }
 
   /**
-   * Options that calls fill, without any.
+   * Returns a reusable object of C++ options, reset to its defaults.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  of their class
-   * @param {number} index  a call may need several, as a decoder's does
+   * @param {number} index  a call may need several, for example in a decoder
    * @returns {InstanceType<NativeTypes.MainModule[C]>}
    */
   options(name, index) {
@@ -235,7 +234,7 @@ export class Memory {
   }
 
   /**
-   * A handle less needs this block.
+   * Counts one handle less for a block, and frees the block after the last one.
    * @param {Block} block
    */
   release(block) {
@@ -243,7 +242,7 @@ export class Memory {
   }
 
   /**
-   * The numbers at an address, as long as the memory does not grow.
+   * Returns a view of the numbers at an address. It is valid until the memory grows.
    * @template {keyof Views} V
    * @param {V} type
    * @param {number} address
@@ -264,12 +263,12 @@ export class Memory {
    * @returns {any}
    */
   kept(type, numbers) {
-    // The first check is cheaper.
+    // Put the cheaper check first.
     const isHere = numbers.byteOffset > 0 && numbers.buffer === this.native.wasmMemory.buffer;
     return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
   }
 
-  /** Gives back what was taken, but keeps one block, or will take one for calls like this. */
+  /** Frees the call's memory. Keeps a single small block, or makes the next block large enough for a call like this. */
   reset() {
     if (this.#blocks.length > 1 || this.#size > kKeptBytes) {
       let size = 0;
@@ -285,8 +284,9 @@ export class Memory {
 }
 
 /**
- * Returns what C++ calls with an error. The module keeps that function alive, and threads keep the module: it
- * must not keep the memory, with which modules that were dropped end.
+ * Returns the function that C++ calls with an error. The module keeps that function alive, and threads keep the
+ * module alive. The function must not keep the Memory alive, because a dropped module ends when its Memory is
+ * collected.
  * @param {{ error?: AttnError }} reported
  */
 const keepErrorIn =

@@ -3,10 +3,10 @@
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * Attention over a part of the keys, or over several.
+ * The result of attention over one part of the keys, or over several merged parts.
  * @template {ResultKind} [As='array']
  * @typedef {object} AttentionPart
- * @property {ResultTensor<As>} output  (B, H, N, Dv), or of the lower rank of the parts
+ * @property {ResultTensor<As>} output  (B, H, N, Dv), or a lower rank if the parts have it
  * @property {ResultTensor<As>} logSumExp  (B, H, N)
  */
 

@@ -1,21 +1,21 @@
-// What passes between a page and its worker. Data is copied once and then moved; objects of attn's
-// classes stay where they are, and a reference stands for them.
+// Messages between a page and its worker. Data is copied once and then transferred. Objects of attn's
+// classes stay where they are, and a reference is sent instead.
 
 import { isA } from './realm.js';
 
-/** The page asks whether the worker serves, and the worker says that it does, under the key `attn`. */
+/** The page asks if the worker serves attn, and the worker confirms it. Both use the key `attn`. */
 export const kWhoServes = 'who serves?';
 export const kServing = 'serving';
 
-/** The key by which a packed reference is known. */
+/** The key that marks a packed reference. */
 const kReference = '$attn';
 
 /**
- * An object of a class on the other side.
+ * Refers to an object of a class on the other side.
  * @typedef {object} Reference
  * @property {number} id
- * @property {number} [type]  of its class; references to the other side's own objects have none
- * @property {Members} [members]  of the class, the first time that it is sent
+ * @property {number} [type]  number of its class; omitted when the object belongs to the receiving side
+ * @property {Members} [members]  members of the class, the first time that it is sent
  */
 
 /**
@@ -24,20 +24,20 @@ const kReference = '$attn';
  * @property {string} type  the name of the class
  * @property {string[]} functions  methods and inner classes
  * @property {string[]} values  everything else
- * @property {Record<string, string[]>} groups  functions that lie together under a name
+ * @property {Record<string, string[]>} groups  functions that are grouped under a name
  */
 
 /**
  * @typedef {object} Packing
- * @property {(value: object) => Reference | undefined} refer  the reference to send instead of an
- *   object, if there is to be one
- * @property {(buffer: ArrayBuffer, byteLength: number) => boolean} moves  whether a buffer of
- *   which so much was found may be moved instead of copied
+ * @property {(value: object) => Reference | undefined} refer  returns the reference to send instead of
+ *   an object, or undefined to send the object itself
+ * @property {(buffer: ArrayBuffer, byteLength: number) => boolean} moves  true if a buffer may be
+ *   moved instead of copied; `byteLength` is the part of it that the value uses
  */
 
 /**
- * Copies `value` for sending, so that it may change before it is sent. What occurs in it twice
- * arrives once.
+ * Copies `value` for sending, so that it may change before it is sent. An object that occurs twice in it
+ * arrives as one object.
  * @param {unknown} value
  * @param {Packing} packing
  * @returns {{ message: any, buffers: ArrayBuffer[] }} the copy and the buffers to transfer
@@ -50,7 +50,7 @@ export function pack(value, { refer, moves }) {
 
   /** @param {ArrayBufferLike} buffer @param {number} start @param {number} length */
   const copy = (buffer, start, length) => {
-    // It may be detached.
+    // The buffer may be detached.
     if (length === 0) return new ArrayBuffer(0);
     const bytes = new Uint8Array(new Uint8Array(buffer, start, length));
     buffers.add(bytes.buffer);
@@ -119,7 +119,7 @@ export function unpack(message, find) {
 }
 
 /**
- * Whether `value` is made of its entries alone: an array, a Map or an object without a class.
+ * True if `value` consists only of its entries: an array, a Map or an object without a class.
  * @param {object} value
  */
 function isPlain(value) {
@@ -129,7 +129,8 @@ function isPlain(value) {
 }
 
 /**
- * The constructor of a view. Not its own `constructor`: Node's Buffer is a Uint8Array with another.
+ * Returns the built-in constructor of a view. Its `constructor` property may differ: Node's Buffer is a
+ * Uint8Array with a different one.
  * @param {ArrayBufferView} view
  * @returns {new (buffer: ArrayBuffer) => ArrayBufferView}
  */

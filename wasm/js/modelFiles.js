@@ -1,4 +1,4 @@
-// The files of a model among those that were given: which they are, and how parts of them are read.
+// Selects a model's files among those passed, and reads parts of them.
 
 import { argumentError, invalid } from './errors.js';
 import { bytesOf, isA, TextDecoder } from './realm.js';
@@ -9,20 +9,20 @@ import { bytesOf, isA, TextDecoder } from './realm.js';
 /** A file, or the bytes of one. @typedef {Blob | ArrayBuffer | Uint8Array} ModelFile */
 
 /**
- * The files of a model: those that were dropped on a page or chosen there, files by path, or one
+ * The files of a model: files dropped on or chosen in a page, files by path, or one
  * .safetensors file. The model is in the outermost folder that has `….safetensors`, with the
  * `….safetensors.index.json` and the `config.json` of that folder. Files without a folder belong to it as
- * well, unless the folder has one of the same name. All other files are ignored, including those whose
- * names begin with a dot. If the folder is from the Hugging Face cache and has several snapshots,
+ * well, unless the folder has a file of the same name. All other files are ignored, including files with
+ * names that begin with a dot. If the folder is from the Hugging Face cache and has several snapshots,
  * `refs/main` selects one.
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
 /**
- * A file whose parts can be read.
+ * A file that can be read in parts.
  * @typedef {object} Source
  * @property {string} name
- * @property {string} folder  '' or what ends with a /
+ * @property {string} folder  '', or a path that ends with a /
  * @property {ModelFile} file
  * @property {number} size
  * @property {(begin: number, end: number) => Promise<Uint8Array>} read
@@ -47,7 +47,7 @@ function sourceOf(path, file) {
       try {
         return new Uint8Array(await file.slice(begin, end).arrayBuffer());
       } catch (cause) {
-        // A file that has changed, or gone, since it was chosen.
+        // The file may have been changed or deleted since it was chosen.
         const got = `${name} (${/** @type {any} */ (cause)?.message ?? cause})`;
         throw argumentError('file_error', 'files', got, 'a file that can be read', { cause });
       }
@@ -93,7 +93,7 @@ const isWeights = ({ name }) =>
   name.endsWith(kWeights) && !name.endsWith(`adapter_model${kWeights}`) && !name.startsWith('.');
 
 /**
- * The text of a file, or none.
+ * Returns the text of a file, or '' without a file.
  * @param {Source | undefined} file
  */
 async function textOf(file) {
@@ -101,7 +101,7 @@ async function textOf(file) {
 }
 
 /**
- * The names of the files with weights, of those of all files in a folder without an index.
+ * Returns the names of the files with weights, among all files of a folder without an index.
  * @param {Runtime} runtime
  * @param {Source[]} sources
  */
@@ -111,7 +111,8 @@ function chooseWeights(runtime, sources) {
 }
 
 /**
- * The folder that a cache's main revision is in, if `folder` is that of a snapshot.
+ * Returns the folder of the main revision in a Hugging Face cache, or undefined if `folder` is not a snapshot of
+ * a cache or that revision is missing.
  * @param {Source[]} sources
  * @param {string} folder
  */
@@ -124,7 +125,7 @@ async function mainSnapshot(sources, folder) {
 }
 
 /**
- * The files of one model. They are in the outermost folder that has weights; files in other folders are
+ * Returns the files of one model. They are in the outermost folder that has weights; files in other folders are
  * ignored.
  * @param {Runtime} runtime
  * @param {Source[]} sources
@@ -160,7 +161,7 @@ async function filesOfModel(runtime, sources) {
 }
 
 /**
- * See `ModelsAttn.filesOfModel`.
+ * Implements `ModelsAttn.filesOfModel`.
  * @param {Runtime} runtime
  * @param {ModelFiles} files
  * @returns {Promise<Map<string, ModelFile>>}
@@ -171,8 +172,8 @@ export async function chooseFiles(runtime, files) {
 }
 
 /**
- * The files with the weights, in the order of their index, and the texts of config.json and of the index,
- * or none.
+ * Returns the files with the weights, in the order of their index, and the texts of config.json and the index,
+ * which are '' if missing.
  * @param {Runtime} runtime
  * @param {Source[]} given
  * @returns {Promise<{ weights: Source[], config: string, index: string }>}

@@ -1,4 +1,4 @@
-// What a module that loads models has besides. Loaded late, so that pages which do not load nothing of it.
+// The part of a module that loads models. It is imported on demand, so pages without models never download it.
 
 import { Attn, runtimeOfAttn } from './attn.js';
 import { argumentError } from './errors.js';
@@ -15,7 +15,8 @@ import { chooseFiles } from './modelFiles.js';
 /** @import { Variant } from './variants.js' */
 
 /**
- * A module loaded with `models: true`: all of {@link Attn}, and language models from their files.
+ * A module loaded with `models: true`. It has everything in {@link Attn}, and also loads language models from
+ * their files.
  *
  * ```js
  * const attn = await load({ models: true });
@@ -43,7 +44,7 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * The same module with results that stay in WebAssembly memory: see {@link Attn}.
+   * The same module, with results that stay in WebAssembly memory. See {@link Attn}.
    * @override
    * @returns {ModelsAttn<'handle'>}
    */
@@ -52,9 +53,9 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * What files say of a model: their headers and config.json are read, and no weights.
+   * Describes a model from its files. Reads their headers and config.json, but no weights.
    *
-   * It is recognised by its configuration, or where that is missing by the names of its tensors: GPT-2;
+   * The model is recognised by its configuration, or by the names of its tensors if that is missing: GPT-2;
    * BERT, RoBERTa, DistilBERT; Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma 1 to 3, OLMo 2, and gpt-oss
    * without experts, which all need config.json; torch.nn.TransformerEncoder with `numHeads`; and attn's
    * own files.
@@ -62,18 +63,18 @@ export class ModelsAttn extends Attn {
    * @param {LanguageModelHints} [options]
    * @returns {Promise<LanguageModelDescription>}
    * @throws {AttnError} with the tensor, the field or the file as the argument: `unsupported` for an
-   *   architecture or a field that attn cannot compute; `invalid_format` for a file that is not what its
-   *   format says, a field that is missing or out of range, and a tensor that is there twice; `not_found`
-   *   for files or tensors that are missing, or that a layer has no use for; `shape_mismatch` for a tensor
-   *   of another shape than the configuration says; `file_error`, `invalid_argument`, `disposed`
+   *   architecture or a field that attn cannot compute; `invalid_format` for a file that violates its
+   *   format, a field that is missing or out of range, and a tensor that appears twice; `not_found`
+   *   for files or tensors that are missing, or that no layer uses; `shape_mismatch` for a tensor
+   *   with a shape that differs from the configuration; `file_error`, `invalid_argument`, `disposed`
    */
   describeModel(files, options = {}) {
     return describeModel(runtimeOfAttn(this), files, options);
   }
 
   /**
-   * The files of one model among all that were given, by name: those that `loadModel` reads, and all others
-   * in the same folder, such as tokenizer.json. See {@link ModelFiles} for the rule.
+   * Selects the files of one model among all those passed, and returns them by name: the files that `loadModel`
+   * reads, and all others in the same folder, such as tokenizer.json. See {@link ModelFiles} for the rule.
    * @param {ModelFiles} files
    * @returns {Promise<Map<string, ModelFile>>}
    * @throws {AttnError} `not_found` without weights; `invalid_argument` for the files of two models
@@ -83,14 +84,14 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * Loads a language model from its files, F32, F16, BF16 or F64, one or several with their index. Files are
-   * read in slices of 4 MiB, and each weight lies in WebAssembly memory alone, of the type that
-   * `weightType` says. A tokenizer is not part of it: ids go in and out.
+   * Loads a language model from one file, or from several with their index. The weights may be F32, F16, BF16 or
+   * F64. Files are read in slices of 4 MiB, and each weight is kept only in WebAssembly memory, in the type that
+   * `weightType` sets. There is no tokenizer: input and output are token ids.
    * @param {ModelFiles} files
    * @param {LoadModelOptions} [options]
    * @returns {Promise<LanguageModel<As>>}
-   * @throws {AttnError} as `describeModel`; `unsupported` where the weights need more memory than there is,
-   *   before any is read; `invalid_format` with name and place for a weight that is not finite;
+   * @throws {AttnError} like `describeModel`; `unsupported` if the weights need more memory than there is,
+   *   before any is read; `invalid_format` with name and position for a weight that is not finite;
    *   `out_of_memory`
    */
   loadModel(files, options = {}) {
@@ -98,9 +99,10 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * The token that logits lead to: the largest with temperature 0, the first of equal ones; otherwise drawn
-   * by number `step` of the stream, as the first of the tokens, the most probable first, with which the sum
-   * of probabilities exceeds it.
+   * Chooses the next token from logits. With temperature 0 it is the token with the largest logit, or the first
+   * of several equal ones. Otherwise the token is sampled with random number `step` of the stream: tokens are
+   * sorted from most to least probable, and the first one at which the cumulative probability exceeds that number
+   * is chosen.
    * @param {TensorLike} logits  (V,)
    * @param {ChooseTokenOptions} [options]
    * @returns {number}

@@ -30,35 +30,35 @@ import { kRowRanks } from './tensor.js';
 
 /**
  * @typedef {object} MultiHeadAttentionSizes
- * @property {number} dModel  E, width of queries and of the output; D2L calls it num_hiddens
+ * @property {number} dModel  E, width of queries and output; D2L calls it num_hiddens
  * @property {number} [numHeads]  H; 1 by default
- * @property {number} [numKvHeads]  heads of keys and values, divides `numHeads`, which is the default
- * @property {number} [headDim]  D; E / H by default, which then has to be a whole number
- * @property {number} [keyDim]  width of the keys given; E by default
- * @property {number} [valueDim]  width of the values given; E by default
- * @property {boolean} [bias]  whether the projections have biases; none by default
- * @property {boolean} [outputBias]  whether the last one has; `bias` by default (Qwen 2: none)
+ * @property {number} [numKvHeads]  heads of keys and values, a divisor of `numHeads`; `numHeads` by default
+ * @property {number} [headDim]  D; E / H by default, which must then be a whole number
+ * @property {number} [keyDim]  width of the input keys; E by default
+ * @property {number} [valueDim]  width of the input values; E by default
+ * @property {boolean} [bias]  true if the projections have biases; `false` by default
+ * @property {boolean} [outputBias]  true if the output projection has a bias; `bias` by default (Qwen 2: `false`)
  * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after its projection
  *   and before it is rotated (Qwen 3, Gemma 3); none by default
- * @property {boolean} [qkNormAllHeads]  normalises all heads together instead (OLMo 2); not by default
+ * @property {boolean} [qkNormAllHeads]  normalises all heads together instead (OLMo 2); `false` by default
  * @property {AttentionPositions} [positions]  none by default
- * @property {boolean} [sinks]  a learned score per head that has no value; none by default
- * @property {number} [scale]  here and below as in the options of attention, for calls that give none.
- *   Gemma has 1/√query_pre_attn_scalar
+ * @property {boolean} [sinks]  adds one learned score per head that has no value; `false` by default
+ * @property {number} [scale]  default for calls that set none, like `softcap` and `window` below; see the
+ *   options of attention. Gemma has 1/√query_pre_attn_scalar
  * @property {number} [softcap]  none by default
  * @property {Window} [window]  none by default
- * @property {'xavier' | 'identity' | 'zeros'} [init]  the first weights: each projection drawn by
- *   Xavier's uniform rule, all of them identical, so that head h sees slice h of its inputs as they
- *   are, or zeros; `'xavier'` by default
+ * @property {'xavier' | 'identity' | 'zeros'} [init]  initial weights: `'xavier'` draws each projection
+ *   with Xavier's uniform rule, `'identity'` makes each an identity, so that head h sees slice h of its
+ *   inputs unchanged, and `'zeros'` sets all to zero; `'xavier'` by default
  */
 
 /** @typedef {MultiHeadAttentionSizes & RandomOptions} MultiHeadAttentionOptions */
 
 /**
  * @typedef {object} CacheOption
- * @property {KeyValueCache<any>} [cache]  of `makeCache()`: keys and values are those of the next tokens
- *   of a sequence; they are appended, and the query attends to all that the cache holds. Masks and
- *   lengths are over past + N keys, and the diagonal counts from the beginning of the sequence
+ * @property {KeyValueCache<any>} [cache]  from `makeCache()`. Keys and values belong to the next tokens of
+ *   a sequence: they are appended, and the query attends to everything in the cache. Masks and lengths cover
+ *   past + N keys, and the diagonal counts from the beginning of the sequence
  */
 
 /**
@@ -121,17 +121,22 @@ const kForwardNames = { cache: true, ...kAttendNames, keyPositions: true };
 /**
  * Multi-head attention (Vaswani et al. 2017; torch.nn.MultiheadAttention; D2L 11.5):
  *
- *   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h, which has D columns
+ *   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) over slice h of D columns
  *   output = concat(head_1 … head_H) · W_oᵀ
  *
- * Parameters, with PyTorch's names and layouts: `in_proj_weight` (3·H·D, E), which is W_q, W_k and
- * W_v one below the other; where keys and values have their own width or number of heads instead
- * `q_proj_weight` (H·D, E), `k_proj_weight` (Hkv·D, keyDim) and `v_proj_weight` (Hkv·D, valueDim);
- * `out_proj.weight` (E, H·D); and with biases also `in_proj_bias` ((H + 2·Hkv)·D,) and
- * `out_proj.bias` (E,). Then what PyTorch does not have: `relative_keys` and `relative_values`
- * (2k+1, D) of Shaw's positions, `relative_attention_bias.weight` (numBuckets, H) of T5's, `sinks`
- * (H,), and as in Hugging Face's Qwen 3 `q_norm.weight` and `k_norm.weight` (D,), or as in its OLMo 2
- * (H·D,) and (Hkv·D,).
+ * The parameters have PyTorch's names and layouts:
+ * - `in_proj_weight` (3·H·D, E), which stacks W_q, W_k and W_v. If keys or values have their own width or
+ *   number of heads, there are three instead: `q_proj_weight` (H·D, E), `k_proj_weight` (Hkv·D, keyDim) and
+ *   `v_proj_weight` (Hkv·D, valueDim).
+ * - `out_proj.weight` (E, H·D).
+ * - With biases, `in_proj_bias` ((H + 2·Hkv)·D,) and `out_proj.bias` (E,).
+ *
+ * Further parameters that PyTorch does not have:
+ * - `relative_keys` and `relative_values` (2k+1, D) with Shaw's positions.
+ * - `relative_attention_bias.weight` (numBuckets, H) with T5's positions.
+ * - `sinks` (H,).
+ * - `q_norm.weight` and `k_norm.weight` with `qkNorm`: (D,) as in Hugging Face's Qwen 3, or (H·D,) and
+ *   (Hkv·D,) as in its OLMo 2.
  *
  * ```js
  * using mha = new attn.MultiHeadAttention({ dModel: 100, numHeads: 5 });
@@ -162,12 +167,12 @@ export class MultiHeadAttention extends Layer {
     );
   }
 
-  /** E, the width of inputs and output. */
+  /** E, the width of queries and output. */
   get dModel() {
     return this.sizes.dModel;
   }
 
-  /** H. */
+  /** H, the number of query heads. */
   get numHeads() {
     return this.sizes.numHeads;
   }
@@ -178,8 +183,8 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Projects queries, keys and values, attends in every head, and projects the joined heads. With `query`
-   * alone this is self-attention; a missing `value` is the key.
+   * Projects queries, keys and values, attends in every head, and projects the concatenated heads. With only
+   * `query` this is self-attention. `value` defaults to `key`.
    *
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
@@ -189,12 +194,12 @@ export class MultiHeadAttention extends Layer {
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Nq, E) or (Nq, E); all of any element type
-   * @param {Given<As, ElementsLike | TensorHandle>} [key]  (B, Nk, keyDim), of the same rank; `query` by default
-   * @param {Given<As, ElementsLike | TensorHandle>} [value]  (B, Nk, valueDim), of the same rank; `key` by default
+   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Nq, E) or (Nq, E). All inputs may have any element type
+   * @param {Given<As, ElementsLike | TensorHandle>} [key]  (B, Nk, keyDim), with the rank of `query`; `query` by default
+   * @param {Given<As, ElementsLike | TensorHandle>} [value]  (B, Nk, valueDim), with the rank of `query`; `key` by default
    * @param {Given<As, MultiHeadAttentionForwardOptions<Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} [options]
-   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` of
-   *   the shape of `query`, and the stages asked for, (B, H, Nq, Nk), or (H, Nq, Nk) without B
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
+   *   the shape of `query`, and the requested stages, (B, H, Nq, Nk), or (H, Nq, Nk) without B
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -233,7 +238,7 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * An empty cache for decoding token by token.
+   * Makes an empty cache for decoding token by token.
    * @param {number} [batch]  1 by default
    * @param {CapacityOption} [options]
    * @returns {KeyValueCache<As>}
@@ -243,14 +248,14 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Projects keys and values and appends them: for cross attention, whose keys and values are
-   * projected once and then attended to in every step.
+   * Projects keys and values and appends them to a cache. Use it for cross attention, which projects its
+   * keys and values once and attends to them in every step.
    * @param {ElementsLike | TensorHandle} key  (B, Nk, keyDim) or (Nk, keyDim), of any element type
    * @param {ElementsLike | TensorHandle} value  (B, Nk, valueDim) or (Nk, valueDim)
    * @param {KeyValueCache<any>} cache
    * @param {PositionsOption} [options]
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the cache is
-   *   then as it was
+   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; an error leaves
+   *   the cache unchanged
    */
   append(key, value, cache, options = {}) {
     options = readOptions(options, kPositions);
@@ -272,7 +277,8 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Attends to what a cache holds. The diagonal is as given: query i is at key i + offset.
+   * Attends to the keys and values in a cache. The diagonal is not shifted by the cache's length: query i is
+   * at key i + offset.
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]
@@ -361,7 +367,7 @@ export function checkLayerAttention(call, options, shape, { numHeads, headDim },
 }
 
 /**
- * The output with the stages of attention and the intermediates that were asked for.
+ * Returns the output with the requested stages of attention and intermediates.
  * @param {NativeCall} call
  * @param {NativeResult} output
  * @param {CheckedLayerCall} checked
@@ -373,7 +379,7 @@ export const giveWithStages = (call, output, checked) => ({
 });
 
 /**
- * (B, H, Nq), or (H, Nq) without B.
+ * Returns (B, H, Nq), or (H, Nq) without B.
  * @param {readonly number[]} shape
  * @param {number} numHeads
  */

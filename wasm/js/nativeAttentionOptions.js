@@ -22,16 +22,16 @@ import { checkInteger } from './errors.js';
 /** @import { TensorHandle } from './tensorHandle.js' */
 
 /**
- * Options of attention that were checked, as C++ takes them. Undefined ones were not given.
+ * Checked options of attention, in the form that C++ takes. Options that were not passed are undefined.
  * @typedef {ReturnType<typeof checkAttentionOptions>} CheckedAttentionOptions
  */
 
 /**
- * Checks the options of attention, and describes their tensors and further results.
+ * Checks the options of attention, and describes their tensors and additional results.
  * @param {NativeCall} call
- * @param {AttentionOptions} options  whose names are checked
+ * @param {AttentionOptions} options  with names that were already checked
  * @param {ScoreSizes} sizes
- * @param {readonly number[]} leading  of the shape of further results: all but the keys
+ * @param {readonly number[]} leading  the shape of additional results, without the dimension of the keys
  */
 export function checkAttentionOptions(call, options, sizes, leading) {
   if (Object.keys(options).length === 0) return undefined;
@@ -78,13 +78,13 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 }
 
 /**
- * Describes queries, keys and values of one rank, whose batches and lengths must fit together.
+ * Describes queries, keys and values of one rank, and checks that their batches and lengths match.
  * @param {NativeCall} call
  * @param {ElementsLike | TensorHandle} query
  * @param {ElementsLike | TensorHandle} key
  * @param {ElementsLike | TensorHandle} value
  * @param {Ranks} ranks
- * @param {readonly ElementType[]} [types]  that they may have
+ * @param {readonly ElementType[]} [types]  accepted element types
  */
 export function checkInputs(call, query, key, value, ranks, types) {
   const q = call.tensor('query', query, ranks, undefined, types);
@@ -101,7 +101,7 @@ export function checkInputs(call, query, key, value, ranks, types) {
 }
 
 /**
- * The options as an object of C++, inside run(); null where none were given.
+ * Returns the options as a C++ object, inside run(), or null without options.
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
  */
@@ -135,7 +135,7 @@ export function nativeAttentionOptions(call, checked) {
 }
 
 /**
- * The results that were asked for, each under its name.
+ * Returns the requested results by name.
  * @param {NativeCall} call
  * @param {Record<string, NativeResult | undefined>} results
  * @returns {any}
@@ -160,7 +160,7 @@ function finite(name, value) {
 }
 
 /**
- * `'bottomRight'`, or the offset.
+ * Returns `'bottomRight'`, or the offset.
  * @param {Diagonal} diagonal
  */
 export function checkDiagonal(diagonal) {
@@ -221,7 +221,7 @@ function checkBias(call, bias, scores) {
 }
 
 /**
- * Lengths (B,) or, where there are rows, (B, N).
+ * Describes lengths: (B,) or, if `numRows` is given, also (B, N).
  * @param {NativeCall} call
  * @param {string} name
  * @param {Integers | undefined} lens
@@ -243,7 +243,7 @@ export function lengths(call, name, lens, batch, numRows, most) {
 }
 
 /**
- * A number for each head, as a tensor or an array.
+ * Describes one number per head, given as a tensor or an array.
  * @param {NativeCall} call
  * @param {string} name
  * @param {TensorLike | ArrayLike<number> | undefined} values
@@ -258,7 +258,7 @@ function ofHeads(call, name, values, numHeads) {
 }
 
 /**
- * A table of relative positions.
+ * Describes a table of relative positions.
  * @param {NativeCall} call
  * @param {string} name
  * @param {TensorLike | undefined} table

@@ -15,11 +15,11 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
 const utf8Encoder = new TextEncoder();
-/** Up to this length a loop copies faster than the methods of typed arrays. */
+/** Up to this length, a loop copies faster than the methods of typed arrays. */
 const kShortCopy = 64;
 
 /**
- * A tensor that was checked. Its memory and C++'s description of it exist inside run().
+ * A checked tensor. Its memory and its C++ description exist only inside run().
  * @typedef {object} NativeTensor
  * @property {readonly number[]} shape  as the core sees it
  * @property {readonly number[]} [strides]  row-major by default
@@ -29,19 +29,19 @@ const kShortCopy = 64;
  */
 
 /**
- * A result of the core. Its memory is taken by run().
+ * A result of the core. run() allocates its memory.
  * @typedef {object} NativeResult
  * @property {string} name
  * @property {number[]} shape  of the result as the caller gets it
  * @property {ElementType} type
  * @property {NativeTensor} tensor  as the core sees it
- * @property {Block} [block]  of a result that becomes a handle
+ * @property {Block} [block]  the memory of a result that becomes a handle
  */
 
 /**
- * One call of the core, with state of its own. First its methods check arguments and describe them
- * for C++; they take no memory and copy nothing. Then run() takes the memory of all arguments and
- * results, copies the arguments, and calls C++. From there on nothing of the caller's runs.
+ * One call of the core. First, its methods check arguments and describe them for C++, without taking
+ * memory or copying anything. Then run() takes the memory of all arguments and results, copies the
+ * arguments, and calls C++. After that, no code of the caller runs, such as a getter.
  */
 export class NativeCall {
   #memory;
@@ -53,9 +53,9 @@ export class NativeCall {
   #tensors = [];
   /** @type {Native.Intermediates | undefined} */
   #intermediates;
-  /** Each throws if an object of the arguments is disposed of. @type {(() => unknown)[]} */
+  /** Checks that throw if an object among the arguments has been disposed of. @type {(() => unknown)[]} */
   #checks = [];
-  /** Objects of C++ that live as long as the call. @type {NativeHandle[]} */
+  /** C++ objects that are deleted when the call ends. @type {NativeHandle[]} */
   #owned = [];
   #numOptions = 0;
 
@@ -69,7 +69,7 @@ export class NativeCall {
   }
 
   /**
-   * Options of C++ to be filled, inside run(): each time others.
+   * Returns a C++ options object to fill, inside run(). Each call of this method returns a different one.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  of their class
    */
@@ -78,7 +78,7 @@ export class NativeCall {
   }
 
   /**
-   * What is to receive intermediates, inside run().
+   * Returns the C++ object that receives intermediates, inside run().
    * @param {readonly string[]} names
    */
   intermediates(names) {
@@ -87,16 +87,16 @@ export class NativeCall {
     return shown;
   }
 
-  /** What Embind offers. */
+  /** The classes and functions that Embind exports. */
   get native() {
     return this.#memory.native;
   }
 
   /**
-   * A tensor of float32 or, with `types`, of others. A handle is read in place.
+   * Describes a tensor of float32 or, with `types`, of other types. A handle is read in place.
    * @param {string} name
    * @param {ElementsLike | TensorHandle} tensor
-   * @param {Ranks} [ranks]  those accepted; any by default
+   * @param {Ranks} [ranks]  accepted ranks; any by default
    * @param {number} [numHeads]  to see (B, N, H·D) or (B, N, H, D) as (B, H, N, D)
    * @param {readonly ElementType[]} [types]
    */
@@ -116,7 +116,7 @@ export class NativeCall {
   }
 
   /**
-   * An object of the module that is called, as it is in C++.
+   * Returns the C++ object behind an argument, which must belong to the module that is called.
    * @template {NativeHandle} N
    * @param {string} name
    * @param {NativeObject<N>} object
@@ -131,7 +131,7 @@ export class NativeCall {
   }
 
   /**
-   * Checks something once more before C++ is called.
+   * Adds a check that runs again just before C++ is called.
    * @param {() => unknown} check  throws if an object was disposed of
    */
   check(check) {
@@ -139,7 +139,7 @@ export class NativeCall {
   }
 
   /**
-   * A tensor of float32, float16 or bfloat16.
+   * Describes a tensor of float32, float16 or bfloat16.
    * @param {string} name
    * @param {ElementsLike | TensorHandle} tensor
    * @param {Ranks} [ranks]
@@ -150,12 +150,12 @@ export class NativeCall {
   }
 
   /**
-   * Rows of a width: (N, width) or (B, N, width).
+   * Describes rows of a given width: (N, width) or (B, N, width).
    * @param {string} name
    * @param {ElementsLike | TensorHandle} x
    * @param {number} width
-   * @param {string} what  the width is, for the message
-   * @param {readonly ElementType[]} [types]  that they may have
+   * @param {string} what  name of the width, for the message
+   * @param {readonly ElementType[]} [types]  accepted element types
    */
   rows(name, x, width, what, types) {
     const tensor = this.tensor(name, x, rowsOf(what), undefined, types);
@@ -165,7 +165,7 @@ export class NativeCall {
   }
 
   /**
-   * A tensor of int32 or float64.
+   * Describes a tensor of int32 or float64.
    * @param {'ints' | 'doubles'} view
    * @param {string} name
    * @param {Integers} numbers
@@ -176,7 +176,7 @@ export class NativeCall {
   }
 
   /**
-   * Bytes, as a tensor of rank 1.
+   * Describes bytes as a tensor of rank 1.
    * @param {string} name
    * @param {Uint8Array} bytes
    */
@@ -186,7 +186,7 @@ export class NativeCall {
   }
 
   /**
-   * A text of any length, as its bytes in UTF-8.
+   * Describes a text of any length as its UTF-8 bytes.
    * @param {string} name
    * @param {string} text
    */
@@ -195,7 +195,7 @@ export class NativeCall {
   }
 
   /**
-   * A boolean tensor that broadcasts to a shape.
+   * Describes a boolean tensor that broadcasts to a shape.
    * @param {string} name
    * @param {Mask} mask
    * @param {readonly number[]} target
@@ -208,7 +208,7 @@ export class NativeCall {
   }
 
   /**
-   * A result, whose values are undefined at first.
+   * Describes a result. Its values are uninitialised.
    * @param {string} name
    * @param {readonly number[]} shape
    * @param {readonly number[]} [seenAs]  the shape that the core sees, if it differs
@@ -224,10 +224,10 @@ export class NativeCall {
   }
 
   /**
-   * The result `output`, of the type in the option `outputType`.
+   * Describes the result `output`, with the type in the option `outputType`.
    * @param {ElementType | undefined} type  float32 by default
    * @param {readonly number[]} shape
-   * @param {number} [numHeads]  to have it seen as (B, H, N, D)
+   * @param {number} [numHeads]  if given, the core sees the result as (B, H, N, D)
    */
   output(type = 'float32', shape, numHeads) {
     if (!kElementTypes.includes(type)) {
@@ -258,14 +258,14 @@ export class NativeCall {
     for (let i = 0; i < this.#copies.length; ++i) {
       const { name, data, view, length, tensor } = this.#copies[i];
       const last = this.#copies[i - 1];
-      // Queries, keys and values, which follow each other, are often the same.
+      // Queries, keys and values are copied in sequence and are often the same data.
       tensor.address =
         last?.data === data && last.view === view
           ? last.tensor.address
           : memory.take(name, memory[view].BYTES_PER_ELEMENT * length);
     }
     for (const { name, data, view, length, tensor } of this.#copies) {
-      // Taking memory can detach what the caller passed, which then is empty.
+      // Taking memory can detach the caller's data, which is then empty.
       if (typedArrayLength(data) !== length) {
         const got = 'data that changed its length';
         throw argumentError('invalid_argument', name, got, 'data that stays during the call');
@@ -312,7 +312,7 @@ export class NativeCall {
   }
 
   /**
-   * Deletes an object of C++ when the call ends.
+   * Deletes a C++ object when the call ends, and returns it.
    * @template {NativeHandle} N
    * @param {N} native
    */
@@ -322,7 +322,7 @@ export class NativeCall {
   }
 
   /**
-   * A result as the caller gets it: copied out, or as a handle.
+   * Returns a result for the caller: a copy, or a handle.
    * @param {Pick<NativeResult, 'name' | 'shape' | 'type' | 'block'> & { tensor: { address: number } }} result
    * @returns {any}
    */
@@ -332,9 +332,9 @@ export class NativeCall {
   }
 
   /**
-   * A copy of a tensor that lies in memory.
+   * Copies a tensor out of WebAssembly memory.
    * @param {string} name
-   * @param {number[]} shape  handed over to the caller
+   * @param {number[]} shape  given to the caller, not copied
    * @param {number} address
    * @param {ElementType} [type]
    * @returns {any}
@@ -358,7 +358,7 @@ export class NativeCall {
   }
 
   /**
-   * A copy of numbers that C++ has written where those of an argument were.
+   * Copies an argument's numbers back after C++ has overwritten them in place.
    * @template {keyof Views} V
    * @param {V} view
    * @param {NativeTensor} tensor
@@ -368,8 +368,7 @@ export class NativeCall {
   }
 
   /**
-   * The intermediates that were asked for, by name. One that this call had no need to compute is left
-   * out.
+   * Returns the requested intermediates by name. It omits those that this call did not need to compute.
    * @param {readonly string[]} names
    */
   giveIntermediates(names) {
@@ -396,9 +395,9 @@ export class NativeCall {
     return given;
   }
 
-  /** Ends the call, however it went. */
+  /** Ends the call, whether it succeeded or failed. */
   end() {
-    // What a module that has stopped had is gone with it.
+    // The objects of a module that has ended no longer exist.
     if (!this.#memory.disposed) for (const native of this.#owned) native.delete();
     for (const { block } of this.#results) {
       if (block?.handles === 0) this.#memory.free(block.address);
@@ -439,7 +438,7 @@ export class NativeCall {
 }
 
 /**
- * A shape as the core sees it: with a number of heads, (B, N, H·D) or (B, N, H, D) as (B, H, N, D).
+ * Returns a shape as the core sees it. With a number of heads, (B, N, H·D) or (B, N, H, D) becomes (B, H, N, D).
  * @param {string} name
  * @param {readonly number[]} shape
  * @param {number} [numHeads]

@@ -10,20 +10,20 @@ import { readArray } from './options.js';
 /** @import { Integers } from './tensor.js' */
 
 /**
- * What a layer is called with besides its inputs, as C++ takes it. Undefined was not given.
+ * Checked options of a layer's call, in the form that C++ takes. Options that were not passed are undefined.
  * @typedef {object} CheckedLayerCall
  * @property {CheckedAttentionOptions} [attention]  of self-attention in decoders
  * @property {CheckedAttentionOptions} [crossAttention]
  * @property {NativeTensor} [positions]
  * @property {NativeTensor} [keyPositions]
  * @property {Native.Dropout} [dropout]
- * @property {readonly NativeResult[]} [weights]  of each layer of a stack
+ * @property {readonly NativeResult[]} [weights]  one result for each layer of a stack
  * @property {readonly NativeResult[]} [crossWeights]
  * @property {readonly string[]} [intermediates]  names
  */
 
 /**
- * Checks the options that layers have in common.
+ * Checks the options that all layers share.
  * @param {NativeCall} call
  * @param {{ dropout?: Dropout | number, positions?: Integers, keyPositions?: Integers,
  *   intermediates?: readonly string[] }} options
@@ -38,7 +38,7 @@ export const checkLayerCall = (call, { dropout, positions, keyPositions, interme
 });
 
 /**
- * The object of C++, inside run(); null where nothing was given.
+ * Returns the call's options as a C++ object, inside run(), or null without options.
  * @param {NativeCall} call
  * @param {CheckedLayerCall} checked
  */
@@ -60,7 +60,7 @@ export function nativeLayerCall(call, checked) {
 }
 
 /**
- * The intermediates beside results, if they were asked for.
+ * Returns the intermediates, if they were requested, to be spread into the results.
  * @param {NativeCall} call
  * @param {CheckedLayerCall} checked
  * @returns {any}
@@ -69,7 +69,7 @@ export const shown = (call, { intermediates }) =>
   intermediates && { intermediates: call.giveIntermediates(intermediates) };
 
 /**
- * A result by itself or, if intermediates were asked for, beside these.
+ * Returns the result alone or, if intermediates were requested, an object with both.
  * @param {NativeCall} call
  * @param {NativeResult} output
  * @param {CheckedLayerCall} checked

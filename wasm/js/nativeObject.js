@@ -7,13 +7,13 @@ import { printsBriefly } from './print.js';
 /** @import { Runtime } from './runtime.js' */
 
 /**
- * The module that an object belongs to.
+ * Returns the module that an object belongs to.
  * @type {(object: NativeObject) => Runtime}
  */
 export let runtimeOf;
 
 /**
- * Returns the object of C++ that an object stands for.
+ * Returns the C++ object that an object wraps.
  * @type {<N extends NativeHandle>(object: NativeObject<N>) => N}
  * @throws {AttnError} `disposed`
  */
@@ -23,7 +23,7 @@ export let nativeOf;
 let isDisposed;
 
 /**
- * Returns the object of C++ of an argument, which must be of the module that is called.
+ * Returns the C++ object that an argument wraps. The argument must belong to the module that is called.
  * @template {NativeHandle} N
  * @param {Pick<Runtime, 'memory'>} module
  * @param {string} name
@@ -47,13 +47,14 @@ export function nativeIn({ memory }, name, object) {
 export const isObjectOf = (thing, Class) => thing instanceof Class && Boolean(runtimeOf(thing));
 
 /**
- * An object of C++ as Embind shows it.
+ * A C++ object as Embind exposes it.
  * @typedef {{ delete(): void }} NativeHandle
  */
 
 /**
- * An object that lives in WebAssembly memory, which is freed by `dispose()`, by `using`, or at last
- * when the object is garbage-collected. Classes name themselves for errors: minifiers change the names of classes, but not of what is static.
+ * An object in WebAssembly memory. `dispose()` frees the memory, and so does `using`; otherwise it is
+ * freed when the object is garbage-collected. Classes name themselves for errors, because minifiers
+ * rename classes but keep static members.
  *
  * @template {NativeHandle} [N=any]
  */
@@ -66,7 +67,7 @@ export class NativeObject {
   /**
    * @param {Runtime} runtime
    * @param {N} native
-   * @param {NativeObject} [owner]  of an object that is part of another one, and lives as long
+   * @param {NativeObject} [owner]  the object that this one is part of, which determines its lifetime
    */
   constructor(runtime, native, owner) {
     this.#runtime = runtime;
@@ -76,7 +77,7 @@ export class NativeObject {
   }
 
   /**
-   * The object of C++.
+   * The C++ object.
    * @protected
    * @returns {N}
    * @throws {AttnError} `disposed`
@@ -86,14 +87,14 @@ export class NativeObject {
   }
 
   /**
-   * Whether `dispose()` was called: of the object, of what it is part of, or of its module.
+   * True after `dispose()` of the object, of the object that it is part of, or of its module.
    * @returns {boolean}
    */
   get disposed() {
     return isDisposed(this);
   }
 
-  /** Frees the memory. Methods throw `disposed` from then on; a second call does nothing. */
+  /** Frees the memory. Afterwards, methods throw `disposed`. A second call does nothing. */
   dispose() {
     if (isDisposed(this)) return;
     const native = /** @type {N} */ (this.#native);
@@ -104,7 +105,7 @@ export class NativeObject {
   }
 
   /**
-   * Makes a call of C++, as Runtime.invoke().
+   * Makes one call of C++ through Runtime.invoke().
    * @protected
    * @template T
    * @param {(call: NativeCall) => T} body
@@ -115,7 +116,7 @@ export class NativeObject {
   }
 
   /**
-   * Calls C++ with what needs no memory.
+   * Calls C++ with arguments that need no memory.
    * @protected
    * @template T
    * @param {(native: N) => T} function_
@@ -130,7 +131,7 @@ export class NativeObject {
   }
 
   /**
-   * What prints in place of the object: its class and a few facts.
+   * Returns what JSON and consoles show for the object: its class and a few facts.
    * @returns {{ type: string }}
    */
   toJSON() {
@@ -139,7 +140,7 @@ export class NativeObject {
   }
 
   /**
-   * What tells the object from others of its class.
+   * Returns the facts that distinguish the object from others of its class.
    * @protected
    * @returns {object}
    */

@@ -10,8 +10,8 @@ const utf8Encoder = new TextEncoder();
 /**
  * @typedef {object} NgramEmbeddingOptions
  * @property {number} dModel  width of the embeddings
- * @property {number} [minN]  the shortest n-grams; 2 by default
- * @property {number} [maxN]  the longest ones; 4 by default, at most 64
+ * @property {number} [minN]  length of the shortest n-grams; 2 by default
+ * @property {number} [maxN]  length of the longest n-grams; 4 by default, at most 64
  * @property {number} [seed]  0 by default
  */
 

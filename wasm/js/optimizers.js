@@ -17,9 +17,9 @@ import { requireTape } from './tape.js';
 /** @import { Tensor, TensorLike } from './tensor.js' */
 
 /**
- * What is trained: a layer, or layers by name, in objects and arrays as deep as one likes. The names of
- * parameters begin with those of the properties: `blocks.0.first.in_proj_weight`. An object of a class of
- * one's own may have other properties, too, which are passed over; in a plain one they are an error.
+ * The model to train: a layer, or layers by name in objects and arrays, nested to any depth. Parameter names
+ * begin with the names of the properties: `blocks.0.first.in_proj_weight`. An object of your own class may have
+ * other properties, which are ignored. In a plain object they are an error.
  * @typedef {object} Model
  */
 
@@ -29,18 +29,18 @@ import { requireTape } from './tape.js';
  * @property {(name: string, shape: readonly number[]) => boolean} params  true for the parameters of the group,
  *   by their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
  *   and norms, for example, are `(name, shape) => shape.length < 2`
- * @property {number} [lr]  by default the rate of the optimiser, also after it changes
+ * @property {number} [lr]  by default the learning rate of the optimiser, even after it changes
  * @property {number} [weightDecay]  by default the weight decay of the optimiser
  */
 
 /**
  * @typedef {object} SgdOptions
- * @property {number} [lr]  the learning rate; 1e-3 by default, as PyTorch
+ * @property {number} [lr]  the learning rate; 1e-3 by default, like PyTorch
  * @property {number} [momentum]  0 by default
  * @property {number} [dampening]  0 by default
  * @property {number} [weightDecay]  0 by default
  * @property {boolean} [nesterov]  `false` by default
- * @property {readonly ParameterGroup[]} [groups]  of parameters with settings of their own
+ * @property {readonly ParameterGroup[]} [groups]  groups of parameters with their own settings
  */
 
 /**
@@ -49,8 +49,8 @@ import { requireTape } from './tape.js';
  * @property {number} [beta1]  0.9 by default
  * @property {number} [beta2]  0.999 by default
  * @property {number} [eps]  1e-8 by default
- * @property {number} [weightDecay]  0 by default; of AdamW 0.01
- * @property {readonly ParameterGroup[]} [groups]  of parameters with settings of their own
+ * @property {number} [weightDecay]  0 by default; 0.01 for AdamW
+ * @property {readonly ParameterGroup[]} [groups]  groups of parameters with their own settings
  */
 
 /** @param {string} name @param {number} value */
@@ -58,7 +58,7 @@ function rate(name, value = 1e-3) {
   if (typeof value === 'number' && value >= 0) return finite(name, value);
   throw invalid(name, value, 'a finite number of at least 0');
 }
-/** NaN stands for none. @param {string} name @param {number} [value] */
+/** NaN means that no rate was set. @param {string} name @param {number} [value] */
 const optionalRate = (name, value) => (value === undefined ? NaN : rate(name, value));
 
 /** @type {CheckTable} */
@@ -81,9 +81,9 @@ const kAdam = adamOptions(0);
 const kAdamW = adamOptions(1e-2);
 
 /**
- * Changes the parameters of a model by their gradients, with the equations and defaults of torch.optim. The
- * parameters are those that the model has when the optimiser is made. A step allocates nothing, and has the
- * same bits for any number of threads.
+ * Updates a model's parameters from their gradients, with the equations and defaults of torch.optim. It updates
+ * the parameters that the model has when the optimiser is made. A step allocates nothing, and its results are
+ * bit-identical for any number of threads.
  *
  * @extends {NativeObject<Native.Optimizer>}
  */
@@ -116,9 +116,9 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Updates every parameter that has a gradient; the others stay as they are, their state too.
+   * Updates every parameter that has a gradient. The other parameters and their state do not change.
    * @param {Tape} tape  after `backward()`
-   * @throws {AttnError} `invalid_argument` before `backward()`; nothing has then changed. `disposed`
+   * @throws {AttnError} `invalid_argument` before `backward()`, without changing anything; `disposed`
    */
   step(tape) {
     requireTape('tape', tape).requireLayers();
@@ -141,8 +141,8 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The learning rate of a group: its own, or else the one of the optimiser.
-   * @param {number} group  its place in the option `groups`
+   * Returns the learning rate of a group: its own, or else that of the optimiser.
+   * @param {number} group  its index in the option `groups`
    * @returns {number}
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
    */
@@ -152,8 +152,8 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Gives a group its own learning rate, for the next steps.
-   * @param {number} group  its place in the option `groups`
+   * Sets a group's own learning rate for the next steps.
+   * @param {number} group  its index in the option `groups`
    * @param {number} lr
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
    */
@@ -164,8 +164,8 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The state by name, `exp_avg.layers.0.weight` and so on: copies. `attn.toSafetensors()` makes a file of
-   * it. The options are none of it.
+   * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. `attn.toSafetensors()`
+   * turns it into a file. It does not include the options.
    * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */
@@ -181,13 +181,13 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Sets the state: a run that goes on with it, and with the model's weights, has the same bits as one that
-   * was not stopped. Everything is checked before anything is set.
+   * Sets the state. If you also restore the model's weights, training continues bit-identically to a run that was
+   * never interrupted. Everything is checked before anything is set.
    * @param {ArrayBuffer | Uint8Array | Safetensors | Named<TensorLike>} source  a .safetensors file, as
    *   bytes or opened, or tensors by name
    * @param {LoadStateDictOptions} [options]
    * @returns {IncompatibleKeys}
-   * @throws {AttnError} as `Layer.loadStateDict()`, and `invalid_argument` for a step that is none
+   * @throws {AttnError} like `Layer.loadStateDict()`, and `invalid_argument` for an invalid step number
    */
   loadStateDict(source, options = {}) {
     return loadState(this, source, options);
@@ -197,11 +197,11 @@ export class Optimizer extends NativeObject {
 addHints(Optimizer.prototype, kOptimizerElsewhere);
 
 /**
- * Stochastic gradient descent, as torch.optim.SGD: for the gradient g of a parameter p, after
- * g ← g + weightDecay · p,
+ * Stochastic gradient descent, like torch.optim.SGD. For the gradient g of a parameter p, after
+ * g ← g + weightDecay · p:
  *
- *   buffer ← momentum · buffer + (1 − dampening) · g     (at first: g)
- *   g ← g + momentum · buffer with nesterov, else buffer (without momentum g stays)
+ *   buffer ← momentum · buffer + (1 − dampening) · g     (in the first step: g)
+ *   g ← g + momentum · buffer with nesterov, else buffer (without momentum, g is unchanged)
  *   p ← p − lr · g
  */
 export class SGD extends Optimizer {
@@ -219,8 +219,8 @@ export class SGD extends Optimizer {
 }
 
 /**
- * Adam (Kingma and Ba 2015), as torch.optim.Adam: for the gradient g of a parameter p in its step
- * t = 1, 2, …, after g ← g + weightDecay · p,
+ * Adam (Kingma and Ba 2015), like torch.optim.Adam. For the gradient g of a parameter p in its step
+ * t = 1, 2, …, after g ← g + weightDecay · p:
  *
  *   exp_avg    ← β₁ · exp_avg + (1 − β₁) · g
  *   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²
@@ -241,8 +241,8 @@ export class Adam extends Optimizer {
 }
 
 /**
- * Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW: g stays as it is, and
- * weightDecay · lr · p is taken off p beside Adam's step.
+ * Adam with decoupled weight decay (Loshchilov and Hutter 2019), like torch.optim.AdamW. g does not change;
+ * weightDecay · lr · p is subtracted from p in addition to Adam's step.
  */
 export class AdamW extends Optimizer {
   /** @internal */
@@ -262,7 +262,7 @@ export class AdamW extends Optimizer {
 const kGroup = { params: true, lr: true, weightDecay: true };
 
 /**
- * The groups, with the names of those parameters that `params` selects.
+ * Returns the groups with the names of the parameters that `params` selects.
  * @param {[string, Layer][]} layers
  * @param {readonly ParameterGroup[]} [groups]
  */
@@ -291,8 +291,8 @@ function selectGroups(layers, groups = []) {
 /**
  * @param {any} model
  * @param {string} [name]
- * @param {Set<unknown>} [seen]  what is in two places, or contains itself, has the first name
- * @param {boolean} [isOwn]  whether it is in an object of a class of the caller's
+ * @param {Set<unknown>} [seen]  visited objects: one in two places, or in itself, keeps its first name
+ * @param {boolean} [isOwn]  true inside an object of the caller's own class
  * @returns {[string, Layer][]}
  */
 function layersOfModel(model, name = '', seen = new Set(), isOwn = false) {

@@ -1,10 +1,10 @@
 import { argumentError, invalid } from './errors.js';
 import { kOtherNames } from './hints.js';
 
-// How options are read, and their names checked.
+// Reads options and checks their names.
 
 /**
- * The names of all options that there are.
+ * The names of all options, as keys.
  * @template {object} [Options=any]
  * @typedef {Readonly<Record<keyof Options, unknown>>} Names
  */
@@ -99,12 +99,12 @@ export function nearestName(name, known, all) {
 /** Names with more differences are not similar. */
 const kLongestName = 100;
 
-/** As other languages may write it: num_heads is numHeads. @param {string} name */
+/** Normalises the spelling of other languages: num_heads matches numHeads. @param {string} name */
 const plain = (name) => name.toLowerCase().replaceAll('_', '');
 
 /**
- * How many letters have to be put in, left out or changed to make one word of another (Levenshtein
- * 1966).
+ * Returns the number of letters to insert, delete or change to turn one word into the other
+ * (Levenshtein 1966).
  * @param {string} from
  * @param {string} to
  */
@@ -122,7 +122,7 @@ function distance(from, to) {
 }
 
 /**
- * A switch that is off by default.
+ * Checks a switch that is off by default.
  * @param {string} name
  * @param {boolean} [value]
  */

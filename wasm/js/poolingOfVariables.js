@@ -1,4 +1,4 @@
-// Attention pooling over variables; the width of a kernel may be learned.
+// Attention pooling over variables. The width of a kernel may be learned.
 
 import { sizesOf } from './attentionOptions.js';
 import {
@@ -25,7 +25,7 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * Of pooling over variables. The width of a kernel may be a variable with one element: then it is learned.
+ * Options of pooling over variables. If the width of a kernel is a variable with one element, it is learned.
  * @typedef {ChoiceOfKeys & Omit<ScoringOptions, 'width'> & { width?: number | Variable }} VariablePoolingOptions
  */
 

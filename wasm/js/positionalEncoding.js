@@ -14,7 +14,7 @@ import { kRowRanks } from './tensor.js';
  * @typedef {object} StartAndDropout
  * @property {number} [start]  position of the first token: with a key/value cache, the past length;
  *   0 by default
- * @property {Dropout | number} [dropout]  of the sum; for training
+ * @property {Dropout | number} [dropout]  dropout on the sum, for training
  */
 
 /** @typedef {SinusoidOptions & StartAndDropout} PositionalEncodingOptions */

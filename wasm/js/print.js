@@ -1,10 +1,10 @@
-// How objects print: by what they are and a few facts, not by all that they hold.
+// Prints objects as their class and a few facts instead of their whole contents.
 
-/** What Node's console asks objects for. */
+/** The method that Node's console calls to print an object. */
 export const kInspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
- * Makes the objects of a class print as their toJSON() says: `MultiHeadAttention { dModel: 100 }`.
+ * Makes the objects of a class print the result of toJSON(): `MultiHeadAttention { dModel: 100 }`.
  * @param {{ toJSON(): { type: string } }} prototype
  */
 export function printsBriefly(prototype) {
@@ -24,7 +24,7 @@ export function inspected(depth, options, inspect) {
 }
 
 /**
- * Options without the numbers of arrays and tensors among them.
+ * Returns options with arrays and typed arrays shortened to their class and length.
  * @param {any} value
  * @returns {any}
  */

@@ -11,8 +11,8 @@ import { readShape } from './shape.js';
 /**
  * @typedef {object} UniformRange
  * @property {readonly number[]} shape
- * @property {number} [low]  the least number; 0 by default
- * @property {number} [high]  what all numbers lie below; 1 by default
+ * @property {number} [low]  inclusive lower bound; 0 by default
+ * @property {number} [high]  exclusive upper bound; 1 by default
  */
 
 /** @typedef {UniformRange & RandomOptions} UniformOptions */

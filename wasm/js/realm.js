@@ -58,7 +58,7 @@ const kGetters = {
 };
 
 /**
- * True if `value` is an instance of a built-in class, of whichever realm.
+ * True if `value` is an instance of a built-in class from any realm.
  * @template {keyof Classes} Name
  * @param {unknown} value
  * @param {Name} name
