@@ -1,5 +1,5 @@
-// The layers of a module that trains: a variable in gives a variable out, and what was computed is
-// recorded on its tape.
+// The layers of a module that trains. Called with a variable, they return a variable and record the
+// computation on its tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
 import { kAttention, checkTerms, nativeTerms } from './attentionOfVariables.js';
@@ -44,13 +44,13 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @import { TransformerOptions } from './transformer.js' */
 
 /**
- * A layer whose `forward` takes variables, too: a variable in gives a variable out.
+ * A layer with a `forward` that also takes variables, and then returns a variable.
  * @template {unknown[]} A
  * @typedef {{ forward(...args: A): Variable }} Records
  */
 
 /**
- * A layer whose `forward` is recorded on a tape that is given.
+ * A layer with a `forward` that can be recorded on the tape in its options.
  * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
  */
 
@@ -64,7 +64,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  */
 
 /**
- * What a recurrent layer gives of variables, as of tensors.
+ * The results of a recurrent layer called with variables.
  * @typedef {object} RecurrentVariables
  * @property {Variable} output  (B, N, H)
  * @property {Variable} hN  (numLayers, B, H)
@@ -73,22 +73,22 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
 /** @typedef {{ forward(x: Variable, options?: { h0?: Variable }): RecurrentVariables }} RecordsRecurrence */
 
 /**
- * Bahdanau's decoder over variables: a state of variables, and teacher forcing from it.
+ * Bahdanau's decoder over variables: makes a state of variables, and runs teacher forcing from it.
  * @typedef {object} RecordsBahdanau
  * @property {(encoderOutputs: Variable, hidden: Variable, options?: { encoderLens?: Integers })
  *   => BahdanauVariables} initState
  * @property {(tokens: NumbersLike, state: BahdanauVariables) => { logits: Variable }} forward  decodes tokens from a
- *   state of variables, and records it on their tape
+ *   state of variables, and records the computation on their tape
  */
 
 /**
  * @typedef {object} TapeOption
- * @property {Tape} tape  that the call is recorded on
+ * @property {Tape} tape  the tape that records the call
  */
 
 /**
- * Of attention in a layer of a Transformer, for each layer of a stack: a T5 table that is a variable, for
- * example, is one that all layers share.
+ * Options of attention in a Transformer layer. A stack uses them in every layer: if a T5 table is a variable,
+ * for example, all layers share it.
  * @typedef {Omit<AttentionOfVariablesOptions, 'dropout'>} VariableLayerAttentionOptions
  */
 
@@ -125,12 +125,12 @@ export const kStartAndDropout = { start: true, dropout: true };
  * @callback RecordLayer
  * @param {Tape} tape
  * @param {any} layer
- * @param {...any} args  those of `forward`
+ * @param {...any} args  the arguments of `forward`
  * @returns {Variable}
  */
 
 /**
- * The class of a layer, with a `forward` that takes variables, too.
+ * Returns a subclass of a layer with a `forward` that also takes variables.
  * @param {new (...args: any[]) => any} Class
  * @param {RecordLayer} record
  * @returns {new (...args: any[]) => any}
@@ -147,7 +147,7 @@ const recorded = (Class, record) =>
   };
 
 /**
- * The same of a stack, whose layers take variables, too.
+ * Like recorded(), for a stack. Its layers also take variables.
  * @param {new (...args: any[]) => any} Class
  * @param {RecordLayer} record
  * @param {new (...args: any[]) => any} LayerClass
@@ -171,8 +171,8 @@ const recordedStack = (Class, record, LayerClass) =>
   };
 
 /**
- * @param {'recordLinear' | 'recordLayerNorm' | 'recordRMSNorm' | 'recordConv1d'} record  what has one
- *   input and nothing else
+ * @param {'recordLinear' | 'recordLayerNorm' | 'recordRMSNorm' | 'recordConv1d'} record  an operation with
+ *   one input and no options
  * @returns {RecordLayer}
  */
 const recordRows =
@@ -223,7 +223,7 @@ const recordFeedForward =
   };
 
 /**
- * @param {boolean} projected  whether the keys are
+ * @param {boolean} projected  true if the keys are already projected
  * @returns {RecordLayer}
  */
 const recordAdditive =
@@ -354,7 +354,7 @@ const recordDecoder =
  * @param {Tape} tape
  * @param {NativeCall} call
  * @param {AttentionOfVariablesOptions} options
- * @param {any} layer  that attends
+ * @param {any} layer  the layer that contains the attention
  * @param {Variable} queries
  * @param {Variable} keys
  */
@@ -409,7 +409,7 @@ export const RecordedDecoder = recordedStack(
   RecordedDecoderLayer,
 );
 
-/** A layer of tokens, which are no variables: the tape is given. */
+/** Tokens are not variables, so the tape is passed as an option. */
 export class RecordedEmbedding extends Embedding {
   static name = Embedding.name;
 
@@ -432,7 +432,7 @@ export class RecordedEmbedding extends Embedding {
   }
 }
 
-/** The sum that is normalised may be of variables, too. */
+/** forwardSum() takes variables, too. */
 export class RecordedLayerNorm extends recorded(LayerNorm, recordRows('recordLayerNorm')) {
   static name = LayerNorm.name;
 
@@ -472,7 +472,8 @@ export const RecordedGRU = recorded(GRU, recordRecurrence('recordGRU'));
 export const RecordedRNN = recorded(RNN, recordRecurrence('recordRNN'));
 
 /**
- * What Bahdanau's decoder attends to and goes on from, as variables.
+ * The state of Bahdanau's decoder as variables: the encoder outputs that it attends to, and the hidden state that
+ * it continues from.
  */
 export class BahdanauVariables {
   /** @internal */
@@ -487,14 +488,14 @@ export class BahdanauVariables {
   constructor(encoderOutputs, hidden, encoderLens) {
     /** (B, Nk, encoderDim) @readonly */
     this.encoderOutputs = encoderOutputs;
-    /** (numLayers, B, H), as of now: `forward()` sets it. */
+    /** (numLayers, B, H), the current hidden state. `forward()` updates it. */
     this.hidden = hidden;
     /** @readonly */
     this.encoderLens = encoderLens;
   }
 }
 
-/** The decoder goes on from a state of variables. */
+/** The decoder also decodes from a state of variables. */
 export class RecordedBahdanauDecoder extends BahdanauDecoder {
   static name = BahdanauDecoder.name;
 
@@ -552,7 +553,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
   }
 }
 
-/** Keys may be projected by themselves, which is recorded, too. */
+/** Projecting keys separately is recorded, too. */
 export class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
   static name = AdditiveAttention.name;
 

@@ -1,4 +1,4 @@
-// Records functions of variables on the tape that these are on.
+// Records functions of variables on the variables' tape.
 
 import { argumentError } from './errors.js';
 import { isVariable } from './tape.js';
@@ -9,7 +9,7 @@ import { isVariable } from './tape.js';
 /** @import { Ranks } from './tensor.js' */
 
 /**
- * Checks further arguments, and returns what calls C++ with the variables.
+ * Checks the other arguments, and returns a function that calls C++ with the variables.
  * @template {string} Name
  * @template Result
  * @typedef {(call: NativeCall, variables: Record<Name, Native.Variable>)
@@ -17,11 +17,11 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * Records a function of variables, by name.
+ * Records a function that returns one variable.
  * @template {string} Name
  * @param {Record<Name, Variable>} variables
  * @param {CheckFunction<Name, Native.Variable>} check
- * @param {Ranks} [ranks]  those accepted
+ * @param {Ranks} [ranks]  accepted ranks; any by default
  */
 export function recordOn(variables, check, ranks) {
   const tape = tapeOf(variables);
@@ -29,7 +29,7 @@ export function recordOn(variables, check, ranks) {
 }
 
 /**
- * The same of one that gives several variables, by name.
+ * Records a function that returns several variables by name.
  * @template {string} Name
  * @template {object} Result
  * @param {Record<Name, Variable>} variables

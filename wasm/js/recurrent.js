@@ -12,9 +12,9 @@ import { checkShapeIs } from './shape.js';
 
 /**
  * @typedef {object} RecurrentSizes
- * @property {number} inputSize  E, width of what comes in
- * @property {number} hiddenSize  H, width of the state and of the output
- * @property {number} [numLayers]  each but the first reads the outputs of the one before; 1 by default
+ * @property {number} inputSize  E, width of the input
+ * @property {number} hiddenSize  H, width of the state and the output
+ * @property {number} [numLayers]  each layer after the first reads the outputs of the layer before; 1 by default
  * @property {boolean} [bias]  `true` by default
  */
 
@@ -42,7 +42,7 @@ const kRnnOptions = { ...kOptions, activation: choice(['tanh', 'relu']) };
 const kCall = { h0: true, intermediates: true };
 
 /**
- * What recurrent layers have in common.
+ * Base class of recurrent layers.
  * @template {ResultKind} [As='array']
  * @extends {Layer<RecurrentSizes, Native.GRU | Native.RNN>}
  */

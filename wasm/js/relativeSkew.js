@@ -8,7 +8,8 @@ import { kHeadRanks } from './tensor.js';
 
 /**
  * @typedef {object} RelativeSkewOptions
- * @property {boolean} [bidirectional]  embeddings for keys after the query as well; not by default
+ * @property {boolean} [bidirectional]  true if there are also embeddings for keys after the query; `false` by
+ *   default
  * @property {number} [scale]  1 by default
  */
 

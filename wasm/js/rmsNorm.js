@@ -9,13 +9,13 @@ import { Layer } from './layer.js';
 
 /**
  * @typedef {object} RMSNormRule
- * @property {number} [eps]  added to the mean square; 2⁻²³ by default, as PyTorch. Llama has 1e-5 or 1e-6,
- *   Qwen and Gemma 1e-6
- * @property {boolean} [elementwiseAffine]  with weight; `true` by default
- * @property {boolean} [zeroCentredWeight]  multiplies by 1 + weight, as Gemma; `false` by default
+ * @property {number} [eps]  added to the mean square; 2⁻²³ by default, like PyTorch. Llama uses 1e-5 or 1e-6,
+ *   Qwen and Gemma use 1e-6
+ * @property {boolean} [elementwiseAffine]  multiplies by a weight; `true` by default
+ * @property {boolean} [zeroCentredWeight]  multiplies by 1 + weight, like Gemma; `false` by default
  */
 
-/** @typedef {{ width: number } & RMSNormRule} RMSNormOptions  `width` is that of the rows */
+/** @typedef {{ width: number } & RMSNormRule} RMSNormOptions  `width` is the width of the rows */
 
 const kRule = {
   elementwiseAffine: flag(true),
@@ -25,19 +25,19 @@ const kRule = {
 const kOptions = { width: size(), ...kRule };
 
 /**
- * A norm inside of another layer, or none.
+ * Checks the options of a norm inside another layer, if there is one.
  * @type {Check}
  */
 export const optionalRMSNorm = (name, value) =>
   value === undefined ? undefined : checkOptions(value, kRule, name);
 
 /**
- * Normalisation by the root of the mean square over the last dimension (Zhang and Sennrich 2019), as
- * torch.nn.RMSNorm and the norms of Llama, Qwen and Gemma:
+ * Normalises the last dimension by its root mean square (Zhang and Sennrich 2019), like torch.nn.RMSNorm and
+ * the norms of Llama, Qwen and Gemma:
  *
  *   y = x / √(mean(x²) + eps) · weight
  *
- * Parameter: `weight` (width,), ones at first; zeros with `zeroCentredWeight`.
+ * Parameter: `weight` (width,), initialised to ones, or to zeros with `zeroCentredWeight`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<RMSNormOptions, Native.RMSNorm>}

@@ -14,9 +14,9 @@ import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
 /** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
- * Which two columns of a head are rotated together: `'halfSplit'` j and j + rotaryDim/2 (GPT-NeoX,
- * Llama in Hugging Face's Transformers, MLX `traditional=False`, ONNX `interleaved=0`), or
- * `'interleaved'` 2j and 2j + 1 (RoFormer, GPT-J, Meta's Llama, MLX `traditional=True`, ONNX
+ * Which two columns of a head are rotated together. `'halfSplit'` pairs columns j and j + rotaryDim/2
+ * (GPT-NeoX, Llama in Hugging Face's Transformers, MLX `traditional=False`, ONNX `interleaved=0`).
+ * `'interleaved'` pairs columns 2j and 2j + 1 (RoFormer, GPT-J, Meta's Llama, MLX `traditional=True`, ONNX
  * `interleaved=1`).
  * @typedef {'halfSplit' | 'interleaved'} RotaryPairing
  */
@@ -40,18 +40,18 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
  */
 
 /**
- * YaRN (arXiv:2309.00071): ω'_j = (1 − r_j)·ω_j + r_j·ω_j/factor with a ramp r_j over the columns,
- * and all cosines and sines times the attention factor.
+ * YaRN (arXiv:2309.00071): ω'_j = (1 − r_j)·ω_j + r_j·ω_j/factor with a ramp r_j over the columns.
+ * All cosines and sines are multiplied by the attention factor.
  * @typedef {object} YarnRotaryScaling
  * @property {'yarn'} type
  * @property {number} factor
  * @property {number} [originalMaxPositionEmbeddings]  2048 by default
- * @property {number} [attentionFactor]  by default from `factor`, `mscale` and `mscaleAllDim`
+ * @property {number} [attentionFactor]  by default computed from `factor`, `mscale` and `mscaleAllDim`
  * @property {number} [betaFast]  32 by default
  * @property {number} [betaSlow]  1 by default
  * @property {number} [mscale]
  * @property {number} [mscaleAllDim]
- * @property {boolean} [truncate]  round the ramp's ends to whole columns; `true` by default
+ * @property {boolean} [truncate]  rounds the ramp's ends to whole columns; `true` by default
  */
 
 /**
@@ -65,8 +65,8 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
  */
 
 /**
- * p-RoPE (arXiv:2410.06205), as Gemma's: the first ⌊partialRotaryFactor · d/2⌋ pairs turn as they would
- * in the whole head, ω'_j = ω_j / factor, and the slow ones not at all.
+ * p-RoPE (arXiv:2410.06205), as in Gemma: the first ⌊partialRotaryFactor · d/2⌋ pairs rotate at the frequencies
+ * of the whole head, ω'_j = ω_j / factor. The remaining, slower pairs do not rotate.
  * @typedef {object} ProportionalRotaryScaling
  * @property {'proportional'} type
  * @property {number} [partialRotaryFactor]  in [0, 1]; 1 by default
@@ -75,30 +75,30 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
 
 /**
  * LongRoPE (arXiv:2402.13753): ω'_j = ω_j / λ_j, where λ is longFactor for sequences of length
- * L > originalMaxPositionEmbeddings, and shortFactor up to there. All cosines and sines are multiplied by the
- * attention factor.
+ * L > originalMaxPositionEmbeddings, and shortFactor for shorter ones. All cosines and sines are multiplied by
+ * the attention factor.
  * @typedef {object} LongRotaryScaling
  * @property {'longrope'} type
  * @property {ArrayLike<number>} shortFactor  λ_0 … λ_(d/2−1)
- * @property {ArrayLike<number>} longFactor  of the same length
+ * @property {ArrayLike<number>} longFactor  λ_0 … λ_(d/2−1)
  * @property {number} [originalMaxPositionEmbeddings]  4096 by default
- * @property {number} [factor]  how many times longer sequences may become; 1 by default
+ * @property {number} [factor]  by how many times sequences may become longer; 1 by default
  * @property {number} [attentionFactor]  by default √(1 + ln factor / ln originalMaxPositionEmbeddings) for
  *   a factor above 1, else 1
  */
 
 /**
- * How frequencies are changed to reach beyond the length of training, or to leave some columns as they
- * are, with the names that `rope_scaling` has in Hugging Face's Transformers.
+ * How frequencies are changed to reach beyond the training length, or to leave some columns unrotated. The names
+ * follow `rope_scaling` in Hugging Face's Transformers.
  * @typedef {LinearRotaryScaling | DynamicNtkRotaryScaling | YarnRotaryScaling |
  *   Llama3RotaryScaling | ProportionalRotaryScaling | LongRotaryScaling} RotaryScaling
  */
 
 /**
- * Which pairs turn with the position along which axis: `'sections'` the first section's pairs with the
- * first axis, and so on (Qwen2-VL's M-RoPE); `'interleaved'` pair j with axis j modulo their number while
- * that has pairs left in its section, all others with the first (Qwen3-VL); `'axial'` as the first, and
- * frequencies begin anew in each section (vision transformers).
+ * Which axis rotates which pairs, for positions with several axes. With `'sections'`, the first axis rotates the
+ * pairs of the first section, and so on (Qwen2-VL's M-RoPE). With `'interleaved'`, axis j modulo the number of
+ * axes rotates pair j while it has pairs left in its section, and the first axis rotates all others (Qwen3-VL).
+ * `'axial'` is like `'sections'`, but frequencies start again in each section (vision transformers).
  * @typedef {'sections' | 'interleaved' | 'axial'} RotaryAxes
  */
 
@@ -111,32 +111,32 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
  * @property {RotaryScaling} [scaling]
  * @property {ArrayLike<number>} [frequencies]  ω_0 … ω_(d/2−1) in radians per position, instead of
  *   base and scaling
- * @property {Integers} [sections]  for positions along several axes, such as time, height and width: the
- *   number of pairs for each, d/2 together. `mrope_section` in Hugging Face's Transformers
+ * @property {Integers} [sections]  for positions with several axes, such as time, height and width: the number
+ *   of pairs for each axis, d/2 in total. `mrope_section` in Hugging Face's Transformers
  * @property {RotaryAxes} [axes]  `'sections'` by default
  */
 
 /**
- * @typedef {RotaryRule & { rotaryDim: number }} RotaryEmbeddingOptions  `rotaryDim` is d, the leading
- *   columns of each head that are rotated; even
+ * @typedef {RotaryRule & { rotaryDim: number }} RotaryEmbeddingOptions  `rotaryDim` is d: how many leading
+ *   columns of each head are rotated; must be even
  */
 
 /**
- * Which positions the rows of a call have.
+ * The positions of the rows in a call.
  * @typedef {object} RotaryPositions
  * @property {number} [start]  row i has position start + i: with a key/value cache, the past length;
  *   0 by default
- * @property {ArrayLike<number> | NumbersLike} [positions]  instead: (N,), or (B, N); fractional and
- *   negative ones too. With several axes (A, B, N), or (A, 1, N) for those that the batch shares;
- *   others are then positions along all of them, such as those of text
+ * @property {ArrayLike<number> | NumbersLike} [positions]  instead of `start`: (N,) or (B, N), which may be
+ *   fractional or negative. With several axes (A, B, N), or (A, 1, N) if the batch shares them. Positions of
+ *   shape (N,) or (B, N), such as those of text, then apply to all axes
  * @property {number} [sequenceLength]  L of dynamic NTK scaling and LongRoPE; the largest position
  *   + 1 by default
- * @property {boolean} [inverse]  rotate back; not by default
+ * @property {boolean} [inverse]  rotates back; `false` by default
  */
 
 /**
  * @typedef {object} HeadsOption
- * @property {number} [numHeads]  H, for an `x` that holds all heads side by side: (B, N, H·D)
+ * @property {number} [numHeads]  H, for an `x` with all heads side by side: (B, N, H·D)
  */
 
 /**
@@ -145,25 +145,25 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
  */
 
 /**
- * @typedef {RotaryPositions & { length?: number }} RotaryTableOptions  `length` is N; left out where
- *   positions are given
+ * @typedef {RotaryPositions & { length?: number }} RotaryTableOptions  `length` is N; leave it out if you
+ *   pass positions
  */
 
 /**
  * @template {ResultKind} [As='array']
  * @typedef {object} RotaryTables
  * @property {ResultTensor<As>} cos  (N, d/2) or (B, N, d/2)
- * @property {ResultTensor<As>} sin  of the same shape
+ * @property {ResultTensor<As>} sin  with the shape of `cos`
  */
 
 /**
  * @typedef {object} RotaryCacheRule
- * @property {Integers} [positionIds]  rows of the caches: (N,), or (B, N). By default row i of a
- *   sequence takes row i
+ * @property {Integers} [positionIds]  row of the caches for each row of `x`: (N,) or (B, N). By default row i of
+ *   a sequence uses row i
  * @property {RotaryPairing} [pairing]  `'halfSplit'` by default
  * @property {number} [rotaryDim]  columns rotated in each head; twice the width of the caches by
  *   default
- * @property {boolean} [inverse]  rotate back; not by default
+ * @property {boolean} [inverse]  rotates back; `false` by default
  */
 
 /**
@@ -204,15 +204,15 @@ const kCacheOptions = {
 };
 
 /**
- * Rotary positional embedding (RoPE; Su et al. 2021): rotates each pair (x, y) of columns of queries
- * and keys by an angle that grows with the position,
+ * Rotary positional embedding (RoPE; Su et al. 2021). It rotates each pair (x, y) of columns of queries
+ * and keys by an angle that grows with the position:
  *
  *   x' = a · (cos(p·ω_j)·x − sin(p·ω_j)·y)
  *   y' = a · (sin(p·ω_j)·x + cos(p·ω_j)·y),   ω_j = base^(−2j/d) or scaled
  *
- * so that the score of a query at p and a key at p' depends on p − p' alone. Frequencies and angles
- * are in double precision; results are within a · 1.7e-7 · (|x| + |y|) of the exact rotation for
- * |positions| ≤ 2^24.
+ * The score of a query at p and a key at p' therefore depends only on p − p'. a is the attention factor.
+ * Frequencies and angles are computed in double precision. Results are within a · 1.7e-7 · (|x| + |y|) of
+ * the exact rotation for |positions| ≤ 2^24.
  *
  * @template {ResultKind} [As='array']
  * @extends {NativeObject<Native.RotaryEmbedding>}
@@ -246,18 +246,18 @@ export class RotaryEmbedding extends NativeObject {
     return { rotaryDim: this.#rotaryDim };
   }
 
-  /** d, the columns of each head that are rotated. */
+  /** d, the number of columns of each head that are rotated. */
   get rotaryDim() {
     return this.#rotaryDim;
   }
 
-  /** What cosines and sines are multiplied by: 1, except with YaRN. */
+  /** The factor of all cosines and sines: 1, except with YaRN or LongRoPE. */
   get attentionFactor() {
     return this.#attentionFactor;
   }
 
   /**
-   * ω_0 … ω_(d/2−1), in radians per position.
+   * Returns ω_0 … ω_(d/2−1), in radians per position.
    * @param {number} [sequenceLength]  L; dynamic NTK scaling and LongRoPE depend on it
    * @returns {Float64Array}
    */
@@ -302,7 +302,7 @@ export class RotaryEmbedding extends NativeObject {
   }
 
   /**
-   * The cosines and sines of such a call: a·cos(p·ω_j) and a·sin(p·ω_j).
+   * Returns the cosines and sines that `forward()` rotates with: a·cos(p·ω_j) and a·sin(p·ω_j).
    * @param {RotaryTableOptions} options
    * @returns {RotaryTables<As>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
@@ -314,7 +314,7 @@ export class RotaryEmbedding extends NativeObject {
     else if (length !== undefined) {
       throw invalid('length', length, 'to be left out where positions are given');
     }
-    // Of (A, B, N) each axis has its columns.
+    // In positions (A, B, N), each axis has its own columns, so the tables have no dimension A.
     const rows = positions === undefined ? [length] : positions.shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.invoke((call) => {
@@ -377,7 +377,7 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
 }
 
 /**
- * The parameters of each kind.
+ * The parameters of each kind of scaling.
  * @type {Record<string, CheckTable>}
  */
 export const kScalings = {
@@ -409,19 +409,19 @@ export const kScalings = {
   },
 };
 
-/** What a message suggests for a name where the kind is unknown. */
+/** The names that a message suggests if the kind is unknown. */
 const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScalings)) };
 
 /**
- * A rotation that was checked, as C++ takes it. Undefined was not given.
+ * The checked options of a rotation, in the form that C++ takes. Options that were not passed are undefined.
  * @typedef {ReturnType<typeof checkRotary>} CheckedRotary
  */
 
 /**
- * Checks what a rotation is made of.
- * @param {RotaryRule} options  whose names are checked
+ * Checks the options of a rotation.
+ * @param {RotaryRule} options  with names that were already checked
  * @param {number} rotaryDim
- * @param {string} [path]  of the option that holds them
+ * @param {string} [path]  path of the option that contains them
  */
 export function checkRotary(options, rotaryDim, path) {
   const { pairing = 'halfSplit', base = 10000, scaling, frequencies } = options;
@@ -450,7 +450,7 @@ export function checkRotary(options, rotaryDim, path) {
  */
 function checkScaling(path, scaling) {
   const { type, ...others } = readOptions(scaling, kNamesOfRules, path, true);
-  // Of an unknown kind any may be the name that is wrong.
+  // If the kind is unknown, accept the names of all kinds: the wrong one may be any of them.
   const table = (typeof type === 'string' && kScalings[type]) || kNamesOfRules;
   const values = readOptions({ type, ...others }, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, Object.keys(kScalings));
@@ -458,7 +458,7 @@ function checkScaling(path, scaling) {
 }
 
 /**
- * The options as an object of C++, inside run().
+ * Returns the options as a C++ object, inside run().
  * @param {NativeCall} call
  * @param {CheckedRotary} checked
  */
@@ -507,7 +507,7 @@ export function checkPositions(call, options) {
     start: checks.finite('start', start),
     positions:
       positions === undefined ? undefined : call.numbers('doubles', 'positions', positions),
-    // NaN stands for the default.
+    // NaN selects the default.
     sequenceLength:
       sequenceLength === undefined ? NaN : checks.finite('sequenceLength', sequenceLength),
     inverse: wanted('inverse', inverse),
@@ -515,7 +515,7 @@ export function checkPositions(call, options) {
 }
 
 /**
- * Checks `x`, with its heads apart, and gives the shape of the result.
+ * Checks `x`, splits its heads, and returns it with the shape of the result.
  * @param {NativeCall} call
  * @param {ElementsLike | TensorHandle} x
  * @param {HeadsOption} options

@@ -6,35 +6,35 @@ import { NativeCall } from './nativeCall.js';
 /** @import { ResultKind } from './tensorHandle.js' */
 
 /**
- * What the module offers besides its bindings.
+ * The members of the module in addition to its bindings.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
- * @property {Promise<void>} [pthreadPoolReady]  the workers that threads run on
+ * @property {Promise<void>} [pthreadPoolReady]  fulfilled when the workers of the threads are ready
  */
 
 /** @typedef {NativeModule & MainModule} Native */
 
 /**
- * Ends the threads of modules that were dropped without dispose(): workers live until they are ended, and keep the
- * module's memory.
+ * Ends the threads of modules that were dropped without dispose(). Workers live until they are terminated, and keep
+ * the module's memory alive.
  * @type {FinalizationRegistry<readonly Pick<Worker, 'terminate'>[]>}
  */
 const dropped = new FinalizationRegistry((workers) => {
   for (const worker of workers) worker.terminate();
 });
 
-/** One loaded module: what all concepts call the core through. */
+/** One loaded module. Everything calls the core through it. */
 export class Runtime {
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  that threads run on
-   * @param {Runtime} [other]  of the same module
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the workers of the threads
+   * @param {Runtime} [other]  a runtime of the same module
    * @param {ResultKind} [as]  what results become
    */
   constructor(native, workers, other, as = 'array') {
     this.as = as;
     this.memory = other?.memory ?? new Memory(native, workers);
-    // Everything that uses the module holds on to its memory.
+    // Everything that uses the module keeps its Memory alive.
     if (!other && workers.length > 0) dropped.register(this.memory, workers);
     /**
      * Deletes the native objects that were dropped without dispose().
@@ -44,12 +44,12 @@ export class Runtime {
       try {
         this.delete(native);
       } catch {
-        // Nobody called this. If it has stopped the module, the next call says so.
+        // A finalizer has no caller. If it stopped the module, the next call reports that.
       }
     });
   }
 
-  /** The same module, with results that are handles. */
+  /** Returns a runtime of the same module that returns results as handles. */
   withHandles() {
     return new Runtime(this.native, [], this, 'handle');
   }
@@ -59,7 +59,7 @@ export class Runtime {
     return this.memory.native;
   }
 
-  /** Whether `dispose()` was called, here or of a runtime of the same module. */
+  /** True after `dispose()` of this or another runtime of the same module. */
   get disposed() {
     return this.memory.disposed;
   }
@@ -70,7 +70,7 @@ export class Runtime {
   }
 
   /**
-   * Deletes an object of C++. What the module had is gone with it.
+   * Deletes a C++ object. Does nothing after the module has ended, because its objects ended with it.
    * @param {NativeHandle} native
    */
   delete(native) {
@@ -78,7 +78,7 @@ export class Runtime {
   }
 
   /**
-   * Makes one call of C++: `body` checks arguments, places them, calls and takes the results.
+   * Makes one call of C++. `body` checks the arguments, calls C++ and returns the results.
    * @template T
    * @param {(call: NativeCall) => T} body
    * @param {ResultKind} [as]  what results become

@@ -11,20 +11,20 @@ import { bytesOf, isA } from './realm.js';
  * A tensor in a .safetensors file.
  * @typedef {object} SafetensorsEntry
  * @property {string} name
- * @property {string} dtype  as the file calls it, for example `F32` or `BF16`
+ * @property {string} dtype  its name in the file, for example `F32` or `BF16`
  * @property {number[]} shape
  */
 
 /**
- * What a file and a layer did not have in common.
+ * The names on which a file and a layer differ.
  * @typedef {object} IncompatibleKeys
  * @property {string[]} missingKeys  in the layer, not in the file
  * @property {string[]} unexpectedKeys  in the file, not in the layer
  */
 
 /**
- * A .safetensors file, which is checked as a whole before anything of it is used. Numbers of F32,
- * F16 and BF16 are read, as float32 and so exactly; tensors of other dtypes are listed.
+ * A .safetensors file. The whole file is checked before any part of it is used. Tensors of F32, F16 and
+ * BF16 are read as float32, which is exact. Tensors of all dtypes are listed.
  * @template {ResultKind} [As='array']
  * @extends {NativeObject<Native.Safetensors>}
  */
@@ -59,7 +59,7 @@ export class Safetensors extends NativeObject {
   }
 
   /**
-   * In the order of their bytes.
+   * The tensors in the file, in the order of their bytes.
    * @returns {readonly SafetensorsEntry[]}
    */
   get tensors() {
@@ -67,7 +67,7 @@ export class Safetensors extends NativeObject {
   }
 
   /**
-   * Free text about the file, key by key.
+   * Free text about the file, by key.
    * @returns {Readonly<Record<string, string>>}
    */
   get metadata() {
@@ -75,7 +75,7 @@ export class Safetensors extends NativeObject {
   }
 
   /**
-   * A tensor's values.
+   * Reads a tensor's values as float32.
    * @param {string} name
    * @returns {ResultTensor<As>}
    * @throws {AttnError} `not_found`, `unsupported` for a dtype other than F32, F16, BF16 and F64,
@@ -93,7 +93,7 @@ export class Safetensors extends NativeObject {
 }
 
 /**
- * Values by name: an object without a class, a Map, or what else gives pairs of a name and a value.
+ * Values by name: an object without a class, a Map, or any other iterable of pairs of a name and a value.
  * @template T
  * @typedef {Readonly<Record<string, T>> | Iterable<readonly [string, T]>} Named
  */
@@ -135,7 +135,7 @@ function entriesOf(argument, named) {
   ) => invalid(argument, got, needs);
   if (named === null || typeof named !== 'object' || ArrayBuffer.isView(named)) throw fail(named);
   const isIterable = Symbol.iterator in named;
-  // What has a class of its own, such as a layer, holds something else.
+  // An object with its own class, such as a layer, is not a list of values by name.
   const prototype = Object.getPrototypeOf(named);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   if (!isIterable && !isPlain) throw fail(named);
@@ -144,7 +144,7 @@ function entriesOf(argument, named) {
   try {
     pairs = isIterable ? [...named] : Object.entries(named);
   } catch (error) {
-    // Some say that they can be iterated over, but cannot: a Proxy of a Map, for example.
+    // Some objects claim to be iterable but are not, for example a Proxy of a Map.
     throw error instanceof TypeError ? fail(named) : error;
   }
   /** @type {Map<string, T>} */
@@ -160,7 +160,7 @@ function entriesOf(argument, named) {
 }
 
 /**
- * Opens what weights are loaded from, as long as `body` needs it.
+ * Opens a source of weights, passes it to `body`, and closes it afterwards unless the caller had opened it.
  * @template R
  * @param {Runtime} runtime
  * @param {ArrayBuffer | Uint8Array | Safetensors | Named<ElementsLike | TensorHandle>} source

@@ -21,11 +21,11 @@ import { checkEqual, mismatch } from './shape.js';
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
- * How the inputs lie in memory; the output lies as they do. All are read in place.
+ * The memory layout of the inputs and the output. Inputs are read in place in every layout.
  * @typedef {object} LayoutOptions
- * @property {'bhnd' | 'bnhd'} [layout]  of inputs of rank 4: (B, H, N, D) by default, or (B, N, H, D)
- * @property {number} [numHeads]  Hq, for inputs of rank 3 that hold all heads, (B, N, H·D)
- * @property {number} [numKvHeads]  Hkv of these; `numHeads` by default
+ * @property {'bhnd' | 'bnhd'} [layout]  for inputs of rank 4: (B, H, N, D) by default, or (B, N, H, D)
+ * @property {number} [numHeads]  Hq, for inputs of rank 3 with all heads side by side, (B, N, H·D)
+ * @property {number} [numKvHeads]  Hkv of such inputs; `numHeads` by default
  */
 
 /**
@@ -72,7 +72,7 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
 /**
- * Keys and values beside a query of any rank.
+ * Describes keys and values with the rank of the query.
  * @param {NativeCall} call
  * @param {number} rank  of the query
  * @param {ElementsLike | TensorHandle} key
@@ -91,7 +91,7 @@ function keysAndValues(call, rank, key, value, numKvHeads) {
  * @param {Runtime} runtime
  * @param {ElementsLike | TensorHandle} query
  * @param {ElementsLike | TensorHandle | KeyValueCache<any>} key
- * @param {ElementsLike | TensorHandle} [value]  none with a cache
+ * @param {ElementsLike | TensorHandle} [value]  omitted with a cache
  * @param {ScaledDotProductAttentionOptions} [options]
  */
 export function scaledDotProductAttention(runtime, query, key, value, options = {}) {
@@ -108,9 +108,9 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
     checkInteger('numHeads', numHeads, 1);
     ranks = kRanksOfAllHeads;
   }
-  // Of (B, N, H, D) any number will do: the shape says how many heads there are.
+  // With (B, N, H, D), any number works, because the shape gives the number of heads.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
-  // Asked for before the call begins, since it is a call of its own.
+  // Read the length before the call begins, because reading it is a separate call.
   const numCached = cache?.length ?? 0;
 
   return runtime.invoke((call) => {
