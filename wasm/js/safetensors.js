@@ -23,8 +23,8 @@ import { bytesOf, isA } from './realm.js';
  */
 
 /**
- * A .safetensors file. The whole file is checked before any part of it is used. Tensors of F32, F16 and
- * BF16 are read as float32, which is exact. Tensors of all dtypes are listed.
+ * A .safetensors file. The whole file is checked before any part of it is used. F32, F16 and BF16 are read
+ * exactly, as float32; F64 is rounded to float32. Tensors of other dtypes are listed but cannot be read.
  * @template {ResultKind} [As='array']
  * @extends {NativeObject<Native.Safetensors>}
  */

@@ -8,11 +8,11 @@ import { nearestName } from './options.js';
 /** @import { Answer, Request } from './connection.js' */
 
 /**
- * Work of many calls that is done in the worker: a function, or a generator function. What a
- * generator yields is reported as progress; at each `yield` it lets other calls in, and there it
- * ends, after its `finally` blocks, once it has been aborted.
+ * Work of many calls that runs in the worker: a function or a generator function. Each value that a
+ * generator yields is reported as progress. At each `yield`, other calls may run. If the task has been
+ * aborted, it ends there, after its `finally` blocks.
  * @callback Task
- * @param {TrainingAttn} attn  the module in the worker; it trains where it was loaded to
+ * @param {TrainingAttn} attn  the module in the worker; it can train only if it was loaded with training
  * @param {...any} args
  * @returns {any}
  */
@@ -20,8 +20,9 @@ import { nearestName } from './options.js';
 /** @typedef {Record<string, Task>} Tasks */
 
 /**
- * Makes this worker serve `attn/worker`, with tasks of your own beside the methods of attn. Call it
- * in the worker's module, once what the tasks need is there: the page waits, `startTimeout` long.
+ * Makes this worker serve `attn/worker`, with your own tasks in addition to the methods of attn. Call it
+ * in the worker's module once everything that the tasks need is ready. The page waits for it, at most
+ * `startTimeout`.
  *
  * ```js
  * // squares.js
@@ -136,7 +137,7 @@ class Server {
           throw error;
         }
         await waitingMessages();
-        // Nobody waits for the answer to what has been aborted.
+        // No one waits for the answer to an aborted task.
         step = await (controller.signal.aborted ? result.return() : result.next());
       }
       return step.value;
@@ -146,7 +147,7 @@ class Server {
   }
 
   /**
-   * Without an await for what is no promise, so that answers come in the order of the requests.
+   * Awaits only promises, so that answers are sent in the order of the requests.
    * @param {Request} request
    * @param {() => unknown} body
    */
@@ -177,7 +178,7 @@ class Server {
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The page has not received the new classes in it.
+      // The page has not received the new objects and classes in the answer.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
         this.#ofAttn.delete(id);
@@ -188,13 +189,13 @@ class Server {
   }
 
   /**
-   * What can be disposed of stays in the worker.
+   * Returns a reference to an object that has dispose(), which stays in the worker, or undefined for data.
    * @param {object} value
    * @param {boolean} isOfAttn
    * @returns {Reference | undefined}
    */
   #refer(value, isOfAttn) {
-    // Of a Variable nothing would be left on the other side.
+    // A Variable has no public fields, so nothing of it would arrive.
     if ('nativeOn' in value) {
       const needs = 'its value() or gradient(): variables stay in the worker, where a task trains';
       throw argumentError('unsupported', 'result', 'a Variable', needs);
@@ -223,11 +224,11 @@ class Server {
 function membersOf(object) {
   /** @type {Members} */
   const members = { type: object.constructor.name, functions: [], values: [], groups: {} };
-  // Those who stand for the object print by themselves.
+  // Remote objects have their own versions of these.
   const seen = new Set(['constructor', 'toJSON', 'toString']);
   for (let at = object; at !== Object.prototype && at; at = Object.getPrototypeOf(at)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
-      // A class may have its own version of what it inherits.
+      // A class may override a member that it inherits.
       if (seen.has(name)) continue;
       seen.add(name);
       if (isGroup(value)) members.groups[name] = Object.keys(value);
@@ -238,7 +239,7 @@ function membersOf(object) {
 }
 
 /**
- * Whether functions lie together under a name, and nothing else.
+ * True if a value is a group of functions and contains nothing else.
  * @param {unknown} value
  */
 function isGroup(value) {
@@ -248,7 +249,7 @@ function isGroup(value) {
 }
 
 /**
- * Returns the parts of an error that can be sent. Its properties may be anything.
+ * Returns the parts of an error that can be sent. The error may be any value, with any properties.
  * @param {any} error
  */
 function textsOf(error) {
@@ -266,7 +267,7 @@ function textsOf(error) {
   return { code, name, message, stack, details: { argument, got, needs } };
 }
 
-/** Lets those messages in that have arrived already. */
+/** Waits until the messages that have already arrived have been handled. */
 function waitingMessages() {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

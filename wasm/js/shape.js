@@ -1,15 +1,15 @@
-// Shapes of tensors, and what is wrong with them.
+// Checks of tensor shapes and their errors.
 
 import { argumentError, invalid } from './errors.js';
 
-/** As TensorView::kMaxRank in C++. */
+/** Must equal TensorView::kMaxRank in C++. */
 const kMaxRank = 6;
 const kMaxSize = 2 ** 31 - 1;
 /** WebAssembly addresses 4 GiB. */
 const kMaxElements = 2 ** 30;
 
 /**
- * The number of elements.
+ * Returns the number of elements.
  * @param {readonly number[]} shape
  */
 export function sizeOf(shape) {
@@ -19,7 +19,7 @@ export function sizeOf(shape) {
 }
 
 /**
- * Strides of elements that lie without gaps.
+ * Returns the strides of a contiguous row-major tensor.
  * @param {readonly number[]} shape
  */
 export function rowMajor(shape) {
@@ -97,7 +97,7 @@ export function checkSize(name, shape) {
  * Checks a shape; a size of −1 in `needed` accepts any.
  * @param {string} name
  * @param {readonly number[]} shape
- * @param {...readonly number[]} needed  the shapes accepted
+ * @param {...readonly number[]} needed  accepted shapes
  */
 export function checkShapeIs(name, shape, ...needed) {
   const fits = needed.some(
@@ -109,8 +109,8 @@ export function checkShapeIs(name, shape, ...needed) {
 }
 
 /**
- * Checks that `shape` broadcasts to `target` from the right, as NumPy's do. The last size may be
- * less than that of the target where what lies beyond is excluded.
+ * Checks that `shape` broadcasts to `target` from the right, like in NumPy. With `lastMayBeLess`, the last
+ * size may be smaller than the target's, and the elements beyond it are excluded.
  * @param {string} name
  * @param {readonly number[]} shape
  * @param {readonly number[]} target
@@ -163,7 +163,7 @@ export function checkRange(begin, end, size) {
  * @param {string} name
  * @param {string} what
  * @param {number} got
- * @param {string} source  of the number that is needed: what else has it
+ * @param {string} source  where the needed number comes from, for the message
  * @param {number} needed
  */
 export function checkEqual(name, what, got, source, needed) {

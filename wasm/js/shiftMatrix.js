@@ -13,7 +13,7 @@ import { checkSinusoids, kSinusoid } from './sinusoidalEncoding.js';
 /**
  * @typedef {object} ShiftMatrixSizes
  * @property {number} dModel  width d of the encoding, even
- * @property {number} delta  by how many positions to shift; may be negative or fractional
+ * @property {number} delta  number of positions to shift by; may be negative or fractional
  */
 
 /** @typedef {ShiftMatrixSizes & ShiftOptions} ShiftMatrixOptions */

@@ -10,8 +10,8 @@ import { asTensor } from './tensor.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * Where sines and cosines lie: `'interleaved'` as sin, cos, sin, cos, … (Vaswani et al., D2L), or
- * `'concatenated'`, all ⌈d/2⌉ sines before all cosines (tensor2tensor).
+ * The order of sines and cosines: `'interleaved'` for sin, cos, sin, cos, … (Vaswani et al., D2L), or
+ * `'concatenated'` for all ⌈d/2⌉ sines before all cosines (tensor2tensor).
  * @typedef {'interleaved' | 'concatenated'} SinusoidalLayout
  */
 
@@ -25,16 +25,16 @@ const kLayouts = ['interleaved', 'concatenated'];
 
 /**
  * @typedef {object} EvenPositions
- * @property {number} length  how many positions, N
- * @property {number} dModel  how many columns, d; odd ones too
+ * @property {number} length  N, the number of positions
+ * @property {number} dModel  d, the number of columns; may be odd
  * @property {number} [start]  position of row 0; 0 by default
- * @property {number} [step]  from one row to the next; 1 by default
+ * @property {number} [step]  distance between the positions of two rows; 1 by default
  */
 
 /**
  * @typedef {object} GivenPositions
- * @property {ArrayLike<number>} positions  N of them, fractional and negative ones too
- * @property {number} dModel  how many columns, d; odd ones too
+ * @property {ArrayLike<number>} positions  N positions, which may be fractional or negative
+ * @property {number} dModel  d, the number of columns; may be odd
  */
 
 /** @typedef {EvenPositions & SinusoidOptions} SinusoidalTableOptions */
@@ -45,7 +45,7 @@ const kLayouts = ['interleaved', 'concatenated'];
  * @template {ResultKind} [As='array']
  * @typedef {object} SinusoidalEncodingInFloat32
  * @property {ResultTensor<As>} encoding  (N, d)
- * @property {ResultTensor<As>} error  (N, d): its values less the exact ones
+ * @property {ResultTensor<As>} error  (N, d): the values in `encoding` minus the exact values
  */
 
 /** @type {Names<SinusoidOptions>} */
@@ -135,7 +135,7 @@ function checkTable(call, { start = 0, step = 1, ...options }) {
 }
 
 /**
- * Checks the options that everything sinusoidal has.
+ * Checks the options that all sinusoidal functions share.
  * @param {NativeCall} call
  * @param {SinusoidOptions} options
  * @returns {Native.SinusoidalPositionsOptions}

@@ -17,8 +17,8 @@ import { withSafetensors } from './safetensors.js';
 
 /**
  * @typedef {object} LoadStateDictOptions
- * @property {string} [prefix]  of the names; none by default
- * @property {boolean} [strict]  whether missing and unexpected names are an error; `true` by default
+ * @property {string} [prefix]  prefix of the names in the source; none by default
+ * @property {boolean} [strict]  true if missing and unexpected names are an error; `true` by default
  */
 
 /** @type {Names<StateDictOptions>} */
@@ -27,7 +27,7 @@ const kStateDict = { prefix: true };
 const kLoadStateDict = { prefix: true, strict: true };
 
 /**
- * Tensors by prefix and name.
+ * Returns tensors by prefix and name.
  * @param {StateDictOptions} options
  * @param {() => string[]} names
  * @param {(name: string, place: number) => Tensor} tensor

@@ -10,8 +10,8 @@ import { loadStatic } from './loadStatic.js';
 export { AttnError } from './index.js';
 
 /**
- * Loads the WebAssembly module as `load()` of `attn` does, with all JavaScript imported statically. One thread does
- * the work.
+ * Loads the WebAssembly module like `load()` of `attn`, with all JavaScript imported statically. The module runs on
+ * one thread.
  *
  * ```js
  * import { load } from 'attn/static';
@@ -21,6 +21,6 @@ export { AttnError } from './index.js';
  *
  * @param {StaticLoadOptions} [options]
  * @returns {Promise<Attn>}
- * @throws {AttnError} as `load()` of `attn`
+ * @throws {AttnError} like `load()` of `attn`
  */
 export const load = (options) => loadStatic('attn', Attn, glue, options);

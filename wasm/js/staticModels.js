@@ -10,8 +10,8 @@ import { loadStatic } from './loadStatic.js';
 export { AttnError } from './index.js';
 
 /**
- * Loads the WebAssembly module as `load({ models: true })` of `attn` does, with all JavaScript imported statically. One thread does
- * the work.
+ * Loads the WebAssembly module like `load({ models: true })` of `attn`, with all JavaScript imported statically. The
+ * module runs on one thread.
  *
  * ```js
  * import { load } from 'attn/static/models';
@@ -21,6 +21,6 @@ export { AttnError } from './index.js';
  *
  * @param {StaticLoadOptions} [options]
  * @returns {Promise<ModelsAttn>}
- * @throws {AttnError} as `load()` of `attn`
+ * @throws {AttnError} like `load()` of `attn`
  */
 export const load = (options) => loadStatic('models', ModelsAttn, glue, options);

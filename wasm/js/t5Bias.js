@@ -10,11 +10,11 @@ import { checkIntegers } from './tensor.js';
 /** @import { TensorLike } from './tensor.js' */
 
 /**
- * Which distances share a bucket.
+ * The rule that assigns distances to buckets.
  * @typedef {object} T5BucketRule
- * @property {boolean} [bidirectional]  half of the buckets for keys after the query, as in T5's
+ * @property {boolean} [bidirectional]  reserves half of the buckets for keys after the query, as in T5's
  *   encoder; `true` by default
- * @property {number} [maxDistance]  all distances from here on share a bucket; 128 by default
+ * @property {number} [maxDistance]  all distances of at least this share a bucket; 128 by default
  */
 
 /** @typedef {T5BucketRule & { numBuckets?: number }} T5BucketOptions  32 buckets by default */

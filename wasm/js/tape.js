@@ -16,7 +16,7 @@ import { TensorHandle } from './tensorHandle.js';
 
 /**
  * @typedef {object} ClearOptions
- * @property {boolean} [keepGradients]  keep the gradients of parameters; `false` by default
+ * @property {boolean} [keepGradients]  keeps the gradients of parameters; `false` by default
  */
 
 const kClear = { keepGradients: true };
@@ -34,7 +34,7 @@ let itself;
 export const isVariable = (thing) => thing instanceof Variable && Boolean(itself(thing));
 
 /**
- * A tensor on a tape: an input, a parameter, or what was computed. Valid until the tape is cleared.
+ * A tensor on a tape: an input, a parameter, or a computed result. It is valid until the tape is cleared.
  */
 export class Variable {
   /** @internal */
@@ -51,9 +51,9 @@ export class Variable {
    * @internal
    * @param {Tape} tape
    * @param {Native.Variable} native
-   * @param {number} address  where the numbers lie
+   * @param {number} address  address of the numbers
    * @param {readonly number[]} shape
-   * @param {Layer} [layer]  whose parameter it is
+   * @param {Layer} [layer]  the layer that owns the numbers, for a parameter
    */
   constructor(tape, native, address, shape, layer) {
     this.#tape = tape;
@@ -64,7 +64,7 @@ export class Variable {
     this.#layer = layer;
   }
 
-  /** The tape that it is on. */
+  /** The tape that the variable is on. */
   get tape() {
     return itself(this).#tape;
   }
@@ -75,7 +75,7 @@ export class Variable {
   }
 
   /**
-   * A copy of the numbers.
+   * Returns a copy of the numbers.
    * @returns {Tensor}
    * @throws {AttnError} `invalid_argument` after `clear()`, `disposed`, `out_of_memory`
    */
@@ -87,9 +87,9 @@ export class Variable {
   }
 
   /**
-   * The only number of a variable that has one, such as a loss.
+   * Returns the number of a variable with one element, such as a loss.
    * @returns {number}
-   * @throws {AttnError} `shape_mismatch` for more, and what `value()` does
+   * @throws {AttnError} `shape_mismatch` for any other number of elements, and the errors of `value()`
    */
   item() {
     if (sizeOf(this.shape) !== 1) throw wrongShape('variable', this.#shape, 'one element');
@@ -97,8 +97,8 @@ export class Variable {
   }
 
   /**
-   * The gradient of the loss that `Tape.backward()` was given, of the value's shape; `undefined` where
-   * the loss does not depend on this variable.
+   * Returns the gradient of the loss passed to `Tape.backward()`, with the shape of the value. Returns `undefined`
+   * if the loss does not depend on this variable.
    * @returns {Tensor | undefined}
    * @throws {AttnError} `invalid_argument` before `backward()` and after `clear()`, `disposed`
    */
@@ -108,8 +108,8 @@ export class Variable {
   }
 
   /**
-   * The sum, element by element: a residual connection.
-   * @param {Variable} other  of the same shape
+   * Returns the elementwise sum, for example for a residual connection.
+   * @param {Variable} other  with the same shape
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
@@ -121,8 +121,8 @@ export class Variable {
   }
 
   /**
-   * The product, element by element.
-   * @param {Variable | number} factor  of the same shape, or a number
+   * Returns the elementwise product.
+   * @param {Variable | number} factor  a variable with the same shape, or a number
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
@@ -138,13 +138,13 @@ export class Variable {
   }
 
   /**
-   * The same elements in their row-major order, in another shape of as many.
-   * @param {readonly number[]} shape  one size may be −1, and is what is left
+   * Returns the same elements, in row-major order, with a different shape of the same number of elements.
+   * @param {readonly number[]} shape  one size may be −1 and is then inferred from the others
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
    */
   reshape(shape) {
-    // C++ has room for as many.
+    // C++ supports at most 6 dimensions.
     if (!(Array.isArray(shape) && shape.length < 7)) {
       throw invalid('shape', shape, 'an array of 6 sizes at most');
     }
@@ -153,10 +153,10 @@ export class Variable {
   }
 
   /**
-   * The part [begin, end) of a dimension.
-   * @param {number} dimension  a negative one counts from the last
+   * Returns the part [begin, end) of a dimension.
+   * @param {number} dimension  negative dimensions count from the last
    * @param {number} begin
-   * @param {number} [end]  to the end by default
+   * @param {number} [end]  the end of the dimension by default
    * @returns {Variable}
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
    */
@@ -170,8 +170,8 @@ export class Variable {
   }
 
   /**
-   * One entry of a dimension, without that dimension.
-   * @param {number} dimension  a negative one counts from the last
+   * Returns one entry of a dimension, and drops that dimension.
+   * @param {number} dimension  negative dimensions count from the last
    * @param {number} index
    * @returns {Variable}
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
@@ -191,7 +191,7 @@ export class Variable {
   }
 
   /**
-   * What prints in place of the variable.
+   * Returns what JSON shows for the variable: its class and its shape.
    * @returns {{ type: string }}
    */
   toJSON() {
@@ -209,8 +209,8 @@ export class Variable {
   }
 
   /**
-   * @internal the variable in C++
-   * @param {Tape} tape  the one that is computed on
+   * @internal returns the variable in C++
+   * @param {Tape} tape  the tape that records the call
    * @param {string} name
    */
   nativeOn(tape, name) {
@@ -226,7 +226,7 @@ export class Variable {
   }
 
   /**
-   * @internal where the numbers lie, to be read and not to be freed
+   * @internal returns a handle to read the numbers in place; disposing of it does not free them
    * @param {Tape} tape
    * @param {string} name
    */
@@ -239,7 +239,7 @@ export class Variable {
   /**
    * @param {NativeCall} call
    * @param {string} name
-   * @param {Variable} other  of the same shape
+   * @param {Variable} other  must have the same shape
    */
   #alike(call, name, other) {
     const native = this.#tape.nativeIn(call, name, other);
@@ -257,7 +257,7 @@ export class Variable {
   }
 }
 
-/** A tape in C++ with its variables, which are deleted when it is cleared. */
+/** A tape in C++ with its variables, which are deleted when the tape is cleared. */
 class TapeWithVariables {
   /** @type {Native.Variable[]} */
   #variables = [];
@@ -283,8 +283,8 @@ class TapeWithVariables {
 }
 
 /**
- * Records what layers and functions compute from variables, and goes back through it for the gradients
- * of a loss.
+ * Records what layers and functions compute from variables, and computes the gradients of a loss by going back
+ * through the record.
  *
  * ```js
  * const tape = new attn.Tape();
@@ -298,9 +298,9 @@ class TapeWithVariables {
  * }
  * ```
  *
- * Whole layers are recorded, not single numbers. What a layer computes from variables has the same bits as
- * what it computes from tensors, and gradients have the same bits for any number of threads. Memory is
- * kept from one `clear()` to the next.
+ * The tape records whole layers, not individual numbers. A layer's results are bit-identical for variables and
+ * for tensors, and gradients are bit-identical for any number of threads. `clear()` keeps the tape's memory for
+ * the next step.
  *
  * @extends {NativeObject<TapeWithVariables>}
  */
@@ -309,9 +309,9 @@ export class Tape extends NativeObject {
   static name = 'Tape';
 
   #era = 0;
-  /** What the tape has views of: it keeps them from being garbage-collected. @type {Set<Layer>} */
+  /** Keeps layers from being garbage-collected, because the tape has views of their parameters. @type {Set<Layer>} */
   #layers = new Set();
-  /** Whose memory variables lie in, by address. @type {Map<number, Layer>} */
+  /** The layers that own the memory of variables, by address. @type {Map<number, Layer>} */
   #owners = new Map();
 
   /** @param {Runtime} runtime */
@@ -321,8 +321,8 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Removes all variables and gradients. With `keepGradients` the gradients of parameters stay, and the next
-   * `backward()` adds to them, so that several small batches have the gradients of a large one.
+   * Removes all variables and gradients. With `keepGradients`, the gradients of parameters stay and the next
+   * `backward()` adds to them, so several small batches give the gradients of one large batch.
    *
    * ```js
    * for (const { x, targets } of parts) {
@@ -345,14 +345,14 @@ export class Tape extends NativeObject {
       native.deleteVariables();
     });
     ++this.#era;
-    // The gradients that stay need their layers.
+    // Gradients that are kept need their layers.
     if (keepGradients) return;
     this.#layers.clear();
     this.#owners.clear();
   }
 
   /**
-   * An input, whose gradient can be looked at: a copy.
+   * Copies `values` onto the tape as an input. Read its gradient after `backward()`.
    * @param {TensorLike} values
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -362,7 +362,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * The same without a gradient: what a model is given and does not learn.
+   * Copies `values` onto the tape as an input without a gradient, such as the training data.
    * @param {TensorLike} values
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -372,9 +372,9 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * A parameter of a layer. Layers record their own by themselves; this is for weights that are used in
-   * other ways, too, such as an output layer that is tied to an embedding. The same parameter is one
-   * variable, whose gradient is the sum over all its uses.
+   * Returns a layer's parameter as a variable. Layers record their own parameters. Use this for weights with
+   * additional uses, such as an output layer that is tied to an embedding. All uses of a parameter share one
+   * variable, and its gradient is the sum over all of them.
    * @param {Layer} layer
    * @param {string} name
    * @returns {Variable}
@@ -392,10 +392,10 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Asks a layer that computes on this tape from now on to show what lies between its steps; see
-   * `intermediate()`. A later call takes the place of an earlier one.
+   * Makes a layer record intermediates on this tape from now on. Read them with `intermediate()`. A later call
+   * replaces an earlier one.
    * @param {Layer} layer
-   * @param {readonly string[]} names  of those in `intermediateNames()`
+   * @param {readonly string[]} names  names from `intermediateNames()`
    * @throws {AttnError} `not_found`, `invalid_argument`, `disposed`
    */
   watch(layer, names) {
@@ -407,11 +407,11 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * What was asked for by `watch()`, as the layer's last call since `clear()` computed it.
+   * Returns an intermediate requested with `watch()`, from the layer's last call since `clear()`.
    * @param {Layer} layer
    * @param {string} name
    * @returns {Variable}
-   * @throws {AttnError} `not_found` for what was not asked for, or not computed; `disposed`
+   * @throws {AttnError} `not_found` for an intermediate that was not requested or not computed; `disposed`
    */
   intermediate(layer, name) {
     return this.record((_, native) => {
@@ -421,13 +421,14 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Computes the gradients of a loss with respect to all that it was computed from. Once, until `clear()`.
-   * @param {Variable} output  one number; or of any shape, if the gradient is given
-   * @param {TensorLike} [gradient]  of a loss with respect to `output`, of its shape
-   * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is no finite
-   *   number (the message says which parameter or which layer's output was the first to hold one), and for
-   *   a parameter that was changed since it was recorded; `out_of_memory`; `disposed`, also of a layer that
-   *   the loss was computed with. There are no gradients then
+   * Computes the gradients of a loss with respect to everything that it was computed from. Call it once before
+   * the next `clear()`.
+   * @param {Variable} output  the loss, one number; or a variable of any shape if you pass `gradient`
+   * @param {TensorLike} [gradient]  gradient of a loss with respect to `output`, with the shape of `output`
+   * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is not a finite
+   *   number (the message names the first parameter or layer output that is not finite), and for a parameter
+   *   that was changed after it was recorded; `out_of_memory`; `disposed`, also if a layer used to compute the
+   *   loss was disposed of. After an error there are no gradients
    */
   backward(output, gradient) {
     this.requireLayers();
@@ -440,7 +441,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * The gradient of a parameter; `undefined` for one that the loss does not depend on.
+   * Returns the gradient of a parameter, or `undefined` if the loss does not depend on it.
    * @param {Layer} layer
    * @param {string} name
    * @returns {Tensor | undefined}
@@ -461,9 +462,9 @@ export class Tape extends NativeObject {
   /**
    * @internal records what C++ computes
    * @param {(call: NativeCall, layer: any) => (native: Native.MainModule) => Native.Variable} check
-   *   checks arguments, and returns what calls C++
-   * @param {Layer} [layer]  that computes it, or has it
-   * @param {Layer} [owner]  whose memory it lies in
+   *   checks arguments, and returns a function that calls C++
+   * @param {Layer} [layer]  the layer that computes the variable, or has it as a parameter
+   * @param {Layer} [owner]  the layer that owns the variable's memory
    * @returns {Variable}
    */
   record(check, layer, owner) {
@@ -475,7 +476,8 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal records what gives several variables, by name; those not asked for are none
+   * @internal records a function that returns several variables by name; variables that were not requested are
+   *   omitted
    * @template {object} R
    * @param {(call: NativeCall, layer: any) => (native: Native.MainModule) => R} check
    * @param {Layer} [layer]
@@ -489,7 +491,7 @@ export class Tape extends NativeObject {
       if (layer) this.#layers.add(layer);
       return call.run((native) => {
         const variables = compute(native);
-        // Also after an error, where they are none.
+        // Keep them after an error, too: they are then empty, but must be deleted.
         this.native.keep(Object.values(variables));
         return variables;
       });
@@ -512,7 +514,8 @@ export class Tape extends NativeObject {
       shape: Array.from({ length: native.rank() }, (_, i) => native.size(i)),
     }));
     if (owner) this.#owners.set(address, owner);
-    // Another view of a parameter, such as reshape() gives. Of a layer that is gone there is no new one.
+    // The variable may be another view of a parameter, for example from reshape(). A disposed layer can no longer
+    // own new variables, so its address has been reused.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
   }
@@ -520,7 +523,7 @@ export class Tape extends NativeObject {
   /**
    * @internal
    * @param {readonly number[]} shape
-   * @param {() => number} find  gives its address, or 0 for none
+   * @param {() => number} find  returns the address of the gradient, or 0 without one
    * @returns {Tensor | undefined}
    */
   copyGradient(shape, find) {
@@ -531,11 +534,11 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal a variable in C++
+   * @internal returns a variable in C++
    * @param {Pick<NativeCall, 'check'>} call
    * @param {string} name
    * @param {Variable | undefined} variable
-   * @param {Ranks} [ranks]  those accepted; any by default
+   * @param {Ranks} [ranks]  accepted ranks; any by default
    */
   nativeIn(call, name, variable, ranks) {
     if (!isVariable(variable)) {
@@ -551,7 +554,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal the same of several
+   * @internal returns several variables in C++, by name
    * @template {string} Name
    * @param {NativeCall} call
    * @param {Record<Name, Variable>} variables
@@ -565,7 +568,7 @@ export class Tape extends NativeObject {
     return natives;
   }
 
-  /** @internal the backward pass reads the parameters of layers */
+  /** @internal throws if a layer was disposed of, because the backward pass reads its parameters */
   requireLayers() {
     this.#layers.forEach(requireLive);
   }
@@ -589,7 +592,7 @@ export class Tape extends NativeObject {
   /**
    * @param {NativeCall} call
    * @param {Layer} layer
-   * @returns {any} its object of C++
+   * @returns {any} the layer's C++ object
    */
   #layerIn(call, layer) {
     if (!isObjectOf(layer, Layer)) throw invalid('layer', layer, 'a layer');
@@ -610,7 +613,7 @@ function checkNames(name, names = []) {
 }
 
 /**
- * Throws for one that was disposed of, or whose owner was.
+ * Throws if the object or its owner was disposed of.
  * @param {NativeObject} object
  */
 const requireLive = (object) => void nativeOf(object);

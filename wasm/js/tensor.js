@@ -23,20 +23,20 @@ import { TensorHandle } from './tensorHandle.js';
  */
 
 /**
- * What is accepted as a tensor: anything that holds numbers, or a handle of a tensor that lies in
+ * Anything that is accepted as a tensor: an object with numbers and a shape, or a handle of a tensor in
  * WebAssembly memory.
  * @typedef {NumbersLike | TensorHandle} TensorLike
  */
 
 /**
- * A boolean tensor: `true`, or anything but 0, attends.
+ * A boolean tensor. Elements that are `true` or not 0 take part in attention.
  * @typedef {object} Mask
  * @property {Uint8Array | readonly (boolean | number)[]} data  row-major
  * @property {readonly number[]} shape
  */
 
 /**
- * Whole numbers, for example the indices of tokens: N of them, or a tensor of them.
+ * Whole numbers, for example token ids: an array of N numbers, or a tensor.
  * @typedef {ArrayLike<number> | BigInts | NumbersLike | { readonly data: BigInts,
  *   readonly shape: readonly number[] }} Integers
  */
@@ -53,7 +53,7 @@ export const kHeadRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
 /** @type {Ranks} */
 export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
-/** @param {string} width  what it is called */
+/** @param {string} width  name of the width */
 export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` });
 
 /** @type {readonly ElementType[]} */
@@ -120,7 +120,7 @@ export function readMask(name, mask) {
 /**
  * @param {string} name
  * @param {any} tensor
- * @param {string} what  it should be
+ * @param {string} what  what it should be
  * @returns {{ data: any, shape: any, type: any }}
  */
 function readObject(name, tensor, what) {
@@ -149,7 +149,7 @@ function checkLength(name, got, shape) {
  * @param {Integers} integers
  * @param {number} least
  * @param {number} most
- * @param {string} what  they are, as a message is to say it
+ * @param {string} what  what they should be, for the message
  * @returns {ReadTensor}
  */
 export function checkIntegers(name, integers, least, most, what) {
@@ -167,7 +167,7 @@ export function checkIntegers(name, integers, least, most, what) {
 }
 
 /**
- * Numbers that may be given without a shape as a tensor of rank 1.
+ * Returns numbers as a tensor. Numbers without a shape become a tensor of rank 1.
  * @param {string} name
  * @param {Integers} numbers
  * @param {boolean} [bigInts]  true if typed arrays of BigInts are accepted, such as the ids of other libraries
@@ -247,7 +247,7 @@ function newArray(name, Class, length) {
 }
 
 /**
- * A handle of a copy.
+ * Copies numbers into WebAssembly memory and returns a handle.
  * @param {Memory} memory
  * @param {ArrayLike<number>} data
  * @param {readonly number[]} shape

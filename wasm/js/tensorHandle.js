@@ -19,26 +19,26 @@ import {
 /** @import { Sent } from './worker.js' */
 
 /**
- * What results are: `'array'`, copies in arrays of their own, or `'handle'`, handles of tensors that
- * stay in WebAssembly memory. The other two are those of a module in a worker.
+ * The kind of results. With `'array'`, results are copied into new arrays. With `'handle'`, they are handles of
+ * tensors that stay in WebAssembly memory. The other two kinds are for a module in a worker.
  * @typedef {'array' | 'handle' | 'remoteArray' | 'remoteHandle'} ResultKind
  */
 
 /**
- * A result: of `attn.handles` a `TensorHandle`, else a `Tensor`.
+ * A result: a `TensorHandle` from `attn.handles`, otherwise a `Tensor`.
  * @template {ResultKind} [As='array']
  * @typedef {As extends 'handle' | 'remoteHandle' ? TensorHandle : Tensor} ResultTensor
  */
 
 /**
- * An argument, as the caller has it: where the module is in a worker, what it is sent as.
+ * An argument as the caller passes it. For a module in a worker, this is the form that is sent.
  * @template {ResultKind} As
  * @template T
  * @typedef {As extends 'remoteArray' | 'remoteHandle' ? Sent<T> : T} Given
  */
 
 /**
- * What a call gives: where the module is in a worker, a promise.
+ * The result of a call. For a module in a worker, this is a promise.
  * @template {ResultKind} As
  * @template T
  * @typedef {As extends 'remoteArray' | 'remoteHandle' ? Promise<Sent<T>> : T} Gives
@@ -48,11 +48,11 @@ import {
  * A block of WebAssembly memory.
  * @typedef {object} Block
  * @property {number} address
- * @property {number} handles  how many share it
+ * @property {number} handles  number of handles that share it
  */
 
 /**
- * Returns the memory of a handle, or nothing after dispose().
+ * Returns the memory of a handle, or undefined after dispose().
  * @type {(handle: TensorHandle, name?: string) => Block | undefined}
  */
 let blockOf;
@@ -65,12 +65,11 @@ function live(handle, name = TensorHandle.name) {
 }
 
 /**
- * A tensor of float32 in WebAssembly memory: passed to a call it is not copied. Made by
- * `attn.tensor()` and `attn.handles`.
+ * A tensor of float32 in WebAssembly memory. Calls read it in place, without a copy. `attn.tensor()` and
+ * `attn.handles` create handles.
  *
- * `reshape`, `slice`, `select` and `splitHeads` give further handles on the same numbers. The memory
- * is freed when the last of them is: by `dispose()`, by `using`, or at last when it is
- * garbage-collected.
+ * `reshape`, `slice`, `select` and `splitHeads` return more handles to the same numbers. The memory is
+ * freed with the last of these handles: by `dispose()`, by `using`, or when the handle is garbage-collected.
  */
 export class TensorHandle {
   /** @internal */
@@ -107,12 +106,12 @@ export class TensorHandle {
     return this.#shape;
   }
 
-  /** Whether `dispose()` was called. */
+  /** True after `dispose()`. */
   get disposed() {
     return blockOf(this) === undefined;
   }
 
-  /** Whether the numbers lie row-major without gaps, as `view()` and `reshape()` need them. */
+  /** True if the numbers are row-major without gaps, which `view()` and `reshape()` require. */
   get contiguous() {
     let expected = 1;
     for (let i = this.#shape.length - 1; i >= 0; --i) {
@@ -123,7 +122,7 @@ export class TensorHandle {
   }
 
   /**
-   * A copy of the numbers, row-major.
+   * Returns a copy of the numbers, row-major.
    * @returns {Float32Array}
    */
   data() {
@@ -149,7 +148,7 @@ export class TensorHandle {
   }
 
   /**
-   * A copy as a plain tensor.
+   * Returns a copy as a plain tensor.
    * @returns {Tensor}
    */
   toTensor() {
@@ -163,9 +162,9 @@ export class TensorHandle {
   }
 
   /**
-   * The numbers themselves, not copied: what is written to the view is in the tensor. A growth of
-   * the memory, which any other call may cause, ends the life of a view, and `dispose()` does, too:
-   * fetch it where it is used. A view fetched after a growth is as valid as one fetched before.
+   * Returns a view of the numbers, without a copy. Writing to the view changes the tensor. The view becomes
+   * invalid when the memory grows, which any other call may cause, and after `dispose()`. So get a new view
+   * wherever you use one: the tensor itself remains valid after a growth.
    * @returns {Float32Array}
    * @throws {AttnError} `disposed`, and `invalid_argument` unless `contiguous`
    */
@@ -176,8 +175,8 @@ export class TensorHandle {
   }
 
   /**
-   * The same numbers in another shape.
-   * @param {readonly number[]} given  a shape of as many elements
+   * Returns a handle to the same numbers with a different shape.
+   * @param {readonly number[]} given  a shape with the same number of elements
    * @returns {TensorHandle}
    * @throws {AttnError} `shape_mismatch`, `disposed`, and `invalid_argument` unless `contiguous`
    */
@@ -194,10 +193,10 @@ export class TensorHandle {
   }
 
   /**
-   * The part [begin, end) of a dimension.
-   * @param {number} dimension  a negative one counts from the last
+   * Returns a handle to the part [begin, end) of a dimension.
+   * @param {number} dimension  negative dimensions count from the last
    * @param {number} begin
-   * @param {number} [end]  to the end by default
+   * @param {number} [end]  the end of the dimension by default
    * @returns {TensorHandle}
    * @throws {AttnError} `invalid_argument`, `disposed`
    */
@@ -210,8 +209,8 @@ export class TensorHandle {
   }
 
   /**
-   * One entry of a dimension, without that dimension.
-   * @param {number} dimension  a negative one counts from the last
+   * Returns a handle to one entry of a dimension, and drops that dimension.
+   * @param {number} dimension  negative dimensions count from the last
    * @param {number} index
    * @returns {TensorHandle}
    * @throws {AttnError} `invalid_argument`, `disposed`
@@ -226,7 +225,7 @@ export class TensorHandle {
   }
 
   /**
-   * (B, N, H·D) seen as (B, H, N, D).
+   * Returns a handle that views (B, N, H·D) as (B, H, N, D).
    * @param {number} numHeads  H
    * @returns {TensorHandle}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
@@ -260,7 +259,7 @@ export class TensorHandle {
   }
 
   /**
-   * What prints in place of the handle.
+   * Returns what JSON shows for the handle: its class and its shape.
    * @returns {{ type: string }}
    */
   toJSON() {
@@ -278,8 +277,8 @@ export class TensorHandle {
   }
 
   /**
-   * @internal where the core finds it
-   * @param {Memory} memory  the module's that is called
+   * @internal returns the address, shape and strides
+   * @param {Memory} memory  memory of the module that is called
    * @param {string} name
    */
   placeIn(memory, name) {
@@ -289,10 +288,10 @@ export class TensorHandle {
   }
 
   /**
-   * A further handle on the same numbers, or part of them.
+   * Returns another handle to the same numbers, or to a part of them.
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]
-   * @param {number} [offset]  of the first number
+   * @param {number} [offset]  offset of the first number, in numbers
    */
   #part(shape, strides, offset = 0) {
     const address = this.#address + 4 * offset;

@@ -1,8 +1,8 @@
-// The workers that threads run on.
+// Starts the workers of threads and of attn/worker.
 
 /**
- * Makes of a worker of Node's one of a browser's, as far as Emscripten's glue asks. It is no file, which
- * bundlers for Node would have to know of.
+ * Makes a worker of Node look like a browser's worker, as far as Emscripten's glue needs. It is a string, because
+ * bundlers for Node would have to know about a file.
  */
 const kNodeScript = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
@@ -20,7 +20,7 @@ import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({
 /**
  * Starts a worker in a browser. Browsers reject worker scripts from another origin, such as a CDN, but a blob from
  * the page's own origin may import them.
- * @param {string} url  of a module
+ * @param {string} url  address of a module
  * @param {WorkerOptions} options
  * @returns {Worker}
  */
@@ -48,18 +48,18 @@ export const isForeign = (url) =>
   new URL(url).origin !== globalThis.origin;
 
 /**
- * Starts a worker as a browser's constructor does, in Node, too.
- * @param {string} url  of a module
+ * Starts a worker with the interface of a browser's worker, even in Node.
+ * @param {string} url  address of a module
  * @param {WorkerOptions} options
- * @param {(reason: unknown) => void} fail  called where it does not start
+ * @param {(reason: unknown) => void} fail  called if the worker does not start
  * @returns {Worker & { ref?(): void, unref?(): void }}
  */
 export function startWorker(url, options, fail) {
-  // Workers of Deno and Bun have no importScripts(), by which the glue recognises a browser's worker.
+  // The glue recognises a browser's worker by importScripts(), which workers of Deno and Bun do not have.
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {
-      // The glue would throw it again.
+      // Keep the event from the glue, which would throw the error again.
       event.stopImmediatePropagation();
       fail(event.message ?? 'a worker does not start');
     });
@@ -69,7 +69,7 @@ export function startWorker(url, options, fail) {
   /** @type {any} */
   const worker = new NodeWorker(kNodeScript, {
     eval: true,
-    // Some options of the process are none for a worker, and would keep it from starting.
+    // Workers reject some options of the process, and would not start with them.
     execArgv: [],
     workerData: { url, name: options.name },
   });

@@ -1,4 +1,4 @@
-// What a module that trains has besides. Loaded late, so that pages which do not train load nothing of it.
+// The part of a module that trains. It is imported on demand, so pages that do not train never download it.
 
 import { isObjectOf } from './nativeObject.js';
 import { kActivations } from './activation.js';
@@ -94,8 +94,8 @@ const kPositionalEncoding = { ...kStartAndDropout, ...kSinusoid };
 const made = (attn, Class) => madeIn(runtimeOfAttn(attn), Class);
 
 /**
- * A module loaded with `training: true`: all of {@link Attn}, tapes, losses and optimisers. The layers that
- * are named here take variables of a tape where they take tensors, and then give a variable.
+ * A module loaded with `training: true`. It has everything in {@link Attn}, and also tapes, losses and optimisers.
+ * The layers listed here accept variables of a tape in place of tensors, and then return a variable.
  *
  * ```js
  * const attn = await load({ training: true });
@@ -129,7 +129,7 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * The same module with results that stay in WebAssembly memory: see {@link Attn}.
+   * The same module, with results that stay in WebAssembly memory. See {@link Attn}.
    * @override
    * @returns {TrainingAttn<'handle'>}
    */
@@ -138,25 +138,25 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * The class of tapes; see there.
+   * Records what layers and functions compute from variables, and computes the gradients of a loss.
    * @readonly
    * @type {new () => Tape}
    */
   Tape = made(this, Tape);
   /**
-   * The class of stochastic gradient descent; see there.
+   * Optimiser: stochastic gradient descent with momentum, like torch.optim.SGD.
    * @readonly
    * @type {new (model: Model, options?: SgdOptions) => SGD}
    */
   SGD = made(this, SGD);
   /**
-   * The class of Adam; see there.
+   * Optimiser: Adam, like torch.optim.Adam.
    * @readonly
    * @type {new (model: Model, options?: AdamOptions) => Adam}
    */
   Adam = made(this, Adam);
   /**
-   * The class of Adam with decoupled weight decay; see there.
+   * Optimiser: Adam with decoupled weight decay, like torch.optim.AdamW.
    * @readonly
    * @type {new (model: Model, options?: AdamOptions) => AdamW}
    */
@@ -271,14 +271,14 @@ export class TrainingAttn extends Attn {
   TransformerDecoder = made(this, RecordedDecoder);
 
   /**
-   * The cross entropy of logits with the classes that they should have predicted, as
-   * torch.nn.functional.cross_entropy. Of tensors, nothing is recorded.
+   * The cross-entropy loss between logits and target classes, like torch.nn.functional.cross_entropy. With
+   * tensors, nothing is recorded.
    * @overload
    * @param {Variable} logits  (N, C) or (B, N, C)
    * @param {Integers} targets  (N) or (B, N), or (B·N)
    * @param {CrossEntropyOptions} [options]
-   * @returns {Variable} of one number
-   * @throws {AttnError} `shape_mismatch`, `invalid_argument`, also for a target outside the classes and a
+   * @returns {Variable} with one number
+   * @throws {AttnError} `shape_mismatch`; `invalid_argument`, also for a target that is not a class and for a
    *   mean over no targets; `out_of_memory`, `disposed`
    */
   /**
@@ -287,7 +287,7 @@ export class TrainingAttn extends Attn {
    * @param {TensorLike} logits  (N, C) or (B, N, C)
    * @param {Integers} targets  (N) or (B, N), or (B·N)
    * @param {CrossEntropyOptions & NeedGradientOption<Gradient>} [options]
-   * @returns {LossResult<As, Gradient>} `gradient` is that with respect to the logits
+   * @returns {LossResult<As, Gradient>} `gradient` is the gradient with respect to the logits
    */
   /**
    * @param {any} logits
@@ -300,21 +300,21 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * The mean squared error, as torch.nn.functional.mse_loss. Of tensors, nothing is recorded.
+   * The mean squared error, like torch.nn.functional.mse_loss. With tensors, nothing is recorded.
    * @overload
    * @param {Variable} prediction
-   * @param {Variable | TensorLike} target  of the same shape
+   * @param {Variable | TensorLike} target  with the shape of `prediction`
    * @param {MseLossOptions} [options]
-   * @returns {Variable} of one number
+   * @returns {Variable} with one number
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   /**
    * @template {boolean} [Gradient=false]
    * @overload
    * @param {TensorLike} prediction
-   * @param {TensorLike} target  of the same shape
+   * @param {TensorLike} target  with the shape of `prediction`
    * @param {MseLossOptions & NeedGradientOption<Gradient>} [options]
-   * @returns {LossResult<As, Gradient>} `gradient` is that with respect to the prediction
+   * @returns {LossResult<As, Gradient>} `gradient` is the gradient with respect to the prediction
    */
   /**
    * @param {any} prediction
@@ -327,9 +327,9 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * y = x · weightᵀ + bias, for weights that are used in more than one place.
+   * Computes y = x · weightᵀ + bias, for weights that are used in more than one place.
    * @param {Variable} x  (N, in) or (B, N, in)
-   * @param {Variable} weight  (out, in), as `tape.parameter()` gives it
+   * @param {Variable} weight  (out, in), for example from `tape.parameter()`
    * @param {Variable} [bias]  (out)
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -343,9 +343,9 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * Variables one behind the other along a dimension, in which alone their sizes may differ.
+   * Concatenates variables along a dimension. All other dimensions must have the same sizes.
    * @param {readonly Variable[]} parts
-   * @param {number} dimension  a negative one counts from the last
+   * @param {number} dimension  negative dimensions count from the last
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
@@ -451,11 +451,11 @@ export class TrainingAttn extends Attn {
    * @template {boolean} [LogSumExp=false]
    * @overload
    * @param {Variable} query  (B, Hq, Nq, D), (B, Nq, D) or (Nq, D)
-   * @param {Variable} key  (B, Hkv, Nk, D), of the same rank
-   * @param {Variable} value  (B, Hkv, Nk, Dv), of the same rank
+   * @param {Variable} key  (B, Hkv, Nk, D), with the rank of `query`
+   * @param {Variable} value  (B, Hkv, Nk, Dv), with the rank of `query`
    * @param {AttentionOfVariablesOptions & ShownAttentionOptions<Biased, Weights, LogSumExp>} [options]
-   * @returns {AttentionOfVariables<Biased, Weights, LogSumExp>} (B, Hq, Nq, Dv); with
-   *   `needBiasedScores`, `needWeights` or `needLogSumExp` that is `output`, and they stand beside it
+   * @returns {AttentionOfVariables<Biased, Weights, LogSumExp>} the output (B, Hq, Nq, Dv); or, with
+   *   `needBiasedScores`, `needWeights` or `needLogSumExp`, an object with `output` and these results
    */
   /**
    * @template {boolean} [Scaled=false]
@@ -503,7 +503,7 @@ export class TrainingAttn extends Attn {
 
   /**
    * @overload
-   * @param {Variable} query  (B, Nq, D), or without B, as all
+   * @param {Variable} query  (B, Nq, D); here and below, B may be omitted
    * @param {Variable} key  (B, Nk, D)
    * @param {Variable} value  (B, Nk, Dv)
    * @param {VariablePoolingOptions} [options]
@@ -600,13 +600,13 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * Scales the gradients of all parameters on a tape so that their norm is at most `maxNorm`, as
+   * Scales the gradients of all parameters on a tape so that their total norm is at most `maxNorm`, like
    * torch.nn.utils.clip_grad_norm_.
    * @param {Tape} tape  after `backward()`
    * @param {number} maxNorm
-   * @returns {number} the norm before
-   * @throws {AttnError} `invalid_argument`, also for a norm that is no finite number (the message says which
-   *   parameter's gradient is the first to hold none); gradients are then as they were. `disposed`
+   * @returns {number} the norm before scaling
+   * @throws {AttnError} `invalid_argument`, also for a norm that is not a finite number (the message names the
+   *   first parameter with a gradient that is not finite), without changing any gradients; `disposed`
    */
   clipGradNorm(tape, maxNorm) {
     requireTape('tape', tape).requireLayers();
@@ -618,18 +618,18 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * peak · min(1, step / warmupSteps).
-   * @param {number} step  from 1 on, as in all schedules
+   * Linear warm-up, then a constant rate: peak · min(1, step / warmupSteps).
+   * @param {number} step  counts from 1, as in all schedules
    * @param {ConstantScheduleOptions} options
    * @returns {number}
-   * @throws {AttnError} `invalid_argument`, as all schedules
+   * @throws {AttnError} `invalid_argument`, like all schedules
    */
   constantLearningRate(step, options) {
     return constantLearningRate(runtimeOfAttn(this), step, options);
   }
 
   /**
-   * Linear warm-up, then half a cosine (Loshchilov and Hutter 2017).
+   * Linear warm-up, then cosine decay over half a period (Loshchilov and Hutter 2017).
    * @param {number} step
    * @param {CosineScheduleOptions} options
    * @returns {number}
@@ -639,7 +639,8 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * factor · dModel^(−1/2) · min(step^(−1/2), step · warmupSteps^(−3/2)) (Vaswani et al. 2017).
+   * The schedule of the original Transformer (Vaswani et al. 2017):
+   * factor · dModel^(−1/2) · min(step^(−1/2), step · warmupSteps^(−3/2)).
    * @param {number} step
    * @param {InverseSqrtScheduleOptions} options
    * @returns {number}

@@ -18,10 +18,10 @@ import { optionalRMSNorm } from './rmsNorm.js';
 /** @import { RMSNormRule } from './rmsNorm.js' */
 
 /**
- * Of one layer of a Transformer; the names are PyTorch's. The defaults are those of
- * torch.nn.TransformerEncoderLayer(batch_first=True); D2L's blocks are `attentionBias: false` and
- * `feedForwardDropout: false`. The blocks of today's language models are options, too, each with
- * `causal` attention: Llama, for example, is
+ * Options of one Transformer layer, with PyTorch's names. The defaults match
+ * torch.nn.TransformerEncoderLayer(batch_first=True). D2L's blocks use `attentionBias: false` and
+ * `feedForwardDropout: false`. Options also cover the blocks of today's language models, each with
+ * `causal` attention. For example, Llama is
  *
  * ```js
  * { dModel, numHeads, numKvHeads, dimFeedforward, activation: 'silu', gatedFeedForward: true,
@@ -33,37 +33,41 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {number} [numHeads]  PyTorch's nhead; 1 by default
  * @property {number} [dimFeedforward]  2048 by default
  * @property {Activation} [activation]  `'relu'` by default
- * @property {boolean} [gatedFeedForward]  GatedFeedForward in place of FeedForward; not by default
+ * @property {boolean} [gatedFeedForward]  uses GatedFeedForward instead of FeedForward; `false` by default
  * @property {number} [layerNormEps]  1e-5 by default
- * @property {RMSNormRule} [rmsNorm]  RMSNorm in place of LayerNorm; not by default
- * @property {boolean} [normFirst]  pre-norm instead of post-norm; not by default
- * @property {boolean} [normOutputs]  normalises what attention and the feed-forward network give before
- *   it is added: with `normFirst` as well as their inputs (Gemma 2 and 3), without it instead
- *   (OLMo 2); not by default
- * @property {boolean} [bias]  of all linear layers and LayerNorms; `true` by default
- * @property {boolean} [attentionBias]  of attention's projections; `bias` by default
- * @property {boolean} [attentionOutputBias]  of the last one of them; `attentionBias` by default
- * @property {boolean} [feedForwardDropout]  drop out between the two layers of the feed-forward
- *   network, too; `true` by default
- * @property {number} [numKvHeads]  of attention; divides `numHeads`, which is the default
- * @property {number} [headDim]  of attention; E / H by default, which then has to be a whole number
- * @property {RMSNormRule} [qkNorm]  of attention, see MultiHeadAttention; none by default
- * @property {boolean} [qkNormAllHeads]  of attention; not by default
- * @property {number} [scale]  of attention, for calls that give none; 1/√D by default
- * @property {number} [softcap]  the same; none by default
- * @property {AttentionPositions} [positions]  of self-attention
- * @property {boolean} [sinks]  of self-attention; none by default
- * @property {Window} [window]  of self-attention, for calls that give none; none by default
+ * @property {RMSNormRule} [rmsNorm]  uses RMSNorm with these options instead of LayerNorm; none by default
+ * @property {boolean} [normFirst]  uses pre-norm instead of post-norm; `false` by default
+ * @property {boolean} [normOutputs]  normalises the outputs of attention and the feed-forward network before
+ *   they are added. With `normFirst` their inputs are normalised, too (Gemma 2 and 3); without it, only their
+ *   outputs are (OLMo 2). `false` by default
+ * @property {boolean} [bias]  adds biases to all linear layers and LayerNorms; `true` by default
+ * @property {boolean} [attentionBias]  adds biases to attention's projections; `bias` by default
+ * @property {boolean} [attentionOutputBias]  adds a bias to attention's output projection; `attentionBias` by
+ *   default
+ * @property {boolean} [feedForwardDropout]  also applies dropout between the two layers of the feed-forward
+ *   network; `true` by default
+ * @property {number} [numKvHeads]  attention's heads of keys and values, a divisor of `numHeads`; `numHeads` by
+ *   default
+ * @property {number} [headDim]  width of attention's heads; E / H by default, which must then be a whole number
+ * @property {RMSNormRule} [qkNorm]  normalises attention's queries and keys, see MultiHeadAttention; none by
+ *   default
+ * @property {boolean} [qkNormAllHeads]  see MultiHeadAttention; `false` by default
+ * @property {number} [scale]  attention's scale in calls that set none; 1/√D by default
+ * @property {number} [softcap]  attention's softcap in calls that set none; none by default
+ * @property {AttentionPositions} [positions]  positions of self-attention; none by default
+ * @property {boolean} [sinks]  adds sinks to self-attention; `false` by default
+ * @property {Window} [window]  window of self-attention in calls that set none; none by default
  */
 
 /** @typedef {TransformerLayerSizes & InitOptions} TransformerLayerOptions */
 
 /**
  * @typedef {object} StackSizes
- * @property {number} [numLayers]  1 by default, or as many as `layers`
- * @property {boolean} [finalNorm]  a norm of the layers' kind after the last one; none by default
- * @property {readonly Partial<TransformerLayerSizes>[]} [layers]  for each layer, the options in which
- *   it differs from the others: windows, positions or sizes; `dModel` is the same for all
+ * @property {number} [numLayers]  1 by default, or the length of `layers`
+ * @property {boolean} [finalNorm]  adds a norm after the last layer, of the same kind as in the layers; `false` by
+ *   default
+ * @property {readonly Partial<TransformerLayerSizes>[]} [layers]  for each layer, the options that differ from
+ *   the stack's: windows, positions or sizes. `dModel` must be the same for all layers
  */
 
 /** @typedef {TransformerLayerSizes & StackSizes} TransformerSizes */
@@ -96,7 +100,7 @@ const kBlock = {
 };
 
 /**
- * What each layer has in place of the stack's own options, or none.
+ * Checks the options that override those of the stack in each layer, if there are any.
  * @type {Check}
  */
 const layers = (name, value = [], _, options) => {
@@ -163,7 +167,7 @@ const blockOf = ({ Activation }, sizes, call) => ({
 const countOf = ({ numLayers, layers }) => layers.length || numLayers;
 
 /**
- * The layers of a stack.
+ * Makes the layers of a stack.
  * @template T
  * @param {Layer} owner
  * @param {TransformerOptions} options
@@ -176,11 +180,11 @@ export const layersOf = (owner, options, stack, layer) =>
   );
 
 /**
- * The weights of a stack's layers as results, if they are wanted.
+ * Describes the attention weights of a stack's layers as results, if they were requested.
  * @param {NativeCall} call
  * @param {boolean} wanted
  * @param {{ numHeads: number, numLayers: number, layers: readonly any[] }} stack
- * @param {readonly number[]} x  its shape
+ * @param {readonly number[]} x  shape of the input
  * @param {number} numKeys
  */
 export function layerWeights(call, wanted, stack, x, numKeys) {

@@ -45,20 +45,21 @@ import {
  * @template {boolean} [CrossLogSumExp=boolean]
  * @typedef {object} DecoderLayerCall
  * @property {LayerAttentionOptions<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
- *   } [selfAttention]  its stages included. Nothing is causal unless it is asked for:
+ *   } [selfAttention]  options of self-attention, including its stages. It is not causal unless you pass
  *   `{ causal: true }`
  * @property {LayerAttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
- *   } [crossAttention]  its stages included
- * @property {Dropout | number} [dropout]  acts in six places, with streams stream … + 5; for training
+ *   } [crossAttention]  options of cross attention, including its stages
+ * @property {Dropout | number} [dropout]  applied in six places, with streams stream … stream + 5; for training
  */
 
 /**
  * @template {boolean} [Weights=boolean]
  * @typedef {object} DecoderCall
- * @property {ScoreOptions & ExclusionOptions} [selfAttention]  of every layer, as of one
- * @property {ScoreOptions & ExclusionOptions} [crossAttention]  of every layer
- * @property {Dropout | number} [dropout]  layer l uses streams stream + 6·l … + 5; for training
- * @property {Weights} [needWeights]  whether to return the attention weights of every layer
+ * @property {ScoreOptions & ExclusionOptions} [selfAttention]  self-attention in every layer. It is not causal
+ *   unless you pass `{ causal: true }`
+ * @property {ScoreOptions & ExclusionOptions} [crossAttention]  cross attention in every layer
+ * @property {Dropout | number} [dropout]  layer l uses streams stream + 6·l … stream + 6·l + 5; for training
+ * @property {Weights} [needWeights]  true to return the attention weights of every layer
  */
 
 /**
@@ -77,9 +78,9 @@ import {
  * @typedef {object} DecoderLayerResult
  * @property {ResultOfType<As, Output>} output  the shape of `x`
  * @property {AttentionStages<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp>
- *   } selfAttention  the stages asked for
+ *   } selfAttention  the requested stages of self-attention
  * @property {AttentionStages<As, CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
- *   } crossAttention  the stages asked for
+ *   } crossAttention  the requested stages of cross attention
  */
 
 /**
@@ -90,11 +91,11 @@ import {
  */
 
 /**
- * With `needWeights`.
+ * Additional results with `needWeights`.
  * @template {ResultKind} [As='array']
  * @typedef {object} DecoderStages
- * @property {ResultTensor<As>[]} selfAttentionWeights  of each layer (B, H, N, past + N)
- * @property {ResultTensor<As>[]} crossAttentionWeights  of each layer (B, H, N, M)
+ * @property {ResultTensor<As>[]} selfAttentionWeights  for each layer, (B, H, N, past + N)
+ * @property {ResultTensor<As>[]} crossAttentionWeights  for each layer, (B, H, N, M)
  */
 
 /**
@@ -120,14 +121,14 @@ const kLayerCall = {
 const kCall = { ...kLayerCall, needWeights: true };
 
 /**
- * What a layer and a stack of them have in common.
+ * Base class of a decoder layer and a stack of decoder layers.
  * @template {ResultKind} [As='array']
  * @template {Native.TransformerDecoderLayer | Native.TransformerDecoder} [N=any]
  * @extends {Layer<TransformerSizes, N>}
  */
 class Decoder extends Layer {
   /**
-   * What errors call its states.
+   * The name of its states in errors.
    * @protected
    * @returns {string}
    */
@@ -136,7 +137,7 @@ class Decoder extends Layer {
   }
 
   /**
-   * A state that holds the projections of `memory`, and no tokens yet.
+   * Starts decoding: returns a state with the projected `memory` and no tokens yet.
    * @param {ElementsLike | TensorHandle} memory  (B, M, E) or (M, E), of any element type
    * @param {CapacityOption} [options]
    * @returns {DecodingState}
@@ -159,8 +160,8 @@ class Decoder extends Layer {
    * @param {ElementsLike | TensorHandle} x
    * @param {ElementsLike | TensorHandle | DecodingState} memory
    * @param {DecoderLayerCall & PositionsOption & OutputTypeOption & IntermediatesOption} options
-   * @param {Names} names  of what attention may be given
-   * @param {boolean} needWeights  of a stack's layers
+   * @param {Names} names  accepted options of attention
+   * @param {boolean} needWeights  true to return the weights of a stack's layers
    * @param {(call: NativeCall, output: NativeResult, checked: CheckedLayerCall) => R} give
    * @returns {R}
    */
@@ -207,7 +208,7 @@ class Decoder extends Layer {
   /**
    * @param {NativeCall} call
    * @param {DecodingState} state
-   * @param {number} batch  of `x`
+   * @param {number} batch  batch of `x`
    */
   #checkState(call, state, batch) {
     const native = call.object('memory', state);
@@ -221,7 +222,7 @@ class Decoder extends Layer {
   /**
    * @param {NativeCall} call
    * @param {ElementsLike | TensorHandle} memory
-   * @param {readonly number[]} x  its shape
+   * @param {readonly number[]} x  shape of `x`
    */
   #checkMemory(call, memory, x) {
     const encoded = call.rows('memory', memory, this.sizes.dModel, 'dModel', kElementTypes);
@@ -255,7 +256,7 @@ export class TransformerDecoderLayer extends Decoder {
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {Place} [place]  of a layer of a stack
+   * @param {Place} [place]  where the layer is in a stack, if it belongs to one
    */
   constructor(runtime, options, place) {
     super(runtime, makeBlock('TransformerDecoderLayer'), options, kLayerOptions, place);
@@ -284,7 +285,7 @@ export class TransformerDecoderLayer extends Decoder {
    * @param {Given<As, DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & PositionsOption
    *   & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>>} [options]  `positions` are for self-attention
+   *   & IntermediatesOption<N>>} [options]  `positions` apply to self-attention
    * @returns {Gives<As, DecoderLayerResult<As, SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp, Output>
    *   & ShownIntermediates<As, N>>}
@@ -317,8 +318,8 @@ export class TransformerDecoderLayer extends Decoder {
 }
 
 /**
- * A stack of such layers (torch.nn.TransformerDecoder). Parameters: `layers.0.…` and so on, and with
- * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
+ * A stack of Transformer decoder layers (torch.nn.TransformerDecoder). Parameters: `layers.0.…` and so on.
+ * With `finalNorm` there is also `norm.weight` and, for a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Decoder<As, Native.TransformerDecoder>}
@@ -334,8 +335,8 @@ export class TransformerDecoder extends Decoder {
   constructor(runtime, options) {
     super(runtime, makeStack('TransformerDecoder'), options, kStackOptions);
     /**
-     * The layers, on the weights of the stack: each can be run by itself, for every stage of its
-     * attentions. They live as long as the stack.
+     * The layers, which share the weights of the stack. Run one alone to get every stage of its attentions.
+     * The layers live as long as the stack.
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */
@@ -355,8 +356,8 @@ export class TransformerDecoder extends Decoder {
    * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
    *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
    * @param {Given<As, DecoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>>} [options]  `positions` are for the self-attention of each layer that has
-   *   rotary ones
+   *   & IntermediatesOption<N>>} [options]  `positions` apply to self-attention in each layer with rotary
+   *   positions
    * @returns {Gives<As, DecoderResult<As, Weights, Output> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`

@@ -34,20 +34,20 @@ import {
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {object} EncoderLayerCall
- * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  of
- *   self-attention, its stages included
- * @property {Dropout | number} [dropout]  acts in four places, with streams stream … + 3; for training
- * @property {KeyValueCache<any>} [cache]  of `makeCache()`: `x` are then the next tokens of a
- *   sequence, which attend to all before them, too, and are appended
+ * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  options of
+ *   self-attention, including its stages
+ * @property {Dropout | number} [dropout]  applied in four places, with streams stream … stream + 3; for training
+ * @property {KeyValueCache<any>} [cache]  from `makeCache()`. `x` then contains the next tokens of a
+ *   sequence, which are appended and also attend to all tokens before them
  */
 
 /**
  * @template {boolean} [Weights=boolean]
  * @typedef {object} EncoderCall
- * @property {ScoreOptions & ExclusionOptions} [attention]  of self-attention in every layer
- * @property {Dropout | number} [dropout]  layer l uses streams stream + 4·l … + 3; for training
- * @property {Weights} [needWeights]  whether to return the attention weights of every layer
- * @property {LayerCaches} [caches]  of `makeCaches()`, as `cache` of a layer
+ * @property {ScoreOptions & ExclusionOptions} [attention]  options of self-attention in every layer
+ * @property {Dropout | number} [dropout]  layer l uses streams stream + 4·l … stream + 4·l + 3; for training
+ * @property {Weights} [needWeights]  true to return the attention weights of every layer
+ * @property {LayerCaches} [caches]  from `makeCaches()`; used like `cache` of a layer
  */
 
 /**
@@ -60,7 +60,7 @@ import {
 /**
  * @template {ResultKind} [As='array']
  * @typedef {object} EncoderStages
- * @property {ResultTensor<As>[]} weights  of each layer (B, H, Nq, Nk), with `needWeights`
+ * @property {ResultTensor<As>[]} weights  for each layer, (B, H, Nq, Nk), with `needWeights`
  */
 
 /**
@@ -90,8 +90,8 @@ const kCall = { ...kBoth, needWeights: true, caches: true };
  *   pre-norm:   h = x + dropout(self_attn(n, n, n)),  n = norm1(x)
  *               output = h + dropout(feed_forward(norm2(h)))
  *
- * With `normOutputs`, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) stand in place of
- * self_attn(…) and feed_forward(…), and without `normFirst` there are no norm1 and norm2.
+ * With `normOutputs`, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) replace self_attn(…) and
+ * feed_forward(…). Without `normFirst`, there are then no norm1 and norm2.
  *
  * Parameters, in PyTorch's order: `self_attn.…` (see `MultiHeadAttention`), `linear1.…` and
  * `linear2.…`, or `gate_proj.…`, `up_proj.…` and `down_proj.…`, then `norm1.…`, `norm2.…`,
@@ -107,7 +107,7 @@ export class TransformerEncoderLayer extends Layer {
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {Place} [place]  of a layer of a stack
+   * @param {Place} [place]  where the layer is in a stack, if it belongs to one
    */
   constructor(runtime, options, place) {
     super(runtime, makeBlock('TransformerEncoderLayer'), options, kLayerOptions, place);
@@ -127,8 +127,8 @@ export class TransformerEncoderLayer extends Layer {
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
    * @param {Given<As, EncoderLayerCall<Scaled, Capped, Biased, Weights, LogSumExp>
    *   & PositionsOption & OutputTypeOption<Output> & IntermediatesOption<N>>} [options]
-   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` of
-   *   the shape of `x`, and the stages of attention asked for
+   * @returns {Gives<As, MultiHeadAttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, N, Output>>} `output` with
+   *   the shape of `x`, and the requested stages of attention
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */
@@ -162,7 +162,7 @@ export class TransformerEncoderLayer extends Layer {
   }
 
   /**
-   * An empty cache for `forward`.
+   * Makes an empty cache for `forward()`.
    * @param {number} [batch]  1 by default
    * @param {CapacityOption} [options]
    * @returns {KeyValueCache<As>}
@@ -173,8 +173,8 @@ export class TransformerEncoderLayer extends Layer {
 }
 
 /**
- * A stack of such layers (torch.nn.TransformerEncoder). Parameters: `layers.0.…` and so on, and with
- * `finalNorm` `norm.weight` and, of a LayerNorm, `norm.bias`.
+ * A stack of Transformer encoder layers (torch.nn.TransformerEncoder). Parameters: `layers.0.…` and so on.
+ * With `finalNorm` there is also `norm.weight` and, for a LayerNorm, `norm.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<TransformerSizes, Native.TransformerEncoder>}
@@ -190,8 +190,8 @@ export class TransformerEncoder extends Layer {
   constructor(runtime, options) {
     super(runtime, makeStack('TransformerEncoder'), options, kStackOptions);
     /**
-     * The layers, on the weights of the stack: each can be run by itself, for every stage of its
-     * attention. They live as long as the stack.
+     * The layers, which share the weights of the stack. Run one alone to get every stage of its attention.
+     * The layers live as long as the stack.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */
@@ -209,7 +209,7 @@ export class TransformerEncoder extends Layer {
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type
    * @param {Given<As, EncoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
-   *   & IntermediatesOption<N>>} [options]  `positions` are for each layer that has rotary ones
+   *   & IntermediatesOption<N>>} [options]  `positions` apply to each layer with rotary positions
    * @returns {Gives<As, EncoderResult<As, Weights, Output> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
@@ -250,8 +250,8 @@ export class TransformerEncoder extends Layer {
   }
 
   /**
-   * An empty cache for each layer: with `causal` attention the stack is then a decoder without cross
-   * attention, as GPT.
+   * Makes an empty cache for each layer. With `causal` attention, the stack is then a decoder without cross
+   * attention, like GPT.
    * @param {number} [batch]  1 by default
    * @param {CapacityOption} [options]
    * @returns {LayerCaches}

@@ -1,16 +1,16 @@
-// Where the package's files are. Addresses are written out one by one, because bundlers find files by
-// these very expressions.
+// Addresses of the package's files. Each address is written out in full, because bundlers find files by
+// exactly these expressions.
 
 /* global ATTN_VARIANTS */
 
 /** @typedef {'simd128' | 'relaxed-simd' | 'simd128-threads' | 'relaxed-simd-threads'} Variant */
 
 /**
- * The files of a flavour of the module: one .wasm per variant, and Emscripten's JavaScript, the glue.
+ * The files of one flavour of the module: one .wasm per variant, and Emscripten's JavaScript (the glue).
  * @typedef {object} Files
  * @property {() => Promise<Glue>} glue
- * @property {() => URL} glueWithThreads  what a thread's worker runs, too. Nothing imports it by name, or
- *   bundlers would make a copy of it for workers.
+ * @property {() => URL} glueWithThreads  glue that the workers of threads run, too. Do not import it by name,
+ *   or bundlers copy it for workers.
  * @property {Record<Variant, () => URL>} wasm
  */
 
@@ -56,11 +56,11 @@ export const flavours = {
 
 /** @typedef {keyof typeof flavours} Flavour */
 
-/** From the slowest to the fastest. */
+/** All variants, from slowest to fastest. */
 export const kVariants = /** @type {Variant[]} */ (Object.keys(flavours.attn.wasm));
 
 /**
- * The variants whose files this build contains: the published package has all, `npm start` makes one.
+ * The variants in this build. The published package contains all of them, `npm start` builds one.
  * @type {Variant[]}
  */
 // @ts-ignore: the build defines it.

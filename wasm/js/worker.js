@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-/** @packageDocumentation attn in a worker: the same API, asynchronous, off the main thread. */
+/** @packageDocumentation attn in a worker: the same API, but asynchronous and off the main thread. */
 
 import { connectTo, kConnectOptions, notStarted } from './connection.js';
 import { AttnError } from './errors.js';
@@ -29,9 +29,9 @@ export { AttnError };
 
 /**
  * @typedef {object} WorkerOption
- * @property {Worker} [worker]  a worker of your own, whose module calls `serve` of
- *   `attn/worker/serve`; it belongs to attn from then on. `connect` of `attn/worker/connect` takes one,
- *   too, and bundlers leave out what would run in its place.
+ * @property {Worker} [worker]  your own worker, with a module that calls `serve` of `attn/worker/serve`. attn
+ *   takes ownership of it. `connect` of `attn/worker/connect` also takes a worker, and lets bundlers leave out
+ *   the default one.
  */
 
 /** @typedef {ConnectOptions & WorkerOption} WorkerLoadOptions */
@@ -40,8 +40,8 @@ export { AttnError };
 const kOptions = { ...kConnectOptions, worker: true };
 
 /**
- * A value of attn's API as one side of a worker sees it: objects that can be disposed of stay in
- * the worker, everything else is copied.
+ * A value of attn's API as the page sees it. Objects with `dispose()` stay in the worker; everything else is
+ * copied.
  * @template T
  * @typedef {T extends { dispose(): void } ? Remote<T>
  *   : T extends ArrayLike<number> | ArrayBuffer | Function ? T
@@ -67,10 +67,10 @@ const kOptions = { ...kConnectOptions, worker: true };
  */
 
 /**
- * An object in the worker. Its methods and properties have the names of the original and give
- * promises. So do classes: `await new attn.MultiHeadAttention(…)`. It is disposed of by `dispose()`,
- * by `using`, or at last when it is garbage-collected. `with` gives the same object, whose calls have
- * these options.
+ * An object in the worker. Its methods and properties have the same names as in the original and return
+ * promises. So do classes: `await new attn.MultiHeadAttention(…)`. Dispose of it with `dispose()` or `using`;
+ * otherwise it is disposed of when it is garbage-collected. `with` returns the same object with these options
+ * for its calls.
  * @template T
  * @typedef {RemoteMembers<T> & {
  *   with(options: CallOptions): Remote<T>,
@@ -85,8 +85,8 @@ const kOptions = { ...kConnectOptions, worker: true };
  */
 
 /**
- * The methods whose results follow their options. A mapped type erases the type parameters of methods, so
- * these are methods of the class with another kind of results.
+ * The methods with result types that depend on their options. A mapped type erases the type parameters of
+ * methods, so these are taken from the class with a different kind of results.
  * @template T
  * @typedef {T extends Attn<infer As>
  *     ? Pick<Attn<Away<As>>,
@@ -126,10 +126,10 @@ const kOptions = { ...kConnectOptions, worker: true };
  * @typedef {object} Running
  * @property {<N extends keyof T & string>(name: N, ...args: TaskArguments<T[N]>) =>
  *   Promise<TaskResult<T[N]>>} run  runs a task of the worker
- * @property {() => void} terminate  ends the worker at once. Calls that were not answered, and all
- *   later ones, are rejected with `disposed`.
- * @property {() => Promise<void>} dispose  the same; it fulfils when the worker has ended, where that
- *   can be known, which is in Node
+ * @property {() => void} terminate  ends the worker at once. Pending calls and all later calls are rejected
+ *   with `disposed`.
+ * @property {() => Promise<void>} dispose  like `terminate`. In Node, the promise is fulfilled when the worker
+ *   has ended; browsers do not report that
  */
 
 /**
@@ -155,8 +155,8 @@ const kOptions = { ...kConnectOptions, worker: true };
  */
 
 /**
- * Starts a worker and loads the WebAssembly module there. What is called `attn` then has the API of
- * `load()` of `attn`, with promises; calls are made in order, and any number may be under way.
+ * Starts a worker and loads the WebAssembly module there. The result has the same API as the result of `load()`
+ * of `attn`, but returns promises. Calls run in order, and any number may be pending.
  *
  * ```js
  * import { load } from 'attn/worker';
@@ -172,14 +172,14 @@ const kOptions = { ...kConnectOptions, worker: true };
  * The worker ends when you call `dispose()` or `terminate()`, or once everything that it returned has
  * been garbage-collected.
  *
- * Bundlers put the worker's script beside the page's; Vite needs `worker: { format: 'es' }`. In
- * Node the worker does not keep the process alive while it has nothing to do.
+ * Bundlers put the worker's script next to the page's. Vite needs `worker: { format: 'es' }`. In Node, an
+ * idle worker does not keep the process alive.
  *
  * @template {Tasks} [T=Tasks]
  * @param {WorkerLoadOptions} [options]
  * @returns {Promise<RemoteAttn<T>>}
- * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also where the worker cannot be
- *   started, or does not call `serve()` in time
+ * @throws {AttnError} like `load()` of `attn`; also `load_failed` if the worker cannot be started, or does not
+ *   call `serve()` in time
  */
 export async function load(options = {}) {
   options = readOptions(options, kOptions);
@@ -194,11 +194,11 @@ function startWorker() {
   try {
     if (typeof Worker === 'function') {
       if (isForeign(import.meta.url)) return webWorker(script.href, { type: 'module' });
-      // Written out, because bundlers find the script by this very expression.
+      // Written out, because bundlers find the script by exactly this expression.
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
-    // Some options of the process are none for a worker, and would keep it from starting.
+    // Workers reject some options of the process, and would not start with them.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {

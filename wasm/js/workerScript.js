@@ -1,4 +1,4 @@
-// What the worker of attn/worker runs unless it is given one.
+// The script of the worker that attn/worker starts by default.
 
 import { serve } from './serve.js';
 
