@@ -11,8 +11,8 @@ import { readOptions } from './options.js';
  * Selects the columns that take part: all of them by default. If both options are given, a column must be
  * allowed by both.
  * @typedef {object} MaskedSoftmaxOptions
- * @property {Integers} [validLens]  the first validLens columns: (B,) for all rows of batch entry b,
- *   or (B, N) for each row of it. With rank 2 the rows are the batch: (N,)
+ * @property {Integers} [validLens]  number of leading columns that take part: (B,) for all rows of a batch
+ *   entry, or (B, N) for each row. With rank 2 the rows are the batch: (N,)
  * @property {Mask} [mask]  `true` where a column takes part; broadcasts to the shape of `x` from the right
  */
 
@@ -46,7 +46,7 @@ export function maskedSoftmax(runtime, x, options) {
 /**
  * @param {NativeCall} call
  * @param {MaskedSoftmaxOptions} options
- * @param {readonly number[]} shape  of `x`
+ * @param {readonly number[]} shape  shape of `x`
  */
 export function checkSoftmaxOptions(call, options, shape) {
   const { validLens, mask } = readOptions(options, kOptions);

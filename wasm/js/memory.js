@@ -44,7 +44,7 @@ export class Memory {
 
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  of the threads
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  workers of the threads
    */
   constructor(native, workers) {
     this.#native = native;
@@ -222,7 +222,7 @@ export class Memory {
   /**
    * Returns a reusable object of C++ options, reset to its defaults.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
-   * @param {C} name  of their class
+   * @param {C} name  name of their class
    * @param {number} index  a call may need several, for example in a decoder
    * @returns {InstanceType<NativeTypes.MainModule[C]>}
    */
@@ -258,7 +258,7 @@ export class Memory {
 
   /**
    * Returns numbers that survive a growth of the memory. Growth detaches all views, so a view is copied.
-   * @param {keyof Views} type  of the copy
+   * @param {keyof Views} type  type of the copy
    * @param {any} numbers  a typed array
    * @returns {any}
    */

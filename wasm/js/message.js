@@ -97,7 +97,7 @@ export function pack(value, { refer, moves }) {
 
 /**
  * Replaces references by objects.
- * @param {any} message  as `pack` made it; is changed
+ * @param {any} message  from `pack`; modified in place
  * @param {(reference: Reference) => unknown} find
  * @returns {any}
  */

@@ -320,7 +320,7 @@ export class MultiHeadAttention extends Layer {
   /**
    * @param {NativeCall} call
    * @param {MultiHeadAttentionForwardOptions} options
-   * @param {readonly number[]} shape  of the queries
+   * @param {readonly number[]} shape  shape of the queries
    * @param {number} numKeys
    */
   #checkCall(call, { positions, keyPositions, intermediates, ...options }, shape, numKeys) {
@@ -331,8 +331,8 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * @param {number} width  of keys
-   * @param {number} valueWidth
+   * @param {number} width  width of keys
+   * @param {number} valueWidth  width of values
    */
   #checkWidths(width, valueWidth) {
     const { dModel, keyDim, valueDim } = this.sizes;
@@ -356,7 +356,7 @@ export function lengthOf(cache) {
  * Checks the options of a layer's attention.
  * @param {NativeCall} call
  * @param {AttentionOptions} options
- * @param {readonly number[]} shape  of the queries, (B, N, E) or (N, E)
+ * @param {readonly number[]} shape  shape of the queries, (B, N, E) or (N, E)
  * @param {{ numHeads: number, headDim: number }} layer
  * @param {number} numKeys
  */

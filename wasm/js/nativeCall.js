@@ -21,7 +21,7 @@ const kShortCopy = 64;
 /**
  * A checked tensor. Its memory and its C++ description exist only inside run().
  * @typedef {object} NativeTensor
- * @property {readonly number[]} shape  as the core sees it
+ * @property {readonly number[]} shape  the shape that the core sees
  * @property {readonly number[]} [strides]  row-major by default
  * @property {ElementType} type
  * @property {number} address
@@ -32,9 +32,9 @@ const kShortCopy = 64;
  * A result of the core. run() allocates its memory.
  * @typedef {object} NativeResult
  * @property {string} name
- * @property {number[]} shape  of the result as the caller gets it
+ * @property {number[]} shape  the shape that the caller gets
  * @property {ElementType} type
- * @property {NativeTensor} tensor  as the core sees it
+ * @property {NativeTensor} tensor  the tensor that the core sees
  * @property {Block} [block]  the memory of a result that becomes a handle
  */
 
@@ -61,7 +61,7 @@ export class NativeCall {
 
   /**
    * @param {Memory} memory
-   * @param {ResultKind} as  what results become
+   * @param {ResultKind} as  the form in which results are returned
    */
   constructor(memory, as) {
     this.#memory = memory;
@@ -71,7 +71,7 @@ export class NativeCall {
   /**
    * Returns a C++ options object to fill, inside run(). Each call of this method returns a different one.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
-   * @param {C} name  of their class
+   * @param {C} name  name of their class
    */
   options(name) {
     return this.#memory.options(name, this.#numOptions++);

@@ -12,7 +12,7 @@ import { readArray } from './options.js';
 /**
  * Checked options of a layer's call, in the form that C++ takes. Options that were not passed are undefined.
  * @typedef {object} CheckedLayerCall
- * @property {CheckedAttentionOptions} [attention]  of self-attention in decoders
+ * @property {CheckedAttentionOptions} [attention]  options of self-attention in decoders
  * @property {CheckedAttentionOptions} [crossAttention]
  * @property {NativeTensor} [positions]
  * @property {NativeTensor} [keyPositions]

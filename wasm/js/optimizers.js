@@ -141,7 +141,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Returns the learning rate of a group: its own, or else that of the optimiser.
+   * Returns the learning rate of a group: its own rate, or else the optimiser's rate.
    * @param {number} group  its index in the option `groups`
    * @returns {number}
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
@@ -304,7 +304,7 @@ function layersOfModel(model, name = '', seen = new Set(), isOwn = false) {
     typeof model === 'object' &&
     !(model instanceof NativeObject || ArrayBuffer.isView(model));
   const prototype = isObject && Object.getPrototypeOf(model);
-  // In every realm, Object.prototype has no prototype.
+  // Objects may come from another realm. In every realm, Object.prototype has no prototype.
   const isPlain =
     Array.isArray(model) || prototype === null || Object.getPrototypeOf(prototype) === null;
   const layers = Object.entries(isObject ? model : {}).flatMap(([part, inner]) =>

@@ -18,7 +18,7 @@ const kNone = Object.freeze({});
  * @template {object} O
  * @param {O} options
  * @param {Names} names
- * @param {string} [path]  of the option that holds them; they are an argument by default
+ * @param {string} [path]  path of the option that contains them; by default, they are an argument
  * @param {boolean} [allowsOthers]  true if other names are accepted and read as well
  * @returns {O}
  */

@@ -66,7 +66,7 @@ export function xavierUniform(runtime, options) {
 
 /**
  * @param {{ shape: readonly number[] } & RandomOptions} options
- * @param {CheckTable} parameters  of the distribution
+ * @param {CheckTable} parameters  parameters of the distribution
  */
 function check(options, parameters) {
   const table = { ...kRandomStream, ...parameters };

@@ -26,7 +26,7 @@ import { checkShapeIs } from './shape.js';
  * @template {ResultKind} [As='array']
  * @typedef {object} RecurrentResult
  * @property {ResultTensor<As>} output  (B, N, H): the last layer's states
- * @property {ResultTensor<As>} hN  (numLayers, B, H): after the last step
+ * @property {ResultTensor<As>} hN  (numLayers, B, H): all layers' states after the last step
  */
 
 const kOptions = {
@@ -98,8 +98,8 @@ class Recurrent extends Layer {
  *   n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_(t−1) + b_hn))
  *   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
  *
- * Parameters of each layer l: `weight_ih_l0` (3·H, E), `weight_hh_l0` (3·H, H), and with `bias`
- * `bias_ih_l0` and `bias_hh_l0` (3·H,).
+ * Parameters of each layer, here of layer 0: `weight_ih_l0` (3·H, E), `weight_hh_l0` (3·H, H), and with
+ * `bias` also `bias_ih_l0` and `bias_hh_l0` (3·H,). From layer 1 on, E is H.
  *
  * @template {ResultKind} [As='array']
  * @extends {Recurrent<As>}
@@ -127,8 +127,8 @@ export class GRU extends Recurrent {
  *
  *   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
  *
- * Parameters of each layer l: `weight_ih_l0` (H, E), `weight_hh_l0` (H, H), and with `bias`
- * `bias_ih_l0` and `bias_hh_l0` (H,).
+ * Parameters of each layer, here of layer 0: `weight_ih_l0` (H, E), `weight_hh_l0` (H, H), and with
+ * `bias` also `bias_ih_l0` and `bias_hh_l0` (H,). From layer 1 on, E is H.
  *
  * @template {ResultKind} [As='array']
  * @extends {Recurrent<As>}

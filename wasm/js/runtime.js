@@ -29,7 +29,7 @@ export class Runtime {
    * @param {Native} native
    * @param {readonly Pick<Worker, 'terminate'>[]} workers  the workers of the threads
    * @param {Runtime} [other]  a runtime of the same module
-   * @param {ResultKind} [as]  what results become
+   * @param {ResultKind} [as]  the form in which results are returned
    */
   constructor(native, workers, other, as = 'array') {
     this.as = as;
@@ -81,7 +81,7 @@ export class Runtime {
    * Makes one call of C++. `body` checks the arguments, calls C++ and returns the results.
    * @template T
    * @param {(call: NativeCall) => T} body
-   * @param {ResultKind} [as]  what results become
+   * @param {ResultKind} [as]  the form in which results are returned
    * @returns {T}
    */
   invoke(body, as = this.as) {

@@ -74,7 +74,7 @@ const kRanksWithCache = { 4: '(B, H, N, D)' };
 /**
  * Describes keys and values with the rank of the query.
  * @param {NativeCall} call
- * @param {number} rank  of the query
+ * @param {number} rank  rank of the query
  * @param {ElementsLike | TensorHandle} key
  * @param {ElementsLike | TensorHandle} value
  * @param {number} [numKvHeads]

@@ -66,7 +66,7 @@ class Server {
   #attn;
   /** @type {Map<number, any>} */
   #objects = new Map();
-  /** Ids of objects that attn created, as opposed to tasks. @type {Set<number>} */
+  /** Ids of objects that were created by attn, not by tasks. @type {Set<number>} */
   #ofAttn = new Set();
   #lastId = 0;
   /** @type {Map<object, number>} by prototypes */

@@ -53,7 +53,7 @@ export const wrongShape = (name, shape, needs) =>
 
 /**
  * Reads each size of a shape once, and checks the shape.
- * @param {string} name  of the tensor, or 'shape' if the shape is an argument
+ * @param {string} name  name of the tensor, or 'shape' if the shape is an argument
  * @param {readonly number[]} given
  * @returns {number[]}
  */
@@ -77,7 +77,7 @@ export function readShape(name, given) {
 /**
  * Checks that tensors of a shape can be addressed, and returns their number of elements.
  * @param {string} name
- * @param {readonly number[]} shape  of whole numbers
+ * @param {readonly number[]} shape  must contain only whole numbers
  */
 export function checkSize(name, shape) {
   let length = 1;

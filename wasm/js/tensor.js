@@ -204,7 +204,7 @@ export function copyNumbers(name, numbers) {
 /**
  * Reads each number of a plain array once. Typed arrays need no copy, because reading their elements cannot run
  * code of the caller.
- * @param {string} name  of the numbers
+ * @param {string} name  name of the numbers
  * @param {ArrayLike<number>} data
  * @param {string} argument  the argument that contains them
  * @param {readonly number[]} [shape]  the shape that they must fill

@@ -124,7 +124,7 @@ export const kStackOptions = {
 /**
  * Makes a layer, inside run().
  * @template {'TransformerEncoderLayer' | 'TransformerDecoderLayer'} C
- * @param {C} name  of its class
+ * @param {C} name  name of its class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
  */
 export const makeBlock = (name) => (native, sizes, call) => {
@@ -135,7 +135,7 @@ export const makeBlock = (name) => (native, sizes, call) => {
 /**
  * Makes a stack, inside run().
  * @template {'TransformerEncoder' | 'TransformerDecoder'} C
- * @param {C} name  of its class
+ * @param {C} name  name of its class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
  */
 export const makeStack = (name) => (native, sizes, call) => {
