@@ -77,7 +77,7 @@ import { tensor } from './tensor.js';
 /** @import { Variable } from './tape.js' */
 /** @import { Variant } from './variants.js' */
 
-/** What a module has only if it was loaded for it. */
+/** Members that exist only in modules loaded for training or for models. */
 const kElsewhere = [
   ...['Tape', 'SGD', 'Adam', 'AdamW', 'crossEntropy', 'mseLoss', 'clipGradNorm'].map((name) => [
     name,
@@ -87,15 +87,15 @@ const kElsewhere = [
 ];
 
 /**
- * The module that calls go to.
+ * Returns the runtime of a module.
  * @type {(attn: object) => Runtime}
  */
 export let runtimeOfAttn;
 
 /**
- * A loaded module. Tensors are `{ data, shape }`, row-major; arguments are copied into WebAssembly
- * memory and results out of it, so both are the caller's alone. To spare the copies, keep tensors
- * there: see `tensor()` and `handles`.
+ * A loaded module. Tensors are `{ data, shape }`, row-major. Calls copy arguments into WebAssembly
+ * memory and results out of it, so both belong to you alone. To avoid the copies, keep tensors in
+ * WebAssembly memory: see `tensor()` and `handles`.
  *
  * @template {ResultKind} [As='array']
  */
@@ -122,137 +122,137 @@ export class Attn {
     pointAtCallers(this.constructor);
 
     /**
-     * The class of multi-head attention; see there.
+     * Multi-head attention, with learned projections of queries, keys, values and the output.
      * @readonly
      * @type {new (options: MultiHeadAttentionOptions) => MultiHeadAttention<As>}
      */
     this.MultiHeadAttention = madeIn(runtime, MultiHeadAttention);
 
     /**
-     * The class of additive attention; see there.
+     * Additive attention (Bahdanau et al. 2015).
      * @readonly
      * @type {new (options: AdditiveAttentionOptions) => AdditiveAttention<As>}
      */
     this.AdditiveAttention = madeIn(runtime, AdditiveAttention);
 
     /**
-     * The class of learned positional encodings; see there.
+     * Positional encoding by a learned table, as in BERT and GPT-2.
      * @readonly
      * @type {new (options: LearnedPositionalEncodingOptions) => LearnedPositionalEncoding<As>}
      */
     this.LearnedPositionalEncoding = madeIn(runtime, LearnedPositionalEncoding);
 
     /**
-     * The class of rotary positional embeddings; see there.
+     * Rotary positional embedding (RoPE).
      * @readonly
      * @type {new (options: RotaryEmbeddingOptions) => RotaryEmbedding<As>}
      */
     this.RotaryEmbedding = madeIn(runtime, RotaryEmbedding);
     /**
-     * The class of dense layers; see there.
+     * A dense layer, like torch.nn.Linear.
      * @readonly
      * @type {new (options: LinearOptions) => Linear<As>}
      */
     this.Linear = madeIn(runtime, Linear);
     /**
-     * The class of tables of learned vectors; see there.
+     * A table of learned vectors, one per token, like torch.nn.Embedding.
      * @readonly
      * @type {new (options: EmbeddingOptions) => Embedding<As>}
      */
     this.Embedding = madeIn(runtime, Embedding);
     /**
-     * The class of layer normalisations; see there.
+     * Layer normalisation over the last dimension, like torch.nn.LayerNorm.
      * @readonly
      * @type {new (options: LayerNormOptions) => LayerNorm<As>}
      */
     this.LayerNorm = madeIn(runtime, LayerNorm);
     /**
-     * The class of residual connections with layer normalisation; see there.
+     * A residual connection followed by layer normalisation.
      * @readonly
      * @type {new (options: AddNormOptions) => AddNorm<As>}
      */
     this.AddNorm = madeIn(runtime, AddNorm);
     /**
-     * The class of position-wise feed-forward networks; see there.
+     * The position-wise feed-forward network of a Transformer.
      * @readonly
      * @type {new (options: FeedForwardOptions) => FeedForward<As>}
      */
     this.FeedForward = madeIn(runtime, FeedForward);
     /**
-     * The class of gated feed-forward networks; see there.
+     * A gated feed-forward network, such as SwiGLU or GeGLU.
      * @readonly
      * @type {new (options: GatedFeedForwardOptions) => GatedFeedForward<As>}
      */
     this.GatedFeedForward = madeIn(runtime, GatedFeedForward);
     /**
-     * The class of normalisations by the root of the mean square; see there.
+     * Normalisation by the root mean square (RMSNorm).
      * @readonly
      * @type {new (options: RMSNormOptions) => RMSNorm<As>}
      */
     this.RMSNorm = madeIn(runtime, RMSNorm);
     /**
-     * The class of caches of keys and values; see there.
+     * A cache of the keys and values of past tokens, for decoding token by token.
      * @readonly
      * @type {new (options: KeyValueCacheOptions) => KeyValueCache<As>}
      */
     this.KeyValueCache = madeIn(runtime, KeyValueCache);
     /**
-     * The class of layers of a Transformer encoder; see there.
+     * One layer of a Transformer encoder.
      * @readonly
      * @type {new (options: TransformerLayerOptions) => TransformerEncoderLayer<As>}
      */
     this.TransformerEncoderLayer = madeIn(runtime, TransformerEncoderLayer);
     /**
-     * The class of Transformer encoders; see there.
+     * A Transformer encoder: a stack of encoder layers.
      * @readonly
      * @type {new (options: TransformerOptions) => TransformerEncoder<As>}
      */
     this.TransformerEncoder = madeIn(runtime, TransformerEncoder);
     /**
-     * The class of layers of a Transformer decoder; see there.
+     * One layer of a Transformer decoder.
      * @readonly
      * @type {new (options: TransformerLayerOptions) => TransformerDecoderLayer<As>}
      */
     this.TransformerDecoderLayer = madeIn(runtime, TransformerDecoderLayer);
     /**
-     * The class of Transformer decoders; see there.
+     * A Transformer decoder: a stack of decoder layers.
      * @readonly
      * @type {new (options: TransformerOptions) => TransformerDecoder<As>}
      */
     this.TransformerDecoder = madeIn(runtime, TransformerDecoder);
     /**
-     * The class of gated recurrent units; see there.
+     * A recurrent network of gated recurrent units (GRU).
      * @readonly
      * @type {new (options: GRUOptions) => GRU<As>}
      */
     this.GRU = madeIn(runtime, GRU);
     /**
-     * The class of plain recurrent networks; see there.
+     * A plain recurrent network (RNN).
      * @readonly
      * @type {new (options: RNNOptions) => RNN<As>}
      */
     this.RNN = madeIn(runtime, RNN);
     /**
-     * The class of convolutions along a sequence; see there.
+     * A convolution along a sequence, like torch.nn.Conv1d.
      * @readonly
      * @type {new (options: Conv1dOptions) => Conv1d<As>}
      */
     this.Conv1d = madeIn(runtime, Conv1d);
     /**
-     * The class of Bahdanau's decoders; see there.
+     * The decoder of Bahdanau et al. (2015): a GRU with additive attention.
      * @readonly
      * @type {new (options: BahdanauDecoderOptions) => BahdanauDecoder<As>}
      */
     this.BahdanauDecoder = madeIn(runtime, BahdanauDecoder);
     /**
-     * The class of .safetensors files: `new attn.Safetensors(bytes)` opens one. It copies the bytes, and
-     * throws `invalid_format` with the name of the tensor and what is wrong with it.
+     * A .safetensors file. `new attn.Safetensors(bytes)` opens it and copies the bytes. If the file is
+     * invalid, it throws `invalid_format`, which names the tensor and the problem.
      * @readonly
      * @type {new (bytes: ArrayBuffer | Uint8Array) => Safetensors<As>}
      */
     this.Safetensors = madeIn(runtime, Safetensors);
     /**
-     * What convolutions, recurrent layers and attention cost, for comparison.
+     * Compares the costs of convolutions, recurrent layers and attention.
      * @readonly
      * @type {CostsOfArchitectures}
      */
@@ -260,7 +260,7 @@ export class Attn {
   }
 
   /**
-   * What prints in place of the module.
+   * The object that is printed in place of the module.
    * @returns {{ type: string }}
    */
   toJSON() {
@@ -271,7 +271,7 @@ export class Attn {
     runtimeOfAttn = (attn) => /** @type {Attn} */ (attn).#runtime;
     printsBriefly(this.prototype);
     for (const [name, what] of kElsewhere) {
-      // Called with new, too.
+      // A function expression, because it may also be called with `new`.
       const value = function () {
         const needs = `load({ ${what}: true })`;
         throw argumentError('unsupported', name, `a module without ${what}`, needs);
@@ -281,15 +281,15 @@ export class Attn {
     addHints(this.prototype, kFunctionsElsewhere);
   }
 
-  /** Whether `dispose()` was called. */
+  /** True after `dispose()`. */
   get disposed() {
     return this.#runtime.disposed;
   }
 
   /**
-   * Ends the module: its threads, and its memory with all that lies there. Calls of it, and of its
-   * layers and handles, throw `disposed` from then on; a second call does nothing. A module that is
-   * not disposed of keeps the workers of its threads.
+   * Stops the threads of the module and frees its memory. Later calls of the module, its layers and its
+   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call it, the module keeps
+   * the workers of its threads.
    */
   dispose() {
     this.#runtime.dispose();
@@ -314,14 +314,14 @@ export class Attn {
   }
 
   /**
-   * The instructions that its kernels use: `wasm_simd128` or `wasm_relaxed_simd`.
+   * The instruction set that the kernels use: `wasm_simd128` or `wasm_relaxed_simd`.
    * @returns {string}
    */
   get instructionSet() {
     return /** @type {string} */ (this.#describe().instructionSet);
   }
 
-  /** How many threads share the work, the calling one included. */
+  /** Number of threads that share the work, including the calling thread. */
   get numThreads() {
     return this.#describe().numThreads;
   }
@@ -335,8 +335,8 @@ export class Attn {
   }
 
   /**
-   * The bytes in use, weights of layers, handles and scratch memory that is kept between calls
-   * included, and the size of the WebAssembly memory, which never shrinks.
+   * Returns the bytes in use and the size of the WebAssembly memory, which never shrinks. The bytes in
+   * use include weights, handles, and scratch memory that is kept between calls.
    * @returns {{ bytesInUse: number, bytesReserved: number }}
    */
   memory() {
@@ -355,8 +355,8 @@ export class Attn {
    * using identity = attn.tensor([[1, 0], [0, 1]]);
    * ```
    *
-   * @param {ArrayLike<number> | NumbersLike | NestedNumbers} data  the elements, row-major; or without `shape` a
-   *   tensor { data, shape }, or arrays in arrays
+   * @param {ArrayLike<number> | NumbersLike | NestedNumbers} data  the elements, row-major. Without `shape`, pass
+   *   a tensor { data, shape } or nested arrays
    * @param {readonly number[]} [shape]
    * @returns {TensorHandle}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`
@@ -367,18 +367,18 @@ export class Attn {
   }
 
   /**
-   * A tensor of zeros.
+   * Returns a tensor of zeros.
    *
    * @param {readonly number[]} shape
    * @returns {ResultTensor<As>}
-   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, as the next three
+   * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   zeros(shape) {
     return full(this.#runtime, shape, 0);
   }
 
   /**
-   * A tensor of ones.
+   * Returns a tensor of ones.
    *
    * @param {readonly number[]} shape
    * @returns {ResultTensor<As>}
@@ -388,7 +388,7 @@ export class Attn {
   }
 
   /**
-   * A tensor whose elements all have one value.
+   * Returns a tensor with all elements equal to `value`.
    *
    * @param {readonly number[]} shape
    * @param {number} value
@@ -399,8 +399,8 @@ export class Attn {
   }
 
   /**
-   * The numbers start, start + step, … below `end`, or above it with a negative step. `arange(end)` begins
-   * at 0.
+   * Returns the numbers start, start + step, … that are less than `end`, or greater than `end` if the step
+   * is negative. `arange(end)` starts at 0.
    *
    * @param {number} start
    * @param {number} [end]
@@ -412,7 +412,7 @@ export class Attn {
   }
 
   /**
-   * The product of matrices: output[…, i, j] = Σ_k a[…, i, k] · b[…, k, j].
+   * Multiplies matrices: output[…, i, j] = Σ_k a[…, i, k] · b[…, k, j].
    *
    * @param {TensorLike} a  (M, K), (B, M, K) or (B, H, M, K)
    * @param {TensorLike} b  (…, K, N) with the same leading sizes, or (K, N) for all matrices of `a`
@@ -449,9 +449,9 @@ export class Attn {
   }
 
   /**
-   * The same module with results that stay in WebAssembly memory: its functions, and the methods of
-   * layers that are made with its classes, give a `TensorHandle` where others give a `Tensor`.
-   * Whoever gets a handle disposes of it.
+   * The same module, but results stay in WebAssembly memory. Its functions, and the methods of layers
+   * made with its classes, return a `TensorHandle` instead of a `Tensor`. Dispose of every handle that
+   * you receive.
    *
    * ```js
    * const { handles } = attn;
@@ -473,10 +473,11 @@ export class Attn {
    *
    *   output_i = Σ_j softmax_j(scale · q_i·k_j) v_j
    *
-   * Scores go through: scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion, softmax,
-   * dropout; each stage can be asked for. What is excluded is skipped: NaN and infinity in it have no effect.
-   * A query with nothing to attend to gives output 0, weights 0 and log-sum-exp −∞. Memory is linear in
-   * N, unless a stage is asked for. Sums, softmax and log-sum-exp are float32, whatever the element types.
+   * Scores pass through these stages: scale and relative keys, softcap, bias (ALiBi, T5, additive),
+   * exclusion, softmax, dropout. You can request each stage as a result. Excluded keys are skipped, so NaN
+   * and infinity in them have no effect. A query with nothing to attend to gives output 0, weights 0 and
+   * log-sum-exp −∞. Memory is linear in N unless you request a stage. Sums, softmax and log-sum-exp are
+   * float32 for all element types.
    *
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
@@ -491,11 +492,11 @@ export class Attn {
    * @param {Given<As, ElementsLike | TensorHandle>} value  (B, Hkv, Nk, Dv), of the same rank
    * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
    * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>} `output`
-   *   (B, Hq, Nq, Dv), and the stages asked for, (B, Hq, Nq, Nk)
+   *   (B, Hq, Nq, Dv), and the requested stages, (B, Hq, Nq, Nk)
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
    */
   /**
-   * The same over the keys and values of a cache, which are read as they are stored:
+   * Scaled dot-product attention over the keys and values of a cache, read in their stored format:
    *
    * ```js
    * cache.append(newKeys, newValues);
@@ -512,7 +513,7 @@ export class Attn {
    * @template {boolean} [LogSumExp=false]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or as `layout` or `numHeads` say
+   * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or the shape that `layout` or `numHeads` defines
    * @param {Given<As, KeyValueCache<any>>} cache  of the same batch and head dimension
    * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
    * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
@@ -534,10 +535,10 @@ export class Attn {
   /**
    * Softmax over the last dimension with part of it excluded (D2L 11.3, `masked_softmax`):
    *
-   *   output_j = exp(x_j) / Σ_k exp(x_k)   over the j and k that take part, 0 for the others
+   *   output_j = exp(x_j) / Σ_k exp(x_k)   over the included j and k, 0 for the others
    *
-   * What is excluded is not read: NaN and infinity there have no effect. A row in which nothing is left
-   * gives zeros.
+   * Excluded elements are not read, so NaN and infinity in them have no effect. A row in which everything
+   * is excluded gives zeros.
    *
    * @param {TensorLike} x  (N, K), (B, N, K) or (B, H, N, K)
    * @param {MaskedSoftmaxOptions} [options]
@@ -549,13 +550,13 @@ export class Attn {
   }
 
   /**
-   * Attention of the same queries over two parts of the keys, made that over both:
+   * Merges the attention of the same queries over two parts of the keys into attention over both parts:
    *
    *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
-   * Parts are what `scaledDotProductAttention()` gives with `needLogSumExp`. One with nothing to attend to
-   * (−∞) is not read. Of several parts, any grouping gives the same but for rounding.
+   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with nothing to
+   * attend to (−∞) is not read. Several parts give the same result in any grouping, to within rounding.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
@@ -573,13 +574,13 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * with weights made of scores a(q_i, k_j), see `Scoring`. A query with nothing to attend to, or to which
-   * all scores of a kernel are 0, gets zeros.
+   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a query with
+   * nothing to attend to, or if all its scores from a kernel are 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @overload
-   * @param {Given<As, TensorLike>} query  (B, Nq, D), or without B, as all
+   * @param {Given<As, TensorLike>} query  (B, Nq, D), or all inputs without B
    * @param {Given<As, TensorLike>} key  (B, Nk, D)
    * @param {Given<As, TensorLike>} value  (B, Nk, Dv)
    * @param {Given<As, AttentionPoolingOptions<Scores, Weights>>} [options]
@@ -598,8 +599,8 @@ export class Attn {
   }
 
   /**
-   * The head slopes of ALiBi (Press et al. 2022), for `alibiSlopes` of attention: 2^(−8·(h+1)/H) where H
-   * is a power of two, else as in the authors' code.
+   * The head slopes of ALiBi (Press et al. 2022), for `alibiSlopes` of attention: 2^(−8·(h+1)/H) if H
+   * is a power of two, otherwise as in the authors' code.
    *
    * @param {number} numHeads  H
    * @returns {ResultTensor<As>} (H,)
@@ -610,7 +611,7 @@ export class Attn {
   }
 
   /**
-   * What ALiBi adds to the scores: −slope_h · |j − (i + offset)|.
+   * The bias that ALiBi adds to the scores: −slope_h · |j − (i + offset)|.
    *
    * @param {AlibiBiasOptions} options
    * @returns {ResultTensor<As>} (H, Nq, Nk)
@@ -621,8 +622,8 @@ export class Attn {
   }
 
   /**
-   * The buckets of T5's relative position bias (Raffel et al. 2020): one for each of the near distances,
-   * then logarithmically wider ones up to `maxDistance`.
+   * Returns the buckets of T5's relative position bias (Raffel et al. 2020). Each short distance has its own
+   * bucket; after those, buckets grow logarithmically wider up to `maxDistance`.
    *
    * @param {ArrayLike<number>} distances  key position − query position
    * @param {T5BucketOptions} [options]
@@ -634,7 +635,7 @@ export class Attn {
   }
 
   /**
-   * What T5's relative position bias adds to the scores: table[bucket(j − (i + offset)), h].
+   * The bias that T5's relative positions add to the scores: table[bucket(j − (i + offset)), h].
    *
    * @param {TensorLike} table  (numBuckets, H)
    * @param {T5BiasMatrixOptions} options
@@ -650,7 +651,7 @@ export class Attn {
    *
    *   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
    *
-   * and 0 for j > i, unless bidirectional. The same numbers as those of `relativeKeys` in attention.
+   * and 0 for j > i, unless bidirectional. `relativeKeys` in attention gives the same numbers.
    *
    * @param {TensorLike} query  (B, H, N, D), (B, N, D) or (N, D), N ≤ L
    * @param {TensorLike} embeddings  (L, D) or (H, L, D); bidirectional: 2L − 1 rows
@@ -663,8 +664,8 @@ export class Attn {
   }
 
   /**
-   * The `relativeKeys` table that gives the same logits as `relativeSkew`, with zeros for keys after the
-   * query.
+   * Returns the `relativeKeys` table that gives the same logits as `relativeSkew`, with zeros for keys
+   * after the query.
    *
    * @param {TensorLike} embeddings  (L, D) or (H, L, D)
    * @returns {ResultTensor<As>} (2L − 1, D) or (H, 2L − 1, D)
@@ -680,8 +681,8 @@ export class Attn {
    *   P[i, 2j]     = sin(p_i / base^(2j/d))
    *   P[i, 2j + 1] = cos(p_i / base^(2j/d)),   p_i = start + i·step, or positions[i]
    *
-   * Any width; the last sine of an odd one has no cosine. Each value is within 3.1e-8 +
-   * 4.5e-16·|p_i| of the exact one, for base ≥ 1.
+   * Any width works; if it is odd, the last sine has no cosine. For base ≥ 1, each value is within
+   * 3.1e-8 + 4.5e-16·|p_i| of the exact value.
    *
    * @param {sinusoidal.SinusoidalEncodingOptions} options
    * @returns {ResultTensor<As>} (N, dModel)
@@ -692,16 +693,16 @@ export class Attn {
   }
 
   /**
-   * The encoding as code that computes in float32 has it, for comparison: every step is rounded to float,
-   * as in D2L 11.6 and in what is commonly written with PyTorch,
+   * The sinusoidal encoding computed in float32, for comparison. Every step is rounded to float, as in
+   * D2L 11.6 and common PyTorch code:
    *
    *   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
    *
-   * so that far positions are off by as much as p · 6e-8.
+   * The error at position p is as large as p · 6e-8.
    *
    * @param {sinusoidal.SinusoidalTableOptions} options
-   * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, its values less
-   *   the exact ones
+   * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, its values minus
+   *   the exact values
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   sinusoidalEncodingInFloat32(options) {
@@ -710,7 +711,7 @@ export class Attn {
 
   /**
    * The matrix that moves a sinusoidal encoding by δ positions: M_δ · P[i] = P[i + δ] for every i,
-   * with P[i] as a column. Interleaved, it has on its diagonal a block for each frequency
+   * with P[i] as a column. In the interleaved layout, its diagonal has one block for each frequency
    * ω_j = base^(−2j/d):
    *
    *    cos(δ·ω_j)  sin(δ·ω_j)
@@ -718,18 +719,18 @@ export class Attn {
    *
    * @param {ShiftMatrixOptions} options
    * @returns {ResultTensor<As>} (dModel, dModel)
-   * @throws {AttnError} `invalid_argument`, also for an odd width, whose last sine has no cosine to
-   *   turn with; `size_overflow`, `out_of_memory`
+   * @throws {AttnError} `invalid_argument`, also if the width is odd, because the last sine then has
+   *   no cosine; `size_overflow`, `out_of_memory`
    */
   shiftMatrix(options) {
     return shiftMatrix(this.#runtime, options);
   }
 
   /**
-   * M_δ · P[i] for every row of an encoding, without forming M_δ.
+   * Computes M_δ · P[i] for every row of an encoding, without forming M_δ.
    *
    * @param {TensorLike} encoding  (N, d) or (B, N, d), d even
-   * @param {number} delta  by how many positions to shift; may be negative or fractional
+   * @param {number} delta  number of positions to shift by; may be negative or fractional
    * @param {ShiftOptions} [options]
    * @returns {ResultTensor<As>} the shape of `encoding`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -739,8 +740,8 @@ export class Attn {
   }
 
   /**
-   * Gives tokens their positions, as D2L's `PositionalEncoding`: dropout(x + P), with the sinusoidal
-   * encoding P of positions start, start + 1, …
+   * Adds positions to tokens, like D2L's `PositionalEncoding`: dropout(x + P), where P is the sinusoidal
+   * encoding of positions start, start + 1, …
    *
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {PositionalEncodingOptions} [options]
@@ -752,8 +753,8 @@ export class Attn {
   }
 
   /**
-   * The operator RotaryEmbedding of ONNX: rotates with given tables instead of angles, for example those
-   * of `RotaryEmbedding.tables()`.
+   * The ONNX operator RotaryEmbedding. It rotates `x` by the given tables instead of by angles. You can
+   * get the tables from `RotaryEmbedding.tables()`.
    *
    * @template {ElementType} [Output='float32']
    * @overload
@@ -777,13 +778,13 @@ export class Attn {
   }
 
   /**
-   * Embeddings for tokens without a trained model: the normalised sum of pseudo-random vectors, one
-   * for each of a token's character n-grams (2 to 4 characters) and one for the whole word. Words
-   * spelled alike lie close together, identical ones coincide, and others are nearly orthogonal.
-   * Capitals are characters of their own: where case is not to matter, lower-case the tokens. Every
-   * row has root mean square 1, and does not depend on the tokens around it.
+   * Embeds tokens without a trained model. Each row is the normalised sum of pseudo-random vectors: one
+   * for each character n-gram of the token (2 to 4 characters) and one for the whole word. Words with
+   * similar spelling get similar vectors, identical words get the same vector, and other words are nearly
+   * orthogonal. Case matters; lower-case the tokens if it should not. Every row has root mean square 1
+   * and does not depend on the tokens around it.
    *
-   * @param {readonly string[]} tokens  N of them
+   * @param {readonly string[]} tokens  N tokens
    * @param {NgramEmbeddingOptions} options
    * @returns {ResultTensor<As>} (N, dModel)
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
@@ -793,7 +794,7 @@ export class Attn {
   }
 
   /**
-   * ReLU or GELU, element by element.
+   * Applies an activation function to each element.
    *
    * @param {TensorLike} x  any shape
    * @param {Activation} activation
@@ -806,7 +807,7 @@ export class Attn {
 
   /**
    * Inverted dropout (Srivastava et al. 2014): each element becomes 0 with the given probability p, and
-   * x / (1 − p) otherwise; the same ones on every machine.
+   * x / (1 − p) otherwise. Every machine drops the same elements.
    *
    * @param {TensorLike} x  any shape
    * @param {Dropout | number} options
@@ -818,7 +819,8 @@ export class Attn {
   }
 
   /**
-   * A tensor of uniform random numbers from [low, high), by Philox4x32-10: the same bits on every machine.
+   * Returns uniform random numbers from [low, high), drawn with Philox4x32-10. They have the same bits on
+   * every machine.
    *
    * @param {UniformOptions} options
    * @returns {ResultTensor<As>}
@@ -829,7 +831,7 @@ export class Attn {
   }
 
   /**
-   * A tensor of normally distributed random numbers, none further than 6.77 deviations from the mean.
+   * Returns normally distributed random numbers, all within 6.77 standard deviations of the mean.
    *
    * @param {NormalOptions} options
    * @returns {ResultTensor<As>}
@@ -840,7 +842,7 @@ export class Attn {
   }
 
   /**
-   * Weights by Xavier initialisation (Glorot & Bengio 2010): uniform in [−a, a], a = gain · √(6 / (fan in +
+   * Returns weights from Xavier initialisation (Glorot & Bengio 2010): uniform in [−a, a], a = gain · √(6 / (fan in +
    * fan out)).
    *
    * @param {XavierOptions} options
@@ -852,16 +854,16 @@ export class Attn {
   }
 
   /**
-   * The bytes of a .safetensors file with these tensors: those of the official implementation. Tensors of
-   * float16 and bfloat16 are written bit by bit, as F16 and BF16, all others as F32.
+   * Returns the bytes of a .safetensors file with these tensors, identical to those of the official
+   * implementation. float16 and bfloat16 tensors are written bit by bit, as F16 and BF16, all others as F32.
    *
    * ```js
    * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });
    * ```
    *
    * @param {Named<ElementsLike | TensorHandle>} tensors  by name: a plain object, a Map or [name, tensor]
-   *   pairs. With none the file is valid, and holds none
-   * @param {Named<string>} [metadata]  likewise
+   *   pairs. Without tensors the file is valid and empty
+   * @param {Named<string>} [metadata]  texts by name: a plain object, a Map or [name, text] pairs
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
@@ -875,9 +877,8 @@ export class Attn {
 }
 
 /**
- * A class as its users see it: the constructor takes options alone, and the objects are of this module.
- * A proxy has the prototype, the name and the static members of the class itself, so that it can be
- * extended.
+ * Returns a class for users: its constructor takes only options, and its objects belong to this module.
+ * A proxy keeps the prototype, name and static members of the class, so users can extend it.
  * @param {Runtime} runtime
  * @param {new (runtime: Runtime, ...args: any[]) => any} Class
  * @returns {any}
