@@ -58,7 +58,8 @@ export class AdditiveAttention extends Layer {
   }
 
   /**
-   * Attends: scores w_v · tanh(W_q q_i + W_k k_j), their softmax, and the weighted sum of the values.
+   * Computes the scores w_v · tanh(W_q q_i + W_k k_j), their softmax, and the weighted sum of
+   * the values.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -84,7 +85,7 @@ export class AdditiveAttention extends Layer {
   }
 
   /**
-   * W_k · key, for keys that many calls share.
+   * Computes W_k · key once, for keys that several calls share.
    * @param {TensorLike} key  (B, Nk, keyDim) or (Nk, keyDim)
    * @returns {ResultTensor<As>} (B, Nk, numHiddens) or (Nk, numHiddens)
    */
@@ -98,7 +99,7 @@ export class AdditiveAttention extends Layer {
   }
 
   /**
-   * As `forward`, with keys that projectKeys() gave; the same bits.
+   * Like `forward`, but takes keys from `projectKeys()`. The results have the same bits.
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
@@ -125,7 +126,7 @@ export class AdditiveAttention extends Layer {
    * @param {TensorLike} key
    * @param {TensorLike} value
    * @param {PoolingOptions & IntermediatesOption} options
-   * @param {boolean} projected  whether the keys are
+   * @param {boolean} projected  true if the keys are already projected
    */
   #forward(query, key, value, options, projected) {
     options = readOptions(options, kCall);

@@ -10,7 +10,7 @@ import { readOptions } from './options.js';
  * @typedef {object} BiasSizes
  * @property {number} numQueries  Nq
  * @property {number} [numKeys]  Nk; `numQueries` by default
- * @property {Diagonal} [diagonal]  where query i stands among the keys; `'topLeft'` by default
+ * @property {Diagonal} [diagonal]  position of query i among the keys; `'topLeft'` by default
  */
 
 /** @typedef {BiasSizes & { numHeads: number }} AlibiBiasOptions  `numHeads` is H */

@@ -7,20 +7,20 @@ import { checkOptions, flag, natural, size } from './checks.js';
 /** @import { Runtime } from './runtime.js' */
 
 /**
- * What one layer over a sequence costs.
+ * Costs of one layer over a sequence.
  * @typedef {object} ArchitectureCosts
- * @property {number} multiplyAdds  multiplications that are added up, for one sequence; biases,
- *   activations and the softmax are left out
- * @property {number} sequentialOperations  steps that have to wait for one another
- * @property {number | null} maxPathLength  the number of connections that a signal runs through until
- *   the two tokens furthest apart meet in one output, in a stack of as many such layers as it takes;
- *   `null` when they never do
+ * @property {number} multiplyAdds  number of multiply-adds for one sequence, without biases,
+ *   activations and the softmax
+ * @property {number} sequentialOperations  number of steps that must run one after another
+ * @property {number | null} maxPathLength  number of connections that a signal passes until the two
+ *   most distant tokens meet in one output. The stack has as many such layers as that takes; `null` if
+ *   they never meet
  */
 
 /**
  * @typedef {object} SequenceSizes
  * @property {number} n  tokens
- * @property {number} d  width of each, before and after the layer
+ * @property {number} d  width of each token, before and after the layer
  */
 
 /** @typedef {SequenceSizes & { k: number }} ConvolutionSizes  `k` is the size of the kernel */
@@ -34,7 +34,7 @@ import { checkOptions, flag, natural, size } from './checks.js';
 
 /**
  * @typedef {object} ProjectionsOption
- * @property {boolean} [projections]  count the four projections of a multi-head layer, too
+ * @property {boolean} [projections]  also count the four projections of a multi-head layer
  */
 
 /** @typedef {SequenceSizes & ProjectionsOption} SelfAttentionSizes */
@@ -59,7 +59,7 @@ const kWindowAttention = {
 };
 
 /**
- * What each architecture of Vaswani et al. 2017, table 1, costs (D2L 11.6.1).
+ * Returns the functions that compute the costs in table 1 of Vaswani et al. 2017 (D2L 11.6.1).
  * @param {Runtime} runtime
  */
 export const architectureCosts = (runtime) => {
@@ -78,7 +78,7 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * The same with dilations 1, k, k², … from layer to layer: path length ⌈log_k n⌉.
+     * A convolution whose dilation grows from layer to layer, 1, k, k², …: path length ⌈log_k n⌉.
      * @param {ConvolutionSizes} sizes
      * @returns {ArchitectureCosts}
      * @throws {AttnError} `invalid_argument`, `size_overflow`
@@ -102,7 +102,7 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * Self-attention: 2·n²·d multiply-adds, with projections 4·n·d² more, 1 sequential operation, path
+     * Self-attention: 2·n²·d multiply-adds, plus 4·n·d² with projections, 1 sequential operation, path
      * length 1.
      * @param {SelfAttentionSizes} sizes
      * @returns {ArchitectureCosts}
@@ -115,7 +115,7 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * Self-attention in a window: 2·pairs·d multiply-adds, with projections 4·n·d² more, 1 sequential
+     * Self-attention in a window: 2·pairs·d multiply-adds, plus 4·n·d² with projections, 1 sequential
      * operation, path length ⌈(n − 1) / (left + right)⌉.
      * @param {WindowAttentionSizes} sizes
      * @returns {ArchitectureCosts}

@@ -1,4 +1,4 @@
-// Attention over variables: terms of the score may be variables, too, and scores and weights can be looked at.
+// Attention over variables. Terms of the score may also be variables, and scores and weights can be inspected.
 
 import { kScoreNames, kT5Bias, sizesOf } from './attentionOptions.js';
 import { checkAttentionOptions, nativeAttentionOptions } from './nativeAttentionOptions.js';
@@ -15,12 +15,12 @@ import { isVariable } from './tape.js';
 /** @import { Tape, Variable } from './tape.js' */
 
 /**
- * Of a layer's attention over variables. What it shows beside its output is asked for by `Tape.watch()`.
+ * Options of a layer's attention over variables. Use `Tape.watch()` to see more than the output.
  * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
  */
 
 /**
- * Terms of the score that may be variables, whose gradients can be looked at.
+ * Terms of the score that may be variables. You can read the gradients of these variables.
  * @typedef {object} AttentionTerms
  * @property {Variable | ScoreOptions['bias']} [bias]
  * @property {Variable | ScoreOptions['alibiSlopes']} [alibiSlopes]
@@ -32,13 +32,13 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * Of attention over variables: other tensors than variables have no gradient.
+ * Options of attention over variables. Tensors that are not variables have no gradient.
  * @typedef {Omit<VariableAttentionOptions, keyof AttentionTerms> & AttentionTerms} AttentionOfVariablesOptions
  */
 
 /**
- * What attention over variables shows beside its output, as variables whose values and gradients can be
- * looked at. Scores and weights are not to be computed with; the log-sum-exp may be.
+ * Further results of attention over variables. They are variables, so you can read their values and
+ * gradients. Do not compute with scores and weights; you may compute with the log-sum-exp.
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
@@ -47,8 +47,9 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * The output by itself, or with what was asked for beside it, whatever the rank of `query`: `biasedScores` and
- * `weights`, (B, Hq, Nq, Nk), and `logSumExp`, (B, Hq, Nq). The gradient of `weights` is that before dropout.
+ * The output alone, or an object with the output and the requested results. For every rank of `query` these
+ * are `biasedScores` and `weights`, (B, Hq, Nq, Nk), and `logSumExp`, (B, Hq, Nq). The gradient of `weights` is
+ * the gradient before dropout.
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
@@ -63,7 +64,7 @@ import { isVariable } from './tape.js';
 
 /** @type {Names<VariableAttentionOptions>} */
 export const kAttention = { ...kScoreNames, dropout: true };
-/** Those that may be variables, beside the table of T5. */
+/** Terms that may be variables. The table of T5 may be one, too. */
 const kTerms = /** @type {const} */ ([
   'bias',
   'alibiSlopes',
@@ -71,25 +72,25 @@ const kTerms = /** @type {const} */ ([
   'relativeValues',
   'sinks',
 ]);
-/** What attention over variables shows, and its names in results. */
+/** Flags of further results, and the names of these results. */
 const kShown = {
   ...{ needBiasedScores: 'biasedScores', needWeights: 'weights', needLogSumExp: 'logSumExp' },
 };
 
 /**
- * Options of attention that were checked, and those of its terms that are variables.
+ * Checked options of attention, and the terms that are variables.
  * @typedef {object} CheckedTerms
  * @property {CheckedAttentionOptions} options
  * @property {Partial<Record<typeof kTerms[number] | 't5Table', Native.Variable>>} terms
  */
 
 /**
- * Checks options of attention, of which some may be variables.
+ * Checks options of attention. Some of them may be variables.
  * @param {Tape} tape
  * @param {NativeCall} call
- * @param {AttentionOfVariablesOptions} options  whose names are checked
- * @param {(options: VariableAttentionOptions) => CheckedAttentionOptions} check  with their values in
- *   place of variables
+ * @param {AttentionOfVariablesOptions} options  with names that were checked
+ * @param {(options: VariableAttentionOptions) => CheckedAttentionOptions} check  receives values
+ *   in place of variables
  * @returns {CheckedTerms}
  */
 export function checkTerms(tape, call, options, check) {
@@ -114,7 +115,8 @@ export function checkTerms(tape, call, options, check) {
 }
 
 /**
- * The options and the terms as objects of C++, inside run(); null where none were given.
+ * Returns the options and the terms as C++ objects; the terms are null if none are variables. Call it inside
+ * run().
  * @param {NativeCall} call
  * @param {CheckedTerms} checked
  */
@@ -129,7 +131,7 @@ export function nativeTerms(call, { options, terms }) {
 }
 
 /**
- * Records scaled dot-product attention; what it gives beside the output is what was asked for.
+ * Records scaled dot-product attention. Returns the output and the requested results.
  * @param {any} query
  * @param {any} key
  * @param {any} value

@@ -11,72 +11,72 @@ export const kT5Bias = { table: true, maxDistance: true, bidirectional: true };
 export const kWindow = { left: true, right: true };
 
 /**
- * Where query `i` stands among the keys when both sequences differ in length: at key `i + offset`.
- * `'topLeft'` is offset 0, `'bottomRight'` puts the last query at the last key, and a number is the
- * offset itself: with a key/value cache, the past length.
+ * Position of query `i` among the keys if the sequences differ in length: key `i + offset`. `'topLeft'`
+ * is offset 0, `'bottomRight'` puts the last query at the last key, and a number is the offset itself.
+ * With a key/value cache, the offset is the past length.
  * @typedef {'topLeft' | 'bottomRight' | number} Diagonal
  */
 
 /**
- * A sliding window: query `i` attends to keys `i + offset − left … i + offset + right`, where the
- * offset is that of the option `diagonal`.
+ * A sliding window: query `i` attends to keys `i + offset − left … i + offset + right`. The
+ * option `diagonal` sets the offset.
  * @typedef {object} Window
  * @property {number} [left]  keys to the left; unlimited by default
  * @property {number} [right]  keys to the right; unlimited by default
  */
 
 /**
- * Which keys a query attends to: those that every option given lets through. A query left with none
- * has output 0 and weights 0. NaN and infinity in what is excluded have no effect.
+ * Options that exclude keys. A query attends to the keys that no option excludes; if no key is left, its
+ * output and weights are 0. NaN and infinity in excluded keys have no effect.
  * @typedef {object} ExclusionOptions
- * @property {Diagonal} [diagonal]  which key query i stands at, i + offset: for causal order, the
- *   window, and the terms of the score that depend on the distance j − (i + offset), which are
- *   relative keys and values, ALiBi and T5; `'topLeft'` by default
- * @property {boolean} [causal]  attend to keys `j ≤ i + offset` of `diagonal` only
+ * @property {Diagonal} [diagonal]  puts query i at key i + offset. It affects causal order, the
+ *   window, and the terms that depend on the distance j − (i + offset): relative keys and values,
+ *   ALiBi and T5. `'topLeft'` by default
+ * @property {boolean} [causal]  attend only to keys `j ≤ i + offset`, with the offset from `diagonal`
  * @property {Window} [window]
- * @property {Integers} [validLens]  how many keys are attended to, from the first on: B lengths, or a
- *   tensor of shape (B,) or (B, Nq)
- * @property {Integers} [keyLens]  how many keys batch entry b really has, the others being padding:
- *   B lengths. Unlike `validLens` they also move `'bottomRight'`
+ * @property {Integers} [validLens]  number of keys to attend to, counted from the first: B lengths,
+ *   or a tensor of shape (B,) or (B, Nq)
+ * @property {Integers} [keyLens]  number of keys of each batch entry that are not padding: B lengths.
+ *   Unlike `validLens`, they also move `'bottomRight'`
  * @property {Mask} [mask]  broadcasts to (B, Hq, Nq, Nk) from the right. A last size between 2 and Nk
  *   excludes the keys beyond it
  */
 
 /**
- * What scores are made of, in the order in which it acts.
+ * Terms of the score, in the order in which they apply.
  * @typedef {object} ScoreOptions
  * @property {number} [scale]  factor on q·k; 1/√D by default
- * @property {TensorLike} [relativeKeys]  Shaw's, (2k+1, D) or (Hq, 2k+1, D): row c stands for
- *   distance c − k, the outer ones for all beyond; adds scale · q·a_c to the score
+ * @property {TensorLike} [relativeKeys]  Shaw's relative keys, (2k+1, D) or (Hq, 2k+1, D). Row c
+ *   is for distance c − k, and the outer rows also cover larger distances. Adds scale · q·a_c to the score
  * @property {TensorLike} [relativeValues]  (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij ·
- *   a_c. With both, k is the same
- * @property {number} [softcap]  when c > 0, scores become c·tanh(score / c)
+ *   a_c. Must have the same k as `relativeKeys`
+ * @property {number} [softcap]  c; if c > 0, scores become c·tanh(score / c)
  * @property {TensorLike | ArrayLike<number>} [alibiSlopes]  (Hq,): adds −slope_h · |distance|, see
  *   `alibiSlopes()`
  * @property {T5BiasOptions} [t5Bias]  adds table[bucket(distance), h]
- * @property {TensorLike} [bias]  added; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A
+ * @property {TensorLike} [bias]  added to the score; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A
  *   last size between 2 and Nk excludes the keys beyond it
- * @property {TensorLike | ArrayLike<number>} [sinks]  (Hq,): a further score per head that takes part
- *   in the softmax but has no value
+ * @property {TensorLike | ArrayLike<number>} [sinks]  (Hq,): one more score per head, which takes
+ *   part in the softmax but has no value
  */
 
 /**
- * Which further results are wanted. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+ * Requests further results. Results of shape (B, Hq, Nq, Nk) cost a second pass.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
  * @typedef {object} StageOptions
- * @property {Scaled} [needScaledScores]  scale · q·k, and the term of relative keys
+ * @property {Scaled} [needScaledScores]  scale · q·k plus the term of relative keys
  * @property {Capped} [needCappedScores]  after softcap
  * @property {Biased} [needBiasedScores]  after bias and exclusion: −∞ where excluded
  * @property {Weights} [needWeights]  after softmax and dropout
- * @property {LogSumExp} [needLogSumExp]  ln Σ_j exp(score_ij) over attended keys, and the sink
+ * @property {LogSumExp} [needLogSumExp]  ln Σ_j exp(score_ij) over the attended keys and the sink
  */
 
 /**
- * Of attention in a layer of a Transformer, whose call has a dropout that acts on the weights, too.
+ * Options of attention in a Transformer layer. Set dropout on the call of the layer; it also acts on the weights.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
@@ -88,7 +88,7 @@ export const kWindow = { left: true, right: true };
 
 /**
  * @typedef {object} DropoutOption
- * @property {Dropout | number} [dropout]  of weights; for training
+ * @property {Dropout | number} [dropout]  dropout of the weights, for training
  */
 
 /**
@@ -102,8 +102,8 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Those of the results `T` that a call gives whose flags are of the types in `Flags`: with `true` a
- * result is there, with `false` it is not, and with `boolean` nobody knows.
+ * The results of `T` that a call returns for flags of the types in `Flags`. A result is present if its
+ * flag is `true`, absent if it is `false`, and optional if it is `boolean`.
  * @template T
  * @template {Record<keyof T, boolean>} Flags
  * @typedef {{ [K in keyof T as Flags[K] extends true ? K : never]: T[K] }
@@ -123,7 +123,7 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * The stages of attention that were asked for.
+ * The requested stages of attention.
  * @template {ResultKind} [As='array']
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
@@ -181,7 +181,7 @@ export const kLayerAttentionNames = {
 /** @type {Names<AttentionOptions>} */
 export const kAttentionNames = { ...kLayerAttentionNames, dropout: true };
 
-/** Of keys and values, by the rank of the query. @type {Record<number, Ranks>} */
+/** Allowed ranks of keys and values for each rank of the query. @type {Record<number, Ranks>} */
 export const kSameRank = {
   2: { 2: 'as query has' },
   3: { 3: 'as query has' },

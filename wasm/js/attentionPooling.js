@@ -11,7 +11,7 @@ import { checkEqual } from './shape.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * How a query q and a key k make a score a(q, k), and scores make weights:
+ * Rule that computes a score a(q, k) from a query q and a key k, and weights from the scores:
  *
  * - `'scaledDot'`: a = scale · q·k; weights are the softmax of the scores
  * - `'gaussian'`: a = −‖q − k‖² / (2·width²); weights are the softmax of the scores
@@ -25,15 +25,16 @@ import { checkEqual } from './shape.js';
 const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average'];
 
 /**
- * Which keys take part, and what is given besides the output.
+ * Options that exclude keys, and flags that request further results.
  * @template {boolean} [Scores=boolean]
  * @template {boolean} [Weights=boolean]
  * @typedef {object} PoolingOptions
- * @property {boolean} [hard]  the key with the highest score has weight 1, all others 0; not by default
+ * @property {boolean} [hard]  gives the key with the highest score weight 1 and all others 0; `false` by
+ *   default
  * @property {Mask} [mask]  `true` attends; broadcasts to (B, Nq, Nk) from the right
- * @property {Integers} [validLens]  the first validLens keys are attended to: (B,) or (B, Nq)
- * @property {Scores} [needScores]  a(q, k) of the keys that are attended to; of others −∞ where
- *   weights are a softmax, else 0
+ * @property {Integers} [validLens]  attend only to the first validLens keys: (B,) or (B, Nq)
+ * @property {Scores} [needScores]  return a(q, k). For excluded keys it is −∞ if the weights are a
+ *   softmax, otherwise 0
  * @property {Weights} [needWeights]
  */
 
@@ -114,7 +115,7 @@ export function attentionPooling(runtime, query, key, value, options) {
 }
 
 /**
- * Those that the function does not read have to be right, too.
+ * Also checks the numbers that the chosen function does not read.
  * @param {ScoringOptions} options
  */
 export function checkScoring({ scale, width }) {
@@ -125,9 +126,9 @@ export function checkScoring({ scale, width }) {
 }
 
 /**
- * The scoring function as C++ takes it; NaN stands for the default of its parameter.
+ * Returns the scoring function in the form for C++, where NaN selects the default parameter.
  * @param {NativeCall} call
- * @param {ScoringOptions} options  whose numbers were checked
+ * @param {ScoringOptions} options  with numbers that were checked
  */
 export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
   checkChoice('scoring', scoring, kScorings);
@@ -136,7 +137,7 @@ export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
 }
 
 /**
- * Checks what all pooling has, and describes its tensors and further results.
+ * Checks the arguments that every kind of pooling has, and describes its tensors and results.
  * @param {NativeCall} call
  * @param {TensorLike} query
  * @param {TensorLike} key
@@ -161,7 +162,7 @@ export function checkPooling(call, query, key, value, options) {
 }
 
 /**
- * Checks which keys take part.
+ * Checks the options that exclude keys.
  * @param {NativeCall} call
  * @param {PoolingOptions} options
  * @param {number} batch
@@ -177,7 +178,7 @@ export function checkChoiceOfKeys(call, { hard, mask, validLens }, batch, numQue
 }
 
 /**
- * The options as an object of C++, inside run().
+ * Returns the options as a C++ object. Call it inside run().
  * @param {NativeCall} call
  * @param {ReturnType<typeof checkChoiceOfKeys>
  *   & { stages?: ReturnType<typeof checkPooling>['stages'] }} checked

@@ -14,33 +14,33 @@ import { kBuckets } from './t5Bias.js';
 /** @import { T5BucketOptions } from './t5Bias.js' */
 
 /**
- * @typedef {RotaryRule & { rotaryDim?: number }} LayerRotaryOptions  by default the whole head is
- *   rotated
+ * @typedef {RotaryRule & { rotaryDim?: number }} LayerRotaryOptions  `rotaryDim` is the whole
+ *   head by default
  */
 
 /**
- * How a layer's attention knows positions: by none of these, any one, or several together. All take
- * query i to be at key i + offset of `diagonal`.
+ * Ways in which a layer's attention uses positions. You can combine them or use none. Each puts query i
+ * at key i + offset, with the offset from `diagonal`.
  * @typedef {object} AttentionPositions
  * @property {LayerRotaryOptions} [rotary]  rotates projected queries and keys
  * @property {boolean} [alibi]  the slopes of `alibiSlopes()`
- * @property {T5BucketOptions} [t5Bias]  with a table of the layer's own
- * @property {number} [maxRelativeDistance]  k of Shaw's relative keys and values, with tables of the
- *   layer's own
+ * @property {T5BucketOptions} [t5Bias]  with a table that belongs to the layer
+ * @property {number} [maxRelativeDistance]  k of Shaw's relative keys and values, with tables that belong
+ *   to the layer
  */
 
 /**
- * Where the tokens of a call stand, for a layer with rotary positions.
+ * Positions of the tokens in a call, for a layer with rotary positions.
  * @typedef {object} PositionsOption
- * @property {ArrayLike<number> | NumbersLike} [positions]  by default those that follow from the order of
- *   the tokens, the diagonal and a cache. (N,), or (B, N); along several axes, which the layer's
- *   `sections` are for, (A, B, N), or (A, 1, N) for those that the batch shares, as Qwen2-VL's
- *   position_ids. The causal order, windows and all other positions go by the order of the tokens as ever
+ * @property {ArrayLike<number> | NumbersLike} [positions]  by default derived from the token order, the
+ *   diagonal and a cache. (N,) or (B, N). For several axes, see the layer's `sections`: (A, B, N), or
+ *   (A, 1, N) if the batch shares them, like Qwen2-VL's position_ids. Causal order, windows and all other
+ *   positions still follow the order of the tokens
  */
 
 /**
  * @typedef {object} KeyPositionsOption
- * @property {ArrayLike<number> | NumbersLike} [keyPositions]  those of the keys; `positions` by default
+ * @property {ArrayLike<number> | NumbersLike} [keyPositions]  positions of the keys; `positions` by default
  */
 
 /** @type {Names<LayerRotaryOptions>} */
@@ -69,14 +69,14 @@ export const optionalWindow = (name, value) =>
   value === undefined ? undefined : checkWindow(name, value);
 
 /**
- * The options of a layer that attends as C++ takes them, inside run(). NaN stands for none.
+ * Returns the options of an attention layer in the form for C++, where NaN means none. Call it inside run().
  * @param {NativeCall} call
- * @param {any} sizes  that were checked
+ * @param {any} sizes  checked sizes
  */
 export function nativeAttentionSizes(call, { headDim, positions, window, ...others }) {
   return {
     ...others,
-    // Of a fraction C++ says what is wrong with it.
+    // C++ reports the error if this is a fraction.
     headDim: Number.isInteger(headDim) ? headDim : NaN,
     positions: { ...positions, rotary: positions.rotary && nativeRotary(call, positions.rotary) },
     window: window && { left: bound(window.left), right: bound(window.right) },

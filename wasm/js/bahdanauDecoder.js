@@ -36,8 +36,8 @@ import { checkIntegers, readTensor } from './tensor.js';
 /**
  * @template {ResultKind} [As='array']
  * @typedef {object} BahdanauDecoderStages
- * @property {ResultTensor<As>} alignment  (B, T, Nk), with `needAlignment`: row t is how strongly
- *   step t looks at each of the encoder's outputs
+ * @property {ResultTensor<As>} alignment  (B, T, Nk), with `needAlignment`: row t holds the weights of
+ *   step t on the encoder's outputs
  */
 
 /**
@@ -48,7 +48,7 @@ import { checkIntegers, readTensor } from './tensor.js';
  */
 
 /**
- * What a BahdanauDecoder carries from step to step.
+ * State that a BahdanauDecoder carries from step to step.
  * @extends {NativeObject<Native.BahdanauDecoderState>}
  */
 export class BahdanauDecoderState extends NativeObject {
@@ -83,7 +83,7 @@ export class BahdanauDecoderState extends NativeObject {
   }
 
   /**
-   * A copy of the hidden state.
+   * Returns a copy of the hidden state.
    * @returns {Tensor} (numLayers, B, H)
    */
   hidden() {
@@ -95,7 +95,7 @@ export class BahdanauDecoderState extends NativeObject {
   }
 
   /**
-   * A state of its own that goes on from here, for example for beam search.
+   * Returns an independent copy of this state, for example for beam search.
    * @returns {BahdanauDecoderState}
    */
   clone() {
@@ -117,7 +117,7 @@ const kState = { encoderLens: true };
 const kStep = { needAlignment: true, intermediates: true };
 
 /**
- * The decoder of Bahdanau et al. (2015), which learned to align and translate, as D2L 11.4 has it
+ * The decoder of Bahdanau et al. (2015), which learns to align and translate, as in D2L 11.4
  * (Seq2SeqAttentionDecoder). At each step
  *
  *   context = additive attention(query: the last layer's hidden state, keys and values: the
@@ -150,10 +150,10 @@ export class BahdanauDecoder extends Layer {
   }
 
   /**
-   * The state before the first step. Everything is copied.
+   * Returns the state before the first step. All arguments are copied.
    * @param {TensorLike} encoderOutputs  (B, Nk, encoderDim)
    * @param {TensorLike} hidden  (numLayers, B, H), the encoder's final state
-   * @param {{ encoderLens?: Integers }} [options]  `encoderLens` (B,), where outputs are padded
+   * @param {{ encoderLens?: Integers }} [options]  `encoderLens` (B,), if outputs are padded
    * @returns {BahdanauDecoderState}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
@@ -176,17 +176,16 @@ export class BahdanauDecoder extends Layer {
   }
 
   /**
-   * Decodes T tokens one after the other: all at once (teacher forcing) gives the same bits as T
-   * calls.
+   * Decodes T tokens one after another. One call for all (teacher forcing) gives the same bits as T calls.
    * @template {boolean} [Alignment=false]
    * @template {Asked} [N=undefined]
    * @overload
    * @param {Given<As, NumbersLike>} tokens  (B, T), from 0 to V − 1
-   * @param {Given<As, BahdanauDecoderState>} state  moves on
+   * @param {Given<As, BahdanauDecoderState>} state  advanced by T steps
    * @param {Given<As, { needAlignment?: Alignment } & IntermediatesOption<N>>} [options]
    * @returns {Gives<As, BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state
-   *   is then as it was
+   *   is then unchanged
    */
   /**
    * @param {any} tokens

@@ -12,7 +12,7 @@ const done = new WeakSet();
  * @param {unknown} error
  */
 export function startAtCallerOf(entry, error) {
-  // Not every engine can.
+  // Not every engine has captureStackTrace().
   if (error instanceof AttnError) Error.captureStackTrace?.(error, entry);
   return error;
 }
@@ -60,7 +60,7 @@ export function pointMethodsAtCallers(object) {
 }
 
 /**
- * The same of the methods of a class, and of the classes that it extends.
+ * Makes the errors of the methods of a class and its base classes start at their callers.
  * @param {Function} Class
  */
 export function pointAtCallers({ prototype }) {

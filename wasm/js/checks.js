@@ -2,8 +2,8 @@ import { checkChoice, checkInteger, invalid } from './errors.js';
 import { readOptions } from './options.js';
 
 /**
- * Checks an option, and returns its value or the default. `values` are those of the options before it,
- * `options` are all that were given.
+ * Checks an option, and returns its value or the default. `values` holds the options checked before it,
+ * `options` all options that were given.
  * @typedef {(name: string, value: any, values: Record<string, any>, options: any) => unknown} Check
  */
 
@@ -13,7 +13,7 @@ import { readOptions } from './options.js';
  * Checks the names and the values of options.
  * @param {object} options
  * @param {CheckTable} table
- * @param {string} [path]  of the option that holds them
+ * @param {string} [path]  name of the option that contains them
  * @returns {any} each option of the table with its value
  */
 export function checkOptions(options, table, path) {
@@ -21,7 +21,7 @@ export function checkOptions(options, table, path) {
 }
 
 /**
- * Checks the values of options. Those that are not in the table are left out.
+ * Checks the values of options. Options that are not in the table are left out.
  * @param {object} options
  * @param {CheckTable} table
  * @param {string} [path]
@@ -67,7 +67,7 @@ export function checkText(name, value) {
 
 /**
  * A whole number of at least 1.
- * @param {number} [fallback]  without one the number has to be given, here and below
+ * @param {number} [fallback]  if undefined, the option is required, here and below
  * @returns {Check}
  */
 export const size =
@@ -95,7 +95,7 @@ export const real =
   (name, value = fallback) =>
     finite(name, value);
 
-/** A finite number, or NaN if none is given: C++ takes NaN as none. @type {Check} */
+/** A finite number, or NaN if none is given: in C++, NaN means none. @type {Check} */
 export const optionalReal = (name, value) => (value === undefined ? NaN : finite(name, value));
 
 /** A whole number of at least 0, or NaN if none is given. @type {Check} */
@@ -114,7 +114,7 @@ export const flag =
   };
 
 /**
- * One of several texts, of which the first is the default. C++'s enumeration has values of these names.
+ * One of several texts; the first is the default. The C++ enumeration has values with these names.
  * @param {readonly string[]} choices
  * @returns {Check}
  */
@@ -126,7 +126,7 @@ export const choice =
   };
 
 /**
- * An option that has the value of another option by default.
+ * An option with the value of another option as its default.
  * @param {string} other
  * @param {Check} check
  * @returns {Check}
@@ -134,9 +134,9 @@ export const choice =
 export const like = (other, check) => (name, value, values, options) =>
   check(name, value === undefined ? values[other] : value, values, options);
 
-/** The width of a head: dModel / numHeads by default, which C++ checks. @type {Check} */
+/** The width of a head: dModel / numHeads by default; C++ checks the division. @type {Check} */
 export const headDim = (name, value, { dModel, numHeads }) =>
   value === undefined ? dModel / numHeads : integer(name, value, 1);
 
-/** Which random numbers. */
+/** Seed and stream of random numbers. */
 export const kRandomStream = { seed: natural(0), stream: natural(0) };

@@ -11,8 +11,8 @@ import { readOptions } from './options.js';
 export { AttnError };
 
 /**
- * Loads the WebAssembly module in a worker whose module calls `serve` of `attn/worker/serve`: as
- * `load({ worker })` of `attn/worker`, without the worker that it would start by itself.
+ * Loads the WebAssembly module in your worker, whose script calls `serve` of `attn/worker/serve`. It works
+ * like `load({ worker })` of `attn/worker`, but starts no worker of its own.
  *
  * ```js
  * import { connect } from 'attn/worker/connect';
@@ -22,10 +22,10 @@ export { AttnError };
  * ```
  *
  * @template {Tasks} [T=Tasks]
- * @param {Worker} worker  belongs to attn from then on
+ * @param {Worker} worker  belongs to attn after this call
  * @param {ConnectOptions} [options]
  * @returns {Promise<RemoteAttn<T>>}
- * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also where the worker does not call
+ * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also if the worker does not call
  *   `serve()` in time
  */
 export async function connect(worker, options = {}) {

@@ -16,8 +16,8 @@ import { firstWeights, kFirstWeights, Layer } from './layer.js';
  * @property {number} outChannels
  * @property {number} [kernelSize]  k; 1 by default
  * @property {number} [stride]  1 by default
- * @property {number | 'same'} [padding]  zeros before and after the sequence, or as many as keep its
- *   length; 0 by default
+ * @property {number | 'same'} [padding]  number of zeros before and after the sequence, or `'same'` to
+ *   keep its length; 0 by default
  * @property {number} [dilation]  distance between the tokens that one output sees; 1 by default
  * @property {boolean} [bias]  `true` by default
  */
@@ -44,8 +44,8 @@ const kOptions = {
 };
 
 /**
- * A convolution along a sequence (torch.nn.Conv1d, whose inputs are (B, channels, N) where these are
- * (B, N, channels), as for attention):
+ * A convolution along a sequence like torch.nn.Conv1d. Inputs are (B, N, channels), as for attention, and
+ * not (B, channels, N), as in PyTorch:
  *
  *   y[t, o] = b[o] + Σ_c Σ_κ weight[o, c, κ] · x[t·stride + κ·dilation − padding, c]
  *
@@ -76,10 +76,10 @@ export class Conv1d extends Layer {
   }
 
   /**
-   * What comes of a sequence of `length` tokens.
+   * Returns the length of the output for a sequence of `length` tokens.
    * @param {number} length
    * @returns {number}
-   * @throws {AttnError} `invalid_argument` when not even one output does
+   * @throws {AttnError} `invalid_argument` if the sequence is too short for one output
    */
   outputLength(length) {
     checkInteger('length', length, 0);

@@ -1,4 +1,4 @@
-// Creates tensors from values, and new tensors from plain ones.
+// Creates tensors from values and from other tensors.
 
 import { invalid } from './errors.js';
 import { printTensor } from './printTensor.js';
@@ -12,7 +12,7 @@ import { asTensor, tensor } from './tensor.js';
 const kMatrixRanks = { 2: '(M, K)', 3: '(B, M, K)', 4: '(B, H, M, K)' };
 
 /**
- * Turns data into a result: a plain tensor or a handle, as the module returns them.
+ * Turns data into a result of the kind that the module returns: a plain tensor or a handle.
  * @param {Runtime} runtime
  * @param {Float32Array} data
  * @param {number[]} shape

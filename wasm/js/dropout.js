@@ -6,23 +6,22 @@ import { readOptions } from './options.js';
 /** @import { TensorLike } from './tensor.js' */
 
 /**
- * Dropout in training. Without this option nothing is dropped or scaled. A number
- * in its place is the probability, with the default seed and stream: every call drops the same elements.
+ * Dropout in training. Without this option nothing is dropped or scaled. You can pass the probability as a
+ * number; then the default seed and stream apply, and every call drops the same elements.
  * @typedef {object} Dropout
- * @property {number} probability  with which a value becomes 0, from 0 to 1; the others are divided
- *   by 1 − probability
+ * @property {number} probability  probability that a value becomes 0, from 0 to 1; other values are
+ *   divided by 1 − probability
  * @property {number} [seed]  0 by default; change it, or `stream`, from step to step
- * @property {number} [stream]  one of the sequences of a seed; 0 by default
+ * @property {number} [stream]  selects one of the sequences of a seed; 0 by default
  */
 
 /**
- * Which random numbers.
+ * Seed and stream of random numbers.
  * @typedef {object} RandomOptions
  * @property {number} [seed]  0 by default
- * @property {number} [stream]  one of the independent sequences of a seed; 0 by default
+ * @property {number} [stream]  selects one of the independent sequences of a seed; 0 by default
  */
 
-/** The options of dropout. */
 export const kDropout = { probability: real(), ...kRandomStream };
 
 /** @type {Native.Dropout} */

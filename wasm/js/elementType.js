@@ -4,26 +4,25 @@ import { isA, typedArrayName } from './realm.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * How numbers are stored in a tensor: in four bytes or in two. Those of two bytes lie in a
- * `Float16Array`, where the engine has it, or as their bits in a `Uint16Array` beside the name of
- * their type.
+ * Type of the numbers in a tensor, in four bytes or two. Two-byte numbers are stored in a `Float16Array`,
+ * if the engine has it, or as bits in a `Uint16Array` with the name of their type.
  * @typedef {'float32' | 'float16' | 'bfloat16'} ElementType
  */
 
 /**
  * Numbers of any element type.
  * @typedef {object} ElementsLike
- * @property {ArrayLike<number>} data  row-major; with a `type` of two bytes a `Uint16Array` of bits,
- *   or a `Float16Array`
+ * @property {ArrayLike<number>} data  row-major; for a two-byte `type` a `Uint16Array` of bits or a
+ *   `Float16Array`
  * @property {readonly number[]} shape
- * @property {ElementType} [type]  float16 of a `Float16Array`, otherwise float32 by default
+ * @property {ElementType} [type]  by default float16 for a `Float16Array`, otherwise float32
  */
 
 /**
- * Numbers of two bytes each, as their bits.
+ * Two-byte numbers, stored as bits.
  * @typedef {object} HalfTensor
- * @property {Uint16Array} data  row-major; `new Float16Array(data.buffer)` shows those of float16 as
- *   numbers, where the engine has it
+ * @property {Uint16Array} data  row-major; `new Float16Array(data.buffer)` shows float16 data as
+ *   numbers, if the engine has it
  * @property {number[]} shape
  * @property {'float16' | 'bfloat16'} type
  */
@@ -31,32 +30,32 @@ import { isA, typedArrayName } from './realm.js';
 /**
  * @template {ElementType} [Output=ElementType]
  * @typedef {object} OutputTypeOption
- * @property {Output} [outputType]  float32 by default; one of two bytes gives a {@link HalfTensor},
+ * @property {Output} [outputType]  float32 by default; a two-byte type gives a {@link HalfTensor},
  *   rounded once
  */
 
 /**
- * A result of the type that was asked for.
+ * A result of the requested type.
  * @template {ResultKind} [As='array']
  * @template {ElementType} [Output='float32']
  * @typedef {Output extends 'float32' ? ResultTensor<As> : HalfTensor} ResultOfType
  */
 
-/** As ElementType in C++. */
+/** In the order of ElementType in C++. */
 export const kElementTypes = /** @type {const} */ (['float32', 'float16', 'bfloat16']);
 
 /**
- * Whether something is an array of float16 numbers, which not every engine has.
+ * True for a Float16Array, which not every engine has.
  * @param {unknown} data
  * @returns {data is ArrayBufferView & ArrayLike<number>}
  */
 const isFloat16Array = (data) => typedArrayName(data) === 'Float16Array';
 
 /**
- * The element type of a tensor, checked against its array.
+ * Returns the element type of a tensor, checked against its array.
  * @param {string} name
  * @param {unknown} data
- * @param {ElementType} [type]  one, if it is given
+ * @param {ElementType} [type]  the given type, if any
  * @returns {ElementType}
  */
 export function elementTypeOf(name, data, type = isFloat16Array(data) ? 'float16' : 'float32') {
@@ -67,7 +66,7 @@ export function elementTypeOf(name, data, type = isFloat16Array(data) ? 'float16
 }
 
 /**
- * The bits of numbers of two bytes.
+ * Returns the bits of two-byte numbers.
  * @param {any} data  a Uint16Array or Float16Array
  * @returns {Uint16Array}
  */

@@ -15,12 +15,12 @@ import { checkIntegers } from './tensor.js';
  * @typedef {object} EmbeddingSizes
  * @property {number} numEmbeddings  size of the vocabulary
  * @property {number} embeddingDim  E
- * @property {number} [paddingIdx]  the row of a token that stands for padding, from the end if
- *   negative: zero at first
+ * @property {number} [paddingIdx]  row of the padding token, counted from the end if negative; this
+ *   row is zero at first
  * @property {boolean} [scaleBySqrtDim]  multiply rows by √E, as Transformers do before they add a
- *   positional encoding; not by default
+ *   positional encoding; `false` by default
  * @property {'normal' | 'zeros'} [init]  the first weights; `'normal'` by default
- * @property {number} [deviation]  of the normal distribution; 1 by default, as PyTorch
+ * @property {number} [deviation]  of the normal distribution; 1 by default, as in PyTorch
  */
 
 /** @typedef {EmbeddingSizes & RandomOptions} EmbeddingOptions */
@@ -43,7 +43,7 @@ const kOptions = {
 };
 
 /**
- * A table of learned vectors, one per token of a vocabulary, as torch.nn.Embedding:
+ * A table of learned vectors, one per token of a vocabulary, like torch.nn.Embedding:
  *
  *   output[…, :] = weight[ids[…], :] (· √E)
  *

@@ -2,12 +2,12 @@
  * Why a call failed. Codes are stable and equal to those of the C++ library.
  *
  * - `invalid_argument`: a value of the wrong type or outside its domain
- * - `shape_mismatch`: ranks or sizes of tensors that do not fit together
+ * - `shape_mismatch`: ranks or sizes of tensors that do not match
  * - `size_overflow`: more elements than WebAssembly memory can address
- * - `out_of_memory`: there is too little memory for what was asked
+ * - `out_of_memory`: there is too little memory for the call
  * - `unsupported`: this build or machine cannot do it
  * - `not_found`: a name, for example of a parameter, that does not exist
- * - `invalid_format`: data that is not what its format says, for example a truncated file
+ * - `invalid_format`: data that violates its format, for example a truncated file
  * - `file_error`: a file that cannot be read or written
  * - `disposed`: an object used after `dispose()`, or after its module stopped
  * - `load_failed`: the module could not be loaded
@@ -19,7 +19,7 @@
  */
 
 /**
- * What an error says besides its message.
+ * Details of an error besides its message.
  * @typedef {object} AttnErrorDetails
  * @property {string} [argument]
  * @property {string} [got]
@@ -28,9 +28,9 @@
  */
 
 /**
- * What everything in attn throws. The message says which argument is wrong, what it got and what it
- * needs: `key: got length 6, needs 5, the length of value`. The three are there one by one, too. The
- * module stays usable after it, unless its `disposed` says otherwise.
+ * The class of all errors that attn throws. The message says which argument is wrong, what it got and what
+ * it needs: `key: got length 6, needs 5, the length of value`. The properties `argument`, `got` and `needs`
+ * hold these parts. The module stays usable afterwards, unless its `disposed` is true.
  */
 export class AttnError extends Error {
   /** @internal */
@@ -47,20 +47,20 @@ export class AttnError extends Error {
     /** @readonly The stable reason of the failure. */
     this.code = code;
     /**
-     * The argument that is wrong, for example `validLens`; or else the parameter, or the tensor in a
-     * file. Undefined where an error is about none: with `load_failed`, `disposed` and `internal`.
+     * The wrong argument, for example `validLens`, or the wrong parameter, or the wrong tensor in a file.
+     * Undefined if the error concerns none of these: with `load_failed`, `disposed` and `internal`.
      * @readonly
      */
     this.argument = details.argument;
     /** @readonly What the argument got, for example `length 6`. */
     this.got = details.got;
-    /** @readonly What it needs, for example `5, the length of value`. */
+    /** @readonly What the argument needs, for example `5, the length of value`. */
     this.needs = details.needs;
   }
 }
 
 /**
- * The error of an argument.
+ * Creates the error for a wrong argument.
  * @param {AttnErrorCode} code
  * @param {string} argument
  * @param {string} got
@@ -73,7 +73,7 @@ export function argumentError(code, argument, got, needs, options) {
 }
 
 /**
- * A value as a message names it.
+ * Describes a value in a message.
  * @param {unknown} value
  */
 function describe(value) {
@@ -96,7 +96,7 @@ export function invalid(name, got, needs) {
 }
 
 /**
- * What frameworks such as Vue wrap an object in has none of its private fields.
+ * Frameworks such as Vue wrap objects in a Proxy, which lacks their private fields.
  * @param {string} type
  * @param {string} [name]
  */

@@ -1,4 +1,4 @@
-// What this engine's WebAssembly can do, found by validating modules of a few bytes.
+// Detects the WebAssembly features of this engine by validating modules of a few bytes.
 
 /** @param {number[]} sections */
 const validates = (...sections) =>
@@ -6,8 +6,8 @@ const validates = (...sections) =>
   WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...sections]));
 
 /**
- * Whether there is an instruction: (func (result v128) (instruction (i8x16.splat (i32.const 0))))
- * @param {number[]} code  its bytes
+ * True if the engine has an instruction: (func (result v128) (instruction (i8x16.splat (i32.const 0))))
+ * @param {number[]} code  bytes of the instruction
  */
 const hasInstruction = (...code) =>
   validates(
@@ -26,7 +26,7 @@ const hasInstruction = (...code) =>
 export const detectFeatures = () => ({
   simd128: hasInstruction(253, 98), // i8x16.popcnt
   relaxedSimd: hasInstruction(253, 129, 2), // i32x4.relaxed_trunc_f32x4_s
-  // Browsers share memory only between what is cross-origin isolated. Node has no such notion.
+  // Browsers share memory only if the page is cross-origin isolated. Node has no such restriction.
   threads:
     typeof SharedArrayBuffer === 'function' &&
     globalThis.crossOriginIsolated !== false &&

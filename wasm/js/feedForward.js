@@ -76,8 +76,8 @@ export class FeedForward extends Layer {
    * @param {Given<As, ElementsLike | TensorHandle>} x  (N, dModel) or (B, N, dModel), of any element type
    * @param {Given<As, { dropout?: Dropout | number } & OutputTypeOption<Output>
    *   & IntermediatesOption<N>>} [options]
-   * @returns {Gives<As, OutputOrShown<As, N, Output>>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`
-   *   that is `output`, and they stand beside it
+   * @returns {Gives<As, OutputOrShown<As, N, Output>>} (N, outFeatures) or (B, N, outFeatures); with `intermediates`,
+   *   an object with `output` and `intermediates`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

@@ -39,7 +39,7 @@ const kOptions = {
 const kCall = { outputType: true, dropout: true, intermediates: true };
 
 /**
- * The gated feed-forward network of today's Transformers (Shazeer 2020), as LlamaMLP in Hugging Face's
+ * The gated feed-forward network of today's Transformers (Shazeer 2020), like LlamaMLP in Hugging Face's
  * Transformers:
  *
  *   output = dropout(f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ
@@ -79,8 +79,8 @@ export class GatedFeedForward extends Layer {
    * @param {Given<As, ElementsLike | TensorHandle>} x  (N, dModel) or (B, N, dModel), of any element type
    * @param {Given<As, { dropout?: Dropout | number } & OutputTypeOption<Output>
    *   & IntermediatesOption<N>>} [options]
-   * @returns {Gives<As, OutputOrShown<As, N, Output>>} the shape of `x`; with `intermediates` that is `output`, and they stand
-   *   beside it
+   * @returns {Gives<As, OutputOrShown<As, N, Output>>} the shape of `x`; with `intermediates`, an object
+   *   with `output` and `intermediates`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`,
    *   `disposed`
    */

@@ -16,19 +16,19 @@ import { checkShapeIs } from './shape.js';
  * @property {number} numKvHeads  Hkv
  * @property {number} headDim  D, width of keys
  * @property {number} [valueDim]  Dv; `headDim` by default
- * @property {number} [capacity]  room for so many tokens at first; it doubles when it is used up
+ * @property {number} [capacity]  number of tokens that fit at first; it doubles when they no longer fit
  * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
 /**
- * How a cache stores its numbers: in four bytes, in two, or in one, with a scale for each token and
- * head. What decoding reads shrinks with it.
+ * Type of the numbers in a cache: four bytes, two, or one with a scale for each token and head. Smaller
+ * types also reduce the data that decoding reads.
  * @typedef {'float32' | 'float16' | 'bfloat16' | 'int8'} CacheType
  */
 
 /**
  * @typedef {object} CapacityOption
- * @property {number} [capacity]  room for so many tokens at first; 0 by default
+ * @property {number} [capacity]  number of tokens that fit at first; 0 by default
  * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
@@ -37,13 +37,13 @@ import { checkShapeIs } from './shape.js';
 /** @typedef {Native.TransformerDecoderLayerState | Native.TransformerDecoderState} NativeDecodingState */
 
 /**
- * What is kept of past tokens.
+ * State kept from past tokens.
  * @template {Native.KeyValueCache | Native.LayerCaches | NativeDecodingState} N
  * @extends {NativeObject<N>}
  */
 class State extends NativeObject {
   /**
-   * Tokens kept.
+   * Number of tokens kept.
    * @returns {number}
    */
   get length() {
@@ -76,8 +76,8 @@ const kOptions = {
 };
 
 /**
- * Keys and values of past tokens, for decoding token by token. Made by the layers that need it, see
- * `MultiHeadAttention.makeCache()`, or by itself for `scaledDotProductAttention`.
+ * Keys and values of past tokens, for decoding token by token. Layers that need a cache make it, see
+ * `MultiHeadAttention.makeCache()`. Construct one yourself for `scaledDotProductAttention`.
  * @template {ResultKind} [As='array']
  * @extends {State<Native.KeyValueCache>}
  */
@@ -90,7 +90,7 @@ export class KeyValueCache extends State {
   /**
    * @param {Runtime} runtime
    * @param {KeyValueCacheOptions} options
-   * @param {Native.KeyValueCache} [native]  that a layer has made, with all sizes given
+   * @param {Native.KeyValueCache} [native]  made by a layer; `options` then gives all sizes
    */
   constructor(runtime, options, native) {
     const sizes = native ? options : checkOptions(options, kOptions);
@@ -113,13 +113,13 @@ export class KeyValueCache extends State {
     return this.#sizes.type;
   }
 
-  /** Tokens that there is room for. */
+  /** Number of tokens that fit without growing. */
   get capacity() {
     return this.enter((native) => native.capacity());
   }
 
   /**
-   * A copy of the keys, as float32.
+   * Returns a copy of the keys, as float32.
    * @returns {ResultTensor<As>} (B, Hkv, length, D)
    */
   keys() {
@@ -127,7 +127,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * A copy of the values, as float32.
+   * Returns a copy of the values, as float32.
    * @returns {ResultTensor<As>} (B, Hkv, length, Dv)
    */
   values() {
@@ -141,10 +141,10 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * Appends keys and values of N tokens, of any element types.
+   * Appends the keys and values of N tokens. They may have any element types.
    * @param {ElementsLike | TensorHandle} key  (B, Hkv, N, D)
    * @param {ElementsLike | TensorHandle} value  (B, Hkv, N, Dv)
-   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then as it was
+   * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then unchanged
    */
   append(key, value) {
     const { batch, numKvHeads, headDim, valueDim } = this.#sizes;
@@ -177,7 +177,7 @@ export class KeyValueCache extends State {
 }
 
 /**
- * What the layers of a stack keep of past tokens: a cache each.
+ * The caches of a stack, one for each layer.
  * @extends {State<Native.LayerCaches>}
  */
 export class LayerCaches extends State {
@@ -213,7 +213,7 @@ export class LayerCaches extends State {
 }
 
 /**
- * What a decoder keeps of past tokens, and of the encoder's output.
+ * State that a decoder keeps from past tokens and the encoder's output.
  * @extends {State<NativeDecodingState>}
  */
 export class DecodingState extends State {
@@ -229,7 +229,7 @@ export class DecodingState extends State {
   /**
    * @param {Runtime} runtime
    * @param {NativeDecodingState} native
-   * @param {string} kind  what errors call it
+   * @param {string} kind  name of the state in errors
    * @param {number} batch
    * @param {number} memoryLength
    */
@@ -242,7 +242,7 @@ export class DecodingState extends State {
     this.memoryLength = memoryLength;
   }
 
-  /** What errors call it. @internal */
+  /** Name of the state in errors. @internal */
   get kind() {
     return this.#kind;
   }
@@ -255,7 +255,7 @@ export class DecodingState extends State {
 }
 
 /**
- * Asked for before a call begins, since it is a call of its own.
+ * Returns the number of past tokens. Use it before a call begins, because it is a separate call.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {
@@ -268,7 +268,7 @@ export function lengthOfCaches(caches) {
 /** @typedef {{ makeCaches(batch: number, capacity: number, type: any): Native.LayerCaches | null }} MakesCaches */
 
 /**
- * An empty cache of a layer.
+ * Makes an empty cache for a layer.
  * @param {NativeObject<MakesCache & NativeHandle>} layer
  * @param {{ numKvHeads: number, headDim: number }} sizes
  * @param {number} batch
@@ -287,7 +287,7 @@ export function makeCache(layer, { numKvHeads, headDim }, batch, options) {
 }
 
 /**
- * An empty cache for each layer of a stack or a model.
+ * Makes an empty cache for each layer of a stack or a model.
  * @param {NativeObject<MakesCaches & NativeHandle>} stack
  * @param {number} batch
  * @param {CapacityOption} options

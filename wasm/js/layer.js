@@ -19,7 +19,7 @@ import { loadState, makeStateDict } from './stateDict.js';
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
- * The first weights.
+ * How the initial weights are set.
  * @typedef {object} InitOption
  * @property {'xavier' | 'zeros'} [init]  drawn by Xavier's uniform rule, or zeros; `'xavier'` by
  *   default
@@ -30,17 +30,16 @@ import { loadState, makeStateDict } from './stateDict.js';
 /** Names of intermediates, where they are given. @typedef {readonly string[] | undefined} Asked */
 
 /**
- * `intermediates` are names of what the layer is to show of its steps, of those in
- * `intermediateNames()`; what is not asked for costs nothing.
+ * `intermediates` names the intermediate results that the call returns; `intermediateNames()` lists them
+ * all. Results that you do not request cost nothing.
  *
- * In two forms, so that `N` has `undefined` where the names may be left out.
+ * The type has two forms, so that `N` includes `undefined` if the names may be left out.
  * @template {Asked} [N=Asked]
  * @typedef {{ intermediates: N } | { intermediates?: N }} IntermediatesOption
  */
 
 /**
- * The intermediates that were asked for, by name. Only one that this call had no need to compute is
- * left out.
+ * The requested intermediates, by name. One is left out only if this call did not need to compute it.
  * @template {ResultKind} [As='array']
  * @template {Asked} [N=Asked]
  * @typedef {[N] extends [readonly string[]] ? { intermediates: Record<string, ResultTensor<As>> }
@@ -49,7 +48,7 @@ import { loadState, makeStateDict } from './stateDict.js';
  */
 
 /**
- * A result by itself, or with the intermediates that were asked for beside it.
+ * A result alone, or together with the requested intermediates.
  * @template {ResultKind} As
  * @template {Asked} N
  * @template {ElementType} [Output='float32']
@@ -59,7 +58,7 @@ import { loadState, makeStateDict } from './stateDict.js';
  */
 
 /**
- * Where a layer of a stack is found.
+ * Position of a layer in a stack.
  * @typedef {object} Place
  * @property {Layer} owner
  * @property {number} index
@@ -72,10 +71,10 @@ let sizesOf;
 export const kOutputType = { outputType: true };
 
 /**
- * What all layers have: parameters with PyTorch's names and layouts, and memory that is freed by
- * `dispose()`, by `using`, or at last when the layer is garbage-collected.
+ * Base class of all layers. Parameters have PyTorch's names and layouts. `dispose()`, `using`, or finally
+ * garbage collection frees the memory of a layer.
  *
- * @template {object} [Sizes=any]  what it is made of
+ * @template {object} [Sizes=any]  the sizes of the layer
  * @template {Native.Module} [N=any]
  * @extends {NativeObject<N>}
  */
@@ -93,7 +92,7 @@ export class Layer extends NativeObject {
    * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => N} make
    * @param {Sizes} options
    * @param {CheckTable} table
-   * @param {Place} [place]  of a layer of a stack; the options are then the stack's
+   * @param {Place} [place]  for a layer of a stack; the options are then those of the stack
    */
   constructor(runtime, make, options, table, place) {
     const { native, sizes } = place
@@ -105,7 +104,7 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * What the layer is made of, defaults included.
+   * The sizes of the layer, including defaults.
    * @protected
    * @returns {Required<Sizes>}
    */
@@ -120,7 +119,7 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * The names of the parameters, in PyTorch's order.
+   * Returns the names of the parameters, in PyTorch's order.
    * @returns {string[]}
    */
   parameterNames() {
@@ -128,8 +127,8 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * All names that the option `intermediates` of `forward` may ask for: a path to a layer inside, as
-   * in the names of parameters, and what it computes. Of a TransformerEncoder, for example,
+   * Returns all names that the option `intermediates` of `forward` accepts. A name is the path to an inner
+   * layer, as in parameter names, followed by the result. For example, a TransformerEncoder has
    * `layers.0.self_attn.weights` and `layers.0.resid_mid`.
    * @returns {string[]}
    */
@@ -138,7 +137,7 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * A copy of a parameter.
+   * Returns a copy of a parameter.
    * @param {string} name
    * @returns {Tensor}
    * @throws {AttnError} `not_found`
@@ -154,7 +153,7 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Calls forward of layers whose one input and one result may have any element type.
+   * Calls forward of a layer with one input and one result, each of any element type.
    * @protected
    * @template {ElementType} Output
    * @param {OutputTypeOption<Output>} options
@@ -189,7 +188,7 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * The weights by name, as PyTorch's `state_dict`: copies.
+   * Returns copies of the weights by name, like PyTorch's `state_dict`.
    * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */
@@ -202,11 +201,11 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Sets the weights from a file or from tensors, as torch.nn.Module.load_state_dict: each from what
-   * is named `prefix` + its name. What begins otherwise is left alone. Everything is checked before
-   * anything is set.
+   * Sets the weights from a file or from tensors, like torch.nn.Module.load_state_dict. Each weight comes
+   * from the tensor named `prefix` + the name of the weight. Tensors without the prefix are ignored. All
+   * tensors are checked before any weight is set.
    * @param {ArrayBuffer | Uint8Array | Safetensors | Named<ElementsLike | TensorHandle>} source  a
-   *   .safetensors file, as bytes or opened, or tensors by name, of two bytes a number too
+   *   .safetensors file, as bytes or opened, or tensors by name; two-byte element types are allowed
    * @param {LoadStateDictOptions} [options]
    * @returns {IncompatibleKeys}
    * @throws {AttnError} `not_found` with all names that are missing or unexpected; `shape_mismatch`,
@@ -249,7 +248,7 @@ function layerAt({ memory }, { owner, index }) {
 }
 
 /**
- * The first weights as options ask for them.
+ * Returns the settings of the initial weights in the form for C++.
  * @param {Native.MainModule} native
  * @param {Required<InitOptions>} options
  * @returns {Native.FirstWeights}
@@ -259,5 +258,5 @@ export const firstWeights = ({ Init }, { init, seed, stream }) => ({
   random: { seed, stream },
 });
 
-/** The options of the first weights: drawn from a stream, or zeros. */
+/** Options of the initial weights: drawn from a stream, or zeros. */
 export const kFirstWeights = { init: choice(['xavier', 'zeros']), ...kRandomStream };

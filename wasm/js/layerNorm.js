@@ -34,11 +34,11 @@ const kOptions = {
 const kCall = { dropout: true, intermediates: true };
 
 /**
- * Two tensors of one shape.
+ * Checks that two tensors have the same shape.
  * @param {NativeCall} call
  * @param {ElementsLike | TensorHandle} x
  * @param {ElementsLike | TensorHandle} y
- * @param {readonly ElementType[]} [types]  that they may have
+ * @param {readonly ElementType[]} [types]  allowed element types
  */
 function checkPair(call, x, y, types) {
   const first = call.tensor('x', x, undefined, undefined, types);
@@ -48,7 +48,7 @@ function checkPair(call, x, y, types) {
 }
 
 /**
- * Layer normalisation over the last dimension (Ba et al. 2016), as torch.nn.LayerNorm:
+ * Layer normalisation over the last dimension (Ba et al. 2016), like torch.nn.LayerNorm:
  *
  *   y = (x − mean(x)) / √(var(x) + eps) · weight + bias
  *
@@ -92,7 +92,7 @@ export class LayerNorm extends Layer {
   }
 
   /**
-   * The same of x + y, which a residual connection needs.
+   * Normalises x + y, for a residual connection.
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (…, width), of any element type
@@ -148,8 +148,8 @@ export class AddNorm extends Layer {
    * @param {Given<As, TensorLike>} x  (…, width)
    * @param {Given<As, TensorLike>} y  of the same shape
    * @param {Given<As, { dropout?: Dropout | number } & IntermediatesOption<N>>} [options]
-   * @returns {Gives<As, OutputOrShown<As, N>>} the shape of `x`; with `intermediates` that is `output`, and they
-   *   stand beside it
+   * @returns {Gives<As, OutputOrShown<As, N>>} the shape of `x`; with `intermediates`, an
+   *   object with `output` and `intermediates`
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   /**

@@ -16,9 +16,9 @@ import { kRowRanks } from './tensor.js';
  * @typedef {object} LearnedPositionalEncodingOptions
  * @property {number} maxLength  rows of the table
  * @property {number} dModel  E
- * @property {number} [seed]  of the table; 0 by default
- * @property {number} [deviation]  of the normal distribution that it is drawn from: 0.02 by default, as
- *   in BERT and GPT-2; torch.nn.Embedding has 1
+ * @property {number} [seed]  seed of the initial table; 0 by default
+ * @property {number} [deviation]  standard deviation of the initial table, drawn from a normal
+ *   distribution: 0.02 by default, as in BERT and GPT-2; torch.nn.Embedding uses 1
  */
 
 const kOptions = {

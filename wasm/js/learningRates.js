@@ -14,7 +14,7 @@ import { checkInteger } from './errors.js';
  */
 
 /**
- * Linear warm-up to `peak`, then half a cosine down to `last`, which is reached at `totalSteps`.
+ * Linear warm-up to `peak`, then half a cosine down to `last`, reached at `totalSteps`.
  * @typedef {object} CosineScheduleOptions
  * @property {number} peak
  * @property {number} warmupSteps
@@ -38,7 +38,7 @@ const kInverseSqrt = { dModel: size(), warmupSteps: size(), factor: real(1) };
 
 /**
  * @param {Runtime} runtime
- * @param {number} step  from 1 on, as in all schedules
+ * @param {number} step  starts at 1, as in all schedules
  * @param {ConstantScheduleOptions} options
  */
 export function constantLearningRate(runtime, step, options) {

@@ -20,10 +20,11 @@ import { firstWeights, kFirstWeights, Layer } from './layer.js';
  */
 
 /**
- * An output layer whose weight is the embedding's, and stays a parameter of that alone.
+ * An output layer that shares the weight of an embedding. The weight remains a parameter of the embedding
+ * alone.
  * @typedef {object} TiedLinearSizes
- * @property {Embedding<any>} tiedTo  as many features come in as the embedding is wide, and as many go
- *   out as it has tokens
+ * @property {Embedding<any>} tiedTo  the input is as wide as the embedding, and the output has one feature
+ *   for each of its tokens
  * @property {boolean} [bias]  `false` by default
  */
 
@@ -60,9 +61,9 @@ const kOptions = {
 };
 
 /**
- * A dense layer, as torch.nn.Linear: y = x · Wᵀ + b.
+ * A dense layer, like torch.nn.Linear: y = x · Wᵀ + b.
  *
- * Parameters: `weight` (outFeatures, inFeatures), unless it is an embedding's, and, with `bias`,
+ * Parameters: `weight` (outFeatures, inFeatures), unless it is shared with an embedding, and, with `bias`,
  * `bias` (outFeatures,).
  *
  * @template {ResultKind} [As='array']
