@@ -16,8 +16,8 @@ import { baseAddress, isA } from './realm.js';
 
 /**
  * @typedef {object} StartOption
- * @property {number} [startTimeout]  how long to wait until the worker serves, in ms: its script has to
- *   be fetched and run. 20 000 by default; `Infinity` waits as long as it takes
+ * @property {number} [startTimeout]  how long to wait, in ms, until the worker has fetched and run its
+ *   script and serves. 20 000 by default; `Infinity` waits without limit
  */
 
 /** @typedef {LoadOptions & StartOption} ConnectOptions */
@@ -27,14 +27,13 @@ export const kConnectOptions = { ...kLoadOptions, startTimeout: true };
 const kStartTimeout = 20_000;
 
 /**
- * How a call is made, whatever its arguments are.
+ * Options of a call, independent of its arguments.
  * @typedef {object} CallOptions
  * @property {AbortSignal} [signal]  rejects the call with the signal's reason at once. A call that
- *   waits for others is dropped. One that runs cannot be interrupted: it ends unheard, and those
- *   behind it wait for it; who cannot wait that long terminates the worker. A task ends at its next
- *   `yield`.
- * @property {readonly ArrayBuffer[]} [transfer]  buffers of arguments to move instead of copying
- *   them; they are of no use to the caller afterwards
+ *   has not started is dropped. A running call cannot be interrupted: its result is ignored, and the calls
+ *   after it wait until it ends. If you cannot wait, terminate the worker. A task ends at its next `yield`.
+ * @property {readonly ArrayBuffer[]} [transfer]  buffers in the arguments to move instead of
+ *   copying; you cannot use them afterwards
  * @property {(progress: any) => void} [onProgress]  receives the values that a task yields. If it throws, the call
  *   is aborted and rejected with that error
  */
@@ -43,17 +42,17 @@ const kStartTimeout = 20_000;
 const kCallOptions = { signal: true, transfer: true, onProgress: true };
 
 /**
- * What a page asks of its worker.
+ * Request from a page to its worker.
  * @typedef {object} Request
  * @property {'load' | 'call' | 'new' | 'get' | 'run' | 'abort' | 'release'} verb
- * @property {number} id  of the request, or of the one that is aborted
+ * @property {number} id  of the request, or of the request to abort
  * @property {number} target  the object
  * @property {string} name  of the member, or of the task
  * @property {any[]} args
  */
 
 /**
- * What the worker answers: one of a value, an error and, any number of times, progress.
+ * Answer of the worker. A request gets any number of answers with progress, and one with a value or an error.
  * @typedef {object} Answer
  * @property {number} id  of the request
  * @property {any} [value]
@@ -62,7 +61,7 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  */
 
 /**
- * An object in the worker, whatever stands for it here.
+ * An object in the worker. Several objects here may represent it.
  * @typedef {object} State
  * @property {Connection} connection
  * @property {number} id
@@ -73,23 +72,23 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * @typedef {object} Pending
  * @property {Request} request
  * @property {ArrayBuffer[]} buffers
- * @property {State[]} states  of all objects that it needs, so that none is collected meanwhile
+ * @property {State[]} states  of all objects that it needs, so that none is garbage-collected meanwhile
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {((progress: any) => void) | undefined} onProgress
  * @property {boolean} aborted
  */
 
-/** Where remote objects have the name of their class. */
+/** Key under which remote objects store the name of their class. */
 const kType = Symbol('type');
 
 /**
- * What objects made by `Connection` stand for.
+ * Maps each object made by `Connection` to the object in the worker that it represents.
  * @type {WeakMap<object, { state: State, options: CallOptions }>}
  */
 const remotes = new WeakMap();
 
-/** Longer ones are what setTimeout() takes for none. */
+/** setTimeout() treats longer timeouts as no timeout. */
 const kLongestTimeout = 2 ** 31;
 
 /** One worker. */
@@ -101,19 +100,19 @@ export class Connection {
   #waiting = [];
   /** @type {Map<number, Pending>} sent */
   #sent = new Map();
-  /** The call that the worker is busy with. Tasks are not counted: they let others in. */
+  /** The call that the worker is running. Tasks do not count, because other calls can run meanwhile. */
   #busy = 0;
-  /** @type {unknown} why nothing can be called any more */
+  /** @type {unknown} reason why calls are no longer possible */
   #ended;
   #loaded = false;
   /** @type {Map<number, object>} prototypes */
   #types = new Map();
-  /** How many objects of the worker are in use here. */
+  /** Number of worker objects in use here. */
   #used = 0;
   /** @type {FinalizationRegistry<number>} */
   #released = new FinalizationRegistry((target) => this.#release(target));
 
-  /** @type {MessagePort | undefined} the worker's, until it is known to serve */
+  /** @type {MessagePort | undefined} the worker's port, kept until the worker serves */
   #theirPort;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -133,7 +132,7 @@ export class Connection {
       if (message?.attn === kServing) this.#connect();
     };
     if (this.#worker.on) {
-      // Node's. Whatever its module throws ends it.
+      // In Node, an error thrown by the worker's module ends the worker.
       this.#worker.on(
         'error',
         (/** @type {unknown} */ error) => void this.end(this.#stopped(error)),
@@ -146,8 +145,8 @@ export class Connection {
         if (!this.#loaded) void this.end(notStarted(message));
       });
     }
-    // One that serves already answers. Of one that does not yet, the question may be lost: it tells by
-    // itself when it does.
+    // A worker that already serves answers. Otherwise the question may be lost, but the worker sends a message
+    // when it starts to serve.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
       this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
@@ -166,7 +165,7 @@ export class Connection {
    * Loads the module in the worker.
    * @param {unknown[]} args  of `load()` there
    * @param {AbortSignal} [signal]
-   * @returns {Promise<any>} what stands for the module
+   * @returns {Promise<any>} the object that represents the module
    */
   async load(args, signal) {
     const attn = await this.request({ connection: this, id: 0 }, { signal }, 'load', 'load', args);
@@ -226,7 +225,7 @@ export class Connection {
     if (this.#ended) return;
     this.#ended = reason;
     clearTimeout(this.#timer);
-    // Node's tells when it has ended.
+    // In Node, terminate() returns a promise that resolves when the worker has ended.
     const ended = this.#worker.terminate();
     this.#port.close();
     for (const { reject } of [...this.#sent.values(), ...this.#waiting]) reject(reason);
@@ -235,7 +234,7 @@ export class Connection {
     await ended;
   }
 
-  /** One call after the other, so that those which have not begun can still be dropped. */
+  /** Sends one call at a time, so that calls which have not started can still be dropped. */
   #sendNext() {
     while (this.#busy === 0) {
       const pending = this.#waiting.shift();
@@ -261,7 +260,7 @@ export class Connection {
   #receive(answer) {
     const { id, error } = answer;
     const isProgress = 'progress' in answer;
-    // Also without a listener, because it may be the first message with an object of some class.
+    // Unpack even without a listener, because this may be the first message with an object of some class.
     const result = this.#unpack(isProgress ? answer.progress : answer.value);
     const pending = this.#sent.get(id);
     if (!pending) return;
@@ -280,7 +279,7 @@ export class Connection {
       pending.reject(toError(error));
       return;
     }
-    // Nobody will ever dispose of what nobody received.
+    // The caller never receives the object of an aborted call, so it must be disposed of here.
     if (pending.aborted && pending.request.verb === 'new') result.dispose().catch(() => {});
     pending.resolve(result);
   }
@@ -303,13 +302,13 @@ export class Connection {
     return new AttnError('internal', `the worker stopped: ${why}`, { cause: reason });
   }
 
-  /** @param {Partial<Request>} request  one without an answer */
+  /** @param {Partial<Request>} request  a request that gets no answer */
   #post(request) {
     if (!this.#ended) this.#port.postMessage(request);
   }
 
   /**
-   * Calls that are under way hold their objects, so without objects nobody can call or waits for an answer.
+   * Ends the worker when no objects are left. Pending calls hold their objects, so none can be pending then.
    * @param {number} target
    */
   #release(target) {
@@ -330,7 +329,7 @@ export class Connection {
     });
   }
 
-  /** Node ends when nothing is left to do; a worker that waits is nothing. */
+  /** Lets Node exit when no call is pending: an idle worker must not keep it alive. */
   #stayAlive() {
     const verb = this.#sent.size > 0 ? 'ref' : 'unref';
     this.#worker[verb]?.();
@@ -350,7 +349,7 @@ function remote(prototype, state, options) {
 }
 
 /**
- * Of the objects that stand for those of one class.
+ * Makes the prototype of the objects that represent worker objects of one class.
  * @param {Members} members
  */
 function prototypeOf({ type, functions, values, groups }) {
@@ -365,9 +364,9 @@ function prototypeOf({ type, functions, values, groups }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
-      // The module's own take the place of some.
+      // moduleMembers replaces some of these.
       configurable: true,
-      // Made anew for each object, so that classes know the one they belong to.
+      // Created for each object, so that a class knows the object to which it belongs.
       get() {
         return caller(this, name);
       },
@@ -411,7 +410,7 @@ function checkCallOptions(options) {
   }
 }
 
-/** What all objects that stand for others have. */
+/** Members of all remote objects. */
 const commonMembers = {
   /** @param {CallOptions} options */
   with(options) {
@@ -422,14 +421,14 @@ const commonMembers = {
   [Symbol.dispose]() {
     request(this, 'call', 'dispose', []).catch(() => {});
   },
-  /** What prints in its place. */
+  /** The object that is printed in its place. */
   toJSON() {
     return { type: `Remote${/** @type {any} */ (this)[kType]}` };
   },
 };
 printsBriefly(commonMembers);
 
-/** What the one that stands for the module has besides. */
+/** Further members of the object that represents the module. */
 const moduleMembers = Object.getOwnPropertyDescriptors({
   /** @param {string} name @param {unknown[]} args */
   run(name, ...args) {
@@ -472,7 +471,7 @@ function known(object) {
 }
 
 /**
- * The error that was thrown in the worker.
+ * Recreates an error that was thrown in the worker.
  * @param {{ code?: any, name: string, message: string, stack?: string, details: AttnErrorDetails }} error
  */
 function toError({ code, name, message, stack, details }) {
@@ -503,7 +502,7 @@ export function notStarted(reason) {
 }
 
 /**
- * Loads the WebAssembly module in a worker, once the options are found to be right.
+ * Checks the options, then loads the WebAssembly module in a worker.
  * @param {() => Worker} makeWorker
  * @param {ConnectOptions} options
  * @returns {Promise<any>}
@@ -522,7 +521,7 @@ export async function connectTo(makeWorker, options) {
     const given = {
       ...others,
       ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }),
-      // An answer can be read, but not sent.
+      // A Response can be read but not sent.
       ...(wasm !== undefined && {
         wasm: isA(wasm, 'Response') ? await wasm.arrayBuffer() : wasm,
       }),
@@ -535,11 +534,11 @@ export async function connectTo(makeWorker, options) {
 }
 
 /**
- * The worker's own address is another than the page's.
+ * Makes the address absolute, because the worker's base address differs from the page's.
  * @param {string | URL} wasmUrl
  */
 function resolve(wasmUrl) {
-  // What is none is said there.
+  // The worker reports the error if this is not an address.
   if (typeof wasmUrl !== 'string' && !isA(wasmUrl, 'URL')) return wasmUrl;
   try {
     return new URL(wasmUrl, baseAddress() ?? import.meta.url).href;

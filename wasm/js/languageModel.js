@@ -32,7 +32,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 /** @typedef {'float32' | 'float16' | 'bfloat16'} WeightType */
 
 /**
- * One layer, as a model's files have it.
+ * One layer, as described by the files of a model.
  * @typedef {object} LanguageModelLayer
  * @property {number} dModel  E
  * @property {number} numHeads
@@ -45,40 +45,40 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {boolean} normOutputs
  * @property {boolean} qkNorm
  * @property {boolean} sinks
- * @property {number} softcap  0 where there is none
- * @property {number} [scale]  1/√D where there is none
- * @property {number} [windowLeft]  how many tokens before it a token attends to, where that is bounded
- * @property {boolean} rmsNorm  whether norms are RMSNorm, and not LayerNorm
- * @property {boolean} zeroCentredNorm  whether they multiply by 1 + weight, as Gemma's
+ * @property {number} softcap  0 if there is none
+ * @property {number} [scale]  1/√D if absent
+ * @property {number} [windowLeft]  number of previous tokens that a token attends to, if limited
+ * @property {boolean} rmsNorm  true for RMSNorm, false for LayerNorm
+ * @property {boolean} zeroCentredNorm  true if norms multiply by 1 + weight, as in Gemma
  * @property {number} normEps  as float32
- * @property {number} [rotaryDim]  columns of a head that turn with the position, where positions are rotary
- * @property {number} [rotaryBase]  of their frequencies, before any rule
- * @property {RotaryScaling['type']} [rotaryScaling]  the rule that the frequencies were changed by, if there is one
+ * @property {number} [rotaryDim]  number of rotated columns of a head, if positions are rotary
+ * @property {number} [rotaryBase]  base of the rotary frequencies, before scaling
+ * @property {RotaryScaling['type']} [rotaryScaling]  the rule that scales the frequencies, if any
  */
 
 /**
- * What files say of a model.
+ * Description of a model, read from its files.
  * @typedef {object} LanguageModelDescription
  * @property {string} family  `'gpt2'`, `'llama'` and so on, as `model_type` in config.json;
  *   `'torch.nn.TransformerEncoder'` or `'attn'`
  * @property {number} numParameters
- * @property {WeightType} weightType  how the embedding and the matrices that products read are kept
- * @property {number} memory  bytes for the weights: of float32 4 for each, and 4 more for each of a matrix
- *   that products read; of 16 bits 2 for each. Caches and the numbers of a call come on top.
- * @property {number} vocabSize  V; 0 where the model takes vectors
- * @property {number} maxPositions  of a learned table; 0 where there is none
- * @property {boolean} sinusoidal  whether a sinusoidal encoding is added
+ * @property {WeightType} weightType  type in which the embedding and the matrices of products are stored
+ * @property {number} memory  bytes for the weights. A float32 weight takes 4, plus 4 more in a matrix of a
+ *   product; a 16-bit weight takes 2. Caches and the data of a call need additional memory.
+ * @property {number} vocabSize  V; 0 if the model takes vectors
+ * @property {number} maxPositions  of a learned table; 0 if there is none
+ * @property {boolean} sinusoidal  true if a sinusoidal encoding is added
  * @property {number} numTokenTypes
  * @property {boolean} causal
  * @property {boolean} hasLogits
- * @property {boolean} tied  whether the output layer's weight is the embedding's
+ * @property {boolean} tied  true if the output layer shares the weight of the embedding
  * @property {boolean} hasPooler
- * @property {number} finalSoftcap  0 where there is none
+ * @property {number} finalSoftcap  0 if there is none
  * @property {readonly LanguageModelLayer[]} layers
- * @property {readonly string[]} unusedTensors  that the model has no part in
- * @property {readonly string[]} unusedFields  of config.json, that nothing depends on
- * @property {readonly string[]} warnings  what to know about the files, in sentences: a flag that they
- *   contradict, say
+ * @property {readonly string[]} unusedTensors  names of tensors that the model does not use
+ * @property {readonly string[]} unusedFields  fields of config.json that have no effect
+ * @property {readonly string[]} warnings  sentences about problems in the files, for example a flag that
+ *   they contradict
  */
 
 /**
@@ -86,14 +86,14 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @template {boolean} [Hidden=boolean]
  * @template {boolean} [Pooled=boolean]
  * @typedef {object} LanguageModelCall
- * @property {ScoreOptions & ExclusionOptions} [attention]  of every layer; `causal` stands beside the
- *   model's own
- * @property {LayerCaches} [caches]  of `makeCaches()`: the tokens are then the next ones of a sequence
- * @property {Integers} [tokenTypes]  of BERT, in the shape of the ids; all 0 by default
+ * @property {ScoreOptions & ExclusionOptions} [attention]  for every layer; `causal` applies in
+ *   addition to the model's own
+ * @property {LayerCaches} [caches]  from `makeCaches()`; the tokens then continue a sequence
+ * @property {Integers} [tokenTypes]  for BERT, in the shape of the ids; all 0 by default
  * @property {Logits} [needLogits]  `true` by default
- * @property {number} [numLogits]  of how many of the last tokens; of all by default
- * @property {Hidden} [needHidden]  whether to return what the last layer gives, after the last norm
- * @property {Pooled} [needPooled]  whether to return what BERT's pooler gives
+ * @property {number} [numLogits]  number of last tokens that get logits; all by default
+ * @property {Hidden} [needHidden]  return the output of the last layer, after the last norm
+ * @property {Pooled} [needPooled]  return the output of BERT's pooler
  */
 
 /**
@@ -115,20 +115,20 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  */
 
 /**
- * A choice among logits.
+ * How a token is chosen from logits.
  * @typedef {object} SamplingChoice
- * @property {number} [temperature]  divides the logits; 0, the default, takes the largest
- * @property {number} [topK]  how many of the most probable tokens are left in; 0, the default: all
+ * @property {number} [temperature]  divides the logits; 0, the default, takes the largest logit
+ * @property {number} [topK]  number of most probable tokens to choose from; 0, the default, allows all
  */
 
 /** @typedef {SamplingChoice & RandomOptions} SamplingOptions */
 
-/** @typedef {SamplingOptions & { step?: number }} ChooseTokenOptions  step: which number of the stream; 0 by default */
+/** @typedef {SamplingOptions & { step?: number }} ChooseTokenOptions  step: index in the random stream; 0 by default */
 
 /**
  * @typedef {object} GenerationLimits
  * @property {number} [maxNewTokens]  20 by default
- * @property {readonly number[]} [stopIds]  ends after one of these, which is given, too
+ * @property {readonly number[]} [stopIds]  generation ends after one of these, which the result includes
  */
 
 /** @typedef {SamplingOptions & GenerationLimits} GenerationOptions */
@@ -152,7 +152,7 @@ const kChoosing = { ...kSampling, step: natural(0) };
 const kGenerating = { ...kSampling, maxNewTokens: true, stopIds: true };
 
 /**
- * A language model from its files: a Transformer between an embedding and an output layer. See
+ * A language model loaded from files: an embedding, a Transformer and an output layer. See
  * `attn.loadModel()`.
  *
  * Parameters: `embedding.weight`, `positions.weight`, `token_types.weight`, `embedding_norm.…`,
@@ -186,8 +186,8 @@ export class LanguageModel extends Layer {
     );
     this.#description = description;
     /**
-     * The layers, on the weights of the model: each can be run by itself, for every stage of its
-     * attention. They live as long as the model.
+     * The layers, which share the weights of the model. You can run each one alone, for example to see all
+     * stages of its attention. They live as long as the model.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */
@@ -197,7 +197,7 @@ export class LanguageModel extends Layer {
     );
   }
 
-  /** What the files say of the model. It is frozen. */
+  /** Description of the model from its files. It is frozen. */
   get description() {
     return this.#description;
   }
@@ -219,8 +219,8 @@ export class LanguageModel extends Layer {
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
-   *   `unsupported` for what the model has no layer for, and for numbers that overflow, with the first
-   *   such layer as the argument; caches are then as they were
+   *   `unsupported` for results that the model has no layer for, and if numbers overflow, with the first
+   *   layer in which they do as the argument. Caches are then unchanged
    */
   forward(ids, options = {}) {
     const tensor = this.#checkIds(ids);
@@ -230,7 +230,7 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * The same from vectors in place of embeddings, to which positions and so on are added.
+   * Runs the model on vectors instead of token embeddings. Positions and so on are still added.
    * @template {boolean} [Logits=true]
    * @template {boolean} [Hidden=false]
    * @template {boolean} [Pooled=false]
@@ -238,7 +238,7 @@ export class LanguageModel extends Layer {
    * @param {TensorLike} x  (N, E) or (B, N, E)
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
-   * @throws {AttnError} as `forward`
+   * @throws {AttnError} the errors of `forward`
    */
   forwardVectors(x, options = {}) {
     const width = this.#description.layers[0].dModel;
@@ -249,10 +249,10 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * @param {readonly number[]} tokens  their shape
+   * @param {readonly number[]} tokens  shape of the tokens
    * @param {LanguageModelCall & PositionsOption & IntermediatesOption} options
    * @param {'forward' | 'forwardVectors'} forward
-   * @param {(call: NativeCall) => NativeTensor} check  gives the input
+   * @param {(call: NativeCall) => NativeTensor} check  returns the input
    * @returns {any}
    */
   #run(tokens, options, forward, check) {
@@ -265,7 +265,7 @@ export class LanguageModel extends Layer {
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
-    // Asked for before the call begins, since it is a call of its own.
+    // Read before the call begins, because it is a separate call.
     const past = lengthOfCaches(caches);
     const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];
@@ -304,19 +304,19 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * An empty cache for each layer of a causal model.
+   * Makes an empty cache for each layer of a causal model.
    * @param {number} [batch]  1 by default
    * @param {CapacityOption} [options]
    * @returns {LayerCaches}
-   * @throws {AttnError} `unsupported` where the model is not causal
+   * @throws {AttnError} `unsupported` if the model is not causal
    */
   makeCaches(batch = 1, options = {}) {
     return makeCaches(this, batch, options);
   }
 
   /**
-   * What follows the ids, token by token from a cache; without the ids themselves. To stop or to show each
-   * token as it comes, call `forward` with `caches` and `attn.chooseToken()` instead.
+   * Generates the tokens that follow the ids, one by one from a cache. The result does not include the ids. To
+   * stop early or to show each token at once, call `forward` with `caches` and `attn.chooseToken()` instead.
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]
    * @returns {number[]}
@@ -337,11 +337,11 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * The frequencies of a layer's rotary positions, after the model's scaling rule.
+   * Returns the frequencies of a layer's rotary positions, after the model's scaling rule.
    * @param {number} layer
-   * @param {number} [sequenceLength]  that dynamic scaling goes by; 0 by default
+   * @param {number} [sequenceLength]  length that dynamic scaling uses; 0 by default
    * @returns {{ frequencies: Float64Array, attentionFactor: number } | undefined} in radians per
-   *   position, and what cosines and sines are multiplied by; undefined where the layer has none
+   *   position, and the factor on cosines and sines; undefined if the layer has no rotary positions
    */
   rotaryFrequencies(layer, sequenceLength = 0) {
     checkInteger('layer', layer, 0);
@@ -380,7 +380,7 @@ function checkTypes(call, tokenTypes, numTokenTypes) {
 }
 
 /**
- * As C++ takes it.
+ * Returns sampling options in the form for C++.
  * @param {Required<SamplingOptions>} checked
  * @returns {Native.SamplingOptions}
  */

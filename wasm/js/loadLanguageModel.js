@@ -1,4 +1,4 @@
-// A model from its files: what they say of it is read first, then its weights, slice by slice.
+// Loads a model from its files: reads the description first, then the weights, slice by slice.
 
 import { checkSignal } from './abort.js';
 import { kActivations } from './activation.js';
@@ -18,24 +18,24 @@ import { kScalings } from './rotaryEmbedding.js';
 /** @import { Runtime } from './runtime.js' */
 
 /**
- * What is to be said of a model beside its files. Of what they say themselves, they count first.
+ * Facts about a model that its files do not give. If the files give a fact, the files take precedence.
  * @typedef {object} LanguageModelHints
- * @property {number} [numHeads]  attention heads, which shapes do not show
+ * @property {number} [numHeads]  number of attention heads, which shapes do not show
  * @property {Activation} [activation]  of a torch.nn.TransformerEncoder; `'relu'` by default
- * @property {boolean} [normFirst]  the same; not by default
- * @property {boolean} [causal]  the same; not by default
- * @property {WeightType} [weightType]  how the embedding and the matrices that products read are kept. By
- *   default as the files have them, all of F16 or all of BF16, which gives the results of float32 bit for
- *   bit, or else as `'float32'`. Training needs `'float32'`.
+ * @property {boolean} [normFirst]  of a torch.nn.TransformerEncoder; `false` by default
+ * @property {boolean} [causal]  of a torch.nn.TransformerEncoder; `false` by default
+ * @property {WeightType} [weightType]  type in which the embedding and the matrices of products are
+ *   stored. By default the type in the files if all are F16 or all are BF16, which gives the same bits as
+ *   float32; otherwise `'float32'`. Training needs `'float32'`.
  */
 
 /**
  * @typedef {object} LoadingOptions
- * @property {number} [maxMemory]  weights that need more bytes are refused before any is read; what
- *   WebAssembly's memory has left by default
- * @property {(done: number, all: number) => void} [onProgress]  called as bytes are read, with how many of
- *   how many there are
- * @property {AbortSignal} [signal]  ends the loading, which is then rejected with its reason
+ * @property {number} [maxMemory]  limit in bytes; larger weights are rejected before any are read. By
+ *   default the free WebAssembly memory
+ * @property {(done: number, all: number) => void} [onProgress]  called while bytes are read, with the
+ *   number read and the total
+ * @property {AbortSignal} [signal]  stops loading, which then rejects with the reason of the signal
  */
 
 /** @typedef {LanguageModelHints & LoadingOptions} LoadModelOptions */
@@ -51,19 +51,19 @@ const kHints = {
 };
 /** @type {Names<LoadModelOptions>} */
 const kLoading = { ...kHints, maxMemory: true, onProgress: true, signal: true };
-/** What is read at once. */
+/** Bytes read at once. */
 const kSlice = 1 << 22;
 const kLengthBytes = 8;
 
 /**
- * What is kept of the files while they are read.
+ * Description of the files while they are read.
  * @extends {NativeObject<Native.LanguageModelDescription>}
  */
 class Described extends NativeObject {
   /** @internal */
   static name = 'LanguageModelDescription';
 
-  /** What the files say, and where the weights lie in them. */
+  /** Returns the description in the files and the positions of the weights. */
   read() {
     const { weights, ...facts } = this.enter((described) => described.facts());
     const layers = Object.freeze(facts.layers.map(layerOf));
@@ -74,7 +74,7 @@ class Described extends NativeObject {
     return { description: /** @type {LanguageModelDescription} */ (description), weights };
   }
 
-  /** @param {number} [maxMemory]  what WebAssembly's memory has left by default */
+  /** @param {number} [maxMemory]  the free WebAssembly memory by default */
   makeLoader(maxMemory = Infinity) {
     const runtime = runtimeOf(this);
     const native = this.enter((described) => {
@@ -105,7 +105,7 @@ export class Loader extends NativeObject {
 }
 
 /**
- * A layer with its choices by their names, without what is none.
+ * Returns a layer with enumeration values as names, and without fields that have no value.
  * @param {Native.LanguageModelLayer} facts
  * @returns {LanguageModelLayer}
  */
@@ -119,7 +119,7 @@ function layerOf(facts) {
 }
 
 /**
- * The beginning of a .safetensors file, header and all.
+ * Reads a .safetensors file from the start to the end of its header.
  * @param {Runtime} runtime
  * @param {Source} file
  */
@@ -133,7 +133,7 @@ async function headerOf(runtime, file) {
     return await file.read(0, size);
   } catch (cause) {
     if (!(cause instanceof AttnError) || cause.code !== 'invalid_format') throw cause;
-    // Which of several files it is about.
+    // Add the name of the file, because there may be several.
     const { code, argument, got = '', needs = '' } = cause;
     throw argumentError(code, `${file.name}, ${argument}`, got, needs, { cause });
   }
@@ -219,7 +219,7 @@ export async function loadModel(runtime, given, options) {
     const all = slices.reduce((sum, { begin, end }) => sum + end - begin, 0);
     const read = (/** @type {number} */ i) => {
       const bytes = slices[i]?.file.read(slices[i].begin, slices[i].end);
-      // Whoever waits for it hears of its failure, and nobody may wait.
+      // `await next` reports a failure. If loading ends before that, the rejection must not be unhandled.
       bytes?.catch(() => {});
       return bytes;
     };

@@ -17,28 +17,28 @@ import { baseAddress, isA } from './realm.js';
 
 /**
  * @typedef {object} LoadOptions
- * @property {Variant} [variant]  which build to load; by default the best that this engine runs
- * @property {boolean} [training]  whether the module is to train, too, see {@link TrainingAttn}: a larger
- *   .wasm, and more JavaScript; not by default
- * @property {boolean} [models]  whether the module is to load language models from their files, see
- *   {@link ModelsAttn}: the same, and not beside `training`; not by default
- * @property {number} [threads]  how many threads share the work, the calling one included; by
- *   default one per core, but at most four. Where there are no threads, which in a browser is
- *   wherever the page is not cross-origin isolated, one thread does the work.
- * @property {string | URL} [wasmUrl]  the folder that holds the .wasm files of all variants, with a
- *   slash at its end, or the file of the `variant` that is named; by default beside this module
- * @property {WasmSource} [wasm]  the .wasm file itself, instead of its address: for engines that do
- *   not fetch files, or compile none, as at the edge of a network. `variant` need not be given then.
- * @property {AbortSignal} [signal]  rejects the call with the signal's reason and ends whatever has started:
- *   requests and the workers of threads
+ * @property {Variant} [variant]  which build to load; by default the best one that this engine can run
+ * @property {boolean} [training]  load the module with training, see {@link TrainingAttn}: a larger .wasm
+ *   and more JavaScript; `false` by default
+ * @property {boolean} [models]  load the module with language models, see {@link ModelsAttn}: a larger
+ *   .wasm and more JavaScript; not together with `training`; `false` by default
+ * @property {number} [threads]  number of threads that share the work, including the calling thread; by
+ *   default one per core, but at most four. Without threads, one thread does the work. Browsers have no
+ *   threads unless the page is cross-origin isolated.
+ * @property {string | URL} [wasmUrl]  the folder with the .wasm files of all variants, ending in a
+ *   slash, or the file of the given `variant`; by default next to this module
+ * @property {WasmSource} [wasm]  the .wasm file itself instead of its address, for engines that cannot fetch
+ *   or compile files, such as edge runtimes. You need not pass `variant` then.
+ * @property {AbortSignal} [signal]  rejects the call with the signal's reason, and ends the requests and
+ *   thread workers that have started
  */
 
 /**
- * A .wasm file: compiled, its bytes, or the answer to a request for it.
+ * A .wasm file: compiled, as bytes, or as the response to a request.
  * @typedef {WebAssembly.Module | ArrayBuffer | Uint8Array<ArrayBuffer> | Response} WasmSource
  */
 
-/** As TensorFlow.js and ONNX Runtime Web: more need to be asked for. */
+/** As in TensorFlow.js and ONNX Runtime Web. Users must ask for more threads. */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
 /** Milliseconds for the workers of threads to start: some engines never report that they cannot. */
@@ -47,16 +47,16 @@ const kStartTimeout = 30_000;
 /**
  * The JavaScript of a flavour.
  * @typedef {object} Parts
- * @property {() => Constructor | Promise<Constructor>} classOf  gives what the caller gets
- * @property {() => Glue | Promise<Glue>} glue  gives the glue without threads
- * @property {boolean} threads  whether threads may be used
+ * @property {() => Constructor | Promise<Constructor>} classOf  returns the class to instantiate
+ * @property {() => Glue | Promise<Glue>} glue  returns the glue without threads
+ * @property {boolean} threads  true if threads may be used
  */
 
 /** @typedef {new (runtime: Runtime, variant: Variant, fallback?: string) => Attn} Constructor */
 
 /**
- * Loads the WebAssembly module: picks the variant, fetches and compiles it. Every call gives a
- * module of its own, with its own memory.
+ * Loads the WebAssembly module: picks the variant, fetches it and compiles it. Every call returns a
+ * separate module with its own memory.
  *
  * ```js
  * const attn = await load();
@@ -67,8 +67,8 @@ const kStartTimeout = 30_000;
  * @template {boolean} [Models=false]
  * @param {LoadOptions & { training?: Training, models?: Models }} [options]
  * @returns {Promise<Training extends true ? TrainingAttn : Models extends true ? ModelsAttn : Attn>}
- * @throws {AttnError} `load_failed` where WebAssembly lacks SIMD or is blocked, or a file cannot be
- *   had; `invalid_argument`
+ * @throws {AttnError} `load_failed` if WebAssembly lacks SIMD or is blocked, or a file is
+ *   unavailable; `invalid_argument`
  */
 export async function load(options = {}) {
   options = readOptions(options, kLoadOptions);
@@ -209,14 +209,14 @@ function defaultThreads() {
 }
 
 /**
- * A module of Node's, where this is Node.
+ * Returns a built-in module in Node, otherwise undefined.
  * @param {string} name
  * @returns {any}
  */
 const ofNode = (name) => globalThis.process?.getBuiltinModule?.(`node:${name}`);
 
 /**
- * What is given to the caller. What is for training or models alone comes late.
+ * Returns the class to instantiate. Training and model code is imported on demand.
  * @param {Flavour} flavour
  * @returns {Promise<Constructor>}
  */
@@ -260,7 +260,7 @@ async function loadVariant(build, variant, url, threads, fallback, reason) {
 }
 
 /**
- * Loads the file that was given. Which variant it holds is asked of itself.
+ * Loads the given file, and reads from it which variant it contains.
  * @param {Build} build
  * @param {WasmSource} source
  * @param {Variant | undefined} wanted
@@ -268,7 +268,7 @@ async function loadVariant(build, variant, url, threads, fallback, reason) {
  */
 async function loadSource(build, source, wanted, threads) {
   const module = await compile('wasm')(source);
-  // Threads share a memory that is made for them, and one that others see has to come from outside.
+  // Threads share one memory, so a module with threads must import it.
   const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
   /** @type {Variant} */
   const alike = shares ? 'simd128-threads' : 'simd128';
@@ -303,7 +303,7 @@ const otherVariant = (wanted, found) =>
   argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
 
 /**
- * The class to instantiate, and the glue.
+ * Returns the class to instantiate and the glue.
  * @param {Build} build
  * @param {Variant} variant
  * @returns {Promise<{ Class: Constructor, glue: Glue }>}
@@ -352,7 +352,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
   const failed = new Promise((_, reject) => (fail = reject));
 
   /**
-   * What the glue takes for the constructor of workers.
+   * The glue calls this as the constructor of workers.
    * @param {string} url
    * @param {WorkerOptions} options
    */
@@ -372,7 +372,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
         .catch(fail);
       return {};
     },
-    // Nothing is said there unless something is wrong.
+    // The glue prints here only if something is wrong.
     printErr: (/** @type {string} */ text) => fail(new Error(text)),
     ...(hasThreads(variant) && {
       poolSize,
@@ -396,11 +396,11 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
   try {
     /** @type {Native} */
     const native = await Promise.race([glue.default(settings), failed]);
-    // Calls cannot wait for workers to come up: a page may not.
+    // Wait for the workers now: later calls are synchronous, and a page must not block.
     await Promise.race([native.pthreadPoolReady, failed]);
     const runtime = new Runtime(native, workers);
     runtime.memory.enter((native) => native.start(poolSize + 1));
-    // They do not keep Node alive.
+    // Idle workers must not keep Node alive.
     for (const worker of workers) worker.unref?.();
     return runtime;
   } catch (error) {
@@ -426,7 +426,7 @@ function resolve(wasmUrl) {
 const isFolder = (url) => url.pathname.endsWith('/');
 
 /**
- * @param {string} name  of what is compiled
+ * @param {string} name  name of the source in errors
  * @returns {(source: WasmSource) => Promise<WebAssembly.Module>}
  */
 const compile = (name) => async (source) => {
@@ -440,7 +440,7 @@ const compile = (name) => async (source) => {
   }
   try {
     if (isBytes) return await WebAssembly.compile(/** @type {BufferSource} */ (source));
-    // Servers that do not know .wasm files are common; streaming insists on their type.
+    // Streaming requires the right Content-Type, and many servers do not know .wasm files.
     const isTyped = source.headers.get('Content-Type')?.startsWith('application/wasm');
     if (isTyped) return await WebAssembly.compileStreaming(source);
     return await WebAssembly.compile(await source.arrayBuffer());
@@ -459,7 +459,7 @@ const compile = (name) => async (source) => {
 /**
  * @param {URL} url
  * @param {AbortSignal | undefined} signal
- * @param {boolean} isDefault  whether the caller gave no address
+ * @param {boolean} isDefault  true if the caller gave no address
  * @returns {Promise<Response | Uint8Array<ArrayBuffer>>}
  */
 async function read(url, signal, isDefault) {
@@ -470,14 +470,14 @@ async function read(url, signal, isDefault) {
     if (!response.ok) {
       throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
     }
-    // What many servers send, with status 200, instead of a file that is not there.
+    // Many servers answer a missing file with a page and status 200.
     if (response.headers.get('Content-Type')?.startsWith('text/html')) {
       throw new Error('the server answered with a page (text/html); the file may be missing');
     }
     return response;
   } catch (error) {
     const ofTool = hintOf(url.href);
-    // All that browsers say is that fetching failed.
+    // Browsers report only that fetching failed.
     const hint =
       !ofTool && error instanceof TypeError && url.protocol !== 'file:'
         ? '; is it there, does its server allow other origins (CORS), and does the content ' +

@@ -1,5 +1,5 @@
-// How far predictions are from what they should be, as one number: on a tape it can be differentiated, and
-// without one it comes with its gradient where that is wanted.
+// Loss functions. On a tape, the loss can be differentiated. Without a tape, the loss functions return the
+// gradient on request.
 
 import { checkOptions, checkValues, choice, real } from './checks.js';
 import { checkInteger } from './errors.js';
@@ -19,10 +19,10 @@ import { isVariable } from './tape.js';
 
 /**
  * @typedef {object} CrossEntropyOptions
- * @property {number} [ignoreIndex]  targets of this value do not count; −100 by default
- * @property {number} [labelSmoothing]  from 0 to 1: how much of the target's probability is spread over all
- *   classes alike; 0 by default
- * @property {'mean' | 'sum'} [reduction]  `'mean'` by default: over the targets that count
+ * @property {number} [ignoreIndex]  targets with this value are ignored; −100 by default
+ * @property {number} [labelSmoothing]  from 0 to 1: share of the target's probability that is spread evenly
+ *   over all classes; 0 by default
+ * @property {'mean' | 'sum'} [reduction]  `'mean'` by default: over the targets that are not ignored
  */
 
 /**
@@ -31,11 +31,11 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * Of a loss of tensors.
+ * Option of the losses of tensors.
  * @template {boolean} [Gradient=boolean]
  * @typedef {object} NeedGradientOption
- * @property {Gradient} [needGradient]  whether to return the gradient, too, which the same pass computes;
- *   not by default
+ * @property {Gradient} [needGradient]  also return the gradient, which the same pass computes; `false` by
+ *   default
  */
 
 /** @typedef {object} LossNumber @property {number} loss */
@@ -43,11 +43,11 @@ import { isVariable } from './tape.js';
 /**
  * @template {ResultKind} [As='array']
  * @typedef {object} LossGradient
- * @property {ResultTensor<As>} gradient  of the shape of the first argument, with `needGradient`
+ * @property {ResultTensor<As>} gradient  in the shape of the first argument, with `needGradient`
  */
 
 /**
- * A loss of tensors.
+ * Result of a loss of tensors.
  * @template {ResultKind} [As='array']
  * @template {boolean} [Gradient=boolean]
  * @typedef {LossNumber & AskedFor<LossGradient<As>, { gradient: Gradient }>} LossResult
@@ -126,14 +126,14 @@ export function mseLoss(runtime, prediction, target, options) {
 }
 
 /**
- * Inputs that were checked.
+ * Checked inputs of a loss.
  * @typedef {object} LossInputs
  * @property {readonly number[]} shape  of the gradient
  * @property {(native: Native.MainModule, options: any, gradient: Native.Tensor | null) => number} compute
  */
 
 /**
- * A loss of tensors.
+ * Computes a loss of tensors.
  * @param {Runtime} runtime
  * @param {any} options
  * @param {CheckTable} table
