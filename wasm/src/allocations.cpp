@@ -1,4 +1,4 @@
-// The memory that JavaScript takes for tensors.
+// Allocates and frees memory for JavaScript's tensors.
 
 #include "allocations.hpp"
 
@@ -11,13 +11,13 @@ namespace attn::wasm {
 namespace {
 
 #ifdef ATTN_CHECK_ADDRESSES
-/// Sizes by address.
+/// Sizes of allocations by address.
 std::map<std::uintptr_t, std::size_t>& allocations() {
   static auto& sizes = *new std::map<std::uintptr_t, std::size_t>;
   return sizes;
 }
 
-/// What was lent there before is gone.
+/// Records an allocation; it replaces earlier ones that begin inside its range.
 void keep(std::uintptr_t address, std::size_t bytes) {
   auto& all = allocations();
   all.erase(all.lower_bound(address), all.lower_bound(address + bytes));
@@ -25,7 +25,7 @@ void keep(std::uintptr_t address, std::size_t bytes) {
 }
 #endif
 
-/// 0 if memory is short.
+/// Returns the address, or 0 if memory is short.
 std::uintptr_t allocate(std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(std::malloc(bytes));
 #ifdef ATTN_CHECK_ADDRESSES

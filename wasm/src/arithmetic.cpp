@@ -1,4 +1,4 @@
-// Products of matrices and activations.
+// Matrix products, and activations.
 
 #include <emscripten/bind.h>
 

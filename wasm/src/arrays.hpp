@@ -12,7 +12,7 @@
 
 namespace attn::wasm {
 
-/// What calls take or return that is an array in JavaScript; without one after an error.
+/// A JavaScript array that calls take or return; undefined after an error.
 template <class T>
 struct ArrayOf : emscripten::val {
   explicit ArrayOf(const emscripten::val& values = undefined()) : val(values) {}
@@ -28,7 +28,7 @@ inline Sizes sizes(std::span<const std::int64_t> shape) {
   return Sizes(std::vector<double>(shape.begin(), shape.end()));
 }
 
-/// Numbers that calls take, also as a typed array.
+/// Numbers that calls take, as an array or a typed array.
 EMSCRIPTEN_DECLARE_VAL_TYPE(Numbers)
 
 template <auto Member>
@@ -46,7 +46,7 @@ struct ArrayField<Member> {
   }
 };
 
-/// For fields that are arrays of numbers.
+/// Accessors for fields that are arrays of numbers.
 template <auto Member>
 constexpr auto get_array = &ArrayField<Member>::get;
 template <auto Member>

@@ -1,4 +1,4 @@
-// Attention and what scores are made of.
+// Attention, and the terms of its scores.
 
 #include <emscripten/bind.h>
 
@@ -28,7 +28,7 @@ void set_diagonal_to_bottom_right(AttentionOptions& options) {
   options.diagonal = Diagonal::bottom_right();
 }
 
-/// Infinity stands for no bound.
+/// Infinity means no bound.
 void set_window(AttentionOptions& options, double left, double right) {
   const auto side = [](double keys) {
     return std::isinf(keys) ? std::nullopt : std::optional(static_cast<std::int64_t>(keys));
@@ -52,7 +52,7 @@ void set_t5_bias(AttentionOptions& options, const TensorArgument& table, double 
 
 void reset(AttentionOptions& options) { options = {}; }
 
-/// The options given, or the defaults.
+/// Returns the options, or the defaults for null.
 AttentionOptions given(const AttentionOptions* options) {
   return options ? *options : AttentionOptions();
 }
@@ -69,7 +69,7 @@ void attend_to_cache(const TensorArgument& query, const KeyValueCache& cache,
                                context());
 }
 
-/// Null for an option that is not given.
+/// `valid_lens` and `mask` may be null.
 void softmax(const TensorArgument& x, const TensorArgument& output,
              const TensorArgument* valid_lens, const TensorArgument* mask) {
   MaskedSoftmaxOptions options;

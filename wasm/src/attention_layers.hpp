@@ -11,10 +11,10 @@
 #include "states.hpp"
 #include "tensor_argument.hpp"
 
-/// What layers that attend have in common.
+/// Helpers shared by the bindings of layers with attention.
 namespace attn::wasm {
 
-/// An object in JavaScript, or undefined.
+/// A JavaScript object, or undefined.
 template <class T>
 struct OptionalOf : emscripten::val {
   explicit OptionalOf(const emscripten::val& value = undefined()) : val(value) {}
@@ -34,13 +34,13 @@ struct OptionalField<Member> {
   }
 };
 
-/// For fields that are objects and may be left out. OptionalOf<T> must be registered.
+/// Accessors for optional fields that are objects. OptionalOf<T> must be registered.
 template <auto Member>
 constexpr auto get_optional = &OptionalField<Member>::get;
 template <auto Member>
 constexpr auto set_optional = guarded<&OptionalField<Member>::set>;
 
-/// For optional flags, which JavaScript always gives.
+/// Accessors for optional flags. JavaScript always sets them.
 template <auto Member>
 struct FlagField;
 
@@ -55,14 +55,14 @@ constexpr auto get_flag = &FlagField<Member>::get;
 template <auto Member>
 constexpr auto set_flag = &FlagField<Member>::set;
 
-/// An empty cache of an attention.
+/// Makes an empty cache for an attention layer.
 inline KeyValueCache* new_cache(const MultiHeadAttention& attention, double batch, double capacity,
                                 ElementType type) {
   return new KeyValueCache(attention.make_cache(static_cast<std::int64_t>(batch),
                                                 static_cast<std::int64_t>(capacity), type));
 }
 
-/// An empty cache for each layer of a stack or of a model.
+/// Makes an empty cache for each layer of a stack or model.
 template <class L>
 Caches* new_caches(const L& stack, double batch, double capacity, ElementType type) {
   return new Caches(stack.make_caches(static_cast<std::int64_t>(batch),

@@ -1,4 +1,4 @@
-// Starting, describing and ending the module, and its errors.
+// Starts, describes and ends the module, and reports its errors.
 
 #include <emscripten/bind.h>
 #include <malloc.h>
@@ -20,7 +20,7 @@
 namespace attn::wasm {
 namespace {
 
-/// Appends the name of an argument as JavaScript spells it: `valid_lens` is `validLens`.
+/// Appends an argument name in JavaScript's spelling: `valid_lens` becomes `validLens`.
 void append_in_camel_case(std::string& text, std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i) {
     const bool starts_word = name[i] == '_' && i + 1 < name.size();
@@ -35,14 +35,14 @@ void start(int num_threads) {
   ContextOptions options;
   options.num_threads = num_threads;
   the_context = std::make_unique<Context>(options);
-  // The loader has started a worker for each.
+  // The loader has started one worker per thread, so the count must match.
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// What malloc has handed out and not got back, with the headers of its blocks.
+/// Number of bytes that malloc() has allocated and not yet freed, including its block headers.
 double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
-/// The workers that the threads ran on are the loader's.
+/// Leaves the workers running, because the loader owns them.
 void end_threads() { the_context.reset(); }
 
 struct Description {
@@ -57,8 +57,8 @@ Description describe() {
           std::string(to_string(the_context->instruction_set())), ATTN_VERSION};
 }
 
-/// Takes code, argument, what it got and what it needs; nothing if memory is short, because texts
-/// need memory, too. Never destroyed.
+/// JavaScript's error handler, called with code, argument, got and needs, or without arguments if
+/// memory is short, because strings need memory too. Never destroyed.
 emscripten::val& error_handler() {
   static auto& handler = *new emscripten::val(emscripten::val::undefined());
   return handler;

@@ -5,7 +5,7 @@
 
 namespace attn::wasm {
 
-/// `positions` may be null; a `sequence_length` of NaN stands for the default.
+/// `positions` may be null. If `sequence_length` is NaN, the default applies.
 RotaryPositions rotary_positions(double start, const TensorArgument* positions,
                                  double sequence_length, bool inverse);
 

@@ -15,7 +15,7 @@ struct Field<Member> {
   static void set(Struct& options, double value) { options.*Member = static_cast<T>(value); }
 };
 
-/// NaN stands for none.
+/// NaN means that the optional is empty.
 template <class Struct, class T, std::optional<T> Struct::* Member>
 struct Field<Member> {
   static double get(const Struct& options) {
@@ -27,8 +27,8 @@ struct Field<Member> {
   }
 };
 
-/// For fields that cannot cross as they are: JavaScript would have a BigInt for 64 bits, and
-/// an empty std::optional has no counterpart. Both cross as doubles:
+/// Accessors that pass a field as a double. JavaScript would see a 64-bit integer as a BigInt, and
+/// an empty std::optional has no counterpart there:
 /// `.field("seed", get_number<&RandomStream::seed>, set_number<&RandomStream::seed>)`.
 template <auto Member>
 constexpr auto get_number = &Field<Member>::get;

@@ -7,17 +7,17 @@
 
 namespace attn::wasm {
 
-/// Passes the exception that is being handled to the function that JavaScript set with
-/// setErrorHandler(), for it to be thrown when the call has returned. An exception that passed
-/// Embind's JavaScript would skip what frees the call's arguments, and one that passed C++ the
-/// restoring of the stack.
+/// Passes the current exception to the function that JavaScript set with setErrorHandler().
+/// JavaScript throws it after the call has returned. An exception thrown through Embind's
+/// JavaScript would skip the code that frees the call's arguments, and one thrown through C++ would
+/// skip restoring the stack.
 void report() noexcept;
 
-/// Whether an error waits to be thrown. Until JavaScript calls forgetError(), guarded functions do
-/// nothing.
+/// True if an error is waiting to be thrown. Until JavaScript calls forgetError(), guarded
+/// functions do nothing.
 bool has_failed() noexcept;
 
-/// What a function returns that has failed. JavaScript does not look at it.
+/// Return value of a function that has failed. JavaScript ignores it.
 template <class R>
 R nothing() {
   if constexpr (std::is_constructible_v<R, emscripten::val>) {
@@ -27,7 +27,7 @@ R nothing() {
   }
 }
 
-/// A function whose errors arrive in JavaScript as AttnError: bind `guarded<&function>`.
+/// Turns exceptions of a function into AttnError in JavaScript. Bind `guarded<&function>`.
 template <auto F>
 struct Guarded;
 
@@ -38,7 +38,7 @@ struct Guarded<F> {
     try {
       return F(std::forward<A>(arguments)...);
     } catch (...) {
-      // With a handler here for each kind of error, a .wasm for training has 12 KB more.
+      // A separate handler per kind of error would make a training .wasm 12 KB larger.
       report();
     }
     return nothing<R>();

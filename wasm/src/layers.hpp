@@ -12,18 +12,18 @@
 #include "context.hpp"
 #include "tensor_argument.hpp"
 
-/// What layers have in common.
+/// Helpers shared by the bindings of layers.
 namespace attn::wasm {
 
 enum class Init { kXavier, kIdentity, kZeros, kNormal };
 
-/// The first weights of a layer.
+/// How to initialise the weights of a layer.
 struct FirstWeights {
   Init init = Init::kZeros;
   RandomStream random = {};
 };
 
-/// A new layer with its first weights, for JavaScript, which owns it.
+/// Initialises the weights of a new layer and hands the layer to JavaScript, which owns it.
 template <class L>
 L* initialized(std::unique_ptr<L> layer, const FirstWeights& weights) {
   if (weights.init == Init::kXavier) layer->initialize_xavier(weights.random, context());
@@ -36,20 +36,19 @@ void forward(const L& layer, const TensorArgument& x, const TensorArgument& outp
   layer.forward(x.elements(), output.result_of_type(), context());
 }
 
-/// What a layer may be called with besides its inputs. JavaScript fills the same object again for
-/// every call.
+/// Optional arguments of a layer's call. JavaScript fills the same object again for every call.
 struct LayerCall {
   AttentionOptions attention = {};  ///< self-attention in decoders
   AttentionOptions cross_attention = {};
   TensorView<const double> positions = {};
   TensorView<const double> key_positions = {};
   Dropout dropout = {};
-  std::vector<Tensor> weights = {};  ///< of each layer of a stack, or none
+  std::vector<Tensor> weights = {};  ///< one per layer of a stack, or empty
   std::vector<Tensor> cross_weights = {};
   Intermediates* intermediates = nullptr;
 };
 
-/// The call as it was filled, or one without anything.
+/// Returns the call, or an empty one for null.
 inline const LayerCall& given(const LayerCall* call) {
   static const LayerCall none;
   return call ? *call : none;

@@ -1,4 +1,4 @@
-// Losses, of variables and of tensors.
+// Losses of variables and of tensors.
 
 #include "attn/training/losses.hpp"
 
@@ -20,7 +20,7 @@ Variable record_cross_entropy(const Variable& logits, const TensorArgument& targ
   return cross_entropy(logits, ids(targets), options);
 }
 
-/// `gradient` is null where it is not wanted.
+/// `gradient` may be null.
 float cross_entropy_of(const TensorArgument& logits, const TensorArgument& targets,
                        const CrossEntropyOptions& options, const TensorArgument* gradient) {
   if (!gradient) return cross_entropy(logits.floats(), ids(targets), options, context());

@@ -1,4 +1,4 @@
-// Whole models from their files.
+// Loads language models from their files.
 
 #include <emscripten/bind.h>
 
@@ -33,9 +33,9 @@ double number(const std::optional<T>& value) {
   return value ? static_cast<double>(*value) : kNone;
 }
 
-// What files say of a model
+// Descriptions of models
 
-/// A layer. NaN stands for none; a scaling rule is a place in the list of all.
+/// A layer. NaN means none. `rotary_scaling` is an index into the list of scaling rules.
 struct LayerFacts {
   double d_model;
   double num_heads;
@@ -59,7 +59,7 @@ struct LayerFacts {
   double rotary_scaling = kNone;
 };
 
-/// Where weights lie in the files.
+/// A range of weights in a file.
 struct WeightRange {
   double file;
   double begin;
@@ -91,7 +91,7 @@ std::int64_t head_dim_of(const TransformerLayerOptions& layer) {
   return layer.head_dim.value_or(layer.d_model / layer.num_heads);
 }
 
-/// Of a layer that has any, with their width.
+/// Requires a layer with rotary positions. Fills in their width.
 RotaryEmbeddingOptions rotary_options_of(const TransformerLayerOptions& layer) {
   RotaryEmbeddingOptions options = *layer.positions.rotary;
   if (options.rotary_dim == 0) options.rotary_dim = head_dim_of(layer);
@@ -122,7 +122,7 @@ LayerFacts layer_facts(const TransformerLayerOptions& layer) {
   const RotaryEmbeddingOptions rotary = rotary_options_of(layer);
   facts.rotary_dim = static_cast<double>(rotary.rotary_dim);
   facts.rotary_base = rotary.base;
-  // The first is none.
+  // Alternative 0 means no scaling.
   if (const std::size_t rule = rotary.scaling.index()) {
     facts.rotary_scaling = static_cast<double>(rule - 1);
   }
@@ -167,7 +167,7 @@ ModelFacts model_facts(const LanguageModelDescription& description) {
 
 // Files
 
-/// How many bytes a file's header takes.
+/// Size of a file's header in bytes.
 double header_size(const TensorArgument& beginning, double file_size) {
   const auto size = static_cast<std::int64_t>(file_size);
   return static_cast<double>(safetensors_header_size(beginning.bytes(), size));
@@ -177,12 +177,12 @@ Texts index_files(const TensorArgument& index) {
   return texts(safetensors_index_files(index.text()));
 }
 
-/// The names of the files with weights, of those of all files in a folder without an index.
+/// Picks the weight files from the names of all files in a folder without an index.
 Texts weight_files(const Texts& names) {
   return texts(choose_weight_files(emscripten::vecFromJSArray<std::string>(names)));
 }
 
-/// What is read of a model's files before its weights.
+/// The parts of a model's files that are read before its weights.
 struct ModelFiles {
   std::vector<SafetensorsHeader> headers;
   LanguageModelHints hints;
@@ -215,7 +215,7 @@ LanguageModelDescription* describe(const ModelFiles& files, const TensorArgument
 
 // Weights
 
-/// Infinity stands for what WebAssembly's memory has left.
+/// A `max_memory` of infinity means whatever WebAssembly's memory has left.
 LanguageModelLoader* make_loader(const LanguageModelDescription& description, double max_memory) {
   std::optional<std::int64_t> limit;
   if (!std::isinf(max_memory)) limit = static_cast<std::int64_t>(max_memory);
@@ -240,7 +240,7 @@ const TransformerEncoderLayer& layer_of(const LanguageModel& model, double layer
   return model.encoder().layers()[static_cast<std::size_t>(layer)];
 }
 
-/// For a length where the frequencies depend on it.
+/// `length` matters only if the frequencies depend on it.
 RotaryFrequencies rotary_frequencies(const LanguageModel& model, double layer, double length) {
   const RotaryEmbedding rotary(rotary_options_of(layer_of(model, layer).options()));
   return {Sizes(rotary.frequencies(length)), rotary.attention_factor()};
@@ -266,7 +266,7 @@ TransformerEncoderLayer* inner_layer(LanguageModel& model, double layer) {
   return const_cast<TransformerEncoderLayer*>(&layer_of(model, layer));
 }
 
-/// What is null is left out.
+/// Leaves out arguments that are null.
 LanguageModelCall model_call(const TensorArgument* token_types, const TensorArgument* hidden,
                              const TensorArgument* pooled, Caches* caches, const LayerCall* call) {
   const LayerCall& options = given(call);

@@ -1,4 +1,4 @@
-// What all layers have.
+// Members that all layers share.
 
 #include "attn/layers/module.hpp"
 

@@ -21,14 +21,14 @@
 namespace attn::wasm {
 namespace {
 
-/// What JavaScript gets: an array of them.
+/// The state that JavaScript gets: an array of StateTensor.
 struct State : emscripten::val {
   explicit State(const val& array = undefined()) : val(array) {}
 };
 
-/// What an optimiser is made for: the layers of a model by name, and groups of their parameters.
+/// The model that an optimiser trains: its layers by name, and groups of their parameters.
 struct TrainedModel {
-  std::deque<std::string> names;  ///< of layers, whose places in memory stay
+  std::deque<std::string> names;  ///< of layers; a deque keeps their addresses stable
   std::vector<NamedModule> layers;
   std::vector<ParameterGroup> groups;
 };
@@ -37,12 +37,12 @@ void add_layer(TrainedModel& model, const std::string& name, Module& layer) {
   model.layers.push_back({model.names.emplace_back(name), layer});
 }
 
-/// NaN stands for none.
+/// NaN means none.
 std::optional<double> optional(double value) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-/// A group of the parameters with these names.
+/// Adds a group with the parameters of these names.
 void add_group(TrainedModel& model, const Texts& names, double learning_rate, double weight_decay) {
   ParameterGroup& group = model.groups.emplace_back();
   group.params = [selected = emscripten::vecFromJSArray<std::string>(names)](std::string_view name,
@@ -74,7 +74,7 @@ void set_group_learning_rate(Optimizer& optimizer, double rate, double group) {
   optimizer.set_learning_rate(rate, static_cast<std::size_t>(group));
 }
 
-/// A tensor of the state, in the optimiser's own memory.
+/// A tensor of the state. The optimiser owns its memory.
 struct StateTensor {
   std::string name;
   std::uintptr_t address = 0;

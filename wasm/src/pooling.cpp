@@ -1,4 +1,4 @@
-// Attention pooling, and additive attention.
+// Attention pooling and additive attention.
 
 #include "pooling.hpp"
 

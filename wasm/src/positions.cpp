@@ -1,4 +1,4 @@
-// Positional encodings and the terms of scores that depend on positions.
+// Positional encodings, and the score terms that depend on positions.
 
 #include <emscripten/bind.h>
 
@@ -65,8 +65,8 @@ void write_alibi_slopes(const TensorArgument& output) {
 
 bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape(), 0) == 0; }
 
-/// Writes what the options' terms of positions add to the scores: those of queries and keys that
-/// are zero.
+/// Writes what the options' position terms add to the scores. Queries and keys of zero leave only
+/// these terms.
 void write_bias(const Tensor& bias, AttentionOptions options) {
   const std::int64_t heads = bias.size(0), keys = bias.size(2);
   const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;
@@ -81,7 +81,7 @@ void write_bias(const Tensor& bias, AttentionOptions options) {
                                Tensor(output.data(), {1, heads, queries, 1}), options, context());
 }
 
-/// `options` have the diagonal.
+/// `options` must set the diagonal.
 void write_alibi_bias(const TensorArgument& output, const AttentionOptions& options) {
   const Tensor bias = output.result();
   if (!has_elements(bias)) return;
@@ -92,7 +92,7 @@ void write_alibi_bias(const TensorArgument& output, const AttentionOptions& opti
   write_bias(bias, with_slopes);
 }
 
-/// `options` have T5's bias and the diagonal.
+/// `options` must set T5's bias and the diagonal.
 void write_t5_bias(const TensorArgument& output, const AttentionOptions& options) {
   write_bias(output.result(), options);
 }

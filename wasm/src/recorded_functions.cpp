@@ -1,4 +1,4 @@
-// Functions of variables, which are recorded on their tape.
+// Functions of variables. The variables' tape records them.
 
 #include <emscripten/bind.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 EMSCRIPTEN_DECLARE_VAL_TYPE(Variables)
 
-/// Attention, and what was asked for beside it.
+/// The output of attention, and the intermediate results that were asked for.
 struct RecordedAttention {
   Variable output;
   Variable biased_scores;
@@ -64,7 +64,7 @@ Variable dropped_out(const Variable& x, const Dropout& dropout) {
   return apply_dropout(x, dropout);
 }
 
-/// Null for an option that is not given.
+/// `valid_lens` and `mask` may be null.
 Variable softmax_of(const Variable& x, const TensorArgument* valid_lens,
                     const TensorArgument* mask) {
   MaskedSoftmaxOptions options;
@@ -91,7 +91,7 @@ AttentionPart merge(const Variable& output_a, const Variable& log_sum_exp_a,
   return merge_attention({output_a, log_sum_exp_a}, {output_b, log_sum_exp_b});
 }
 
-/// `width` is null where it is not learned.
+/// `width` is null unless it is learned.
 Variable pool(const Variable& query, const Variable& key, const Variable& value,
               ScoringFunction::Kind scoring, float parameter,
               const AttentionPoolingOptions& options, const Variable* width) {

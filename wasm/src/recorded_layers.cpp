@@ -1,4 +1,4 @@
-// Layers of variables, which are recorded on the tape of these.
+// Layers called with variables. The variables' tape records them.
 
 #include <emscripten/bind.h>
 
@@ -29,13 +29,13 @@
 namespace attn::wasm {
 namespace {
 
-/// Of a recurrent layer.
+/// Results of a recurrent layer.
 struct RecordedSequence {
   Variable output;
   Variable h_n;
 };
 
-/// Of Bahdanau's decoder.
+/// Results of Bahdanau's decoder.
 struct RecordedDecoding {
   Variable logits;
   Variable hidden;

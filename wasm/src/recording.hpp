@@ -8,7 +8,7 @@
 
 namespace attn::wasm {
 
-/// What JavaScript gives, or the default where it gives null.
+/// Returns the value, or the default if JavaScript passes null.
 template <class T>
 T given(const T* value) {
   return value ? *value : T();

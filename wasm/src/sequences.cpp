@@ -1,4 +1,4 @@
-// Layers over sequences: recurrent networks and convolutions.
+// Sequence layers: recurrent networks and convolutions.
 
 #include <emscripten/bind.h>
 
@@ -24,7 +24,7 @@ RNN* make_rnn(const RecurrentOptions& options, RecurrentActivation activation,
   return initialized(std::make_unique<RNN>(options, activation), weights);
 }
 
-/// Without h_0 the states are zeros at first.
+/// If `h_0` is null, the states start as zeros.
 template <class L>
 void forward_recurrent(const L& layer, const TensorArgument& x, const TensorArgument& output,
                        const TensorArgument* h_0, const TensorArgument& h_n,

@@ -1,4 +1,4 @@
-// Weights in files.
+// Reads and writes weights in files.
 
 #include "state_dict.hpp"
 
@@ -24,7 +24,7 @@ struct Bytes : val {
   explicit Bytes(const val& bytes = undefined()) : val(bytes) {}
 };
 
-/// Texts by key.
+/// Strings by key.
 struct Metadata : val {
   explicit Metadata(const val& texts = undefined()) : val(texts) {}
 };
@@ -36,7 +36,7 @@ struct Entry {
   Sizes shape;
 };
 
-/// What a file is written from, and the file until JavaScript has copied it.
+/// The contents of a file to write, and the file itself until JavaScript has copied it.
 struct SafetensorsWriter {
   std::vector<NamedTensor> tensors;
   SafetensorsMetadata metadata;
@@ -51,7 +51,7 @@ void add_metadata(SafetensorsWriter& writer, const std::string& key, const std::
   writer.metadata.emplace_back(key, value);
 }
 
-/// A view, as long as the writer lives and the memory does not grow.
+/// Returns a view, valid as long as the writer lives and the memory does not grow.
 Bytes write(SafetensorsWriter& writer) {
   writer.file = to_safetensors(writer.tensors, writer.metadata);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(writer.file.data());

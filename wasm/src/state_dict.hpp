@@ -7,7 +7,7 @@
 
 namespace attn::wasm {
 
-/// The names that a file and what it is loaded into do not share, as JavaScript gets them.
+/// Names that are only in the file or only in the layer that loads it.
 struct UnsharedNames {
   Texts missing_keys;
   Texts unexpected_keys;

@@ -1,4 +1,4 @@
-// What is kept of past tokens, by single layers and by stacks.
+// Caches and states that layers and stacks keep of past tokens.
 
 #include "states.hpp"
 

@@ -7,7 +7,7 @@
 
 namespace attn::wasm {
 
-/// Of the layers of a stack.
+/// The caches of a stack, one per layer.
 using Caches = std::vector<KeyValueCache>;
 
 }  // namespace attn::wasm

@@ -17,7 +17,7 @@
 namespace attn::wasm {
 namespace {
 
-/// Where a tensor lies; 0 for none.
+/// Address of a tensor, or 0 if there is none.
 std::uintptr_t address_of(const ConstTensor& tensor) {
   lend(tensor);
   return reinterpret_cast<std::uintptr_t>(tensor.data());
@@ -58,13 +58,13 @@ Variable intermediate(const Tape& tape, const Module& layer, const std::string& 
   return tape.intermediate(layer, name);
 }
 
-/// `gradient` is null where the output is a loss.
+/// `gradient` is null if the output is a loss.
 void backward(Tape& tape, const Variable& output, const TensorArgument* gradient) {
   if (!gradient) return tape.backward(output);
   tape.backward(output, gradient->floats());
 }
 
-/// Of the shape of the parameter.
+/// The gradient has the shape of the parameter.
 std::uintptr_t parameter_gradient(const Tape& tape, const Module& layer, const std::string& name) {
   return address_of(tape.gradient(layer, name));
 }

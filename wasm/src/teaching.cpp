@@ -1,4 +1,4 @@
-// Costs of architectures, and embeddings of tokens by their n-grams.
+// Costs of architectures, and n-gram embeddings of tokens.
 
 #include <emscripten/bind.h>
 
@@ -40,7 +40,7 @@ ArchitectureCosts costs_of_window_attention(double n, double d, double left, dou
   return window_attention_costs(whole(n), whole(d), whole(left), whole(right), projections);
 }
 
-/// The tokens' UTF-8 is in one tensor, one after the other.
+/// `texts` is the UTF-8 of all tokens, concatenated.
 void embed_ngrams(const TensorArgument& texts, const TensorArgument& lengths,
                   const TensorArgument& output, const NgramEmbeddingOptions& options) {
   const char* text = texts.as<const char>().data();
@@ -59,7 +59,7 @@ void embed_ngrams(const TensorArgument& texts, const TensorArgument& lengths,
 EMSCRIPTEN_BINDINGS(teaching) {
   using emscripten::function, emscripten::value_object;
   using Costs = ArchitectureCosts;
-  // A longest path of NaN stands for none.
+  // A longest path of NaN means that there is none.
   value_object<Costs>("ArchitectureCosts")
       .field("multiplyAdds", get_number<&Costs::multiply_adds>, set_number<&Costs::multiply_adds>)
       .field("sequentialOperations", get_number<&Costs::sequential_operations>,

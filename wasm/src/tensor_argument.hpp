@@ -11,16 +11,17 @@
 
 namespace attn::wasm {
 
-/// A tensor in the module's memory as JavaScript describes it: the class `Tensor`. JavaScript fills
-/// the same few objects again for every call. Numbers of 64 bits would be BigInts there, so sizes
-/// and strides arrive as doubles.
+/// A tensor in the module's memory, as JavaScript describes it: the class `Tensor`. JavaScript
+/// reuses a few objects for all calls. 64-bit integers would be BigInts there, so sizes and strides
+/// arrive as doubles.
 ///
-/// Four tensors cross in 4.0 µs in Chromium on a busy machine. As value objects with arrays for
-/// shape and strides they take 6.0 µs and leave garbage; with -sEMBIND_AOT it is 1.7 and 5.7 µs.
+/// Passing four tensors takes 4.0 µs in Chromium on a busy machine. As value objects with arrays
+/// for shape and strides they would take 6.0 µs and leave garbage. With -sEMBIND_AOT the times
+/// are 1.7 and 5.7 µs.
 class TensorArgument {
  public:
-  /// A tensor of rank 0; addDimension() follows for each dimension. `type` matters where elements
-  /// may be of several types.
+  /// Starts a tensor of rank 0; call addDimension() for each dimension. `type` matters only where
+  /// the elements may have several types.
   void reset(std::uintptr_t address, ElementType type) noexcept {
     address_ = address;
     type_ = type;
@@ -33,7 +34,7 @@ class TensorArgument {
     strides_[rank_++] = static_cast<std::int64_t>(stride);
   }
 
-  /// A view of elements that have one type.
+  /// Returns a view with elements of type T.
   template <class T>
   TensorView<T> as() const {
     check_address(address_, sizeof(T), std::span(shape_, rank_), std::span(strides_, rank_));
@@ -44,11 +45,11 @@ class TensorArgument {
   ConstTensor floats() const { return as<const float>(); }
   Tensor result() const { return as<float>(); }
 
-  /// A tensor of rank 1 that holds bytes.
+  /// Requires a tensor of rank 1 with bytes.
   std::span<const std::byte> bytes() const {
     return {as<const std::byte>().data(), static_cast<std::size_t>(shape_[0])};
   }
-  /// The same as a text.
+  /// Like bytes(), as text.
   std::string_view text() const {
     return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
   }
@@ -92,7 +93,7 @@ struct TensorOption<Option, T> {
   }
 };
 
-/// Sets an option that is a tensor with elements of type T:
+/// Sets an option to a tensor with elements of type T:
 /// `.function("setMask", set_tensor<&AttentionOptions::mask, const std::uint8_t>)`.
 template <auto Option, class T>
 constexpr auto set_tensor = &TensorOption<Option, T>::set;

@@ -1,8 +1,8 @@
-// Before the glue of a variant with threads: they run on the workers that the loader makes.
+// Runs before the glue of a variant with threads. The threads use the workers that the loader makes.
 
 /* global Module */
 /* eslint no-unused-vars: off */
 
 const Worker = Module['Worker'];
-// Node 20 has no navigator, which the glue asks for the number of processors.
+// The glue reads the number of processors from navigator, which Node 20 lacks.
 const navigator = globalThis.navigator ?? { hardwareConcurrency: Module['poolSize'] + 1 };

@@ -1,4 +1,4 @@
-// The Transformer: layers and stacks of its encoder and of its decoder.
+// The Transformer: layers and stacks of its encoder and decoder.
 
 #include <emscripten/bind.h>
 
@@ -30,7 +30,7 @@ L* make_layer(const Options& options, const FirstWeights& weights) {
   return initialized(std::make_unique<L>(options), weights);
 }
 
-/// A layer of a stack, which stays its owner.
+/// Returns a layer of a stack. The stack still owns it.
 template <class L>
 auto* layer_of(L& stack, double index) {
   using Layer = typename decltype(stack.layers())::value_type;
@@ -68,7 +68,8 @@ void encode(const TransformerEncoder& encoder, const TensorArgument& x,
   encoder.forward(x.elements(), output.result_of_type(), whole, context());
 }
 
-/// Attends to the output of an encoder or, if that is null, to what the state keeps of it.
+/// Attends to `memory`, the output of an encoder, or, if it is null, to its projections
+/// in the state.
 template <class L, class Call>
 void decode(const L& decoder, const TensorArgument& x, const TensorArgument* memory,
             typename L::State* state, const TensorArgument& output, const LayerCall* call) {
