@@ -12,15 +12,15 @@ import { say, step } from './progress.js';
 import { command, isMain, reportSetupError, requireAll, SetupError } from './system.js';
 import { buildTypes } from './types.js';
 
-/** Each variant is a .wasm file; the loader picks the best one that the engine knows. */
+/** Each variant is a .wasm file; the loader picks the best one that the engine supports. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
-/** What the module comes in: each has a .wasm per variant. */
+/** Editions of the module. Each has one .wasm per variant. */
 export const kFlavours = /** @type {const} */ (['attn', 'training', 'models']);
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
 
 /**
- * Everything that building needs: npm packages, CMake, Emscripten, xsimd.
+ * Provides everything that a build needs: npm packages, CMake, Emscripten and xsimd.
  * @returns {Promise<Record<string, string>>} the environment to build in
  */
 export async function setUp() {
@@ -31,12 +31,12 @@ export async function setUp() {
 
 /**
  * @typedef {object} PackageOptions
- * @property {string[]} [variants]  those that the package contains; all of them by default
- * @property {boolean} [types]  whether it contains type definitions; it does by default
+ * @property {string[]} [variants]  variants that the package contains; all by default
+ * @property {boolean} [types]  whether the package contains type definitions; `true` by default
  */
 
 /**
- * The package while somebody works on it: the least that a browser needs to open the page.
+ * Options for a development build: the minimum that a browser needs to open the page.
  * @type {PackageOptions}
  */
 export const kDevelopment = { variants: ['simd128'], types: false };
@@ -58,7 +58,7 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
   /** @type {Map<string, string>} target → source */
   const files = new Map();
   for (const folder of folders) {
-    // Without what the folder is stamped with.
+    // Leaves out the stamp of the folder.
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
     for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }
@@ -72,8 +72,8 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
 }
 
 /**
- * Makes wasm/dist hold exactly these files. Those with the same content stay as they are, so that
- * a running dev server sees only real changes.
+ * Makes wasm/dist contain exactly these files. Leaves files with unchanged content alone, so that a
+ * running dev server sees only real changes.
  * @param {Map<string, string>} files
  */
 function mirror(files) {
@@ -90,7 +90,7 @@ function mirror(files) {
 
 /** Builds the static site, with the JavaScript reference, into web/dist; needs the package. */
 export async function buildSite() {
-  // In processes of their own, so that their output is there to show when they fail.
+  // Separate processes, so that their output can be shown if they fail.
   const vite = ['node_modules/vite/bin/vite.js', 'build', 'web', '--logLevel=warn'];
   await step('Building the site', () => command(process.execPath, vite, { cwd: kRoot }));
   const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];
@@ -102,7 +102,7 @@ export async function buildSite() {
 /**
  * Builds the C++ reference from the headers and core/docs.
  * @param {string} folder
- * @throws {import('./system.js').CommandError} for whatever Doxygen warns of
+ * @throws {import('./system.js').CommandError} if Doxygen prints a warning
  */
 export async function buildCppReference(folder) {
   mkdirSync(folder, { recursive: true });
@@ -110,7 +110,7 @@ export async function buildCppReference(folder) {
   await command('doxygen', ['core/docs/Doxyfile'], { cwd: kRoot, env });
 }
 
-/** Puts the C++ reference into the site, where Doxygen is. */
+/** Adds the C++ reference to the site if Doxygen is installed. */
 async function addCppReference() {
   try {
     await requireAll('for the C++ reference', ['doxygen']);

@@ -1,6 +1,6 @@
-// The per-user cache folder, shared by all checkouts. An entry is made under a temporary name and
-// renamed when whole: an interrupted run leaves nothing half-made, and of two processes that make
-// the same entry at the same time the second simply uses what the first has put there.
+// The per-user cache folder, shared by all checkouts. An entry gets a temporary name and is renamed
+// when complete, so an interrupted run leaves no partial entry. If two processes make the same entry
+// at the same time, the second uses the first one's.
 
 import {
   existsSync,
@@ -20,9 +20,9 @@ const kAbandonedAfterMs = 24 * 60 * 60 * 1000;
 const cacheFolder = () => join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'attn');
 
 /**
- * @param {string} name  carries the version: an entry never changes once it is there
+ * @param {string} name  includes the version, because an entry never changes once it exists
  * @param {(folder: string, finalFolder: string) => void | Promise<void>} make  fills the folder `folder`, which
- *     will be known as `finalFolder`
+ *     is then renamed to `finalFolder`
  * @returns {Promise<string>} the entry's folder
  */
 export async function cached(name, make) {
@@ -46,7 +46,7 @@ export async function cached(name, make) {
   return finalFolder;
 }
 
-/** Removes what runs left behind that were killed before they could clean up. */
+/** Removes the leftovers of runs that were killed before they could clean up. */
 function removeAbandoned(/** @type {string} */ parent) {
   for (const name of readdirSync(parent)) {
     if (!name.startsWith(kPrefix)) continue;

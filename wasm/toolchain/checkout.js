@@ -1,4 +1,4 @@
-// The checkout's own set-up: its folders and its npm packages.
+// Sets up the checkout: its folders and its npm packages.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,8 +14,8 @@ export const kLockFile = join(kBuildFolder, '.lock');
 const kMinNode = '20.19.0';
 
 /**
- * Installs the npm packages of a package-lock.json, unless they are there already.
- * @param {string} [folder]  that of the package-lock.json
+ * Installs the npm packages of a package-lock.json, unless they are already installed.
+ * @param {string} [folder]  folder of the package-lock.json
  * @param {string} [what]  completes the sentence "Installing …"
  */
 export async function provideNpmPackages(folder = kRoot, what = 'npm packages') {

@@ -8,15 +8,15 @@ import { kBuildFolder, kRoot } from './checkout.js';
 import { command, findProgram } from './system.js';
 
 /**
- * The environment in which what several projects compile with the same options is compiled once,
- * where ccache is installed: the library's objects are also those of a project that uses its sources.
+ * Environment for ccache, if it is installed. Projects that compile the same sources with the same options,
+ * such as the library and a project that uses its sources, then compile them only once.
  * @returns {Record<string, string>}
  */
 export function compiledOnce() {
   if (!findProgram('ccache')) return {};
   return {
     CMAKE_CXX_COMPILER_LAUNCHER: 'ccache',
-    // Paths are compared as they are seen from a build folder.
+    // ccache compares paths relative to the build folder.
     CCACHE_BASEDIR: kRoot,
     CCACHE_NOHASHDIR: 'true',
     CCACHE_SLOPPINESS: 'pch_defines,time_macros',
@@ -24,20 +24,20 @@ export function compiledOnce() {
 }
 
 /**
- * Configures a preset, unless that has been done already with the same settings, and builds.
+ * Builds a preset, and configures it first unless it is already configured with the same settings.
  * @param {string} preset
  * @param {string[]} targets
  * @param {Record<string, string>} commonEnv
  * @param {object} [options]
- * @param {boolean} [options.tests]  whether the targets may be tests, whose library is needed then
- * @param {import('./progress.js').Update} [options.update]  told how many files are built, of how many
+ * @param {boolean} [options.tests]  whether the targets may be tests, which need the test library
+ * @param {import('./progress.js').Update} [options.update]  receives the number of files built and the total
  */
 export async function cmakeBuild(preset, targets, commonEnv, { tests = true, update } = {}) {
   const env = { ...(preset === 'wasm' ? {} : compiledOnce()), ...commonEnv };
   const stamp = join(kBuildFolder, preset, '.configured-with');
   const configured = existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
   const [whole, withoutTests] = [true, false].map((tests) => settingsOf(tests, env));
-  // What has been configured with tests serves those who need none, too.
+  // A configuration with tests also suits builds without tests.
   if (configured !== whole.stamp && (tests || configured !== withoutTests.stamp)) {
     const { stamp: wanted, settings } = tests ? whole : withoutTests;
     update?.('configuring');
@@ -57,7 +57,7 @@ export async function cmakeBuild(preset, targets, commonEnv, { tests = true, upd
 /**
  * @param {boolean} tests
  * @param {Record<string, string>} env
- * @returns {{ settings: string[], stamp: string }} stamp: tells these settings from others
+ * @returns {{ settings: string[], stamp: string }} stamp: identifies these settings
  */
 function settingsOf(tests, env) {
   const settings = [

@@ -1,6 +1,6 @@
 // Downloads packages of another Debian release and unpacks them into a folder, without root and
-// without touching the machine's own package lists. Mirror, signing key and options are those of
-// the machine's own sources.
+// without touching the machine's own package lists. Uses the mirror, signing key and options of the
+// machine's own sources.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,8 +13,8 @@ import { aptGet, command, osRelease, SetupError } from './system.js';
 /**
  * @param {string} release  code name of the Debian release that has the packages
  * @param {string[]} packages
- * @param {string} folder  where to unpack to
- * @param {Update} update  told how far it is
+ * @param {string} folder  target folder
+ * @param {Update} update  receives the progress
  * @param {string[]} [exclude]  patterns of files to leave out, as GNU tar takes them
  */
 export async function unpackDebianPackages(release, packages, folder, update, exclude = []) {
@@ -37,7 +37,7 @@ export async function unpackDebianPackages(release, packages, folder, update, ex
       'Dir::State::status': join(work, 'status'),
       'Dir::Cache': join(work, 'cache'),
       'Acquire::Languages': 'none',
-      // apt's own user for downloads could not write into this folder.
+      // apt's download user could not write into this folder.
       ...(process.getuid?.() === 0 && { 'APT::Sandbox::User': 'root' }),
     };
     const options = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
@@ -64,7 +64,7 @@ async function unpack(file, folder, exclude) {
 }
 
 /**
- * The machine's source of its own release, changed to name another one.
+ * The machine's package source, changed from its own release to another one.
  * @param {string} release
  * @param {string} [own]  code name of the machine's release
  * @param {string} [configFolder]

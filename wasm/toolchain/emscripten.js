@@ -1,7 +1,7 @@
-// Emscripten: the one on PATH if it is new enough, otherwise Debian 13's package, unpacked into
-// the cache with LLVM from the system's own packages. It runs on older and newer Debian releases
-// alike, and with any Node: the package as installed by apt-get would find `acorn` only with
-// Debian's own Node.
+// Emscripten: uses the one on PATH if the build has been tested with its version. Otherwise unpacks
+// Debian 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs
+// on older and newer Debian releases and with any Node. Installed by apt-get, the package would find
+// `acorn` only with Debian's own Node.
 
 import {
   chmodSync,
@@ -26,18 +26,18 @@ import {
   SetupError,
 } from './system.js';
 
-/** The versions that the build has been tried with, from the oldest to the newest. */
+/** Versions that the build has been tested with, from oldest to newest. */
 const kOldestTried = '3.1.69';
 const kNewestTried = '3.1.69';
-/** Takes any version, when it is set. */
+/** If set, any version is accepted. */
 const kOverride = 'ATTN_ANY_EMSCRIPTEN';
 const kDebianRelease = 'trixie';
-// The number after the dash goes up whenever `unpackEmscripten` changes what it makes.
+// Increase the number after the dash whenever `unpackEmscripten` changes its output.
 const kCacheName = 'emscripten-3.1.69-2';
 
 /**
- * Finds an Emscripten that the build has been tried with, or fetches one on Debian.
- * @returns {Promise<Record<string, string>>} the environment variables that use it
+ * Finds an Emscripten that the build has been tested with, or fetches one on Debian.
+ * @returns {Promise<Record<string, string>>} the environment variables that select it
  */
 export async function provideEmscripten() {
   const emcc = findProgram('emcc');
@@ -60,7 +60,7 @@ export async function provideEmscripten() {
 }
 
 /**
- * Whether the build has been tried with a version, or is to be.
+ * True if the build has been tested with a version, or accepts any version.
  * @param {string} version
  * @param {Record<string, string | undefined>} [env]
  */
@@ -68,8 +68,8 @@ export const isTried = (version, env = process.env) =>
   Boolean(env[kOverride]) || (atLeast(version, kOldestTried) && atLeast(kNewestTried, version));
 
 /**
- * What to do where there is none.
- * @param {string | undefined} version  of the one on PATH
+ * Says what to do if there is no suitable Emscripten.
+ * @param {string | undefined} version  of the Emscripten on PATH
  */
 export function refusal(version) {
   const found = version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH';
@@ -82,8 +82,8 @@ export function refusal(version) {
 }
 
 /**
- * Whether Emscripten's JavaScript passes find their parser; with Debian's package this depends on
- * who made the Node in use.
+ * True if Emscripten's JavaScript passes find their parser. With Debian's package, this depends on who
+ * built the Node in use.
  * @param {string} emcc
  * @param {string} root
  */
@@ -99,8 +99,8 @@ function canOptimizeJavaScript(emcc, root) {
  */
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
-  // System libraries for link-time optimisation and dynamic linking, and what is not needed to run:
-  // most of the size.
+  // System libraries for link-time optimisation and dynamic linking, and files that are not needed to
+  // run. They are most of the size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',
@@ -118,8 +118,8 @@ async function unpackEmscripten(folder, finalFolder) {
   mkdirSync(join(root, 'node_modules'), { recursive: true });
   symlinkSync('../../nodejs/acorn', join(root, 'node_modules/acorn'));
 
-  // Binaryen's programs want a newer C library than Debian 12 has: they run with the one that was
-  // unpacked next to them.
+  // Binaryen's programs need a newer C library than Debian 12 has, so they use the one unpacked next to
+  // them.
   const [libraries] = readdirSync(join(folder, 'usr/lib')).filter((name) => name.includes('linux'));
   const [loader] = readdirSync(join(folder, 'usr/lib', libraries)).filter((name) =>
     name.startsWith('ld-linux'),

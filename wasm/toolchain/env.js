@@ -6,7 +6,7 @@ import { isMain, reportSetupError } from './system.js';
 import { provideXsimd } from './xsimd.js';
 
 /**
- * The environment variables that CMakePresets.json builds native programs with.
+ * Environment variables for native builds with CMakePresets.json.
  * @returns {Promise<Record<string, string>>}
  */
 export async function nativeEnvironment() {
@@ -15,7 +15,7 @@ export async function nativeEnvironment() {
 }
 
 /**
- * The same for WebAssembly.
+ * Environment variables for WebAssembly builds.
  * @returns {Promise<Record<string, string>>}
  */
 export async function buildEnvironment() {

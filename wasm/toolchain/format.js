@@ -1,11 +1,11 @@
-// npm run format: brings all sources into the repository's form.
+// npm run format: formats all sources.
 
 import { join } from 'node:path';
 
 import { kBuildFolder, kRoot, provideNpmPackages } from './checkout.js';
 import { command, isMain, reportSetupError, requireAll } from './system.js';
 
-/** @param {{ check: boolean }} options  check: fail where a file would change, and change none */
+/** @param {{ check: boolean }} options  check: fail if a file would change, and change nothing */
 export async function formatCpp({ check }) {
   const patterns = ['*.cpp', '*.hpp', '*.h'];
   const list = ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'];

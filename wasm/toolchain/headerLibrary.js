@@ -1,6 +1,6 @@
-// Libraries of nothing but headers, each in a folder of its own. The system's copy cannot be used
-// where it lies: next to it in /usr/include are the headers of the system's C library, which must
-// not be seen when compiling for WebAssembly or another processor.
+// Header-only libraries, each in its own folder. The system's copy cannot be used in place. It shares
+// /usr/include with the headers of the system's C library, which a build for WebAssembly or another
+// processor must not see.
 
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
 /**
  * @typedef {object} HeaderLibrary
  * @property {string} name  of the cache entry
- * @property {string} cmakePackage  what find_package() calls it
+ * @property {string} cmakePackage  its name for find_package()
  * @property {string} headers  the folder below include/ that holds its headers
  * @property {string} versionHeader  the header that defines its version …
  * @property {string} versionMacro  … as macros of this name and _MAJOR, _MINOR and _PATCH
@@ -29,8 +29,8 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
  * Finds a library's headers, or fetches them on Debian.
  * @param {HeaderLibrary} library
  * @param {string[]} [includeFolders]  where to look for them
- * @returns {Promise<string | undefined>} the folder of its CMake package; undefined where CMake has
- *     to find or fetch the library itself
+ * @returns {Promise<string | undefined>} the folder of its CMake package; undefined if CMake must
+ *     find or fetch the library itself
  */
 export async function provideHeaders(library, includeFolders = kIncludeFolders) {
   const { name, minVersion, debianPackage, debianVersion } = library;
@@ -52,7 +52,7 @@ export async function provideHeaders(library, includeFolders = kIncludeFolders) 
 }
 
 /**
- * The version of a library below an include folder, undefined if it is not there.
+ * The version of a library in an include folder, or undefined if the library is not there.
  * @param {HeaderLibrary} library
  * @param {string} include
  * @returns {string | undefined}
@@ -70,8 +70,8 @@ function versionIn({ versionHeader, versionMacro }, include) {
 }
 
 /**
- * Writes the headers and a CMake package. Debian's own CMake packages ask for more than the headers
- * need: xsimd's for xtl, which only complex numbers use.
+ * Writes the headers and a CMake package. Debian's own CMake packages require more than the headers
+ * need: xsimd's requires xtl, which only complex numbers use.
  * @param {HeaderLibrary} library
  * @param {string} folder
  * @param {string} include
@@ -94,7 +94,7 @@ endif()
 }
 
 /**
- * Prints what a function that provides a library returns: for CMake, which runs such a script.
+ * Prints the folder that `provide` returns, for CMake, which runs the script.
  * @param {() => Promise<string | undefined>} provide
  */
 export async function printFolder(provide) {

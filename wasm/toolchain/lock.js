@@ -1,4 +1,4 @@
-// One command at a time works in a checkout: npm and Ninja do not expect a second one beside them.
+// Lets one command at a time work in a checkout, because npm and Ninja expect to run alone.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,9 +11,9 @@ import { findProgram } from './system.js';
 const kSayAfterMs = 500;
 
 /**
- * Runs `action` while holding a lock on a file. The kernel's lock is used, through a child process
- * that ends with this one, so that no interrupted run leaves a lock behind. Systems without the
- * program flock go without.
+ * Runs `action` while holding a lock on a file. It is a kernel lock, held by a child process that ends
+ * with this one, so that an interrupted run leaves no lock behind. Systems without the program flock
+ * use no lock.
  * @template T
  * @param {string} file
  * @param {() => T | Promise<T>} action

@@ -1,6 +1,6 @@
-// The package's JavaScript: the many small modules of wasm/js, put together in few, without JSDoc
-// and with source maps, and the glue of the variants. A page without a bundler would otherwise fetch every
-// module, one after the other down the imports.
+// The package's JavaScript: the glue of the variants, and the small modules of wasm/js, bundled into a few
+// files without JSDoc and with source maps. Otherwise a page without a bundler would fetch the modules one
+// after the other, following the imports.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { kBuildFolder, kRoot } from './checkout.js';
 
 const kSources = join(kRoot, 'wasm/js');
 /**
- * Where CMake leaves a module, or its glue.
+ * Path where CMake writes a module, or its glue.
  * @param {string} flavour
  * @param {string} variant
  * @param {'js' | 'wasm'} type
@@ -19,20 +19,20 @@ export const builtModule = (flavour, variant, type) =>
 /** Where they are built. */
 export const kModulesFolder = join(kBuildFolder, 'modules');
 
-/** What others import, and what runs in a worker. */
+/** Entry points: modules that users import, and modules that run in a worker. */
 const kEntries = [
   ...['index', 'worker', 'connect', 'serve', 'workerScript'],
   ...['static', 'staticTraining', 'staticModels'],
 ];
 
 /**
- * @param {readonly string[]} flavours  those that are built
- * @param {readonly string[]} variants  those that the loader picks from
+ * @param {readonly string[]} flavours  flavours to build
+ * @param {readonly string[]} variants  variants that the loader picks from
  * @param {string} [folder]  where to write
  * @returns {Promise<string>} the folder that the modules are in, and nothing else
  */
 export async function buildModules(flavours, variants, folder = kModulesFolder) {
-  // Not before the npm packages are there, which whoever imports this may have to install.
+  // Imported here, because an importer of this module may first have to install the npm packages.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     cwd: kSources,
@@ -41,7 +41,7 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
     external: /\.glue\.js$/,
     treeshake: { moduleSideEffects: false },
     platform: 'neutral',
-    // The loader is to lie in index.js, not in a file beside it, although serve.js uses it, too.
+    // Keeps the loader in index.js instead of a separate file, although serve.js uses it, too.
     preserveEntrySignatures: 'allow-extension',
     transform: { define: { ATTN_VARIANTS: JSON.stringify(variants) } },
   });
@@ -49,10 +49,10 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
     dir: folder,
     cleanDir: true,
     format: 'esm',
-    // Addresses are relative to the folder that all of them lie in.
+    // Addresses are relative to the folder that contains all modules.
     entryFileNames: '[name].js',
     chunkFileNames: '[name].part.js',
-    // Bundlers read annotations.
+    // Bundlers read the annotations.
     comments: { annotation: true, jsdoc: false, legal: false },
     sourcemap: true,
   });
@@ -62,9 +62,9 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
 }
 
 /**
- * Writes Emscripten's JavaScript: for each flavour one file for the variants without threads, and one for
- * those with threads. Both are SIMD128's: to generate them, the linker runs the module, and Node 20 lacks
- * relaxed SIMD. A test compares what the variants import and export.
+ * Writes Emscripten's JavaScript: for each flavour, one file for the variants without threads and one for
+ * the variants with threads. Both come from SIMD128, because the linker runs the module to generate them, and
+ * Node 20 lacks relaxed SIMD. A test compares the imports and exports of the variants.
  * @param {readonly string[]} flavours
  * @param {readonly string[]} variants
  * @param {string} folder
@@ -75,10 +75,10 @@ async function writeGlue(flavours, variants, folder) {
   for (const flavour of flavours) {
     for (const kind of kinds) {
       const glue = readFileSync(builtModule(flavour, `simd128${kind}`, 'js'), 'utf8');
-      // Emscripten writes one long line, all of which Node would print with an uncaught error.
+      // Emscripten writes one long line, and Node would print all of it with an uncaught error.
       const { code } = await transform(glue, { legalComments: 'none' });
       // Bundlers copy the threads' glue as an asset. webpack minifies assets as sloppy scripts, where
-      // functions in blocks are visible outside; in the module that results they are not.
+      // functions in blocks are visible outside. In the resulting module they are not.
       writeFileSync(join(folder, `${flavour}${kind}.glue.js`), `'use strict';\n${code}`);
     }
   }

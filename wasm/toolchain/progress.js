@@ -1,7 +1,7 @@
-// Shows what a command is doing: the steps that are running, how far each one is, and for how many
-// seconds it has run. A terminal gets one line that is updated in place. Anything else, such as a
-// pipe or a CI log, gets a line every ten seconds and one when a step ends. Imports nothing, because
-// it runs before node_modules exists.
+// Shows the steps of a command that are running, with the progress of each and the seconds it has
+// run. A terminal gets one line that is updated in place. Anything else, such as a pipe or a CI log,
+// gets a line every ten seconds and one when a step ends. Imports nothing, because it runs before
+// node_modules exists.
 
 const kTickMs = 1000;
 const kTicksPerLine = 10;
@@ -14,7 +14,7 @@ const kSeparator = ' | ';
  * @property {number} [columns]
  * @property {(text: string) => unknown} write
  *
- * @typedef {(state: string) => void} Update  tells how far the step is, as in "12/99" or "40 %"
+ * @typedef {(state: string) => void} Update  sets the progress of the step, as in "12/99" or "40 %"
  */
 
 /** @param {Output} output */
@@ -26,7 +26,7 @@ export function progressOn(output) {
   let ticks = 0;
 
   /**
-   * The step with its state and its seconds. If that is too wide, the name is cut.
+   * Formats the step with its state and its seconds. If the text is too wide, the name is cut.
    * @param {{ name: string, state: string, start: number }} step
    * @param {number} [width]
    */
@@ -52,7 +52,7 @@ export function progressOn(output) {
   }
 
   /**
-   * Prints a line, above the one that is updated in place.
+   * Prints a line above the line that is updated in place.
    * @param {string} message
    */
   function say(message) {

@@ -1,4 +1,4 @@
-// Prints a random sample of the project's prose without its context, for a reader to judge.
+// Prints a random sample of the project's prose without context, for a reader to judge.
 //
 //   npm run prose -- --seed 1 --count 100         comments, error messages and documentation
 //   npm run prose -- --page                       sentences of the page
@@ -34,7 +34,7 @@ const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 /** @param {string} text  @param {RegExp} pattern */
 const all = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1] ?? match[0]);
 /**
- * The messages of a file's errors, with … for values.
+ * Error messages in a file, with … in place of values.
  * @param {string} file  @param {string} text
  */
 function* messages(file, text) {
@@ -43,7 +43,7 @@ function* messages(file, text) {
     const parts = [''];
     const open = /** @type {string[]} */ ([]);
     for (const [token, quote] of source.slice(index + call.length).matchAll(kTokens)) {
-      if (token === '?') parts.length = 0; // a choice between texts is none
+      if (token === '?') parts.length = 0; // a choice between texts is not a message
       if (token === '?' || (token === ')' && !open.length)) break;
       if ('({['.includes(token)) open.push(token);
       else if (')}]'.includes(token)) open.pop();

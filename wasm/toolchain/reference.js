@@ -1,5 +1,5 @@
-// The reference of the JavaScript API, made by TypeDoc of the package's type definitions:
-// node wasm/toolchain/reference.js <folder>. A warning is an error.
+// Makes the reference of the JavaScript API with TypeDoc, from the package's type definitions:
+// node wasm/toolchain/reference.js <folder>. A warning counts as an error.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { kBuildFolder, kRoot } from './checkout.js';
 import { isMain } from './system.js';
 import { buildTypes } from './types.js';
 
-/** The modules of the package and what they are for. */
+/** The modules of the package and their purpose. */
 const kModules = {
   index: ['attn', 'Attention and positional encoding on the thread that calls.'],
   worker: ['attn/worker', 'The same API, asynchronous, off the main thread.'],
@@ -33,7 +33,7 @@ same names and give promises: {@link "attn/worker".load}.
 /**
  * Writes the reference into a folder.
  * @param {string} folder
- * @returns {Promise<boolean>} whether there was nothing to complain about
+ * @returns {Promise<boolean>} true if there were no errors or warnings
  */
 async function buildReference(folder) {
   const sources = join(kBuildFolder, 'reference');
@@ -67,7 +67,7 @@ async function buildReference(folder) {
     tsconfig,
     readme: introduction,
     logLevel: LogLevel.Warn,
-    // Types that only others are made of are not exported.
+    // Types that are only parts of other types are not exported.
     validation: { notExported: false, invalidLink: true, rewrittenLink: true },
     excludeInternal: true,
     excludePrivate: true,
@@ -89,7 +89,7 @@ async function buildReference(folder) {
 }
 
 /**
- * A module that exports the types themselves, where the definitions have other names for them.
+ * Makes a module that exports the types directly instead of their aliases in the definitions.
  * @param {string} file
  * @param {string} name
  * @param {string} purpose
@@ -105,7 +105,7 @@ function entryPoint(file, name, purpose, definitions) {
 }
 
 /**
- * Equations, which comments set off by a blank line and two spaces, as Markdown's blocks.
+ * Turns equations, which comments mark by a blank line and two spaces, into Markdown blocks.
  * @param {string} definitions
  */
 function withBlocks(definitions) {

@@ -1,5 +1,5 @@
-// Programs and system packages: finds what the machine has, and has Debian's package manager
-// install the rest. Imports Node's own modules only, because it runs before node_modules exists.
+// Finds programs and system packages on the machine, and lets Debian's package manager install the rest.
+// Imports only Node's own modules, because it runs before node_modules exists.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { createInterface } from 'node:readline';
 
 import { say, step } from './progress.js';
 
-/** Something is missing that the user has to bring; the message is the sentence that says what. */
+/** Something that the user must install is missing. The message says what. */
 export class SetupError extends Error {
   name = 'SetupError';
 }
 
 /**
- * Whether it is what parseArgs() of node:util throws at an option that it does not know.
+ * True for the error that parseArgs() of node:util throws for an unknown option.
  * @param {unknown} error
  * @returns {error is Error}
  */
@@ -22,8 +22,8 @@ const isUnknownOption = (error) =>
   error instanceof Error && 'code' in error && `${error.code}`.startsWith('ERR_PARSE_ARGS_');
 
 /**
- * Ends a command that could not be set up, or was called wrongly, with the sentence that says why;
- * any other error is a bug and keeps its stack.
+ * Ends a command that could not be set up or was called wrongly, and prints the reason. Any other error is
+ * a bug and keeps its stack.
  * @param {unknown} error
  */
 export function reportSetupError(error) {
@@ -33,7 +33,7 @@ export function reportSetupError(error) {
 }
 
 /**
- * Whether a module is the one that node was started with.
+ * True if a module is the one that node was started with.
  * @param {ImportMeta} meta
  */
 export const isMain = (meta) =>
@@ -63,7 +63,7 @@ export class CommandError extends SetupError {
 
   /**
    * @param {string} message
-   * @param {number} [code]  with which it ended, if it ended by itself
+   * @param {number} [code]  exit code, if the program ended on its own
    */
   constructor(message, code) {
     super(message);
@@ -72,7 +72,7 @@ export class CommandError extends SetupError {
 }
 
 /**
- * Runs a program to its end, keeping what it prints.
+ * Runs a program to its end and collects its output.
  * @param {string} program
  * @param {string[]} args
  * @param {object} options
@@ -80,8 +80,8 @@ export class CommandError extends SetupError {
  * @param {Record<string, string>} [options.env]  on top of this process's environment
  * @param {number} [options.timeoutMs]
  * @param {(line: string) => void} [options.onLine]  called with each line as it is printed
- * @param {boolean} [options.shell]  whether a shell runs it, as scripts need on Windows
- * @returns {Promise<string>} what it printed, on stderr too
+ * @param {boolean} [options.shell]  whether to run it in a shell, which scripts need on Windows
+ * @returns {Promise<string>} its output, including stderr
  * @throws {CommandError} if it cannot be started, fails or takes too long
  */
 export function command(program, args, options) {
@@ -121,7 +121,7 @@ export function command(program, args, options) {
 /**
  * @param {string} program
  * @param {string[]} args
- * @returns {string | undefined} what the program prints; undefined if it cannot be run or fails
+ * @returns {string | undefined} the output of the program; undefined if it cannot run or fails
  */
 export function outputOf(program, args) {
   const { status, stdout } = spawnSync(program, args, {
@@ -143,8 +143,8 @@ export const isDebian = () => osRelease().ID === 'debian' && findProgram('apt-ge
 /**
  * @typedef {object} Requirement
  * @property {() => boolean} isThere
- * @property {string[]} packages  Debian's packages that bring it
- * @property {string} description  what a user of another system has to install
+ * @property {string[]} packages  Debian packages that provide it
+ * @property {string} description  what users of other systems must install
  */
 
 /** @typedef {keyof typeof kRequirements} RequirementName */
@@ -185,8 +185,8 @@ const kRequirements = {
     packages: ['r-base-core', 'r-cran-janeaustenr'],
     description: 'R with the package janeaustenr, callable as Rscript',
   },
-  // Debian's python3-minimal, which comes with some packages of Node, has no asyncio and is not
-  // enough for Emscripten.
+  // Debian's python3-minimal, which some Node packages install, lacks asyncio and is not enough for
+  // Emscripten.
   python: {
     isThere: () => outputOf('python3', ['-c', 'import asyncio']) !== undefined,
     packages: ['python3'],
@@ -248,15 +248,15 @@ export const findChromium = () =>
 export const findFirefox = () => findBrowser('FIREFOX', 'firefox-esr', 'firefox');
 
 /**
- * @param {string} variable  of the environment, which comes first
+ * @param {string} variable  environment variable, which takes precedence
  * @param {...string} names  of programs
  */
 const findBrowser = (variable, ...names) =>
   process.env[variable] || names.map(findProgram).find((path) => path !== undefined);
 
 /**
- * Makes sure that the machine has what `names` asks for. Installs packages on Debian; on any other
- * system the error says what is missing.
+ * Makes sure that the machine meets the requirements `names`. Installs packages on Debian. On other
+ * systems the error says what is missing.
  * @param {string} purpose  completes the sentence "Installing … with apt-get, …"
  * @param {RequirementName[]} names
  * @throws {SetupError}
@@ -319,14 +319,14 @@ async function installPackages(purpose, packages) {
 }
 
 /**
- * Runs apt-get and passes on what it says of its progress.
+ * Runs apt-get and reports its progress.
  * @param {string} program  apt-get, or a program that runs it
  * @param {string[]} args
  * @param {{ cwd: string, update: import('./progress.js').Update }} options
  */
 export const aptGet = (program, args, { cwd, update }) =>
-  // apt-get closes the status descriptor in the programs that it runs. If that were 1, the scripts of
-  // packages could not print and would fail.
+  // apt-get closes the status descriptor in the programs that it runs. If the descriptor were 1, package
+  // scripts could not print and would fail.
   command('sh', ['-c', 'exec "$0" "$@" -qq -o APT::Status-Fd=3 3>&1', program, ...args], {
     cwd,
     // As in "dlstatus:1:42.5:Retrieving file 1 of 3".

@@ -1,4 +1,4 @@
-// The package's type definitions, made of the JSDoc comments in wasm/js.
+// Makes the package's type definitions from the JSDoc comments in wasm/js.
 
 import { createHash } from 'node:crypto';
 import {
@@ -16,12 +16,12 @@ import { kBuildFolder, kRoot } from './checkout.js';
 import { command } from './system.js';
 
 const kSources = join(kRoot, 'wasm/js');
-/** Where CMake leaves what Emscripten writes of the bindings. */
+/** Where CMake puts Emscripten's definitions of the bindings. */
 const kNativeTypes = join(kBuildFolder, 'wasm/wasm/types');
 const kTypesFolder = join(kBuildFolder, 'types');
 
 /**
- * Makes the definitions, unless the sources are those they were made of.
+ * Makes the definitions, unless the sources are unchanged since the last time.
  * @returns {Promise<string>} the folder they are in
  */
 export async function buildTypes() {
@@ -65,7 +65,7 @@ export async function buildTypes() {
     cwd: kRoot,
   });
   rmSync(config);
-  // Not at the top: set-up imports this module before npm's packages are there.
+  // Imported here, because set-up imports this module before the npm packages are installed.
   const { default: ts } = await import('typescript');
   for (const name of readdirSync(kTypesFolder)) stripInternal(ts, join(kTypesFolder, name));
   copyFileSync(join(kNativeTypes, 'native.d.ts'), join(kTypesFolder, 'native.d.ts'));
@@ -74,8 +74,8 @@ export async function buildTypes() {
 }
 
 /**
- * Removes the members of classes that are marked `@internal`, which the compiler's own option leaves in
- * definitions made of JavaScript. Constructors stay: without one a class seems to have a public one.
+ * Removes class members marked `@internal`. The compiler's own option keeps them in definitions made from
+ * JavaScript. Constructors stay, because a class without one would seem to have a public constructor.
  * @param {import('typescript')} ts
  * @param {string} path
  */

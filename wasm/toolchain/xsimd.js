@@ -5,8 +5,8 @@ import { isMain } from './system.js';
 
 /**
  * Finds xsimd 13.2 or newer, or fetches it on Debian.
- * @returns {Promise<string | undefined>} the folder of xsimdConfig.cmake; undefined where CMake has
- *     to find or fetch xsimd itself
+ * @returns {Promise<string | undefined>} the folder of xsimdConfig.cmake; undefined if CMake must
+ *     find or fetch xsimd itself
  */
 export const provideXsimd = () =>
   provideHeaders({
