@@ -12,7 +12,7 @@ attn_core_target(attn_common)
 set_target_properties(attn_common PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
 # Outside of the kernels size counts more than speed: it is what a page loads. Nothing asks for an
 # object's type, so that types need no names, but where programs derive from a class or catch it.
-target_compile_options(attn_common PRIVATE -Oz -fno-rtti)
+target_compile_options(attn_common PRIVATE -Oz -fno-rtti -flto)
 set_source_files_properties(
   src/error.cpp src/layers/module.cpp src/training/optimizers.cpp
   PROPERTIES COMPILE_OPTIONS -frtti SKIP_UNITY_BUILD_INCLUSION ON)

@@ -3,7 +3,9 @@
 #include <emscripten/bind.h>
 #include <malloc.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -28,10 +30,22 @@ void append_in_camel_case(std::string& text, std::string_view name) {
   }
 }
 
+/// Embind allocates small objects outside of guarded functions, where an exception would close the
+/// module. When memory is short, they get this block, and guarded functions fail until it is back.
+constexpr std::size_t kSpareBytes = 1 << 16;
+std::atomic<void*> spare = nullptr;
+
+void free_spare() {
+  void* const block = spare.exchange(nullptr);
+  if (!block) throw std::bad_alloc();
+  std::free(block);
+}
+
 std::unique_ptr<Context> the_context;
 
 void start(int num_threads) {
   validation::append_argument = append_in_camel_case;
+  std::set_new_handler(free_spare);
   ContextOptions options;
   options.num_threads = num_threads;
   the_context = std::make_unique<Context>(options);
@@ -87,7 +101,14 @@ void report() noexcept {
   }
 }
 
-bool has_failed() noexcept { return failed; }
+bool has_failed() noexcept {
+  if (failed || spare) return failed;
+  spare = std::malloc(kSpareBytes);
+  if (spare) return false;
+  failed = true;
+  error_handler()();
+  return true;
+}
 
 Context& context() { return *the_context; }
 

@@ -13,8 +13,8 @@ namespace attn::wasm {
 /// skip restoring the stack.
 void report() noexcept;
 
-/// True if an error is waiting to be thrown. Until JavaScript calls forgetError(), guarded
-/// functions do nothing.
+/// True if an error is waiting to be thrown, or if memory is so short that this reports an error.
+/// Until JavaScript calls forgetError(), guarded functions do nothing.
 bool has_failed() noexcept;
 
 /// Return value of a function that has failed. JavaScript ignores it.
