@@ -5,15 +5,22 @@
  * the registration of names and types are 33 kB of attn and 45 kB of training.
  */
 export const kMaxWasmBytes = {
-  attn: { raw: 430e3, gzip: 188e3 },
-  training: { raw: 600e3, gzip: 256e3 },
-  models: { raw: 550e3, gzip: 243e3 },
+  attn: { raw: 405e3, gzip: 183e3 },
+  training: { raw: 565e3, gzip: 248e3 },
+  models: { raw: 515e3, gzip: 231e3 },
 };
 
 /** The complete API with its glue, as bundled by a bundler, and as it is in the package. */
 export const kMaxApiBytes = {
-  bundled: { brotli: 36_500, gzip: 41_000 },
-  unbundled: { brotli: 50_000 },
+  'attn.glue.js': {
+    bundled: { brotli: 36_500, gzip: 41_000 },
+    unbundled: { brotli: 50_000 },
+  },
+  // Bundlers copy this glue unchanged.
+  'attn-threads.glue.js': {
+    bundled: { brotli: 44_500, gzip: 51_000 },
+    unbundled: { brotli: 52_500 },
+  },
 };
 
 /**

@@ -3,7 +3,6 @@
 #include <emscripten/bind.h>
 #include <malloc.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -30,22 +29,33 @@ void append_in_camel_case(std::string& text, std::string_view name) {
   }
 }
 
-/// Embind allocates small objects outside of guarded functions, where an exception would close the
-/// module. When memory is short, they get this block, and guarded functions fail until it is back.
-constexpr std::size_t kSpareBytes = 1 << 16;
-std::atomic<void*> spare = nullptr;
+bool failed = false;
+bool inside = false;
 
-void free_spare() {
-  void* const block = spare.exchange(nullptr);
-  if (!block) throw std::bad_alloc();
-  std::free(block);
+/// Embind allocates small objects outside of guarded functions, where an exception would close the
+/// module. When memory is short, they get this block. Guarded functions fail until it is back.
+void* spare = nullptr;
+constexpr std::size_t kMostSpareBytes = 1 << 16;
+constexpr std::size_t kLeastSpareBytes = 1 << 12;
+
+void give_spare() {
+  if (inside || !spare) throw std::bad_alloc();
+  std::free(std::exchange(spare, nullptr));
+}
+
+bool take_spare() {
+  // Objects that Embind keeps may lie in the block that it was.
+  for (std::size_t bytes = kMostSpareBytes; !spare && bytes >= kLeastSpareBytes; bytes /= 2) {
+    spare = std::malloc(bytes);
+  }
+  return spare != nullptr;
 }
 
 std::unique_ptr<Context> the_context;
 
 void start(int num_threads) {
   validation::append_argument = append_in_camel_case;
-  std::set_new_handler(free_spare);
+  std::set_new_handler(give_spare);
   ContextOptions options;
   options.num_threads = num_threads;
   the_context = std::make_unique<Context>(options);
@@ -80,13 +90,12 @@ emscripten::val& error_handler() {
 
 void set_error_handler(emscripten::val handler) { error_handler() = std::move(handler); }
 
-bool failed = false;
-
 void forget_error() { failed = false; }
 
 }  // namespace
 
 void report() noexcept {
+  leave();
   failed = true;
   try {
     throw;
@@ -101,14 +110,18 @@ void report() noexcept {
   }
 }
 
-bool has_failed() noexcept {
-  if (failed || spare) return failed;
-  spare = std::malloc(kSpareBytes);
-  if (spare) return false;
-  failed = true;
-  error_handler()();
+bool enter() noexcept {
+  if (failed) return false;
+  if (!take_spare()) {
+    failed = true;
+    error_handler()();
+    return false;
+  }
+  inside = true;
   return true;
 }
+
+void leave() noexcept { inside = false; }
 
 Context& context() { return *the_context; }
 

@@ -13,9 +13,12 @@ namespace attn::wasm {
 /// skip restoring the stack.
 void report() noexcept;
 
-/// True if an error is waiting to be thrown, or if memory is so short that this reports an error.
-/// Until JavaScript calls forgetError(), guarded functions do nothing.
-bool has_failed() noexcept;
+/// Begins a guarded function. Returns false if the function must do nothing, because an error is
+/// waiting until JavaScript calls forgetError(), or because memory is so short that this reports it.
+bool enter() noexcept;
+
+/// Ends a guarded function that has succeeded.
+void leave() noexcept;
 
 /// Return value of a function that has failed. JavaScript ignores it.
 template <class R>
@@ -34,9 +37,16 @@ struct Guarded;
 template <class R, class... A, R (*F)(A...)>
 struct Guarded<F> {
   static R call(A... arguments) {
-    if (has_failed()) return nothing<R>();
+    if (!enter()) return nothing<R>();
     try {
-      return F(std::forward<A>(arguments)...);
+      if constexpr (std::is_void_v<R>) {
+        F(std::forward<A>(arguments)...);
+        return leave();
+      } else {
+        R result = F(std::forward<A>(arguments)...);
+        leave();
+        return result;
+      }
     } catch (...) {
       // A separate handler per kind of error would make a training .wasm 12 KB larger.
       report();
