@@ -295,10 +295,10 @@ test('a_missing_file_is_named', async () => {
     assert.equal(code, 'load_failed');
     assert.equal(
       message,
-      `${origin}/nowhere/attn-simd128.wasm could not be read: the server answered 404 Not Found`,
+      `${origin}/nowhere/attn-simd128.wasm could not be read: the server returned 404 Not Found`,
     );
     const page = await run('/strict', { ...options, wasmUrl: '/page/' });
-    assert.match(page.message, /could not be read: the server answered with a page \(text\/html\)/);
+    assert.match(page.message, /could not be read: the server returned a page \(text\/html\)/);
   }
 });
 

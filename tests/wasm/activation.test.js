@@ -21,7 +21,7 @@ await everyVariant('applyActivation', (attn) => {
       // @ts-expect-error: that is the test
       () => attn.applyActivation(x, 'swish'),
       'invalid_argument',
-      "activation: got 'swish', needs 'relu' or 'gelu' or 'geluTanh' or 'silu' or 'tanh' or 'sigmoid'",
+      "activation: got 'swish', needs 'relu', 'gelu', 'geluTanh', 'silu', 'tanh' or 'sigmoid'",
     );
   });
 });

@@ -225,18 +225,22 @@ await everyVariant('arguments', (attn) => {
     assertThrows(
       () => attn.positionalEncoding(proxyOf(handle)),
       'invalid_argument',
-      /^x: got a Proxy of a TensorHandle, needs the object itself/,
+      /^x: got a Proxy for an instance of TensorHandle, needs the object itself/,
     );
-    assertThrows(() => proxyOf(handle).toTensor(), 'invalid_argument', /a Proxy of a TensorHandle/);
+    assertThrows(
+      () => proxyOf(handle).toTensor(),
+      'invalid_argument',
+      /a Proxy for an instance of TensorHandle/,
+    );
     assertThrows(
       () => proxyOf(layer).forward(x),
       'invalid_argument',
-      /^this: got a Proxy of a MultiHeadAttention, needs the object itself/,
+      /^this: got a Proxy for an instance of MultiHeadAttention, needs the object itself/,
     );
     assertThrows(
       () => layer.forward(x, x, x, { cache: proxyOf(cache) }),
       'invalid_argument',
-      /a Proxy of a KeyValueCache/,
+      /a Proxy for an instance of KeyValueCache/,
     );
     for (const object of [handle, cache, layer]) object.dispose();
   });
@@ -260,7 +264,7 @@ await everyVariant('arguments', (attn) => {
       assertThrows(
         () => attn.scaledDotProductAttention(query, query, query, { mask }),
         'invalid_argument',
-        /^query: got data that changed its length/,
+        /^query: its data changed its length during the call/,
       );
     }
   });

@@ -80,7 +80,7 @@ await everyVariant('attentionPooling', (attn) => {
       // @ts-expect-error: that is the test
       () => attn.attentionPooling(query, key, value, { scoring: 'cosine' }),
       'invalid_argument',
-      /^scoring: got 'cosine', needs 'scaledDot' or/,
+      /^scoring: got 'cosine', needs 'scaledDot', /,
     );
     assertThrows(
       () => attn.attentionPooling(query, random.tensor(2, 7, 4), value),

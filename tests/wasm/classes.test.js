@@ -171,7 +171,7 @@ test('files_can_be_written_from_anything_with_names_and_from_nothing_else', () =
   assertThrows(
     () => attn.toSafetensors([...pairs, ['x', x]]),
     'invalid_argument',
-    "tensors: got 'x twice', needs each name once",
+    "tensors: the name 'x' appears twice; use each name once",
   );
   const linear = new attn.Linear({ inFeatures: 2, outFeatures: 2 });
   linear.loadStateDict(new Map(Object.entries(layer.stateDict())));

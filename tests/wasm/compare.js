@@ -58,7 +58,9 @@ function isError(error, code, message) {
   else assert.match(error.message, message);
   assert.equal(error.code, code);
   const { argument, got, needs } = error;
-  if (argument === undefined) assert.ok(got === undefined && needs === undefined);
-  else assert.equal(error.message, `${argument}: got ${got}, needs ${needs}`);
+  if (got === undefined) {
+    assert.equal(needs, undefined);
+    assert.ok(argument === undefined || error.message.startsWith(`${argument}: `));
+  } else assert.equal(error.message, `${argument}: got ${got}, needs ${needs}`);
   return true;
 }

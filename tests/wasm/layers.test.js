@@ -48,7 +48,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       () => layer.forward([5]),
       'invalid_argument',
-      'ids[0]: got 5, needs a token from 0 to 4',
+      'ids[0]: got 5, needs a token id from 0 to 4',
     );
   });
 
@@ -266,7 +266,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       make({ layers: [{ windw: {} }] }),
       'invalid_argument',
-      "layers[0]: got the unknown name 'windw', needs 'window'",
+      "layers[0]: 'windw' is not an option; use 'window'",
     );
     assertThrows(make({ layers: 3 }), 'invalid_argument', /^layers: got 3, needs an array/);
     assertThrows(make({ layers: [3] }), 'invalid_argument', /^layers\[0\]: got 3, /);
@@ -301,7 +301,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       make({ tiedTo: new attn.Embedding({ numEmbeddings: 5, embeddingDim: 8 }), inFeatures: 8 }),
       'invalid_argument',
-      'inFeatures: got 8, needs none beside tiedTo',
+      'inFeatures: cannot be combined with tiedTo, which determines it; leave it out',
     );
   });
 
@@ -375,7 +375,7 @@ await everyVariant('layers', (attn) => {
     assertThrows(
       () => attn.toSafetensors({ a: { data: [1], shape: [1], type: 'bfloat16' } }),
       'invalid_argument',
-      'a.data: got an array, needs a Uint16Array of the bits of bfloat16 numbers',
+      'a.data: got an array, needs a Uint16Array with the bits of bfloat16 numbers',
     );
   });
 
@@ -433,12 +433,12 @@ await everyVariant('layers', (attn) => {
     attn.sinusoidalEncoding({ length: 5000, dModel: 1024 });
     assert.equal(inside.view()[0], 5);
     assertThrows(() => part.view(), 'invalid_argument', /contiguous/);
-    assertThrows(() => inside.reshape([3]), 'shape_mismatch', /^shape: got \(3,\) of 3 elements/);
+    assertThrows(() => inside.reshape([3]), 'shape_mismatch', /^shape: got \(3,\) with 3 elements/);
     const options = { validLens: /** @type {any} */ (inside) };
     assertThrows(
       () => attn.scaledDotProductAttention(x, x, x, options),
       'invalid_argument',
-      'validLens: got an object TensorHandle, needs numbers, not a handle',
+      'validLens: got an instance of TensorHandle, needs numbers, not a handle',
     );
     inside.dispose();
     assertThrows(() => inside.data(), 'disposed', 'TensorHandle: used after dispose()');

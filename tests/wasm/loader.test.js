@@ -162,7 +162,7 @@ describe('load', () => {
     const cases = [
       [
         { variant: 'avx2' },
-        "variant: got 'avx2', needs 'simd128' or 'relaxed-simd' or 'simd128-threads' or 'relaxed-simd-threads'",
+        "variant: got 'avx2', needs 'simd128', 'relaxed-simd', 'simd128-threads' or 'relaxed-simd-threads'",
       ],
       [{ threads: 0 }, 'threads: got 0, needs a whole number from 1 to 64'],
       [{ threads: '2' }, "threads: got '2', needs a whole number from 1 to 64"],
@@ -172,7 +172,7 @@ describe('load', () => {
       ],
       [
         { wasmUrl: 'https://a.example/some.wasm' },
-        "wasmUrl: got 'https://a.example/some.wasm', needs the variant that this file holds: set variant, too",
+        "wasmUrl: 'https://a.example/some.wasm' is a file; set variant to the variant in it, or pass a folder that ends in a slash",
       ],
       [null, 'options: got null, needs a plain object'],
     ];
@@ -316,7 +316,8 @@ describe('load with a given .wasm', () => {
     const wasm = bytesOf('relaxed-simd');
     if (!WebAssembly.validate(wasm)) return t.skip('this engine lacks it');
     assert.equal((await load({ wasm })).variant, 'relaxed-simd');
-    const message = 'wasm: got the module of variant relaxed-simd, needs that of simd128';
+    const message =
+      "wasm: this module is variant relaxed-simd, but the option variant is 'simd128'; leave out variant, or pass the module of that variant";
     await assertRejects(load({ wasm, variant: 'simd128' }), 'invalid_argument', message);
   });
 
@@ -326,7 +327,7 @@ describe('load with a given .wasm', () => {
     await assertRejects(
       load({ wasm, variant: 'simd128-threads' }),
       'invalid_argument',
-      'wasm: got the module of variant simd128, needs that of simd128-threads',
+      "wasm: this module is a variant without threads, but the option variant is 'simd128-threads'; leave out variant, or pass the module of that variant",
     );
   });
 
@@ -346,7 +347,7 @@ describe('load with a given .wasm', () => {
     await assertRejects(
       load({ wasm: other, wasmUrl: distFolder }),
       'invalid_argument',
-      /^wasmUrl: got 'file:.*', needs to be left out where wasm is given$/,
+      'wasmUrl: cannot be combined with wasm; pass only one of them',
     );
   });
 
@@ -501,10 +502,14 @@ describe('attn/static', () => {
     await assertRejects(
       loadStatic({ variant: 'simd128-threads' }),
       'load_failed',
-      'variant simd128-threads: attn/static has no threads',
+      "variant simd128-threads: attn/static has no threads; use load() of 'attn'",
     );
     const threads = /** @type {any} */ ({ threads: 2 });
-    await assertRejects(loadStatic(threads), 'invalid_argument', /^options: got the unknown name/);
+    await assertRejects(
+      loadStatic(threads),
+      'invalid_argument',
+      /^options: 'threads' is not an option/,
+    );
   });
 });
 
@@ -556,14 +561,14 @@ describe('load over HTTP', () => {
   }
 
   test('a_404_response_is_named', async () => {
-    const message = `${address}/nowhere could not be read: the server answered 404 Not Found`;
+    const message = `${address}/nowhere could not be read: the server returned 404 Not Found`;
     const wasmUrl = `${address}/nowhere`;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
   test('an_html_page_in_place_of_the_file_is_named', async () => {
     const wasmUrl = `${address}/page.wasm`;
-    const message = `${wasmUrl} could not be read: the server answered with a page (text/html); the file may be missing`;
+    const message = `${wasmUrl} could not be read: the server returned a page (text/html); the file may be missing`;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 
@@ -576,7 +581,7 @@ describe('load over HTTP', () => {
   test('a_server_that_does_not_respond_is_named', async () => {
     const wasmUrl = 'http://127.0.0.1:1/';
     const message =
-      /^http:\/\/127\.0\.0\.1:1\/attn-simd128\.wasm could not be read: .*; is it there, does its server allow other origins \(CORS\), and does the content security policy \(connect-src\) allow it\?$/;
+      /^http:\/\/127\.0\.0\.1:1\/attn-simd128\.wasm could not be read: .*; check that the file exists, that its server allows other origins \(CORS\), and that the content security policy \(connect-src\) allows the request$/;
     await assertRejects(load({ variant: 'simd128', wasmUrl }), 'load_failed', message);
   });
 });

@@ -63,7 +63,7 @@ await everyVariant('maskedSoftmax', (attn) => {
     assertThrows(
       () => attn.maskedSoftmax(x, { validLens: [1, 5] }),
       'invalid_argument',
-      'validLens[1]: got 5, needs a length between 0 and the 4 keys',
+      'validLens[1]: got 5, needs a length from 0 to 4, the number of keys',
     );
     assertThrows(
       () => attn.maskedSoftmax(x, { mask: { data: [1, 0], shape: [2] } }),

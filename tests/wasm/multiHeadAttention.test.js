@@ -241,7 +241,7 @@ await everyVariant('MultiHeadAttention', (attn) => {
         // @ts-expect-error: that is the test
         () => new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, init: 'ones' }),
         'invalid_argument',
-        "init: got 'ones', needs 'xavier' or 'identity' or 'zeros'",
+        "init: got 'ones', needs 'xavier', 'identity' or 'zeros'",
       ],
       [
         () => mha.forward(random.tensor(3, 7)),

@@ -227,7 +227,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
       [
         () => new attn.RotaryEmbedding({ rotaryDim: 6, sections: [1, 0.5] }),
         'invalid_argument',
-        'sections[1]: got 0.5, needs a number of pairs',
+        'sections[1]: got 0.5, needs a whole number of pairs',
       ],
       [
         () => new attn.RotaryEmbedding({ rotaryDim: 6, sections: [1, 1] }),
@@ -243,7 +243,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
         // @ts-expect-error: that is the test
         () => new attn.RotaryEmbedding({ rotaryDim: 6, scaling: { type: 'su' } }),
         'invalid_argument',
-        "scaling.type: got 'su', needs 'linear' or 'dynamic' or 'yarn' or 'llama3' or 'proportional' or 'longrope'",
+        "scaling.type: got 'su', needs 'linear', 'dynamic', 'yarn', 'llama3', 'proportional' or 'longrope'",
       ],
       [
         () =>
@@ -259,7 +259,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
       [
         () => rotary.forward(random.tensor(2, 5, 9), { numHeads: 2 }),
         'shape_mismatch',
-        'x: got shape (2, 5, 9), needs a width divisible by 2 heads',
+        'x: got shape (2, 5, 9), needs a width that is a multiple of 2, the number of heads',
       ],
       [
         () =>
@@ -267,7 +267,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
             positionIds: [4],
           }),
         'invalid_argument',
-        'positionIds[0]: got 4, needs a row below 4',
+        'positionIds[0]: got 4, needs the index of a row, below 4',
       ],
     ];
     for (const [wrong, code, message] of cases) assertThrows(wrong, code, message);

@@ -334,12 +334,12 @@ await everyVariant('scaledDotProductAttention', (attn) => {
     assertThrows(
       () => attn.scaledDotProductAttention(query, key, value, { numHeads: 6 }),
       'shape_mismatch',
-      'query: got shape (2, 4, 6, 5), needs rank 3 (B, N, H·D), as numHeads is given',
+      'query: got shape (2, 4, 6, 5), needs rank 3 (B, N, H·D), because numHeads is set',
     );
     assertThrows(
       () => attn.scaledDotProductAttention(flat(query), flat(key), flat(value), { numHeads: 4 }),
       'shape_mismatch',
-      'query: got shape (2, 4, 30), needs a width divisible by 4 heads',
+      'query: got shape (2, 4, 30), needs a width that is a multiple of 4, the number of heads',
     );
   });
 
@@ -394,7 +394,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call(x, t(4, 8), x),
         'shape_mismatch',
-        'key: got shape (4, 8), needs rank 4 as query has',
+        'key: got shape (4, 8), needs rank 4 (the rank of query)',
       ],
       [
         () => call(t(8), x, x),
@@ -431,7 +431,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call(x, x, x, { validLens: [5, 1] }),
         'invalid_argument',
-        'validLens[0]: got 5, needs a length between 0 and the 4 keys',
+        'validLens[0]: got 5, needs a length from 0 to 4, the number of keys',
       ],
       [
         () => call(x, x, x, { validLens: [1, 1, 1] }),
@@ -461,7 +461,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call(x, x, x, { relativeKeys: t(4, 8) }),
         'shape_mismatch',
-        'relativeKeys: got 4 rows, needs an odd number 2k+1 of them',
+        'relativeKeys: got 4 rows, needs an odd number of rows, 2k + 1',
       ],
       [
         () => call(x, x, x, { relativeValues: t(2, 5, 8) }),
@@ -492,7 +492,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       [
         () => call(x, x, x, { keyLens: [1, 9] }),
         'invalid_argument',
-        'keyLens[1]: got 9, needs a length between 0 and the 4 keys',
+        'keyLens[1]: got 9, needs a length from 0 to 4, the number of keys',
       ],
       [
         // @ts-expect-error: that is the test

@@ -69,7 +69,7 @@ await everyVariant('shiftMatrix', (attn) => {
     assertThrows(
       () => attn.shiftMatrix({ dModel: 5, delta: 1 }),
       'invalid_argument',
-      'dModel: got 5, needs an even width: the last sine of an odd one has no cosine',
+      'dModel: got 5, needs an even width, because the last sine of an odd width has no cosine',
     );
     const odd = attn.sinusoidalEncoding({ length: 2, dModel: 5 });
     assertThrows(() => attn.applyShift(odd, 1), 'shape_mismatch', /^encoding: .*5.*even/);

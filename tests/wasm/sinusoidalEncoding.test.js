@@ -33,7 +33,7 @@ await everyVariant('sinusoidalEncoding', (attn) => {
     assertThrows(
       () => attn.sinusoidalEncoding({ positions, dModel: 7, start: 1 }),
       'invalid_argument',
-      'start: got 1, needs to be left out where positions are given',
+      'start: cannot be combined with positions; leave it out',
     );
   });
 

@@ -678,7 +678,7 @@ test('each_bad_input_of_a_step_is_named_and_everything_stays_usable', () => {
   );
   assert.throws(
     () => v.reshape([1, 1, 1, 1, 1, 2, 15]),
-    error('invalid_argument', /^shape: got an array, needs an array of 6 sizes at most/),
+    error('invalid_argument', /^shape: got an array, needs an array of at most 6 sizes/),
   );
   assert.deepEqual(model.out.stateDict(), before);
 });
@@ -730,7 +730,10 @@ test('layers_of_a_stack_accept_variables_and_modules_without_training_are_reject
     assert.throws(() => plain[name](), needsTraining);
   }
   const foreign = new plain.Linear({ inFeatures: 2, outFeatures: 2 });
-  assert.throws(() => new attn.Adam(foreign), error('invalid_argument', /module that is called/));
+  assert.throws(
+    () => new attn.Adam(foreign),
+    error('invalid_argument', /belongs to another module/),
+  );
   plain.dispose();
 });
 
@@ -766,7 +769,10 @@ test('a_training_task_in_a_worker_stops_between_two_steps', async () => {
   const tape = await new /** @type {any} */ (remote).Tape();
   await assert.rejects(
     tape.variable(x),
-    error('unsupported', /^result: got a Variable, needs its value\(\).*a task trains$/),
+    error(
+      'unsupported',
+      /^result: a Variable cannot leave the worker; return its value\(\).*train in a task$/,
+    ),
   );
   await remote.dispose();
 });
@@ -810,7 +816,7 @@ test('groups_have_separate_learning_rates_and_weight_decay', () => {
   );
   assert.throws(
     made([{ params, rate: 1 }]),
-    error('invalid_argument', /^groups\[0\]: got the unknown name/),
+    error('invalid_argument', /^groups\[0\]: '\w+' is not an option/),
   );
   assert.throws(made([{ params, lr: -1 }]), error('invalid_argument', /^groups\[0\]\.lr: got -1/));
   assert.throws(
@@ -843,7 +849,7 @@ test('accumulated_gradients_equal_those_of_all_tokens_together', () => {
     error('invalid_argument', /before backward/),
   );
   const wrong = /** @type {any} */ ({ keepGradient: true });
-  assert.throws(() => tape.clear(wrong), error('invalid_argument', /needs 'keepGradients'/));
+  assert.throws(() => tape.clear(wrong), error('invalid_argument', /use 'keepGradients'/));
   tape.dispose();
 });
 

@@ -161,7 +161,7 @@ describe('a module in a worker', () => {
   test('values_that_cannot_be_sent_are_named', async () => {
     const wrong = /** @type {any} */ (() => 1);
     const message =
-      /^positionalEncoding: got what cannot be sent \(\(\) => 1 could not be cloned.*\), needs /;
+      /^positionalEncoding: an argument cannot be sent to the worker \(\(\) => 1 could not be cloned.*\); pass /;
     await assertRejects(attn.positionalEncoding(wrong), 'invalid_argument', message);
     assert.equal((await attn.positionalEncoding(x)).data.length, 48);
   });
@@ -172,7 +172,8 @@ describe('a module in a worker', () => {
     const layer = /** @type {any} */ (
       await new other.MultiHeadAttention({ dModel: 4, numHeads: 1 })
     );
-    const message = 'positionalEncoding: got an object of another worker, needs one of its own';
+    const message =
+      'positionalEncoding: an argument belongs to another worker; create it with this worker';
     await assertRejects(attn.positionalEncoding(layer), 'invalid_argument', message);
   });
 
@@ -252,7 +253,7 @@ describe('load in a worker', () => {
     await assertRejects(
       loadInWorker({ ...options, worker, startTimeout: 100 }),
       'load_failed',
-      "worker: got no answer in 100 ms, needs a module that calls serve() of 'attn/worker/serve' by then, or a longer startTimeout",
+      "worker: its module did not call serve() of 'attn/worker/serve' within 100 ms; call it earlier, or set a longer startTimeout",
     );
   });
 
@@ -261,7 +262,7 @@ describe('load in a worker', () => {
     await assertRejects(
       (async () => serve())(),
       'unsupported',
-      'serve: got the main thread, needs a worker',
+      'serve: cannot run on the main thread; call it in the module of a worker',
     );
   });
 
@@ -299,7 +300,7 @@ describe('load in a worker', () => {
     attn.terminate();
     attn.terminate();
     for (const call of [...underWay, attn.version, layer.dModel]) {
-      await assertRejects(call, 'disposed', 'attn: used after terminate() of its worker');
+      await assertRejects(call, 'disposed', 'attn: used after terminate()');
     }
   });
 
@@ -308,14 +309,14 @@ describe('load in a worker', () => {
     const message = /^the worker could not be started: Cannot find module /;
     await assertRejects(loadInWorker({ worker }), 'load_failed', message);
     const ending = /** @type {any} */ (new Worker('', { eval: true }));
-    const ended = 'the worker could not be started: it has ended by itself';
+    const ended = 'the worker could not be started: it exited unexpectedly';
     await assertRejects(loadInWorker({ worker: ending }), 'load_failed', ended);
   });
 
   test('a_worker_that_stops_is_named', async () => {
     /** @type {RemoteAttn<typeof tasks>} */
     const attn = await loadInWorker({ ...options, worker: ownWorker() });
-    const message = 'the worker stopped: it has ended by itself';
+    const message = 'the worker stopped: it exited unexpectedly; start a new one';
     await assertRejects(attn.run('stop'), 'internal', message);
     await assertRejects(attn.version, 'internal', message);
   });
@@ -473,7 +474,7 @@ describe('tasks', () => {
 
   test('the_nearest_task_is_suggested', async () => {
     const wrong = /** @type {any} */ ('encode_all');
-    const message = "run: got the task 'encode_all', needs 'encodeAll'";
+    const message = "run: the worker has no task 'encode_all'; use 'encodeAll'";
     await assertRejects(attn.run(wrong), 'not_found', message);
   });
 
@@ -496,7 +497,7 @@ describe('tasks', () => {
     assert.equal(error.code, 'not_found');
     assert.match(
       error.message,
-      /^run: got the task 'nothing', needs one of the worker's: encodeAll, forever, /,
+      /^run: the worker has no task 'nothing'; use 'encodeAll', 'forever', /,
     );
   });
 });

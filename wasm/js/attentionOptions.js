@@ -183,9 +183,9 @@ export const kAttentionNames = { ...kLayerAttentionNames, dropout: true };
 
 /** Allowed ranks of keys and values for each rank of the query. @type {Record<number, Ranks>} */
 export const kSameRank = {
-  2: { 2: 'as query has' },
-  3: { 3: 'as query has' },
-  4: { 4: 'as query has' },
+  2: { 2: '(the rank of query)' },
+  3: { 3: '(the rank of query)' },
+  4: { 4: '(the rank of query)' },
 };
 
 /**

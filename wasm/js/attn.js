@@ -5,7 +5,7 @@ import { alibiBias, alibiSlopes } from './alibi.js';
 import { architectureCosts } from './architectureCosts.js';
 import { attentionPooling } from './attentionPooling.js';
 import { pointAtCallers, startAtCallerOf } from './callers.js';
-import { argumentError } from './errors.js';
+import { explainedError } from './errors.js';
 import { addHints, kFunctionsElsewhere } from './hints.js';
 import { arange, asNumbers, formatTensor, full, matmul, slice } from './creation.js';
 import { applyDropout } from './dropout.js';
@@ -273,8 +273,8 @@ export class Attn {
     for (const [name, what] of kElsewhere) {
       // A function expression, because it may also be called with `new`.
       const value = function () {
-        const needs = `load({ ${what}: true })`;
-        throw argumentError('unsupported', name, `a module without ${what}`, needs);
+        const sentence = `this module was loaded without ${what}; use load({ ${what}: true })`;
+        throw explainedError('unsupported', name, sentence);
       };
       Object.defineProperty(this.prototype, name, { value, configurable: true, writable: true });
     }

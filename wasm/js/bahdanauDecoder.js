@@ -198,12 +198,12 @@ export class BahdanauDecoder extends Layer {
     const needAlignment = wanted('needAlignment', options.needAlignment);
     const read = readTensor('tokens', tokens, { 2: '(B, T)' });
     const most = this.sizes.vocabSize - 1;
-    const ids = checkIntegers('tokens', read, 0, most, `a token from 0 to ${most}`);
+    const ids = checkIntegers('tokens', read, 0, most, `a token id from 0 to ${most}`);
     if (!isObjectOf(state, BahdanauDecoderState)) {
-      throw invalid('state', state, 'what initState() gives');
+      throw invalid('state', state, 'a state from initState()');
     }
     const [batch, length] = ids.shape;
-    checkEqual('tokens', 'batch', batch, 'the batch of state', state.batch);
+    checkEqual('tokens', 'batch', batch, 'the batch of the state', state.batch);
     return this.invoke((call) => {
       const given = call.numbers('ints', 'tokens', ids);
       const kept = call.object('state', state);

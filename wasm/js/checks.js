@@ -62,7 +62,7 @@ export function finite(name, value) {
  * @param {string} value
  */
 export function checkText(name, value) {
-  if (typeof value !== 'string') throw invalid(name, value, 'a text');
+  if (typeof value !== 'string') throw invalid(name, value, 'a string');
 }
 
 /**
@@ -114,7 +114,7 @@ export const flag =
   };
 
 /**
- * One of several texts; the first is the default. The C++ enumeration has values with these names.
+ * One of several strings; the first is the default. The C++ enumeration has values with these names.
  * @param {readonly string[]} choices
  * @returns {Check}
  */

@@ -2,7 +2,7 @@
 
 import { checkSignal } from './abort.js';
 import { startAtCallerOf } from './callers.js';
-import { argumentError, AttnError, hintOf, invalid } from './errors.js';
+import { AttnError, explainedError, hintOf, invalid } from './errors.js';
 import { kLoadOptions } from './loadOptions.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { readOptions } from './options.js';
@@ -137,7 +137,7 @@ export class Connection {
         'error',
         (/** @type {unknown} */ error) => void this.end(this.#stopped(error)),
       );
-      this.#worker.on('exit', () => void this.end(this.#stopped('it has ended by itself')));
+      this.#worker.on('exit', () => void this.end(this.#stopped('it exited unexpectedly')));
       this.#worker.on('message', hear);
     } else {
       worker.addEventListener('message', ({ data }) => hear(data));
@@ -191,8 +191,8 @@ export class Connection {
         const remote = remotes.get(value);
         if (!remote) return undefined;
         if (remote.state.connection !== this) {
-          const got = 'an object of another worker';
-          throw argumentError('invalid_argument', name, got, 'one of its own');
+          const sentence = 'an argument belongs to another worker; create it with this worker';
+          throw explainedError('invalid_argument', name, sentence);
         }
         states.push(remote.state);
         return { id: remote.state.id };
@@ -244,9 +244,8 @@ export class Connection {
         this.#port.postMessage(request, buffers);
       } catch (error) {
         const why = error instanceof Error ? error.message : error;
-        const got = `what cannot be sent (${why})`;
-        const needs = 'data that can be cloned';
-        reject(argumentError('invalid_argument', request.name, got, needs, { cause: error }));
+        const sentence = `an argument cannot be sent to the worker (${why}); pass data that can be cloned`;
+        reject(explainedError('invalid_argument', request.name, sentence, { cause: error }));
         continue;
       }
       pending.buffers = [];
@@ -299,7 +298,9 @@ export class Connection {
   #stopped(reason) {
     if (!this.#loaded) return notStarted(reason);
     const why = reason instanceof Error ? reason.message : reason;
-    return new AttnError('internal', `the worker stopped: ${why}`, { cause: reason });
+    return new AttnError('internal', `the worker stopped: ${why}; start a new one`, {
+      cause: reason,
+    });
   }
 
   /** @param {Partial<Request>} request  a request that gets no answer */
@@ -315,7 +316,12 @@ export class Connection {
     this.#used -= 1;
     if (this.#used > 0) this.#post({ verb: 'release', target });
     else
-      void this.end(new AttnError('disposed', 'attn: the last object of its worker was dropped'));
+      void this.end(
+        new AttnError(
+          'disposed',
+          'attn: the worker has ended, because all of its objects were garbage-collected',
+        ),
+      );
   }
 
   /** @param {any} message */
@@ -436,7 +442,7 @@ const moduleMembers = Object.getOwnPropertyDescriptors({
   },
   terminate() {
     void known(this).state.connection.end(
-      new AttnError('disposed', 'attn: used after terminate() of its worker'),
+      new AttnError('disposed', 'attn: used after terminate()'),
     );
   },
   dispose() {
@@ -466,7 +472,7 @@ function request(object, verb, name, args) {
 /** @param {object} object */
 function known(object) {
   const entry = remotes.get(object);
-  if (!entry) throw invalid('this', object, 'an object of attn/worker');
+  if (!entry) throw invalid('this', object, 'an object that attn/worker created');
   return entry;
 }
 
@@ -483,11 +489,10 @@ function toError({ code, name, message, stack, details }) {
 
 /** @param {number} startTimeout */
 function doesNotServe(startTimeout) {
-  return argumentError(
+  return explainedError(
     'load_failed',
     'worker',
-    `no answer in ${startTimeout} ms`,
-    "a module that calls serve() of 'attn/worker/serve' by then, or a longer startTimeout",
+    `its module did not call serve() of 'attn/worker/serve' within ${startTimeout} ms; call it earlier, or set a longer startTimeout`,
   );
 }
 
@@ -496,7 +501,7 @@ export function notStarted(reason) {
   const why = reason instanceof Error ? reason.message : reason;
   return new AttnError(
     'load_failed',
-    `the worker could not be started: ${why || "its script is missing, or is kept back by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}${hintOf(import.meta.url)}`,
+    `the worker could not be started: ${why || "its script is missing, or is blocked by the page's content security policy (worker-src) or by the script's own headers (Cross-Origin-Embedder-Policy)"}${hintOf(import.meta.url)}`,
     { cause: reason },
   );
 }
@@ -512,7 +517,7 @@ export async function connectTo(makeWorker, options) {
   checkSignal(signal);
   signal?.throwIfAborted();
   if (typeof startTimeout !== 'number' || !(startTimeout >= 0)) {
-    throw invalid('startTimeout', startTimeout, 'milliseconds, 0 or more');
+    throw invalid('startTimeout', startTimeout, 'a number of milliseconds, 0 or more');
   }
   const worker = makeWorker();
   if (typeof worker?.postMessage !== 'function') throw invalid('worker', worker, 'a Worker');

@@ -27,7 +27,7 @@ import { firstWeights, kFirstWeights, Layer } from './layer.js';
 /** @type {Check} */
 const padding = (name, value = 0) => {
   if (value !== 'same' && !(Number.isSafeInteger(value) && value >= 0)) {
-    throw invalid(name, value, "a whole number of at least 0 or 'same'");
+    throw invalid(name, value, "a whole number of at least 0, or 'same'");
   }
   return value;
 };

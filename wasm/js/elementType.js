@@ -61,8 +61,8 @@ const isFloat16Array = (data) => typedArrayName(data) === 'Float16Array';
 export function elementTypeOf(name, data, type = isFloat16Array(data) ? 'float16' : 'float32') {
   if (type === 'float32' || isA(data, 'Uint16Array')) return type;
   if (type === 'float16' && isFloat16Array(data)) return type;
-  const needs = type === 'float16' ? 'a Float16Array, or a Uint16Array' : 'a Uint16Array';
-  throw invalid(`${name}.data`, data, `${needs} of the bits of ${type} numbers`);
+  const needs = type === 'float16' ? 'a Float16Array or a Uint16Array' : 'a Uint16Array';
+  throw invalid(`${name}.data`, data, `${needs} with the bits of ${type} numbers`);
 }
 
 /**

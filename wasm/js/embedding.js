@@ -1,5 +1,5 @@
 import { choice, flag, kRandomStream, real, size } from './checks.js';
-import { checkInteger, invalid } from './errors.js';
+import { argumentError, checkInteger } from './errors.js';
 import { firstWeights, Layer } from './layer.js';
 import { checkIntegers } from './tensor.js';
 
@@ -86,8 +86,9 @@ export class Embedding extends Layer {
    */
   forward(ids, options = {}) {
     const most = this.sizes.numEmbeddings - 1;
-    const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
-    if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
+    const tensor = checkIntegers('ids', ids, 0, most, `a token id from 0 to ${most}`);
+    const rank = tensor.shape.length;
+    if (rank > 2) throw argumentError('invalid_argument', 'ids', `rank ${rank}`, 'rank 1 or 2');
     return this.forwardElements(options, (call) => ({
       input: call.numbers('ints', 'ids', tensor),
       shape: [...tensor.shape, this.sizes.embeddingDim],

@@ -28,9 +28,10 @@
  */
 
 /**
- * The class of all errors that attn throws. The message says which argument is wrong, what it got and what
+ * The class of all errors that attn throws. Most messages say which argument is wrong, what it got and what
  * it needs: `key: got length 6, needs 5, the length of value`. The properties `argument`, `got` and `needs`
- * hold these parts. The module stays usable afterwards, unless its `disposed` is true.
+ * hold these parts. Other messages are a sentence, and then `got` and `needs` are undefined. The module stays
+ * usable afterwards, unless its `disposed` is true.
  */
 export class AttnError extends Error {
   /** @internal */
@@ -73,6 +74,16 @@ export function argumentError(code, argument, got, needs, options) {
 }
 
 /**
+ * Creates the error for a wrong argument, with a sentence that says what is wrong and what to do.
+ * @param {AttnErrorCode} code
+ * @param {string} argument
+ * @param {string} sentence
+ * @param {ErrorOptions} [options]
+ */
+export const explainedError = (code, argument, sentence, options) =>
+  new AttnError(code, `${argument}: ${sentence}`, { argument, ...options });
+
+/**
  * Describes a value in a message.
  * @param {unknown} value
  */
@@ -82,12 +93,15 @@ function describe(value) {
   if (Array.isArray(value)) return 'an array';
   if (value === null || typeof value !== 'object') return String(value);
   const name = value.constructor?.name;
-  return typeof name === 'string' ? `an object ${name}`.trim() : 'an object';
+  return typeof name === 'string' && !['', 'Object'].includes(name)
+    ? `an instance of ${name}`
+    : 'an object';
 }
 
 /**
+ * Creates the error for an argument with a wrong value.
  * @param {string} name
- * @param {unknown} got
+ * @param {unknown} got  the value
  * @param {string} needs
  * @returns {AttnError}
  */
@@ -104,8 +118,19 @@ export const notItself = (type, name = 'this') =>
   argumentError(
     'invalid_argument',
     name,
-    `a Proxy of a ${type}`,
-    'the object itself, as in Vue markRaw() keeps it',
+    `a Proxy for an instance of ${type}`,
+    'the object itself; in Vue, wrap it with markRaw()',
+  );
+
+/**
+ * Creates the error for an argument that belongs to another module.
+ * @param {string} name
+ */
+export const ofAnotherModule = (name) =>
+  explainedError(
+    'invalid_argument',
+    name,
+    'belongs to another module; create it with the module that you call',
   );
 
 /**
@@ -125,8 +150,15 @@ export function checkInteger(name, value, least) {
  */
 export function checkChoice(name, value, choices) {
   if (choices.includes(value)) return;
-  throw invalid(name, value, choices.map((choice) => `'${choice}'`).join(' or '));
+  throw invalid(name, value, formatChoices(choices));
 }
+
+/** @param {readonly string[]} choices */
+export const formatChoices = (choices) =>
+  choices
+    .map((choice) => `'${choice}'`)
+    .join(', ')
+    .replace(/, (?=[^,]*$)/, ' or ');
 
 /**
  * Returns a hint if a known tool moved a file or left it behind.

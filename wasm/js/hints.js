@@ -75,7 +75,7 @@ export const kFunctionsElsewhere = {
   PositionWiseFFN: 'new FeedForward({ dModel, dimFeedforward })',
   PositionalEncoding: 'positionalEncoding(x, { dropout })',
   TransformerEncoderBlock: 'new TransformerEncoderLayer(options)',
-  concat: 'concatenate(variables, dimension) of load({ training: true })',
+  concat: 'concatenate(variables, dimension) of a module loaded with { training: true }',
   dot: 'matmul(a, b)',
   dropout: 'applyDropout(x, { probability, seed })',
   gelu: "applyActivation(x, 'gelu')",
@@ -89,18 +89,18 @@ export const kFunctionsElsewhere = {
   tanh: "applyActivation(x, 'tanh')",
   tensor1d: 'tensor(data, shape)',
   tensor2d: 'tensor(data, shape)',
-  tidy: '`using`, or dispose() of each handle',
+  tidy: '`using` declarations, or call dispose() on each handle',
 };
 
 /** @type {Readonly<Record<string, string>>} */
 export const kLayerElsewhere = {
   apply: 'forward(…)',
-  eval: 'calls without dropout, which drop nothing',
+  eval: 'forward(…) without the option dropout, which drops nothing',
   getWeights: 'stateDict()',
   parameters: 'parameterNames() and parameter(name)',
   predict: 'forward(…)',
   setWeights: 'loadStateDict(tensors)',
-  train: 'dropout in the options of the call',
+  train: 'the option dropout of forward(…)',
 };
 
 /** @type {Readonly<Record<string, string>>} */
@@ -108,8 +108,8 @@ export const kVariableElsewhere = {
   backward: 'tape.backward(variable)',
   dataSync: 'value().data',
   detach: 'tape.constant(variable.value())',
-  matmul: 'linear(x, weight), which is x · weightᵀ',
-  mm: 'linear(x, weight), which is x · weightᵀ',
+  matmul: 'linear(x, weight), which computes x · weightᵀ',
+  mm: 'linear(x, weight), which computes x · weightᵀ',
   numpy: 'value().data',
   permute: 'reshape(shape), select(dimension, index) and concatenate(variables, dimension)',
   transpose: 'reshape(shape), select(dimension, index) and concatenate(variables, dimension)',

@@ -261,7 +261,7 @@ export class DecodingState extends State {
 export function lengthOfCaches(caches) {
   if (caches === undefined) return 0;
   if (isObjectOf(caches, LayerCaches)) return caches.length;
-  throw invalid('caches', caches, 'what makeCaches() gives');
+  throw invalid('caches', caches, 'caches from makeCaches()');
 }
 
 /** @typedef {{ makeCache(batch: number, capacity: number, type: any): Native.KeyValueCache | null }} MakesCache */

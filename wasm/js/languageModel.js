@@ -1,5 +1,5 @@
 import { pointAtCallers } from './callers.js';
-import { argumentError, checkInteger, invalid } from './errors.js';
+import { argumentError, checkInteger, explainedError, invalid } from './errors.js';
 import { kScoreNames } from './attentionOptions.js';
 import { lengthOfCaches, makeCaches } from './keyValueCache.js';
 import { Layer } from './layer.js';
@@ -275,7 +275,11 @@ export class LanguageModel extends Layer {
       const types =
         tokenTypes === undefined ? undefined : checkTypes(call, tokenTypes, numTokenTypes);
       if (!Number.isInteger(numLogits) || numLogits < 0 || numLogits > length) {
-        throw invalid('numLogits', numLogits, `a whole number up to the ${length} tokens`);
+        throw invalid(
+          'numLogits',
+          numLogits,
+          `a whole number from 0 to ${length}, the number of tokens`,
+        );
       }
       const results = {
         logits: needLogits ? call.result('logits', [...batch, numLogits, vocabSize]) : undefined,
@@ -327,7 +331,7 @@ export class LanguageModel extends Layer {
     const { maxNewTokens = 20, stopIds = [], ...given } = options;
     checkInteger('maxNewTokens', maxNewTokens, 0);
     const sampling = samplingOf(checkValues(given, kSampling));
-    if (!Array.isArray(stopIds)) throw invalid('stopIds', stopIds, 'an array of tokens');
+    if (!Array.isArray(stopIds)) throw invalid('stopIds', stopIds, 'an array of token ids');
     const stops = readArray(stopIds, (id) => checkInteger('stopIds', id, 0));
     const tensor = this.#checkIds(ids);
     return this.invoke((call) => {
@@ -358,12 +362,13 @@ export class LanguageModel extends Layer {
   #checkIds(ids) {
     const { vocabSize } = this.#description;
     if (vocabSize === 0) {
-      const needs = 'vectors: the model has no embedding, use forwardVectors()';
-      throw argumentError('unsupported', 'ids', 'some', needs);
+      const sentence = 'this model has no embedding; pass vectors to forwardVectors()';
+      throw explainedError('unsupported', 'ids', sentence);
     }
     const most = vocabSize - 1;
-    const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
-    if (tensor.shape.length > 2) throw invalid('ids', `rank ${tensor.shape.length}`, 'rank 1 or 2');
+    const tensor = checkIntegers('ids', ids, 0, most, `a token id from 0 to ${most}`);
+    const rank = tensor.shape.length;
+    if (rank > 2) throw argumentError('invalid_argument', 'ids', `rank ${rank}`, 'rank 1 or 2');
     return tensor;
   }
 }
@@ -375,7 +380,7 @@ export class LanguageModel extends Layer {
  */
 function checkTypes(call, tokenTypes, numTokenTypes) {
   const most = Math.max(numTokenTypes - 1, 0);
-  const types = checkIntegers('tokenTypes', tokenTypes, 0, most, `a type from 0 to ${most}`);
+  const types = checkIntegers('tokenTypes', tokenTypes, 0, most, `a token type from 0 to ${most}`);
   return call.numbers('ints', 'tokenTypes', types);
 }
 

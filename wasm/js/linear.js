@@ -2,7 +2,7 @@ import { isObjectOf, nativeIn } from './nativeObject.js';
 import { flag, size } from './checks.js';
 import { kElementTypes } from './elementType.js';
 import { Embedding } from './embedding.js';
-import { invalid } from './errors.js';
+import { explainedError, invalid } from './errors.js';
 import { firstWeights, kFirstWeights, Layer } from './layer.js';
 
 /** @import { Check } from './checks.js' */
@@ -47,7 +47,10 @@ const checkSize = size();
 const features = (ofEmbedding) => (name, value, values, options) => {
   const { tiedTo } = values;
   if (!tiedTo) return checkSize(name, value, values, options);
-  if (value !== undefined) throw invalid(name, value, 'none beside tiedTo');
+  if (value !== undefined) {
+    const sentence = 'cannot be combined with tiedTo, which determines it; leave it out';
+    throw explainedError('invalid_argument', name, sentence);
+  }
   return tiedTo.sizes[ofEmbedding];
 };
 

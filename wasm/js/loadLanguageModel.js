@@ -3,7 +3,14 @@
 import { checkSignal } from './abort.js';
 import { kActivations } from './activation.js';
 import { kElementTypes } from './elementType.js';
-import { argumentError, AttnError, checkChoice, checkInteger, invalid } from './errors.js';
+import {
+  argumentError,
+  AttnError,
+  checkChoice,
+  checkInteger,
+  explainedError,
+  invalid,
+} from './errors.js';
 import { LanguageModel } from './languageModel.js';
 import { filesOf, sourcesOf } from './modelFiles.js';
 import { NativeObject, runtimeOf } from './nativeObject.js';
@@ -231,8 +238,8 @@ export async function loadModel(runtime, given, options) {
       next = read(i + 1);
       const { file, source, begin, end } = slices[i];
       if (bytes.length !== end - begin) {
-        const got = `${file.name}, which ends early`;
-        throw argumentError('file_error', 'files', got, 'files that stay as they are');
+        const sentence = `${file.name} became shorter while it was read; load the model again`;
+        throw explainedError('file_error', 'files', sentence);
       }
       loader.write(source, bytes);
       done += end - begin;

@@ -27,7 +27,10 @@ export async function loadStatic(flavour, Class, glue, options = {}) {
   options = readOptions(options, kStaticLoadOptions);
   const { variant } = options;
   if (typeof variant === 'string' && hasThreads(variant)) {
-    throw new AttnError('load_failed', `variant ${variant}: attn/static has no threads`);
+    throw new AttnError(
+      'load_failed',
+      `variant ${variant}: attn/static has no threads; use load() of 'attn'`,
+    );
   }
   const parts = { classOf: () => Class, glue: () => glue, threads: false };
   return /** @type {Promise<any>} */ (loadFlavour(flavour, { ...options, threads: 1 }, parts));

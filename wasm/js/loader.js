@@ -1,6 +1,6 @@
 import { checkSignal } from './abort.js';
 import { Attn } from './attn.js';
-import { argumentError, AttnError, checkChoice, hintOf, invalid } from './errors.js';
+import { AttnError, checkChoice, explainedError, hintOf, invalid } from './errors.js';
 import { detectFeatures } from './features.js';
 import { kLoadOptions } from './loadOptions.js';
 import { readOptions, wanted as switchOf } from './options.js';
@@ -79,7 +79,10 @@ export async function load(options = {}) {
     : switchOf('models', models)
       ? 'models'
       : 'attn';
-  if (training && models) throw invalid('models', true, 'false beside training');
+  if (training && models) {
+    const sentence = 'cannot be combined with training; load two modules';
+    throw explainedError('invalid_argument', 'models', sentence);
+  }
   const { glue } = flavours[flavour];
   const parts = { classOf: () => classOf(flavour), glue, threads: true };
   return await /** @type {Promise<any>} */ (loadFlavour(flavour, others, parts));
@@ -123,7 +126,8 @@ async function loadBest(flavour, { variant, threads, wasmUrl, wasm, signal }, pa
     throw invalid('threads', threads, `a whole number from 1 to ${kMaxThreads}`);
   }
   if (wasm !== undefined && wasmUrl !== undefined) {
-    throw invalid('wasmUrl', `${wasmUrl}`, 'to be left out where wasm is given');
+    const sentence = 'cannot be combined with wasm; pass only one of them';
+    throw explainedError('invalid_argument', 'wasmUrl', sentence);
   }
   const numThreads = threads ?? defaultThreads();
   const features = detectFeatures();
@@ -134,7 +138,8 @@ async function loadBest(flavour, { variant, threads, wasmUrl, wasm, signal }, pa
 
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
-    throw invalid('wasmUrl', `${wasmUrl}`, 'the variant that this file holds: set variant, too');
+    const sentence = `'${wasmUrl}' is a file; set variant to the variant in it, or pass a folder that ends in a slash`;
+    throw explainedError('invalid_argument', 'wasmUrl', sentence);
   }
   requireFeatures(variant ?? 'simd128', features);
   if (variant) {
@@ -184,8 +189,7 @@ function requireFeatures(variant, features) {
   const fail = (/** @type {string} */ message) => {
     throw new AttnError('load_failed', message);
   };
-  if (typeof WebAssembly !== 'object')
-    fail('this engine has no WebAssembly, or has it switched off');
+  if (typeof WebAssembly !== 'object') fail('this engine lacks WebAssembly, or it is turned off');
   if (!features.simd128) {
     fail(
       'this engine lacks WebAssembly SIMD; Chrome 91, Firefox 89, Safari 16.4 and newer have it',
@@ -272,7 +276,9 @@ async function loadSource(build, source, wanted, threads) {
   const shares = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
   /** @type {Variant} */
   const alike = shares ? 'simd128-threads' : 'simd128';
-  if (wanted && hasThreads(wanted) !== shares) throw otherVariant(wanted, alike);
+  if (wanted && hasThreads(wanted) !== shares) {
+    throw otherVariant(wanted, `a variant ${shares ? 'with' : 'without'} threads`);
+  }
   if (shares) {
     requireFeatures(alike, build.features);
     requireBuilt(alike);
@@ -292,15 +298,19 @@ async function loadSource(build, source, wanted, threads) {
   if (variant === attn.variant) return attn;
   if (!wanted) return new Class(runtime, variant);
   attn.dispose();
-  throw otherVariant(wanted, variant);
+  throw otherVariant(wanted, `variant ${variant}`);
 }
 
 /**
  * @param {Variant} wanted
- * @param {Variant} found
+ * @param {string} found
  */
 const otherVariant = (wanted, found) =>
-  argumentError('invalid_argument', 'wasm', `the module of variant ${found}`, `that of ${wanted}`);
+  explainedError(
+    'invalid_argument',
+    'wasm',
+    `this module is ${found}, but the option variant is '${wanted}'; leave out variant, or pass the module of that variant`,
+  );
 
 /**
  * Returns the class to instantiate and the glue.
@@ -468,11 +478,11 @@ async function read(url, signal, isDefault) {
     if (files) return await files.readFile(url, { signal });
     const response = await fetch(url, { signal });
     if (!response.ok) {
-      throw new Error(`the server answered ${response.status} ${response.statusText}`.trim());
+      throw new Error(`the server returned ${response.status} ${response.statusText}`.trim());
     }
     // Many servers answer a missing file with a page and status 200.
     if (response.headers.get('Content-Type')?.startsWith('text/html')) {
-      throw new Error('the server answered with a page (text/html); the file may be missing');
+      throw new Error('the server returned a page (text/html); the file may be missing');
     }
     return response;
   } catch (error) {
@@ -480,11 +490,11 @@ async function read(url, signal, isDefault) {
     // Browsers report only that fetching failed.
     const hint =
       !ofTool && error instanceof TypeError && url.protocol !== 'file:'
-        ? '; is it there, does its server allow other origins (CORS), and does the content ' +
-          'security policy (connect-src) allow it?'
+        ? '; check that the file exists, that its server allows other origins (CORS), and that ' +
+          'the content security policy (connect-src) allows the request'
         : ofTool ||
           (isDefault
-            ? '; with a bundler, copy *.wasm and *-threads.glue.js of attn/wasm/dist next to the bundle'
+            ? '; with a bundler, copy *.wasm and *-threads.glue.js from attn/wasm/dist next to the bundle'
             : '');
     throw failure(`${url.href} could not be read`, error, hint);
   }

@@ -1,4 +1,4 @@
-import { argumentError, AttnError } from './errors.js';
+import { argumentError, AttnError, explainedError } from './errors.js';
 
 /** @import { AttnErrorCode } from './errors.js' */
 /** @import * as NativeTypes from './native.js' */
@@ -103,7 +103,7 @@ export class Memory {
     this.#letGo();
     for (const worker of this.#workers) worker.terminate();
     const why = String(cause?.message ?? cause);
-    this.#end = `the module stopped after "${why}"; load() a new one`;
+    this.#end = `the module stopped after "${why}"; load a new one with load()`;
     return new AttnError('internal', `attn: ${this.#end}`, { cause });
   }
 
@@ -292,15 +292,20 @@ export class Memory {
 const keepErrorIn =
   (reported) =>
   /**
-   * @param {AttnErrorCode} [code]  none if memory is short
+   * @param {AttnErrorCode} [code]  none if memory is short; `internal` comes without the other arguments
    * @param {string} [argument]
    * @param {string} [got]
    * @param {string} [needs]
    */
   (code, argument = '', got = '', needs = '') => {
-    reported.error = code
-      ? argumentError(code, argument, got, needs)
-      : argumentError('out_of_memory', 'memory', 'too little memory', 'more than WebAssembly has');
+    if (!code) {
+      const sentence =
+        'too little is left for this call; dispose of objects, or pass smaller tensors';
+      reported.error = explainedError('out_of_memory', 'memory', sentence);
+    } else if (code === 'internal') {
+      const message = 'attn: unexpected error; please report it with the steps that led here';
+      reported.error = new AttnError(code, message);
+    } else reported.error = argumentError(code, argument, got, needs);
   };
 
 /**
@@ -309,4 +314,4 @@ const keepErrorIn =
  * @param {unknown} [cause]
  */
 export const outOfMemory = (name, bytes, cause) =>
-  argumentError('out_of_memory', name, 'too little memory', `room for ${bytes} bytes`, { cause });
+  explainedError('out_of_memory', name, `too little memory for ${bytes} bytes`, { cause });

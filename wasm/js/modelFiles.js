@@ -1,6 +1,6 @@
 // Selects a model's files among those passed, and reads parts of them.
 
-import { argumentError, invalid } from './errors.js';
+import { explainedError, invalid } from './errors.js';
 import { bytesOf, isA, TextDecoder } from './realm.js';
 
 /** @import { Runtime } from './runtime.js' */
@@ -48,8 +48,9 @@ function sourceOf(path, file) {
         return new Uint8Array(await file.slice(begin, end).arrayBuffer());
       } catch (cause) {
         // The file may have been changed or deleted since it was chosen.
-        const got = `${name} (${/** @type {any} */ (cause)?.message ?? cause})`;
-        throw argumentError('file_error', 'files', got, 'a file that can be read', { cause });
+        const why = /** @type {any} */ (cause)?.message ?? cause;
+        const sentence = `${name} cannot be read (${why}); choose it again`;
+        throw explainedError('file_error', 'files', sentence, { cause });
       }
     };
     return { name, folder, file, size: file.size, read };
@@ -69,7 +70,7 @@ function sourceOf(path, file) {
  */
 export function sourcesOf(files) {
   if (files === null || typeof files !== 'object') {
-    throw invalid('files', files, 'files, files by name, or one of them');
+    throw invalid('files', files, 'a file, several files, or files by name');
   }
   if (isBlob(files) || isA(files, 'ArrayBuffer') || isA(files, 'Uint8Array')) {
     return [sourceOf('model.safetensors', files)];
@@ -138,12 +139,14 @@ async function filesOfModel(runtime, sources) {
     chooseWeights(runtime, sources);
     return [];
   }
-  const reject = (/** @type {string} */ got) =>
-    argumentError('invalid_argument', 'files', got, 'those of one model');
+  const reject = (/** @type {string} */ sentence) =>
+    explainedError('invalid_argument', 'files', sentence);
   const snapshot = await mainSnapshot(sources, first.folder);
   const other = others.find((file) => file.folder !== first.folder && depth(file) === depth(first));
   if (other && !snapshot) {
-    throw reject(`${first.folder + first.name} and ${other.folder + other.name}`);
+    throw reject(
+      `${first.folder + first.name} and ${other.folder + other.name} are in different folders; pass the files of one model`,
+    );
   }
   /** @type {Map<string, Source>} */
   const found = new Map();
@@ -151,7 +154,9 @@ async function filesOfModel(runtime, sources) {
   for (const file of visible) {
     const { name, folder } = file;
     if (folder !== (snapshot ?? first.folder)) continue;
-    if (found.has(name) && kModelFile.test(name)) throw reject(`${folder + name} twice`);
+    if (found.has(name) && kModelFile.test(name)) {
+      throw reject(`"${folder + name}" appears twice; pass each file once`);
+    }
     found.set(name, file);
   }
   for (const file of visible) {
@@ -196,7 +201,8 @@ export async function filesOf(runtime, given) {
   const weights = names.map((name) => {
     const file = find(name);
     if (file) return file;
-    throw argumentError('not_found', 'files', `no ${name}`, `it, which ${indexFile?.name} names`);
+    const sentence = `${name} is missing; pass it too, because ${indexFile?.name} lists it`;
+    throw explainedError('not_found', 'files', sentence);
   });
   return { weights, config, index };
 }

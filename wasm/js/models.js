@@ -1,7 +1,7 @@
 // The part of a module that loads models. It is imported on demand, so pages without models never download it.
 
 import { Attn, runtimeOfAttn } from './attn.js';
-import { argumentError } from './errors.js';
+import { explainedError } from './errors.js';
 import { chooseToken } from './languageModel.js';
 import { describeModel, loadModel } from './loadLanguageModel.js';
 import { chooseFiles } from './modelFiles.js';
@@ -40,7 +40,8 @@ export class ModelsAttn extends Attn {
   constructor(runtime, variant, fallback) {
     super(runtime, variant, fallback);
     if ('LanguageModel' in runtime.native) return;
-    throw argumentError('invalid_argument', 'wasm', 'a module without models', 'a models-….wasm');
+    const sentence = 'this module has no language models; pass a models-….wasm';
+    throw explainedError('invalid_argument', 'wasm', sentence);
   }
 
   /**

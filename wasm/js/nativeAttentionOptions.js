@@ -231,7 +231,13 @@ function checkBias(call, bias, scores) {
  */
 export function lengths(call, name, lens, batch, numRows, most) {
   if (lens === undefined) return undefined;
-  const tensor = checkIntegers(name, lens, 0, most, `a length between 0 and the ${most} keys`);
+  const tensor = checkIntegers(
+    name,
+    lens,
+    0,
+    most,
+    `a length from 0 to ${most}, the number of keys`,
+  );
   const { shape } = tensor;
   const fits =
     shape[0] === batch && (shape.length === 1 || (shape.length === 2 && shape[1] === numRows));
@@ -270,6 +276,6 @@ function relative(call, name, table, numHeads, width) {
   const tensor = call.tensor(name, table);
   checkShapeIs(name, tensor.shape, [-1, width], [numHeads, -1, width]);
   const rows = tensor.shape[tensor.shape.length - 2];
-  if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number 2k+1 of them');
+  if (rows % 2 === 0) throw mismatch(name, `${rows} rows`, 'an odd number of rows, 2k + 1');
   return tensor;
 }

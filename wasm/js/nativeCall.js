@@ -1,5 +1,5 @@
 import { bitsOf, kElementTypes } from './elementType.js';
-import { argumentError, invalid } from './errors.js';
+import { explainedError, formatChoices, invalid, ofAnotherModule } from './errors.js';
 import { outOfMemory } from './memory.js';
 import { nativeOf, runtimeOf } from './nativeObject.js';
 import { isA, TextEncoder, typedArrayLength } from './realm.js';
@@ -124,7 +124,7 @@ export class NativeCall {
    */
   object(name, object) {
     if (runtimeOf(object).memory !== this.#memory) {
-      throw invalid(name, object, 'one of the module that is called');
+      throw ofAnotherModule(name);
     }
     this.check(() => nativeOf(object));
     return nativeOf(object);
@@ -231,10 +231,10 @@ export class NativeCall {
    */
   output(type = 'float32', shape, numHeads) {
     if (!kElementTypes.includes(type)) {
-      throw invalid('outputType', type, kElementTypes.map((name) => `'${name}'`).join(' or '));
+      throw invalid('outputType', type, formatChoices(kElementTypes));
     }
     if (this.as === 'handle' && type !== 'float32') {
-      throw invalid('outputType', type, `'float32' where results are handles`);
+      throw invalid('outputType', type, "'float32', because handles are always float32");
     }
     const seen = seenBy('output', shape, numHeads);
     const tensor = this.#describe(seen.shape, seen.strides, type);
@@ -267,8 +267,8 @@ export class NativeCall {
     for (const { name, data, view, length, tensor } of this.#copies) {
       // Taking memory can detach the caller's data, which is then empty.
       if (typedArrayLength(data) !== length) {
-        const got = 'data that changed its length';
-        throw argumentError('invalid_argument', name, got, 'data that stays during the call');
+        const sentence = 'its data changed its length during the call; pass a copy';
+        throw explainedError('invalid_argument', name, sentence);
       }
       if (length > kShortCopy) {
         memory.part(view, tensor.address, length).set(data);
@@ -448,7 +448,7 @@ function seenBy(name, shape, numHeads, strides) {
   if (numHeads === undefined) return { shape, strides };
   const [batch, length, width, depth] = shape;
   if (depth === undefined && width % numHeads !== 0) {
-    throw wrongShape(name, shape, `a width divisible by ${numHeads} heads`);
+    throw wrongShape(name, shape, `a width that is a multiple of ${numHeads}, the number of heads`);
   }
   const headDim = depth ?? width / numHeads;
   const [batchStride, rowStride, stride, last = stride] = strides ?? rowMajor(shape);

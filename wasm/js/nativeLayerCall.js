@@ -82,7 +82,7 @@ export function giveShown(call, output, checked) {
 
 /** @param {readonly string[]} names */
 function checkNames(names) {
-  const needs = 'an array of names, of those in intermediateNames()';
+  const needs = 'an array of names from intermediateNames()';
   if (!Array.isArray(names)) throw invalid('intermediates', names, needs);
   return readArray(names, (name) => {
     if (typeof name !== 'string') throw invalid('intermediates', names, needs);

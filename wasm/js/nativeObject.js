@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { AttnError, invalid, notItself } from './errors.js';
+import { AttnError, notItself, ofAnotherModule } from './errors.js';
 import { printsBriefly } from './print.js';
 
 /** @import { NativeCall } from './nativeCall.js' */
@@ -31,7 +31,7 @@ let isDisposed;
  */
 export function nativeIn({ memory }, name, object) {
   if (runtimeOf(object).memory !== memory) {
-    throw invalid(name, object, 'one of the module that is called');
+    throw ofAnotherModule(name);
   }
   return nativeOf(object);
 }

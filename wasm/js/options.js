@@ -1,4 +1,4 @@
-import { argumentError, invalid } from './errors.js';
+import { explainedError, formatChoices, invalid } from './errors.js';
 import { kOtherNames } from './hints.js';
 
 // Reads options and checks their names.
@@ -77,23 +77,23 @@ export function readArray(array, check) {
  */
 function unknownName(path, name, known) {
   const other = (kOtherNames[plain(name)] ?? []).filter((meant) => known.includes(meant));
-  const meant = other.map((each) => `'${each}'`).join(' or ');
-  const needs = meant || nearestName(name, known, 'one of ');
-  return argumentError('invalid_argument', path, `the unknown name '${name}'`, needs);
+  const meant = other.length > 0 ? formatChoices(other) : nearestName(name, known);
+  const instead = meant ? `use ${meant}` : 'no option is accepted here';
+  return explainedError('invalid_argument', path, `'${name}' is not an option; ${instead}`);
 }
 
 /**
- * Returns what a message suggests instead of an unknown name: the nearest name, or a list of all.
+ * Returns what a message suggests instead of an unknown name: the nearest name, or a list of all; '' if there
+ * are none.
  * @param {string} name
  * @param {string[]} known
- * @param {string} all  the beginning of the list
  */
-export function nearestName(name, known, all) {
+export function nearestName(name, known) {
   const start = plain(name.slice(0, kLongestName));
   const distances = known.map((other) => distance(start, plain(other)));
   const nearest = known[distances.indexOf(Math.min(...distances))] ?? '';
   const isNear = Math.min(...distances) < Math.max(name.length, nearest.length) / 2;
-  return isNear ? `'${nearest}'` : `${all}${known.join(', ') || 'none'}`;
+  return isNear ? `'${nearest}'` : formatChoices(known);
 }
 
 /** Names with more differences are not similar. */

@@ -1,7 +1,7 @@
 import { checkValues, kRandomStream, real } from './checks.js';
-import { invalid } from './errors.js';
+import { argumentError } from './errors.js';
 import { readOptions } from './options.js';
-import { readShape } from './shape.js';
+import { formatShape, readShape } from './shape.js';
 
 /** @import { RandomOptions } from './dropout.js' */
 /** @import { CheckTable } from './checks.js' */
@@ -60,7 +60,13 @@ export function randomNormal(runtime, options) {
  */
 export function xavierUniform(runtime, options) {
   const { shape, random, gain } = check(options, { gain: real(1) });
-  if (shape.length !== 2) throw invalid('shape', `(${shape})`, 'two sizes: fan out and fan in');
+  if (shape.length !== 2)
+    throw argumentError(
+      'invalid_argument',
+      'shape',
+      formatShape(shape),
+      'two sizes: fan-out and fan-in',
+    );
   return fill(runtime, shape, (native, output) => native.xavierUniform(output, random, gain));
 }
 

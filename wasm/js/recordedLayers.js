@@ -423,7 +423,7 @@ export class RecordedEmbedding extends Embedding {
     if (given.tape === undefined) return super.forward(ids, given);
     const { tape } = readOptions(given, { tape: true });
     const most = this.sizes.numEmbeddings - 1;
-    const tensor = checkIntegers('ids', ids, 0, most, `a token from 0 to ${most}`);
+    const tensor = checkIntegers('ids', ids, 0, most, `a token id from 0 to ${most}`);
     const recorder = requireTape('tape', /** @type {any} */ (tape));
     return recorder.record((call, embedding) => {
       const tokens = call.numbers('ints', 'ids', tensor);
@@ -511,7 +511,9 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
     }
     options = readOptions(options, { encoderLens: true });
     for (const [name, variable] of Object.entries({ encoderOutputs, hidden })) {
-      if (!isVariable(variable)) throw invalid(name, variable, 'a Variable, as the other one is');
+      const other = name === 'hidden' ? 'encoderOutputs' : 'hidden';
+      if (!isVariable(variable))
+        throw invalid(name, variable, `a Variable, because ${other} is one`);
     }
     const { encoderDim, numLayers, numHiddens } = this.sizes;
     checkShapeIs('encoderOutputs', encoderOutputs.shape, [-1, -1, encoderDim]);
@@ -531,7 +533,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
     const { encoderOutputs, encoderLens } = state;
     const { tape } = encoderOutputs;
     const most = this.sizes.vocabSize - 1;
-    const ids = checkIntegers('tokens', tokens, 0, most, `a token from 0 to ${most}`);
+    const ids = checkIntegers('tokens', tokens, 0, most, `a token id from 0 to ${most}`);
     const [batch, numKeys] = encoderOutputs.shape;
     const { logits, hidden } = tape.recordEach((call, decoder) => {
       const outputs = tape.nativeIn(call, 'encoderOutputs', encoderOutputs);

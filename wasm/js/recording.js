@@ -1,6 +1,6 @@
 // Records functions of variables on the variables' tape.
 
-import { argumentError } from './errors.js';
+import { invalid } from './errors.js';
 import { isVariable } from './tape.js';
 
 /** @import { NativeCall } from './nativeCall.js' */
@@ -45,5 +45,6 @@ export function recordEachOn(variables, check, ranks) {
 function tapeOf(variables) {
   const tape = Object.values(variables).find(isVariable)?.tape;
   if (tape) return tape;
-  throw argumentError('invalid_argument', Object.keys(variables)[0], 'no variable', 'a Variable');
+  const [[name, value]] = Object.entries(variables);
+  throw invalid(name, value, 'a Variable');
 }

@@ -1,5 +1,5 @@
 import * as checks from './checks.js';
-import { checkChoice, checkInteger, invalid } from './errors.js';
+import { checkChoice, checkInteger, explainedError } from './errors.js';
 import { NativeObject } from './nativeObject.js';
 import { readOptions, wanted } from './options.js';
 import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
@@ -312,7 +312,8 @@ export class RotaryEmbedding extends NativeObject {
     const positions = given === undefined ? given : asTensor('positions', given);
     if (positions === undefined) checkInteger('length', /** @type {number} */ (length), 0);
     else if (length !== undefined) {
-      throw invalid('length', length, 'to be left out where positions are given');
+      const sentence = 'cannot be combined with positions; pass only one of them';
+      throw explainedError('invalid_argument', 'length', sentence);
     }
     // In positions (A, B, N), each axis has its own columns, so the tables have no dimension A.
     const rows = positions === undefined ? [length] : positions.shape.slice(-2);
@@ -355,7 +356,13 @@ export function applyRotaryEmbedding(runtime, x, cosCache, sinCache, options) {
     const ids =
       positionIds === undefined
         ? undefined
-        : checkIntegers('positionIds', positionIds, 0, rows - 1, `a row below ${rows}`);
+        : checkIntegers(
+            'positionIds',
+            positionIds,
+            0,
+            rows - 1,
+            `the index of a row, below ${rows}`,
+          );
     const given = ids && call.numbers('doubles', 'positionIds', ids);
     checkChoice('pairing', pairing, kPairings);
     checkInteger('rotaryDim', rotaryDim, 0);
@@ -438,7 +445,7 @@ export function checkRotary(options, rotaryDim, path) {
     sections:
       sections === undefined
         ? undefined
-        : checkIntegers(name, sections, 0, 1e9, 'a number of pairs').data,
+        : checkIntegers(name, sections, 0, 1e9, 'a whole number of pairs').data,
   };
   checkChoice(`${prefix}axes`, axes, kAxes);
   return checked;

@@ -1,4 +1,4 @@
-import { invalid } from './errors.js';
+import { explainedError, invalid } from './errors.js';
 import { isObjectOf, NativeObject } from './nativeObject.js';
 import { bytesOf, isA } from './realm.js';
 
@@ -110,7 +110,7 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
   return runtime.invoke((call) => {
     const elements = [...named].map(([name, tensor]) => call.elements(name, tensor));
     for (const [key, value] of texts) {
-      if (typeof value !== 'string') throw invalid(`metadata.${key}`, value, 'a text');
+      if (typeof value !== 'string') throw invalid(`metadata.${key}`, value, 'a string');
     }
     const file = call.run((native) => {
       const writer = call.own(new native.SafetensorsWriter());
@@ -129,10 +129,8 @@ export function toSafetensors(runtime, tensors, metadata = {}) {
  * @returns {Map<string, T>}
  */
 function entriesOf(argument, named) {
-  const fail = (
-    /** @type {unknown} */ got,
-    needs = 'a plain object, a Map or [name, value] pairs',
-  ) => invalid(argument, got, needs);
+  const fail = (/** @type {unknown} */ got) =>
+    invalid(argument, got, 'a plain object, a Map or [name, value] pairs');
   if (named === null || typeof named !== 'object' || ArrayBuffer.isView(named)) throw fail(named);
   const isIterable = Symbol.iterator in named;
   // An object with its own class, such as a layer, is not a list of values by name.
@@ -153,7 +151,10 @@ function entriesOf(argument, named) {
     if (!Array.isArray(pair) || pair.length !== 2) throw fail(pair);
     const [name, value] = pair;
     if (typeof name !== 'string') throw fail(pair);
-    if (entries.has(name)) throw fail(`${name} twice`, 'each name once');
+    if (entries.has(name)) {
+      const sentence = `the name '${name}' appears twice; use each name once`;
+      throw explainedError('invalid_argument', argument, sentence);
+    }
     entries.set(name, value);
   }
   return entries;

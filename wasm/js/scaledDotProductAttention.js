@@ -68,7 +68,7 @@ const kNames = {
 };
 
 const kRanksOfLayout = { 4: 'of the heads apart, as layout is given' };
-const kRanksOfAllHeads = { 3: '(B, N, H·D), as numHeads is given' };
+const kRanksOfAllHeads = { 3: '(B, N, H·D), because numHeads is set' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
 /**

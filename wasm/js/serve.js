@@ -1,4 +1,4 @@
-import { argumentError } from './errors.js';
+import { explainedError } from './errors.js';
 import { load } from './index.js';
 import { kServing, kWhoServes, pack, unpack } from './message.js';
 import { nearestName } from './options.js';
@@ -48,7 +48,8 @@ export function serve(tasks = {}) {
   /** @type {Pick<Worker, 'addEventListener' | 'postMessage'>} */
   const parent = parentPort ?? /** @type {any} */ (globalThis);
   if (typeof parent.postMessage !== 'function' || 'document' in globalThis) {
-    throw argumentError('unsupported', 'serve', 'the main thread', 'a worker');
+    const sentence = 'cannot run on the main thread; call it in the module of a worker';
+    throw explainedError('unsupported', 'serve', sentence);
   }
   const sayServing = () => parent.postMessage({ attn: kServing });
   parent.addEventListener('message', ({ data }) => {
@@ -119,8 +120,9 @@ class Server {
   async #run({ id, name, args }) {
     const task = Object.hasOwn(this.#tasks, name) ? this.#tasks[name] : undefined;
     if (!task) {
-      const needs = nearestName(name, Object.keys(this.#tasks), "one of the worker's: ");
-      throw argumentError('not_found', 'run', `the task '${name}'`, needs);
+      const known = nearestName(name, Object.keys(this.#tasks));
+      const instead = known ? `use ${known}` : 'pass it to serve() in the worker';
+      throw explainedError('not_found', 'run', `the worker has no task '${name}'; ${instead}`);
     }
     const values = this.#unpack(args);
     const controller = new AbortController();
@@ -197,8 +199,9 @@ class Server {
   #refer(value, isOfAttn) {
     // A Variable has no public fields, so nothing of it would arrive.
     if ('nativeOn' in value) {
-      const needs = 'its value() or gradient(): variables stay in the worker, where a task trains';
-      throw argumentError('unsupported', 'result', 'a Variable', needs);
+      const sentence =
+        'a Variable cannot leave the worker; return its value() or gradient(), or train in a task';
+      throw explainedError('unsupported', 'result', sentence);
     }
     if (!('dispose' in value)) return undefined;
     const id = ++this.#lastId;
@@ -261,7 +264,8 @@ function textsOf(error) {
     }
   };
   const [name = 'Error', stack, code] = ['name', 'stack', 'code'].map(textOf);
-  const message = textOf('message') ?? (typeof error === 'object' ? 'an error' : String(error));
+  const message =
+    textOf('message') ?? (typeof error === 'object' ? 'unknown error' : String(error));
   if (name !== 'AttnError') return { name, message, stack, details: {} };
   const [argument, got, needs] = ['argument', 'got', 'needs'].map(textOf);
   return { code, name, message, stack, details: { argument, got, needs } };

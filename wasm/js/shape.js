@@ -141,7 +141,7 @@ export function checkDimension(method, dimension, shape) {
     const d = dimension < 0 ? dimension + shape.length : dimension;
     if (0 <= d && d < shape.length) return d;
   }
-  const needs = `a dimension of shape ${formatShape(shape)}`;
+  const needs = `the index of a dimension of shape ${formatShape(shape)}`;
   throw invalid(`${method}: dimension`, dimension, needs);
 }
 
@@ -156,7 +156,8 @@ export function checkRange(begin, end, size) {
     if (!Number.isInteger(place)) throw invalid('slice', place, 'whole numbers');
   }
   if (0 <= begin && begin <= end && end <= size) return;
-  throw invalid('slice', `[${begin}, ${end})`, `0 ≤ begin ≤ end ≤ ${size}`);
+  const needs = `0 ≤ begin ≤ end ≤ ${size}`;
+  throw argumentError('invalid_argument', 'slice', `[${begin}, ${end})`, needs);
 }
 
 /**

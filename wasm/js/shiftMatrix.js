@@ -30,7 +30,11 @@ export function shiftMatrix(runtime, options) {
   const { dModel, delta } = options;
   checkInteger('dModel', dModel, 1);
   if (dModel % 2 !== 0) {
-    throw invalid('dModel', dModel, 'an even width: the last sine of an odd one has no cosine');
+    throw invalid(
+      'dModel',
+      dModel,
+      'an even width, because the last sine of an odd width has no cosine',
+    );
   }
   return runtime.invoke((call) => {
     const output = call.result('output', [dModel, dModel]);

@@ -1,5 +1,5 @@
 import { finite } from './checks.js';
-import { checkChoice, checkInteger, invalid } from './errors.js';
+import { checkChoice, checkInteger, explainedError } from './errors.js';
 import { readOptions } from './options.js';
 import { asTensor } from './tensor.js';
 
@@ -83,7 +83,9 @@ function sinusoidalEncodingAt(runtime, options) {
   checkInteger('dModel', dModel, 1);
   for (const other of ['length', 'start', 'step']) {
     const got = /** @type {Record<string, unknown>} */ (options)[other];
-    if (got !== undefined) throw invalid(other, got, 'to be left out where positions are given');
+    if (got === undefined) continue;
+    const sentence = 'cannot be combined with positions; leave it out';
+    throw explainedError('invalid_argument', other, sentence);
   }
   return runtime.invoke((call) => {
     const numbers = call.numbers('doubles', 'positions', positions);

@@ -60,6 +60,6 @@ export function loadState(object, source, options) {
 
 /** @param {string} [prefix] */
 function checkPrefix(prefix = '') {
-  if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a text');
+  if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a string');
   return prefix;
 }

@@ -146,7 +146,7 @@ export class Variable {
   reshape(shape) {
     // C++ supports at most 6 dimensions.
     if (!(Array.isArray(shape) && shape.length < 7)) {
-      throw invalid('shape', shape, 'an array of 6 sizes at most');
+      throw invalid('shape', shape, 'an array of at most 6 sizes');
     }
     const sizes = readArray(shape, (size) => checkInteger('shape', size, -1));
     return itself(this).#record((_, x) => (native) => native.recordReshape(x, sizes));
@@ -219,7 +219,7 @@ export class Variable {
     if (tape !== itself(this).#tape) throw fail('a variable of another tape', 'one of this tape');
     requireLive(tape);
     if (tape.era !== this.#era) {
-      throw fail('a variable from before the tape was cleared', 'a newer one');
+      throw fail('a variable from before the tape was cleared', 'one recorded since then');
     }
     if (this.#layer) requireLive(this.#layer);
     return this.#native;
@@ -542,7 +542,11 @@ export class Tape extends NativeObject {
    */
   nativeIn(call, name, variable, ranks) {
     if (!isVariable(variable)) {
-      throw invalid(name, variable, 'a Variable; variable() and constant() of a Tape make one');
+      throw invalid(
+        name,
+        variable,
+        'a Variable; create it with tape.variable() or tape.constant()',
+      );
     }
     const { shape } = variable;
     if (ranks && ranks[shape.length] === undefined) {
@@ -605,7 +609,7 @@ export class Tape extends NativeObject {
  * @param {readonly string[]} [names]
  */
 function checkNames(name, names = []) {
-  const needs = 'an array of names, of those in intermediateNames()';
+  const needs = 'an array of names from intermediateNames()';
   if (!Array.isArray(names)) throw invalid(name, names, needs);
   return readArray(names, (text) => {
     if (typeof text !== 'string') throw invalid(name, names, needs);

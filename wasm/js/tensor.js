@@ -107,7 +107,7 @@ export function readMask(name, mask) {
     return { data, shape };
   }
   if (!Array.isArray(data)) {
-    const added = name === 'mask' ? '; numbers that are added are the option bias' : '';
+    const added = name === 'mask' ? '; to add numbers to the scores, use the option bias' : '';
     throw invalid(`${name}.data`, data, `a Uint8Array or an array of booleans${added}`);
   }
   const { length } = data;

@@ -1,7 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { pointAtCallers } from './callers.js';
-import { AttnError, checkInteger, invalid, notItself } from './errors.js';
+import {
+  AttnError,
+  checkInteger,
+  explainedError,
+  invalid,
+  notItself,
+  ofAnotherModule,
+} from './errors.js';
 import { printsByRows, printTensor } from './printTensor.js';
 import {
   checkDimension,
@@ -185,8 +192,8 @@ export class TensorHandle {
     const shape = readShape('reshape', given);
     const length = sizeOf(shape);
     if (length !== sizeOf(this.#shape)) {
-      const needs = `as many as shape ${formatShape(this.#shape)} has, ${sizeOf(this.#shape)}`;
-      throw mismatch('shape', `${formatShape(shape)} of ${length} elements`, needs);
+      const needs = `${sizeOf(this.#shape)}, as many as shape ${formatShape(this.#shape)} has`;
+      throw mismatch('shape', `${formatShape(shape)} with ${length} elements`, needs);
     }
     this.#requireContiguous('reshape');
     return this.#part(shape);
@@ -283,7 +290,7 @@ export class TensorHandle {
    */
   placeIn(memory, name) {
     live(this, name);
-    if (memory !== this.#memory) throw invalid(name, this, 'a handle of the module that is called');
+    if (memory !== this.#memory) throw ofAnotherModule(name);
     return { address: this.#address, shape: this.#shape, strides: this.#strides };
   }
 
@@ -306,7 +313,8 @@ export class TensorHandle {
   /** @param {string} method */
   #requireContiguous(method) {
     if (this.contiguous) return;
-    throw invalid(method, 'numbers with gaps between them', 'contiguous ones; data() copies');
+    const sentence = 'the handle is not contiguous; data() returns a contiguous copy';
+    throw explainedError('invalid_argument', method, sentence);
   }
 
   /**

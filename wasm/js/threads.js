@@ -61,7 +61,7 @@ export function startWorker(url, options, fail) {
     worker.addEventListener('error', (event) => {
       // Keep the event from the glue, which would throw the error again.
       event.stopImmediatePropagation();
-      fail(event.message ?? 'a worker does not start');
+      fail(event.message ?? 'a worker did not start');
     });
     return worker;
   }

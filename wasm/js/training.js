@@ -5,7 +5,7 @@ import { kActivations } from './activation.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
 import { attentionOfVariables } from './attentionOfVariables.js';
 import { finite } from './checks.js';
-import { argumentError, checkChoice, checkInteger, invalid } from './errors.js';
+import { checkChoice, checkInteger, explainedError, invalid } from './errors.js';
 import { KeyValueCache } from './keyValueCache.js';
 import {
   constantLearningRate,
@@ -120,12 +120,8 @@ export class TrainingAttn extends Attn {
   constructor(runtime, variant, fallback) {
     super(runtime, variant, fallback);
     if (runtime.native.Tape !== undefined) return;
-    throw argumentError(
-      'invalid_argument',
-      'wasm',
-      'a module without training',
-      'a training-….wasm',
-    );
+    const sentence = 'this module cannot train; pass a training-….wasm';
+    throw explainedError('invalid_argument', 'wasm', sentence);
   }
 
   /**

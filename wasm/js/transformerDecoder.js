@@ -215,7 +215,7 @@ class Decoder extends Layer {
     if (state.kind !== this.stateKind) {
       throw argumentError('invalid_argument', 'memory', state.kind, this.stateKind);
     }
-    checkEqual('x', 'batch', batch, 'the batch of state', state.batch);
+    checkEqual('x', 'batch', batch, 'the batch of the state', state.batch);
     return native;
   }
 

@@ -81,8 +81,9 @@ Description describe() {
           std::string(to_string(the_context->instruction_set())), ATTN_VERSION};
 }
 
-/// JavaScript's error handler, called with code, argument, got and needs, or without arguments if
-/// memory is short, because strings need memory too. Never destroyed.
+/// JavaScript's error handler, called with code, argument, got and needs. It is called with the
+/// code alone for an unexpected exception, and without arguments if memory is short, because
+/// strings need memory too. Never destroyed.
 emscripten::val& error_handler() {
   static auto& handler = *new emscripten::val(emscripten::val::undefined());
   return handler;
@@ -105,8 +106,7 @@ void report() noexcept {
   } catch (const std::bad_alloc&) {
     error_handler()();
   } catch (...) {
-    error_handler()(std::string("internal"), std::string("attn"),
-                    std::string("a failure without a reason"), std::string("a report of this bug"));
+    error_handler()(std::string("internal"));
   }
 }
 
