@@ -12,7 +12,7 @@ import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
 
 const execute = promisify(execFile);
 
-/** The native library: the release preset's, or another build's. */
+/** The native library: from the release preset, or from the build that ATTN_LIBRARY names. */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const includes = [join(kRoot, 'core', 'include'), join(library, '..', 'include')];
 const compiler = process.env.CXX ?? 'c++';

@@ -18,8 +18,8 @@ export const hashSource = (css) => `'sha256-${createHash('sha256').update(css).d
 
 /**
  * Puts the first words of the page and a still picture into `index.html`, with their styles.
- * Readers see them before the scripts have been loaded, or if these cannot run. All other files are
- * requested after them.
+ * Readers see them until the scripts have been loaded, or permanently if scripts cannot run. All other
+ * files are requested after `index.html`.
  * @returns {import('vite').Plugin}
  */
 export function firstView() {

@@ -121,8 +121,9 @@ inline std::int64_t product(const char* argument, std::initializer_list<std::int
   return product(argument, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
 
-/// `count` elements of `bytes` each as a size to allocate; throws kSizeOverflow when they exceed
-/// the address space, which on 32-bit machines is far smaller than a count may be.
+/// Returns the number of bytes to allocate for `count` elements of `bytes` bytes each. Throws
+/// kSizeOverflow if it exceeds the address space, which on 32-bit machines is far smaller than a
+/// count may be.
 std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes);
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 

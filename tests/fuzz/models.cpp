@@ -1,6 +1,6 @@
-// Recognises any text as a model: the configuration up to a line of "----", then a line for each
-// tensor with its name, its dtype and its sizes. It is refused with an error, or it becomes a model
-// that computes.
+// Passes any text as a model's files: the configuration up to a line of "----", then a line for
+// each tensor with its name, its dtype and its sizes. attn must either reject the text with an
+// error or make a model that computes.
 
 #include <algorithm>
 #include <cstdint>

@@ -569,7 +569,7 @@ test('recorded_results_are_float32', async () => {
     assertThrows(forward, 'invalid_argument', /^options: 'outputType' is not an option/);
   }
   assertThrows(() => norm.forwardSum(x, half), 'invalid_argument', /^y: .*needs a Variable/);
-  // Without variables the layers are the same as in every module.
+  // Without variables, the layers behave as in modules without training.
   for (const layer of /** @type {any[]} */ ([linear, norm, rotary])) {
     const { shape, type } = layer.forward(half, options);
     assert.deepEqual([shape.length, type], [2, 'float16']);

@@ -291,7 +291,7 @@ describe('load with a given .wasm', () => {
 
   test('an_engine_that_cannot_compile_accepts_a_compiled_module', async (t) => {
     const wasm = new WebAssembly.Module(bytesOf('simd128'));
-    // As in edge runtimes.
+    // Edge runtimes do not compile modules.
     for (const name of /** @type {const} */ (['compile', 'compileStreaming'])) {
       t.mock.method(WebAssembly, name, () => {
         throw new WebAssembly.CompileError('Wasm code generation disallowed by embedder');

@@ -143,7 +143,7 @@ export const tasks = {
   damage: (attn) => void new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff),
   collectGarbage: () => runInNewContext('gc')(),
   fail() {
-    throw new RangeError('this is not to be');
+    throw new RangeError('the task fails on purpose');
   },
 };
 

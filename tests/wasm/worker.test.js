@@ -490,7 +490,10 @@ describe('tasks', () => {
   });
 
   test('their_errors_keep_name_and_message', async () => {
-    await assert.rejects(attn.run('fail'), { name: 'RangeError', message: 'this is not to be' });
+    await assert.rejects(attn.run('fail'), {
+      name: 'RangeError',
+      message: 'the task fails on purpose',
+    });
     const unknown = /** @type {any} */ ('nothing');
     const error = await attn.run(unknown).catch((e) => e);
     assert.ok(error instanceof AttnError);

@@ -4,9 +4,15 @@ import { checkChoice } from './errors.js';
 /** @import { TensorLike } from './tensor.js' */
 
 /**
- * The functions between the two layers of a feed-forward network: `'relu'` is max(x, 0), `'gelu'`
- * x·Φ(x), `'geluTanh'` its approximation x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2, and `'silu'`
- * x·sigmoid(x).
+ * An activation function, for example between the two layers of a feed-forward network:
+ *
+ * - `'relu'`: max(x, 0)
+ * - `'gelu'`: x·Φ(x), where Φ is the normal distribution function
+ * - `'geluTanh'`: x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2, an approximation of GELU
+ * - `'silu'`: x·sigmoid(x)
+ * - `'tanh'`: tanh(x)
+ * - `'sigmoid'`: 1/(1 + exp(−x))
+ *
  * @typedef {'relu' | 'gelu' | 'geluTanh' | 'silu' | 'tanh' | 'sigmoid'} Activation
  */
 

@@ -65,7 +65,7 @@ export class AdditiveAttention extends Layer {
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
    * @overload
-   * @param {Given<As, TensorLike>} query  (B, Nq, queryDim), or without B, as all
+   * @param {Given<As, TensorLike>} query  (B, Nq, queryDim), or all inputs without B
    * @param {Given<As, TensorLike>} key  (B, Nk, keyDim)
    * @param {Given<As, TensorLike>} value  (B, Nk, Dv)
    * @param {Given<As, PoolingOptions<Scores, Weights> & IntermediatesOption<N>>} [options]
@@ -104,7 +104,7 @@ export class AdditiveAttention extends Layer {
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]
    * @overload
-   * @param {Given<As, TensorLike>} query  (B, Nq, queryDim), or without B, as all
+   * @param {Given<As, TensorLike>} query  (B, Nq, queryDim), or all inputs without B
    * @param {Given<As, TensorLike>} projectedKeys  (B, Nk, numHiddens)
    * @param {Given<As, TensorLike>} value  (B, Nk, Dv)
    * @param {Given<As, PoolingOptions<Scores, Weights> & IntermediatesOption<N>>} [options]

@@ -299,7 +299,7 @@ export class Attn {
     this.dispose();
   }
 
-  /** The build in use. */
+  /** The variant in use, for example `simd128`. */
   get variant() {
     return this.#variant;
   }

@@ -16,8 +16,8 @@ import { baseAddress, isA } from './realm.js';
 
 /**
  * @typedef {object} StartOption
- * @property {number} [startTimeout]  how long to wait, in ms, until the worker has fetched and run its
- *   script and serves. 20 000 by default; `Infinity` waits without limit
+ * @property {number} [startTimeout]  how long to wait, in ms, until the worker's script calls `serve`.
+ *   20 000 by default; `Infinity` waits without limit
  */
 
 /** @typedef {LoadOptions & StartOption} ConnectOptions */
@@ -427,7 +427,7 @@ const commonMembers = {
   [Symbol.dispose]() {
     request(this, 'call', 'dispose', []).catch(() => {});
   },
-  /** The object that is printed in its place. */
+  /** Returns the object that is printed instead of a remote object. */
   toJSON() {
     return { type: `Remote${/** @type {any} */ (this)[kType]}` };
   },

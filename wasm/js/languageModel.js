@@ -62,11 +62,11 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {string} family  `'gpt2'`, `'llama'` and so on, as `model_type` in config.json;
  *   `'torch.nn.TransformerEncoder'` or `'attn'`
  * @property {number} numParameters
- * @property {WeightType} weightType  type in which the embedding and the matrices of products are stored
- * @property {number} memory  bytes for the weights. A float32 weight takes 4, plus 4 more in a matrix of a
- *   product; a 16-bit weight takes 2. Caches and the data of a call need additional memory.
+ * @property {WeightType} weightType  type in which the embedding and the matrices that products read are stored
+ * @property {number} memory  bytes for the weights. A float32 weight takes 4, plus 4 more in a matrix that
+ *   products read; a 16-bit weight takes 2. Caches and the data of a call need additional memory.
  * @property {number} vocabSize  V; 0 if the model takes vectors
- * @property {number} maxPositions  of a learned table; 0 if there is none
+ * @property {number} maxPositions  rows of the learned table of positions; 0 if there is none
  * @property {boolean} sinusoidal  true if a sinusoidal encoding is added
  * @property {number} numTokenTypes
  * @property {boolean} causal
@@ -123,7 +123,7 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
 
 /** @typedef {SamplingChoice & RandomOptions} SamplingOptions */
 
-/** @typedef {SamplingOptions & { step?: number }} ChooseTokenOptions  step: index in the random stream; 0 by default */
+/** @typedef {SamplingOptions & { step?: number }} ChooseTokenOptions  `step` is the index in the random stream; 0 by default */
 
 /**
  * @typedef {object} GenerationLimits
@@ -230,7 +230,7 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * Runs the model on vectors instead of token embeddings. Positions and so on are still added.
+   * Runs the model on vectors instead of token embeddings. Positions and token types are still added.
    * @template {boolean} [Logits=true]
    * @template {boolean} [Hidden=false]
    * @template {boolean} [Pooled=false]

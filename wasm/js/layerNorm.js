@@ -16,9 +16,9 @@ import { checkShapeIs } from './shape.js';
 
 /**
  * @typedef {object} LayerNormOptions
- * @property {number} width  of the rows
+ * @property {number} width  width of each row
  * @property {number} [eps]  added to the variance; 1e-5 by default
- * @property {boolean} [elementwiseAffine]  with weight (and bias); `true` by default
+ * @property {boolean} [elementwiseAffine]  multiplies by weight (and adds bias); `true` by default
  * @property {boolean} [bias]  `true` by default
  */
 

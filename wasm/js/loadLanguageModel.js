@@ -28,10 +28,12 @@ import { kScalings } from './rotaryEmbedding.js';
  * Facts about a model that its files do not give. If the files give a fact, the files take precedence.
  * @typedef {object} LanguageModelHints
  * @property {number} [numHeads]  number of attention heads, which shapes do not show
- * @property {Activation} [activation]  of a torch.nn.TransformerEncoder; `'relu'` by default
- * @property {boolean} [normFirst]  of a torch.nn.TransformerEncoder; `false` by default
- * @property {boolean} [causal]  of a torch.nn.TransformerEncoder; `false` by default
- * @property {WeightType} [weightType]  type in which the embedding and the matrices of products are
+ * @property {Activation} [activation]  of a torch.nn.TransformerEncoder, `'relu'` by default; or of a nanoGPT
+ *   model without config.json, `'gelu'` by default
+ * @property {boolean} [normFirst]  true if a torch.nn.TransformerEncoder uses pre-norm; `false` by default
+ * @property {boolean} [causal]  true if tokens of a torch.nn.TransformerEncoder attend only to themselves and earlier
+ *   tokens; `false` by default
+ * @property {WeightType} [weightType]  type in which the embedding and the matrices that products read are
  *   stored. By default the type in the files if all are F16 or all are BF16, which gives the same bits as
  *   float32; otherwise `'float32'`. Training needs `'float32'`.
  */

@@ -159,7 +159,7 @@ export class Memory {
   }
 
   /**
-   * Takes memory until the call ends, and makes the views reach it.
+   * Reserves memory until the call ends, and updates the views to include it.
    * @param {string} name  the argument that needs the memory, for the error message
    * @param {number} bytes
    * @returns {number} an address, a multiple of 64
@@ -234,7 +234,7 @@ export class Memory {
   }
 
   /**
-   * Counts one handle less for a block, and frees the block after the last one.
+   * Decrements the number of a block's handles, and frees the block after the last one.
    * @param {Block} block
    */
   release(block) {

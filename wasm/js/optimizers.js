@@ -26,8 +26,8 @@ import { requireTape } from './tape.js';
 /**
  * Parameters with their own learning rate or weight decay, like the param_groups of torch.optim.
  * @typedef {object} ParameterGroup
- * @property {(name: string, shape: readonly number[]) => boolean} params  true for the parameters of the group,
- *   by their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
+ * @property {(name: string, shape: readonly number[]) => boolean} params  returns true for the parameters of the group,
+ *   given their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
  *   and norms, for example, are `(name, shape) => shape.length < 2`
  * @property {number} [lr]  by default the learning rate of the optimiser, even after it changes
  * @property {number} [weightDecay]  by default the weight decay of the optimiser

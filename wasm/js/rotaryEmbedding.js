@@ -82,7 +82,7 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
  * @property {ArrayLike<number>} shortFactor  λ_0 … λ_(d/2−1)
  * @property {ArrayLike<number>} longFactor  λ_0 … λ_(d/2−1)
  * @property {number} [originalMaxPositionEmbeddings]  4096 by default
- * @property {number} [factor]  by how many times sequences may become longer; 1 by default
+ * @property {number} [factor]  how many times longer than in training a sequence may be; 1 by default
  * @property {number} [attentionFactor]  by default √(1 + ln factor / ln originalMaxPositionEmbeddings) for
  *   a factor above 1, else 1
  */

@@ -273,7 +273,7 @@ export class TrainingAttn extends Attn {
    * @param {Variable} logits  (N, C) or (B, N, C)
    * @param {Integers} targets  (N) or (B, N), or (B·N)
    * @param {CrossEntropyOptions} [options]
-   * @returns {Variable} with one number
+   * @returns {Variable} the loss, one number
    * @throws {AttnError} `shape_mismatch`; `invalid_argument`, also for a target that is not a class and for a
    *   mean over no targets; `out_of_memory`, `disposed`
    */
@@ -301,7 +301,7 @@ export class TrainingAttn extends Attn {
    * @param {Variable} prediction
    * @param {Variable | TensorLike} target  with the shape of `prediction`
    * @param {MseLossOptions} [options]
-   * @returns {Variable} with one number
+   * @returns {Variable} the loss, one number
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
   /**

@@ -49,7 +49,7 @@ import {
  *   `{ causal: true }`
  * @property {LayerAttentionOptions<CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp>
  *   } [crossAttention]  options of cross attention, including its stages
- * @property {Dropout | number} [dropout]  applied in six places, with streams stream … stream + 5; for training
+ * @property {Dropout | number} [dropout]  applied in six places, with the streams `stream` to `stream + 5`; for training
  */
 
 /**
@@ -58,7 +58,7 @@ import {
  * @property {ScoreOptions & ExclusionOptions} [selfAttention]  self-attention in every layer. It is not causal
  *   unless you pass `{ causal: true }`
  * @property {ScoreOptions & ExclusionOptions} [crossAttention]  cross attention in every layer
- * @property {Dropout | number} [dropout]  layer l uses streams stream + 6·l … stream + 6·l + 5; for training
+ * @property {Dropout | number} [dropout]  layer l uses the streams `stream + 6·l` to `stream + 6·l + 5`; for training
  * @property {Weights} [needWeights]  true to return the attention weights of every layer
  */
 
@@ -281,7 +281,7 @@ export class TransformerDecoderLayer extends Decoder {
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E); it and `memory` of any element type
    * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
-   *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
+   *   that `start()` made from it: `x` then contains the next tokens, which attend to all tokens before them
    * @param {Given<As, DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & PositionsOption
    *   & OutputTypeOption<Output>
@@ -354,7 +354,7 @@ export class TransformerDecoder extends Decoder {
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E); it and `memory` of any element type
    * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
-   *   that `start()` made of it: `x` are then the next tokens, which attend to all before them
+   *   that `start()` made from it: `x` then contains the next tokens, which attend to all tokens before them
    * @param {Given<As, DecoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
    *   & IntermediatesOption<N>>} [options]  `positions` apply to self-attention in each layer with rotary
    *   positions

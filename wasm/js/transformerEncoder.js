@@ -36,7 +36,7 @@ import {
  * @typedef {object} EncoderLayerCall
  * @property {LayerAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp>} [attention]  options of
  *   self-attention, including its stages
- * @property {Dropout | number} [dropout]  applied in four places, with streams stream … stream + 3; for training
+ * @property {Dropout | number} [dropout]  applied in four places, with the streams `stream` to `stream + 3`; for training
  * @property {KeyValueCache<any>} [cache]  from `makeCache()`. `x` then contains the next tokens of a
  *   sequence, which are appended and also attend to all tokens before them
  */
@@ -45,7 +45,7 @@ import {
  * @template {boolean} [Weights=boolean]
  * @typedef {object} EncoderCall
  * @property {ScoreOptions & ExclusionOptions} [attention]  options of self-attention in every layer
- * @property {Dropout | number} [dropout]  layer l uses streams stream + 4·l … stream + 4·l + 3; for training
+ * @property {Dropout | number} [dropout]  layer l uses the streams `stream + 4·l` to `stream + 4·l + 3`; for training
  * @property {Weights} [needWeights]  true to return the attention weights of every layer
  * @property {LayerCaches} [caches]  from `makeCaches()`; used like `cache` of a layer
  */

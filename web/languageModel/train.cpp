@@ -89,7 +89,7 @@ class LanguageModel : public attn::Module {
   attn::Linear output_;
 };
 
-/// Passages, and the token that follows each of theirs.
+/// Passages of tokens, and the next token for each position.
 struct Batch {
   Ids tokens = Ids(kBatch * kLength);
   Ids next = Ids(kBatch * kLength);

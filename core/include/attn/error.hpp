@@ -26,7 +26,7 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 
 /// The exception that attn's public functions throw. Its message says which argument is wrong, what
 /// it got and what it needs: `key: got length 6, needs 5, the length of value`. argument(), got()
-/// and needs() return the three parts. Decide by the code in programs, because the wording may
+/// and needs() return the three parts. In programs, check the code, because the wording may
 /// change. A call that throws has not written to its outputs.
 ///
 /// In addition to the codes that a function lists, every function may throw kSizeOverflow for a

@@ -1,7 +1,7 @@
 #pragma once
 
 #if !defined(__GNUC__)
-#error "attn is compiled by GCC or Clang; it uses functions that other compilers do not have"
+#error "attn needs GCC or Clang, because it uses builtins that other compilers lack"
 #endif
 
 #if __cplusplus < 202002L
@@ -22,8 +22,8 @@
 #endif
 
 namespace attn::detail {
-// In libstdc++'s debug mode containers have another layout. A program and a library that differ in
-// it do not link, because each refers to what only the same mode defines.
+// In libstdc++'s debug mode, containers have a different layout. A program and a library with
+// different modes do not link, because each refers to a symbol that only its own mode defines.
 #ifdef _GLIBCXX_DEBUG
 ATTN_API extern const char attn_must_be_compiled_with_GLIBCXX_DEBUG;
 [[gnu::used]] static const char* const kDebugMode = &attn_must_be_compiled_with_GLIBCXX_DEBUG;

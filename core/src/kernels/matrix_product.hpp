@@ -65,7 +65,7 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
   }
 }
 
-/// Depth of blocks of a product: whole steps.
+/// Depth of the blocks of a product, rounded up to whole steps.
 template <class Isa>
 constexpr index block_depth(index depth) noexcept {
   return round_up(depth_block(depth), kDepthStep<Isa>);

@@ -65,7 +65,7 @@ class Showing {
     std::size_t outer_ = 0;  ///< length of the path around the child
   };
   Within within(std::string_view child) { return Within(target_, child, {}); }
-  /// For one of several children, e.g. "layers", 2.
+  /// Like within(child), for one of several children, e.g. "layers" and 2.
   Within within(std::string_view child, std::size_t index) {
     return Within(target_, child, target_ ? std::to_string(index) : std::string());
   }

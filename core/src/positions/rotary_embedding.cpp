@@ -239,7 +239,8 @@ struct CheckedPositions {
     largest = check_rotary_positions("positions", positions, axes, batch, rows);
   }
 
-  /// Of row i of all batch entries, or of one where they share positions.
+  /// The position of row i, counted over all batch entries, or within one entry if all share the
+  /// positions.
   double at(std::int64_t i, std::int64_t axis) const noexcept {
     if (positions.is_none()) return start + static_cast<double>(i % rows);
     if (per_axis) return positions(axis, i / rows, i % rows);

@@ -106,9 +106,9 @@ struct ThreadPool::Shared {
     }
   }
 
-  /// Tells idle workers of a loop, and wakes as many sleeping ones as are missing from `helpers`.
-  /// Those that were woken and have not run since count as awake: a busy machine is not asked again
-  /// for each loop.
+  /// Announces a loop to idle workers, and wakes sleeping ones if fewer than `helpers` are awake.
+  /// Workers that were woken but have not run yet count as awake, so that a busy machine is not
+  /// asked to wake them again for each loop.
   void offer(int helpers) noexcept {
     loops.fetch_add(1, std::memory_order_seq_cst);
     const auto workers = static_cast<int>(threads.size());

@@ -354,7 +354,7 @@ struct Gpt {
             {"logits", logits}};
   }
 
-  /// Numbers that are learned.
+  /// Number of learned numbers.
   std::int64_t size() {
     std::int64_t result = 0;
     for (const attn::NamedModule& part : parts()) {

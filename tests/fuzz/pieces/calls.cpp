@@ -77,7 +77,7 @@ void set_own_terms(Options& options, const OwnTerms& own) {
   options.sinks = own.sinks;
 }
 
-/// Whether a layer is given tokens without a batch.
+/// True if the layer gets tokens without a batch dimension.
 bool choose_flat(Choices& choices, const Sizes& sizes) {
   return sizes.batch == 1 && choices.one_in(2);
 }

@@ -56,11 +56,11 @@ attn::RandomStream choose_stream(Choices& choices);
 /// A divisor of a width.
 std::int64_t choose_heads(Choices& choices, std::int64_t width);
 
-/// What dropout multiplies elements by.
+/// The factors that dropout applies to elements.
 reference::Array kept_elements(const std::vector<std::int64_t>& shape, float probability,
                                const attn::RandomStream& random);
-/// What dropout multiplies weights (B, H, Nq, Nk) by: row r of all rows takes its words from block
-/// r·⌈Nk/4⌉ on.
+/// The factors that dropout applies to weights (B, H, Nq, Nk). Row r, counted over all rows, takes
+/// its random words from block r·⌈Nk/4⌉ on.
 reference::Array kept_weights(const std::vector<std::int64_t>& shape, float probability,
                               const attn::RandomStream& random);
 

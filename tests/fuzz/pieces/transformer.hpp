@@ -25,7 +25,8 @@ struct LayerChoice {
 /// Everything but positions.
 LayerChoice choose_layer(Choices& choices, std::int64_t width);
 
-/// None, or one that acts in training; the layer's option tells whether it does within its network.
+/// No dropout, or one that acts in training. Also sets the layer's option that says whether dropout
+/// acts within its feed-forward network.
 attn::Dropout choose_dropout(Choices& choices, attn::TransformerLayerOptions& options);
 
 /// With parameters that a module has by these names.

@@ -417,7 +417,7 @@ TEST(IntermediatesTest, bahdanaus_decoder_shows_all_steps) {
   const ConstTensor table = decoder.parameter("embedding.weight");
   EXPECT_EQ(embedded.in()(1, 2, 0), table(5, 0));
 
-  // Decoding step by step gives the same.
+  // Decoding step by step gives the same intermediates.
   auto stepping = decoder.init_state(outputs.in(), hidden.in());
   for (int t = 0; t < 3; ++t) {
     Intermediates step = all_of(decoder);

@@ -675,7 +675,7 @@ TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_project
   const auto forward = [&] { attention.forward(in, in, in, out, {.attention = options}, context); };
   const std::int64_t first = allocations_of_a_call(forward);
   EXPECT_EQ(refusal, expected + "2147483647)");
-  // Scratch memory would be kept and not requested again.
+  // A call that took scratch memory would keep it, and the second call would not allocate it again.
   EXPECT_EQ(allocations_of_a_call(forward), first);
 
   attn::KeyValueCache cache = attention.make_cache(1, 4);

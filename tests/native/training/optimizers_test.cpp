@@ -208,7 +208,7 @@ std::vector<attn::ParameterGroup> two_groups() {
        .learning_rate = 0.02}};
 }
 
-/// The parameters of OptimizedModel by name, from an array of all in order.
+/// The parameters of OptimizedModel by name, from one array with the values of all in order.
 reference::Parameters by_name(const std::vector<double>& all) {
   reference::Parameters result;
   auto from = all.begin();

@@ -1,4 +1,4 @@
-/** The words and numbers of dates, and their spelling with digits. */
+/** Dates in words, and the same dates in digits. */
 
 export const months = [
   ...['january', 'february', 'march', 'april', 'may', 'june', 'july'],

@@ -106,7 +106,7 @@ struct NamedTensor {
 /// Returns the bytes of a .safetensors file with these tensors. The official
 /// implementation writes the same bytes: it sorts tensors by name and pads the header to a multiple
 /// of eight bytes. Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16. Tensors
-/// of float32 are written as `dtype`; if that is a shorter type, they are rounded to the nearest,
+/// of float32 are written as `dtype`; if that is a smaller type, they are rounded to the nearest,
 /// as in Float16 and BFloat16. Throws kInvalidArgument for kInt8, for a name that appears twice, is
 /// "__metadata__" or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and
 /// for null data; kSizeOverflow, std::bad_alloc.

@@ -156,8 +156,8 @@ class ATTN_API MultiHeadAttention : public Module {
                const AnyTensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of query, key and value. A cache,
-  /// intermediates and further outputs of `call.attention` are errors: use Tape::watch() instead.
+  /// Like forward() for tensors, recorded on the tape of query, key and value. Passing a cache,
+  /// intermediates or output tensors in `call.attention` is an error: use Tape::watch() instead.
   /// Tensors of the call are copied.
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
                    const MultiHeadAttentionCall& call = {}) const;

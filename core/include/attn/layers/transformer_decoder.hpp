@@ -46,9 +46,10 @@ struct TransformerDecoderLayerCall {
   /// random.stream … + 5.
   Dropout dropout = {};
   /// None, or a state from start(), which includes the projections of the memory. Then pass none as
-  /// the memory; x are the next tokens of a sequence, which attend to all tokens before them and
-  /// are appended. Options count from the beginning of the sequence (see MultiHeadAttentionCall),
-  /// so a causal layer gives the same results token by token as for the whole sequence.
+  /// the memory; the rows of x are the next tokens of a sequence, which attend to all tokens before
+  /// them and are appended. Options count from the beginning of the sequence (see
+  /// MultiHeadAttentionCall), so a causal layer gives the same results token by token as for the
+  /// whole sequence.
   TransformerDecoderLayerState* state = nullptr;
   /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
   /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
@@ -91,8 +92,8 @@ class ATTN_API TransformerDecoderLayer : public Module {
                const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x and memory. A state and intermediates
-  /// are errors: use Tape::watch() for intermediates.
+  /// Like forward() for tensors, recorded on the tape of x and memory. Passing a state or
+  /// intermediates is an error: use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderLayerCall& call = {}) const;
   /// Also takes terms of attention that are variables, see MultiHeadAttention.
@@ -145,7 +146,8 @@ struct TransformerDecoderCall {
   /// Applied to every layer. Further outputs must be empty, because every layer would write them.
   AttentionOptions self_attention = {};
   AttentionOptions cross_attention = {};
-  /// As for a layer; used by every layer with rotary positions. An error if no layer has them.
+  /// The positions of the tokens, as in TransformerDecoderLayerCall, for every layer with rotary
+  /// positions. If no layer has them, passing positions is an error.
   TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 6·l … + 5.
   Dropout dropout = {};
@@ -173,13 +175,14 @@ class ATTN_API TransformerDecoder : public Module {
   const TransformerDecoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
 
-  /// As for a layer. Also throws kInvalidArgument for a state with a different number of layers.
+  /// Like forward() of a layer. Also throws kInvalidArgument for a state with a different number of
+  /// layers.
   void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x and memory. A state, weights and
-  /// intermediates are errors.
+  /// Like forward() for tensors, recorded on the tape of x and memory. Passing a state, weights
+  /// or intermediates is an error.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderCall& call = {}) const;
   /// Also takes terms that are variables, for the attention of every layer.

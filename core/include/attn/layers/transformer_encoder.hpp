@@ -32,8 +32,8 @@ struct AttentionVariables;
 /// torch.nn.TransformerEncoderLayer(batch_first=True). For D2L's TransformerEncoderBlock (11.7.4),
 /// set attention_bias = false and feed_forward_dropout = false.
 ///
-/// The blocks of current language models are options too, each with `causal` attention in the call
-/// and a final norm after the stack (the names on the right are fields of
+/// These options also describe the blocks of current language models, each with `causal` attention
+/// in the call and a final norm after the stack (the names on the right are fields of
 /// Transformers' configuration):
 ///
 ///   GPT-2      .activation = kGeluTanh, .norm_first
@@ -102,9 +102,10 @@ struct TransformerEncoderLayerCall {
   /// In training, acts in four places: on the attention weights, after attention, and within and
   /// after the feed-forward network. Uses streams random.stream … + 3.
   Dropout dropout = {};
-  /// None, or a cache from self_attention().make_cache(). x are then the next tokens of a sequence,
-  /// which also attend to all tokens before them and are appended; see MultiHeadAttentionCall. A
-  /// causal layer gives the same results token by token as for the whole sequence.
+  /// None, or a cache from self_attention().make_cache(). The rows of x are then the next tokens of
+  /// a sequence: they also attend to all tokens before them, and are appended to the cache (see
+  /// MultiHeadAttentionCall). A causal layer gives the same results token by token as for the whole
+  /// sequence.
   KeyValueCache* cache = nullptr;
   /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
   /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
@@ -152,8 +153,8 @@ class ATTN_API TransformerEncoderLayer : public Module {
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. A cache and intermediates are errors:
-  /// use Tape::watch() for intermediates.
+  /// Like forward() for tensors, recorded on the tape of x. Passing a cache or intermediates is an
+  /// error: use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
   /// Also takes terms of attention that are variables, see MultiHeadAttention.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call,
@@ -188,7 +189,8 @@ struct TransformerEncoderCall {
   /// Applied to every layer: options set here replace the options of each layer. Further outputs
   /// must be empty, because every layer would write them.
   AttentionOptions attention = {};
-  /// As for a layer; used by every layer with rotary positions. An error if no layer has them.
+  /// The positions of the tokens, as in TransformerEncoderLayerCall, for every layer with rotary
+  /// positions. If no layer has them, passing positions is an error.
   TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 4·l … + 3.
   Dropout dropout = {};
@@ -219,8 +221,8 @@ class ATTN_API TransformerEncoder : public Module {
                const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. Caches, weights and intermediates are
-  /// errors.
+  /// Like forward() for tensors, recorded on the tape of x. Passing caches, weights or
+  /// intermediates is an error.
   Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
   /// Also takes terms that are variables, for the attention of every layer, such as a T5 table that
   /// all layers share.

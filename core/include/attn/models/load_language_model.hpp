@@ -24,8 +24,10 @@ namespace attn {
 struct LanguageModelHints {
   /// The number of attention heads, which shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
-  // For a torch.nn.TransformerEncoder, whose file contains only weights.
-  std::optional<Activation> activation = {};  ///< kRelu by default
+  /// For a torch.nn.TransformerEncoder, whose file contains only weights, kRelu by default; for a
+  /// nanoGPT model without config.json, kGelu by default.
+  std::optional<Activation> activation = {};
+  // For a torch.nn.TransformerEncoder.
   bool norm_first = false;
   bool causal = false;
   /// How the embedding and the matrices that products read are stored; all other parameters are

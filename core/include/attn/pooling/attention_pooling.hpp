@@ -51,8 +51,8 @@ class ScoringFunction {
   std::optional<float> parameter_;
 };
 
-/// Which keys take part, and further outputs. With tensors of rank 2, B is 1 and scores and weights
-/// are (Nq, Nk).
+/// Options that exclude keys, and further outputs. With tensors of rank 2, B is 1 and scores and
+/// weights are (Nq, Nk).
 struct AttentionPoolingOptions {
   /// Hard attention: the key with the highest score has weight 1, all others 0. If several are
   /// highest, the first wins. A NaN among the scores makes the result NaN.
@@ -130,10 +130,10 @@ class ATTN_API AdditiveAttention : public Module {
                          Context& context = Context::default_context(),
                          Intermediates* intermediates = nullptr) const;
 
-  /// Like the functions for tensors, recorded on the tape of their variables. options.scores and
-  /// options.weights are errors: use Tape::watch() instead. Gradients are the same as in
-  /// attention_pooling() for variables (see attn/training/pooling.hpp); with da the gradient of a
-  /// score and t = tanh(W_q q + W_k k),
+  /// Like the functions for tensors, recorded on the tape of their variables. Setting
+  /// options.scores or options.weights is an error: use Tape::watch() instead. Gradients are the
+  /// same as in attention_pooling() for variables (see attn/training/pooling.hpp); with da the
+  /// gradient of a score and t = tanh(W_q q + W_k k),
   ///
   ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
   ///

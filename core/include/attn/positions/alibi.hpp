@@ -9,9 +9,8 @@ namespace attn {
 /// Fills slopes (H) with ALiBi's slopes for each head (Press et al. 2022, arXiv:2108.12409):
 ///
 ///   H a power of two:  slope_h = 2^(−8·(h+1)/H)
-///   otherwise:         the slopes of the next lower power of two P, then the slopes of 2P with
-///   even h
-///                      (its first, third, …), as in the authors' code
+///   otherwise:         the slopes for P, the next lower power of two, and then
+///                      the slopes for 2P with even h, as in the authors' code
 ///
 /// Pass them as AttentionOptions::alibi_slopes, which adds −slope_h · |distance| to the scores.
 /// Each slope is the exact value rounded once to float. Nothing is written for H = 0.

@@ -98,7 +98,7 @@ struct LongRotaryScaling {
   std::vector<double> short_factor = {};  ///< λ_0 … λ_(d/2−1)
   std::vector<double> long_factor = {};
   std::int64_t original_max_position_embeddings = 4096;
-  /// How many times longer than in training sequences may become. Used for the attention factor
+  /// How many times longer than in training a sequence may become. Used for the attention factor
   /// only.
   double factor = 1;
   /// By default √(1 + ln factor / ln original_max_position_embeddings) for factor > 1, else 1.
@@ -257,7 +257,7 @@ struct RotaryCacheOptions {
 /// rows, rotary_dim/2) without. Their values are used unchanged. From the doubled tables of Hugging
 /// Face's Transformers, (B, N, rotary_dim), pass the first half: cos.slice(-1, 0, rotary_dim / 2).
 ///
-/// Error: 1.2e-7 · (|x·cos| + |y·sin|) for x, and with sin and cos exchanged for y.
+/// Error: 1.2e-7 · (|x·cos| + |y·sin|) for x, and with sin and cos swapped for y.
 ///
 /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for a rotary_dim that is odd or
 /// negative, position_ids outside the caches and null data; output is then untouched.

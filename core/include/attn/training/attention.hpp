@@ -28,7 +28,7 @@ struct AttentionShown {
 
 /// Like scaled_dot_product_attention() for tensors, recorded on the tape of query, key and value.
 /// The output has the shape of the query, with the values' last size. Tensors in the options are
-/// copied. Further outputs in the options are errors: use `shown` instead.
+/// copied. Output tensors in the options are errors: use `shown` instead.
 ///
 /// The gradients have the same bits and error bounds as scaled_dot_product_attention_backward().
 /// Memory beyond the recorded tensors is linear in the lengths.

@@ -106,7 +106,7 @@ struct SgdOptions {
 /// State, with momentum: "momentum_buffer" and "step".
 class ATTN_API Sgd final : public Optimizer {
  public:
-  /// Throws kInvalidArgument for options that are negative or no finite numbers, for nesterov
+  /// Throws kInvalidArgument for options that are negative or not finite, for nesterov
   /// without momentum or with dampening, for groups without parameters, and for names given twice;
   /// std::bad_alloc.
   explicit Sgd(Module& model, const SgdOptions& options = {});
@@ -135,7 +135,7 @@ struct AdamOptions {
 /// PyTorch it is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
-  /// Throws kInvalidArgument for options that are negative or no finite numbers, for betas of 1 or
+  /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or
   /// more, for groups without parameters, and for names given twice; std::bad_alloc.
   explicit Adam(Module& model, const AdamOptions& options = {});
   explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});

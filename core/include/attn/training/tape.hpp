@@ -99,7 +99,7 @@ class ATTN_API Tape {
   Variable intermediate(const Module& layer, std::string_view name) const;
 
   /// Computes the gradients of `loss`, a variable with one element, with respect to all that it was
-  /// computed from. Once, until clear() or clear_keeping_gradients().
+  /// computed from. Before you call it again, call clear() or clear_keeping_gradients().
   ///
   /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
   /// one element, for a second call, for a loss that is not finite (the message says in which call

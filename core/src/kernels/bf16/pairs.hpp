@@ -18,7 +18,7 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(number) << 16);
 }
 
-/// Pairs in a query or a key, in whole steps.
+/// Number of pairs in a query or a key, rounded up to whole steps.
 template <class Isa>
 constexpr index pair_depth(index head_dim) noexcept {
   return round_up((head_dim + 1) / 2, kDepthStep<Isa>);

@@ -1,4 +1,4 @@
-/** The story of self-attention: what is said around its figures. */
+/** The texts of the chapter on self-attention, around its figures. */
 export const texts = {
   question: 'What does a word look at, and how does it decide?',
 

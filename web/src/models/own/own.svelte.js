@@ -76,7 +76,7 @@ export class Own {
     }
   }
 
-  /** Tokenizes a text. Of several texts, the last one counts. @param {string} text */
+  /** Tokenizes a text. A later call replaces an earlier one that is still running. @param {string} text */
   async follow(text) {
     if (text === this.#wanted) return;
     this.#wanted = text;
