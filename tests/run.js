@@ -121,7 +121,7 @@ const kSuites = {
     needs: kWasm,
     run: nodeTest(['tests/wasm'], { build: buildPackage, env: kOtherVariants }),
   },
-  // Finds tensors of JavaScript that lie outside of the memory that it took.
+  // Finds tensors that JavaScript places outside the memory that it allocated.
   addresses: {
     tier: 'all',
     needs: kWasm,

@@ -6,8 +6,9 @@
 
 namespace attn {
 
-/// Of several names, of which there is at least one, that which takes the fewest insertions,
-/// deletions and substitutions of a character to become `name`; of equally near ones the first.
+/// Returns the element of `names` that takes the fewest insertions, deletions and substitutions of
+/// a character to become `name`, and the first of several equally near ones. `names` must not be
+/// empty.
 const std::string& nearest_name(std::string_view name, std::span<const std::string> names);
 
 }  // namespace attn

@@ -8,7 +8,7 @@ namespace attn {
 namespace {
 
 std::size_t count_of(std::span<const std::int64_t> shape) {
-  // What TensorView says of a shape, before there is memory.
+  // Makes TensorView check the shape before memory is allocated.
   (void)Tensor(nullptr, shape);
   return validation::allocation("shape", validation::product("shape", shape), sizeof(float));
 }

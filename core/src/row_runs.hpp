@@ -18,8 +18,8 @@ T* element(const TensorView<T>& view, std::int64_t i) noexcept {
   return pointer;
 }
 
-/// Calls body(first, count) for the runs of elements [begin, end), in row-major order, that lie in
-/// one row of the last dimension each, so with one stride.
+/// Calls body(first, count) for the runs of elements [begin, end), in row-major order. Each run is
+/// within one row of the last dimension and therefore has one stride.
 template <class F>
 void for_row_runs(std::int64_t row_length, std::int64_t begin, std::int64_t end,
                   F&& body) noexcept {

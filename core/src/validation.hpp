@@ -84,8 +84,8 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
-// A Name lies in memory when it is passed on. What is called with literals takes these as they are,
-// for a check is a few instructions of each of its many callers.
+// A Name is passed on in memory. Functions that are called with literals therefore take these as
+// they are, because a check should cost each of its many callers only a few instructions.
 
 /// Throws `name: got …, needs …`.
 [[noreturn]] void fail(ErrorCode code, const char* argument, Parts got, Parts needs);
@@ -178,8 +178,8 @@ inline void require_data(const char* argument, const IdView& ids) {
                ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
 }
 
-/// Requires lengths of a batch (B) or, where there are rows, of each row in it, (B, rows): none, or
-/// values from 0 to `most`, the number of `what`. −1 rows stand for no rows.
+/// Requires lengths of a batch (B) or, if there are rows, of each row in it, (B, rows): none, or
+/// values from 0 to `most`, the number of `what`. −1 rows means that there are no rows.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 

@@ -98,7 +98,7 @@ async function held(options) {
   });
   await page.goto(site.url, { waitUntil: 'commit' });
   await page.locator('#still').waitFor();
-  // The style sheet has arrived with the fonts.
+  // If the fonts have been loaded, so has the style sheet that names them.
   await page.waitForFunction(() => document.fonts.size > 0 && document.fonts.status === 'loaded');
   return { page, start: resolve };
 }

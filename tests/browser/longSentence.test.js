@@ -191,7 +191,7 @@ test('the page notices an ended worker, and the next change starts another', asy
   assert.equal(await problem.count(), 0);
   assert.equal(await started(), 2);
 
-  // With nothing to do, nobody notices.
+  // Nothing is running, so the reader does not notice.
   await end();
   await write(page, sentence(510));
   await shows(page, 510);

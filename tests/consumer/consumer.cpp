@@ -1,5 +1,5 @@
-// What every way of linking has to give: the headers of this version, the compiled library, errors
-// that can be caught, and a class of the library to derive from.
+// Checks what must work however the library is linked: headers of this version, the compiled
+// library, errors that can be caught, and deriving from a class of the library.
 
 #include <attn/attn.hpp>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Calls attention with arbitrary sizes, layouts and options, some of which do not fit together: it
-// has to throw an Error and leave its outputs alone, or to give what the reference gives.
+// Calls attention with arbitrary sizes, layouts and options, some of which do not fit together.
+// Either it throws an Error and leaves its outputs unchanged, or it agrees with the reference.
 
 #include <gtest/gtest.h>
 
@@ -39,11 +39,11 @@ AttentionSizes choose_sizes(Choices& choices) {
   sizes.num_keys = choices.size(0, 40);
   sizes.head_dim = choices.size(1, 20);
   sizes.value_dim = choices.size(1, 20);
-  // Beyond one tile of queries or keys.
+  // More than one tile of queries or keys.
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
-  // Tiles are those of one head: what is long has few of them, and no call takes long.
+  // A tile belongs to one head. Long sequences get few heads, so that no call takes long.
   constexpr std::int64_t kMaxScores = 2048;
   const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
   sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));
@@ -133,8 +133,8 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     p.t5_max_distance = buckets + choices.integer(0, 200);
     p.t5_table = random.normals(buckets * s.query_heads);
   }
-  // The reference takes distances as differences of doubles, so offsets stay small beside terms
-  // that depend on them.
+  // The reference takes distances as differences of doubles, so offsets stay small in calls
+  // whose terms depend on them.
   const bool by_distance = !(p.relative_keys.empty() && p.relative_values.empty() &&
                              p.alibi_slopes.empty() && p.t5_table.empty());
   if (by_distance && std::abs(p.diagonal.resolve(0, 0)) > 50) {
@@ -147,15 +147,15 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
   }
 }
 
-/// NaN where nothing may see it, or where it has to come out. (The reference has no bounds for
-/// infinity: a weight that is 0 in float32 and not in double turns it into NaN.)
+/// Writes NaN where nothing may read it, or where it must reach the output. (The reference has no
+/// bounds for infinity: a weight that is 0 in float32 but not in double turns it into NaN.)
 void spoil(Choices& choices, std::vector<float>& values) {
   if (values.empty() || !choices.one_in(6)) return;
   const std::size_t at = choices.bits<std::uint32_t>() % values.size();
   values[at] = std::numeric_limits<float>::quiet_NaN();
 }
 
-/// What fits: every number is compared.
+/// Valid arguments: every number is compared with the reference.
 void call_right(Choices& choices) {
   attn::Context& context = context_of(choices);
   Random random;
@@ -175,7 +175,7 @@ attn::ElementType choose_type(Choices& choices, attn::ElementType last) {
   return static_cast<attn::ElementType>(choices.integer(0, static_cast<int>(last)));
 }
 
-/// Where bits are not those of float32: the bounds of the header.
+/// Checks the header's bounds, for calls whose bits differ from those with float32.
 void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
                           const std::vector<float>& output, bool pairs) {
   reference::AttentionResult exact = p.expected();
@@ -185,7 +185,7 @@ void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
       exact.output_error.values[i] += more.values[i];
     }
   }
-  // Rounded once more, by half of the last bit, or as much of the smallest number of float16.
+  // The output is rounded once more: by half of its last bit, or half of float16's smallest number.
   double unit = 0;
   if (type == attn::ElementType::kFloat16) unit = 0x1p-11;
   if (type == attn::ElementType::kBFloat16) unit = 0x1p-8;
@@ -196,7 +196,7 @@ void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
   EXPECT_TRUE(attn_test::is_within(output, exact.output, exact.output_error));
 }
 
-/// What fits, in numbers of other types: compared with the same numbers as float32.
+/// Valid arguments of other element types, compared with the same numbers as float32.
 void call_stored(Choices& choices) {
   using attn::ElementType;
   using attn_test::TypedTensor;
@@ -207,7 +207,7 @@ void call_stored(Choices& choices) {
   const AttentionSizes& s = p.sizes;
   p.layout = static_cast<Layout>(choices.integer(0, 4));
   choose_options(choices, random, p);
-  // Beyond the numbers that a type writes best.
+  // Also numbers below the range in which a type is most precise.
   const float unit = choices.one_in(4) ? 0x1p-14F : 1.0F;
   for (float& value : p.key) value *= unit;
   for (float& value : p.value) value *= unit;
@@ -243,11 +243,11 @@ void call_stored(Choices& choices) {
                                        inputs.options(), context);
   }
   EXPECT_TRUE(output.gaps_are_untouched());
-  // Pairs are rounded otherwise.
+  // Products of pairs round differently.
   constexpr ElementType kPair = ElementType::kBFloat16;
   const bool pairs = std::string(to_string(context.instruction_set())).ends_with("bf16") &&
                      query_type == kPair && key_type == kPair && value_type == kPair;
-  // One query multiplies scales with sums, not with numbers.
+  // With one query, scales multiply sums instead of single numbers.
   if (pairs || (has_scales && s.num_queries == 1)) {
     return expect_within_bounds(p, output_type, output.values(), pairs);
   }
@@ -321,7 +321,8 @@ std::vector<std::int64_t> choose_any_shape(Choices& choices, std::vector<std::in
   return shape;
 }
 
-/// What need not fit: each tensor has memory for its own shape, and whatever happens stays in it.
+/// Arguments that need not fit together. Each tensor has memory for its own shape, and no call may
+/// read or write outside it.
 void call_any(Choices& choices) {
   attn::Context& context = context_of(choices);
   const AttentionSizes s{choices.integer(0, 2), choices.integer(0, 4), choices.integer(1, 2),

@@ -8,8 +8,8 @@
 
 namespace attn_fuzz {
 
-/// Turns the bytes of a fuzzer's input into decisions, one after the other; zeros when they are
-/// used up.
+/// Turns the bytes of a fuzzer's input into decisions, one after the other. Once they are used up,
+/// every decision is 0.
 class Choices {
  public:
   explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -23,14 +23,15 @@ class Choices {
     return value;
   }
 
-  /// In [low, high], both included; spans of up to 2^16 values.
+  /// A number in [low, high], which may contain up to 2^16 values.
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     const auto span = static_cast<std::uint64_t>(high - low) + 1;
     if (span <= 256) return low + static_cast<std::int64_t>(bits<std::uint8_t>() % span);
     return low + static_cast<std::int64_t>(bits<std::uint16_t>() % span);
   }
 
-  /// A size in [low, high], three times out of four one of the lower third; up to 64 values.
+  /// A size in [low, high], which may contain up to 64 values; three times out of four it is in the
+  /// lower third.
   std::int64_t size(std::int64_t low, std::int64_t high) {
     const std::int64_t byte = bits<std::uint8_t>(), span = high - low + 1;
     return low + byte / 4 % (byte % 4 == 3 ? span : span / 3);

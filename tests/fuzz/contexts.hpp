@@ -10,7 +10,7 @@
 
 namespace attn_fuzz {
 
-/// Of any instruction set that the machine has.
+/// Returns a context of any instruction set that the machine has.
 inline attn::Context& context_of(Choices& choices) {
   using Contexts = std::vector<std::unique_ptr<attn::Context>>;
   const auto of_every_instruction_set = [](int threads) {
@@ -23,7 +23,7 @@ inline attn::Context& context_of(Choices& choices) {
   };
   static const Contexts alone = of_every_instruction_set(1);
   static const Contexts together = of_every_instruction_set(2);
-  // Few calls of two threads: waiting for another one takes longer than most calls.
+  // Few calls use two threads, because waiting for the other thread takes longer than most calls.
   const auto choice = choices.bits<std::uint8_t>();
   const Contexts& contexts = choice < 240 ? alone : together;
   return *contexts[choice % contexts.size()];

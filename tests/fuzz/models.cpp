@@ -22,7 +22,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// What is in front of the next `end`, or all that is left.
+/// Takes the text before the next `end`, or all that is left.
 std::string_view take(std::string_view& text, std::string_view end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, at);
@@ -30,7 +30,7 @@ std::string_view take(std::string_view& text, std::string_view end) {
   return taken;
 }
 
-/// A header with tensors one behind the other, as a file would have to have them.
+/// A header whose tensors follow each other without gaps, as a file requires.
 attn::SafetensorsHeader header_of(std::string_view lines) {
   attn::SafetensorsHeader header;
   std::int64_t end = 0;
@@ -57,7 +57,7 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
   attn::LanguageModelLoader loader(description, description.memory, context);
   for (std::size_t i = 0; i < description.weights.size(); ++i) {
     const attn::WeightSource& source = description.weights[i];
-    // Numbers about ±0.3, or in float16 about ±1.6.
+    // Numbers of about ±0.3, or with float16 of about ±1.6.
     std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin));
     for (std::size_t at = 0; at < small.size(); ++at) {
       const auto drawn = static_cast<std::uint32_t>(at + i + 1) * 2654435761U;
@@ -119,7 +119,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     attn::SafetensorsHeader header = header_of(text);
-    // What attn's own files say of themselves stands in their metadata.
+    // attn's own files have their configuration in their metadata.
     const bool own = config.find("numLayers") != config.npos;
     if (own) header.metadata.emplace_back("config", config);
     const auto description = attn::describe_language_model(

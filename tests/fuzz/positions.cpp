@@ -1,5 +1,5 @@
-// Positional encodings at any position, width, step, base and scaling rule: an Error, or values
-// within the bounds that the headers state of a reference in extended precision.
+// Positional encodings at any position, width, step, base and scaling rule. The result is an Error,
+// or values within the headers' bounds of a reference in extended precision.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using attn_test::Layout;
 
 constexpr double kLargestPosition = 0x1p53;
 
-/// Any double at all, or one as programs have them.
+/// Any double at all, or one that programs typically use.
 double choose_number(Choices& choices) {
   switch (choices.integer(0, 4)) {
     case 0:
@@ -46,7 +46,7 @@ double choose_number(Choices& choices) {
 
 double choose_base(Choices& choices) {
   const double base = choices.one_in(3) ? std::abs(choose_number(choices)) : 10000;
-  // Further on the reference's root of base^(−2j) is no number.
+  // For larger bases, the reference's root of base^(−2j) is not a number.
   return std::isfinite(base) ? std::min(base, 1e12) : base;
 }
 
@@ -133,7 +133,7 @@ void shift(Choices& choices) {
     return;
   }
   ASSERT_TRUE(in_domain({delta}, base));
-  // Its entries are those of the encoding at δ.
+  // The matrix has the entries of the encoding at δ.
   const auto row = reference::sinusoidal_encoding({{delta}, 2 * pairs, base, false});
   reference::Array exact({2 * pairs, 2 * pairs});
   for (std::int64_t j = 0; j < pairs; ++j) {
@@ -148,7 +148,7 @@ void shift(Choices& choices) {
       << "delta " << delta << ", base " << base;
 }
 
-/// Every rule with any parameters: no value may leave the rotation's circle, nor be NaN.
+/// Every rule with any parameters. No value may leave the rotation's circle or be NaN.
 void rotary(Choices& choices) {
   attn::RotaryEmbeddingOptions options;
   options.rotary_dim = choices.integer(-1, 20);

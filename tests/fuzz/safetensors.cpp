@@ -1,5 +1,5 @@
-// Reads any bytes as a .safetensors file: they are rejected with an error of the format, or all
-// that they hold can be read and written again.
+// Reads any bytes as a .safetensors file. Either they are rejected as an invalid format, or
+// everything in them can be read and written again.
 
 #include "attn/io/safetensors.hpp"
 

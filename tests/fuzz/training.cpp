@@ -1,6 +1,6 @@
 // Small models of arbitrary layers, in arbitrary shapes and on any instruction set: the gradients
-// of inputs and parameters have to be what the references, which share no code with the core, find
-// in double precision.
+// of inputs and parameters must match the references, which share no code with the core and
+// compute in double precision.
 
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ struct Model {
                                           : choices.integer(0, out.width - 1));
       }
     }
-    // Behind all others: inputs from before there were such pieces are the same models.
+    // Chosen after all others, so that older inputs still describe the same models.
     const std::int64_t calls = choices.integer(0, 3);
     for (const Piece& piece : pieces) {
       if (calls > 0 && piece.module) terms->offer(*piece.module);
@@ -137,9 +137,9 @@ struct Gradient {
   }
 };
 
-/// What is wrong with the first gradient that is not right. The reference's own bound allows for
-/// any rounding, to first order, but through several layers it is wide: so is what no right
-/// gradient of 20,000 random models came near to.
+/// Describes the first wrong gradient. The reference's bound allows for any rounding, to first
+/// order, but is wide for several layers. A second limit is one that no correct gradient of 20,000
+/// random models came near.
 std::string first_wrong(const std::vector<Gradient>& gradients) {
   double largest_of_all = 0;
   for (const Gradient& g : gradients) largest_of_all = std::max(largest_of_all, g.largest());
@@ -160,7 +160,7 @@ std::string first_wrong(const std::vector<Gradient>& gradients) {
   return {};
 }
 
-/// What is wrong with a model, whose numbers are drawn from `seed`.
+/// Describes what is wrong with a model whose numbers are drawn from `seed`.
 std::string compared(const Model& model, std::uint32_t seed, attn::Context& context) {
   std::mt19937_64 engine(seed);
   reference::Tape exact;
@@ -238,8 +238,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attn::Context& context = attn_fuzz::context_of(choices);
   const auto seed = choices.bits<std::uint32_t>();
   const Model model(choices);
-  // Bounds are to first order: beside a kink, or where a sum all but cancels, rounding may do more.
-  // Then it does so for some numbers; a fault is one for all of them.
+  // Bounds are to first order: next to a kink, or where a sum almost cancels, rounding may exceed
+  // them. That happens only for some numbers, whereas a bug shows for all of them.
   std::string wrong;
   for (std::uint32_t draw = 0; draw < 3; ++draw) {
     wrong = compared(model, seed + draw, context);

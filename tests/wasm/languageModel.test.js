@@ -264,7 +264,7 @@ test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_fo
     'bert_plain/checkpoint-500/tokenizer.json': empty,
     'bert_plain/checkpoint-500/model.safetensors': empty,
     'bert_plain/tokenizer.json': empty,
-    // What macOS keeps beside files on other disks.
+    // macOS puts such files next to the real ones on foreign disks.
     'bert_plain/._model.safetensors': empty,
     '__MACOSX/._model.safetensors': empty,
     'config.json': empty,

@@ -32,7 +32,7 @@ class Reader {
   skip(count) {
     this.at += count;
   }
-  /** What the function reads. @param {() => unknown} read */
+  /** Returns the bytes that the function reads. @param {() => unknown} read */
   bytesOf(read) {
     const begin = this.at;
     read();

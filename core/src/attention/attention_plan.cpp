@@ -56,7 +56,7 @@ ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   return result;
 }
 
-/// The same for an output.
+/// Like the function above, for an output.
 Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   return {run.floats(product("output", x.shape()), "attention output"), x.shape()};

@@ -10,7 +10,7 @@ namespace attn {
 /// empty output stays empty. Throws kInvalidArgument for null data.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
-/// The same for the further outputs of attention.
+/// Replaces the output tensors in attention's options in the same way.
 AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run);
 
 /// Copies the staged values to the outputs.

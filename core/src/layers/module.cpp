@@ -82,7 +82,7 @@ struct Module::Node {
       keeper->read(copied, 0, 0);
       use(ConstTensor(copied));
     }
-    /// The same for changing them; the layer then stores the changed copy.
+    /// Like the function above, but `change` may write the values; the layer then stores the copy.
     template <class F>
     void change_values(F&& change) {
       if (!keeper) return change(view());

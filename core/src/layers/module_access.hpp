@@ -52,7 +52,7 @@ struct ModuleAccess {
                     std::int64_t col);
   /// Rejects such a parameter.
   [[noreturn]] static void fail_kept(std::string_view name, ElementType type, const char* needs);
-  /// The same if a gradient is requested.
+  /// Rejects a parameter that is not float32, when a gradient is requested.
   static void require_float32(std::string_view name, ElementType type) {
     if (type != ElementType::kFloat32) fail_kept(name, type, "float32 for a gradient");
   }

@@ -32,7 +32,7 @@ class RecurrentLayers : public Module {
                Cell kernels::KernelTable::* cell, bool relu, Context& context,
                Intermediates* intermediates, const Tensor& between = {}) const;
 
-  /// The same on a tape, for `layer`, which errors call `name`.
+  /// Like forward() for tensors, recorded on a tape for `layer`, which errors call `name`.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n,
                    Cell kernels::KernelTable::* cell, bool relu, const char* name,
                    const Module& layer) const;

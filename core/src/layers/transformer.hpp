@@ -111,7 +111,7 @@ struct Sublayer {
   /// output may be x.
   void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
               const SublayerPass& pass) const;
-  /// The same for the last one of a layer, which adds to `stream`: output may be of any type.
+  /// Like add_to() for the last sublayer of a layer, with `stream` as x; output may be of any type.
   void add_last(const Tensor& stream, const AnyTensor& output, const Dropout& dropout,
                 const SublayerPass& pass) const;
 };

@@ -38,7 +38,7 @@ struct Problem {
   }
 };
 
-/// `query_dim` and `key_dim` of −1 stand for any width that both share.
+/// `query_dim` and `key_dim` of −1 mean any width that both share.
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {

@@ -22,10 +22,11 @@ namespace {
 /// Rows rotated by one task: their tables stay in the first-level cache from head to head.
 constexpr std::int64_t kRotaryRowsPerTask = 16;
 
-/// Rows whose tables are kept at a time: some megabytes at most, however long the sequence.
+/// Number of rows whose tables are kept at a time. They take at most a few megabytes, however long
+/// the sequence is.
 constexpr std::int64_t kTableRows = 2048;
 
-/// What is rotated, with batch and heads, and whether it stays where it is.
+/// The tensors of a rotation, with batch and heads, and whether it is in place.
 struct Rotated {
   ConstAnyTensor x;
   AnyTensor out;
@@ -104,8 +105,7 @@ auto* row_at(const View& view, std::int64_t b, std::int64_t h, std::int64_t row)
       [&](const auto& typed) -> decltype(view.data()) { return typed.pointer(b, h, row, 0); });
 }
 
-/// The same of numbers of other types: what is rotated, and the columns beside it, are floats in
-/// `memory` meanwhile.
+/// Rotates rows of element types other than float32. Meanwhile the columns are floats in `memory`.
 void rotate_converted(const Rotated& r, const void* x, void* out, kernels::RotationArgs args,
                       float* memory, const kernels::KernelTable& kernels) noexcept {
   kernels::WidenArgs wide;

@@ -24,8 +24,8 @@ void require_finite(const char* name, double value) {
   if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
-/// What a scaling rule does to the frequencies of a width d, whose first pair has this place among
-/// all pairs.
+/// The effect of a scaling rule on the frequencies of a width d, whose first pair has index `first`
+/// among all pairs.
 struct Scaled {
   std::int64_t width;
   std::int64_t first;

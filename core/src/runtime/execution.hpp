@@ -88,8 +88,8 @@ class Execution {
     impl_.pool.run(count, body);
   }
 
-  /// The same for a loop of this many multiply-adds. If they are too few to be worth waking another
-  /// thread, the calling thread does them alone.
+  /// Like parallel_for() above, for a loop of this many multiply-adds. If they are too few to be
+  /// worth waking another thread, the calling thread does them alone.
   void parallel_for(std::int64_t count, double multiply_adds, ThreadPool::Body body) noexcept;
 
  private:

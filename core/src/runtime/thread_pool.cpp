@@ -56,7 +56,7 @@ struct ThreadPool::Shared {
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};
   /// Counts the loops offered, for idle workers to look at.
   alignas(kCacheLine) std::atomic<std::uint32_t> loops{0};
-  /// Workers that sleep or have announced it, and that nobody has woken since.
+  /// Number of workers that sleep or have announced it, and have not been woken since.
   std::atomic<int> asleep{0};
   std::atomic<bool> stopping{false};
   std::int64_t count = 0;

@@ -32,7 +32,7 @@ class ThreadPool {
   /// is claimed by the worker that runs it, so the caller waits for indices that another thread
   /// has begun, and never for a thread that has begun none. One caller at a time.
   void run(std::int64_t count, Body body) noexcept;
-  /// The same, by the thread that calls.
+  /// Like run(), but the calling thread does all the work.
   static void run_alone(std::int64_t count, Body body) noexcept;
 
   /// Ends the pool's own threads. Later loops run on the calling thread. Not during a loop.

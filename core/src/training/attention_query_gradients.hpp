@@ -12,7 +12,7 @@
 
 namespace attn::training {
 
-/// What a chunk of keys adds to the gradient of a block of queries.
+/// The part of a chunk of keys in the gradient of a block of queries.
 struct QueryGradientPart {
   float* rows;  ///< (queries of a block, head_dim in whole vectors)
   QueryGradientPart* next;

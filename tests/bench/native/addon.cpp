@@ -184,7 +184,7 @@ napi_value make_text(const Arguments& args, const char* text) {
   return result;
 }
 
-// What is timed
+// The timed functions
 
 using ContextPointer = std::shared_ptr<attn::Context>;
 
@@ -375,7 +375,8 @@ struct Gpt {
     optimizer.step(tape);
   }
 
-  /// What of a step is no product and no attention, on as many numbers; after a step.
+  /// Runs the parts of a step that are neither products nor attention, on as many numbers. Call it
+  /// after a step.
   void elementwise() {
     rows.clear();
     attn::Variable x = rows.variable(output);

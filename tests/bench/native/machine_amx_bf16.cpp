@@ -5,8 +5,8 @@
 namespace attn_bench {
 namespace {
 
-// What the compilers have no operator for: C += A·B of tiles of pairs of bfloat16, 16 × 16 sums of
-// 16 pairs, four of them side by side.
+// Operations that the compilers have no operator for: C += A·B on tiles of bfloat16 pairs, 16 × 16
+// sums of 16 pairs each, four tiles side by side.
 struct AmxBf16 {
   static constexpr const char* kName = "amx_bf16";
   typedef float Vector __attribute__((vector_size(64)));

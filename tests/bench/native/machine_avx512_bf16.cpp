@@ -5,7 +5,8 @@
 namespace attn_bench {
 namespace {
 
-// What the compilers have no operator for: c + a·b of pairs of bfloat16, two for each float.
+// An operation that the compilers have no operator for: c + a·b on bfloat16 pairs, two numbers for
+// each float.
 struct Avx512Bf16 {
   static constexpr const char* kName = "avx512_bf16";
   typedef float Vector __attribute__((vector_size(64)));

@@ -1,4 +1,5 @@
-// What every machine of the architecture has: SSE2, with a multiply and an add, or NEON.
+// The instruction set that every machine of the architecture has: SSE2, with a multiply and an add,
+// or NEON.
 #include "machine_loops.hpp"
 
 namespace attn_bench {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the machine itself can do: bare loops of multiply-adds, of reads and of writes, against
-// which the kernels are measured. Each translation unit machine_*.cpp compiles them for one
+// Measures the limits of the machine with bare loops of multiply-adds, reads and writes, to compare
+// the kernels with. Each translation unit machine_*.cpp compiles them for one
 // instruction set. They are written with the compiler's own vectors, and share nothing with the
 // kernels.
 
@@ -34,7 +34,8 @@ const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
 /// Its multiply-adds are those of bfloat16 pairs.
 const MachineLoops* avx512_bf16_loops();
-/// The same in tiles; for processes that Linux lets use them, as attn finds out.
+/// Multiply-adds of bfloat16 pairs in tiles, for processes that Linux allows to use them, as attn
+/// detects.
 const MachineLoops& amx_bf16_loops();
 /// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, as the build is.
 const MachineLoops* wasm_loops();

@@ -123,7 +123,8 @@ AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
     options_.valid_lens = {valid_lens_.data(),
                            std::span<const std::int64_t>(rules_.valid_lens.shape)};
   }
-  // Of any rank and with any sizes of 1, the last one shorter than the keys at times.
+  // A shape of any rank, with any of its sizes 1 and sometimes a last size below the number of
+  // keys.
   const auto broadcast_shape = [&] {
     std::vector<std::int64_t> shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
     const std::int64_t ones = choices.integer(0, 15);

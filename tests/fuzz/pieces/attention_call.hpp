@@ -24,7 +24,7 @@ struct ScoreSizes {
   std::int64_t batch, heads, queries, keys, head_dim;
 };
 
-/// What a layer has of its own for the scores of its attention.
+/// A layer's own options for the scores of its attention.
 struct OwnTerms {
   std::optional<float> scale = {};
   float softcap = 0;
@@ -38,14 +38,14 @@ OwnTerms own_terms(const Options& options) {
   return {options.scale, options.softcap, options.window, options.positions, options.sinks};
 }
 
-/// What tells how far a key is: slopes, a table, relative keys and values, or none of these.
+/// Chooses schemes that depend on distance: slopes, a table, relative keys and values, or none.
 attn::AttentionPositions choose_distances(Choices& choices);
 
-/// Positions by distance, sinks, and what acts on the scores.
+/// Chooses schemes that depend on distance, sinks, and options that act on the scores.
 OwnTerms choose_own_terms(Choices& choices);
 
-/// Puts them where nothing is given yet; tables and sinks are `parameters`, whose names begin with
-/// `prefix`.
+/// Applies a layer's own terms where the call sets none. Tables and sinks are `parameters` whose
+/// names begin with `prefix`.
 void add_own_terms(reference::AttentionOf<reference::Scalar>& attention, const OwnTerms& own,
                    const ScoreSizes& sizes, const Parameters& parameters,
                    const std::string& prefix);
@@ -54,29 +54,29 @@ void add_own_terms(reference::AttentionOf<reference::Scalar>& attention, const O
 class AttentionCall {
  public:
   struct Kinds {
-    bool dropout = false;        ///< may be among them
-    bool of_each_token = false;  ///< nothing is of a certain number of queries or keys
+    bool dropout = false;        ///< true if dropout may be chosen
+    bool of_each_token = false;  ///< no shape depends on the number of queries or keys
   };
   AttentionCall(Choices& choices, const ScoreSizes& sizes, std::shared_ptr<Terms> terms,
                 const Kinds& kinds);
   AttentionCall(const AttentionCall&) = delete;
   AttentionCall& operator=(const AttentionCall&) = delete;
 
-  /// With terms that are no variables.
+  /// The options, including the terms that are not variables.
   attn::AttentionOptions options() const;
   attn::AttentionVariables variables(attn::Tape& tape) const;
-  /// With all terms as tensors, which are those of `variables`.
+  /// The options with the values of `variables` as tensors.
   static attn::AttentionOptions all_options(attn::AttentionOptions options,
                                             const attn::AttentionVariables& variables);
 
   reference::AttentionOf<reference::Scalar> exact() const;
 
-  /// Which key the first query stands at, in each entry of the batch.
+  /// The position of the first query among the keys, for each batch entry.
   std::vector<double> first() const { return rules_.causal_offset.values; }
   bool has_key_lens() const { return !key_lens_.empty(); }
-  /// Whether nothing in it is of a certain number of queries or keys.
+  /// True if no option has a shape that depends on the number of queries or keys.
   bool is_of_each_token() const;
-  /// Whether tokens attend to themselves and those before them alone.
+  /// True if tokens attend only to themselves and earlier tokens.
   bool is_of_the_past() const;
 
  private:

@@ -1,5 +1,5 @@
-// Layers whose calls are given positions, and terms that have gradients. What is recorded has to
-// have the bits of the same call without a tape, and what comes from caches those of the keys.
+// Layers called with positions and with terms that have gradients. A recorded call must give the
+// same bits as the call without a tape, and a call with a cache the same bits as one with keys.
 
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ bool choose_flat(Choices& choices, const Sizes& sizes) {
 
 Variable without_batch(const Variable& x) { return attn::reshape(x, {x.size(1), x.size(2)}); }
 
-/// Which variables queries, keys and values come from.
+/// The variables that queries, keys and values come from.
 enum class Inputs { kSelf, kMemory, kThree };
 
 Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_ptr<Terms>& terms) {
@@ -121,9 +121,9 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
     if (choices.one_in(2)) {
       key_positions = choose_positions(choices, rotation, sizes.batch, rows.count());
     }
-    // Positions of queries are those of as many keys.
+    // Positions of the queries also apply to the keys, so there must be as many.
     if (!key_positions.given() && positions.given() && rows.count() != sizes.length) positions = {};
-    // Each entry would have frequencies of its own.
+    // Each batch entry would have its own frequencies.
     if (rotation.is_dynamic && call->has_key_lens() && !positions.given()) {
       options.positions.rotary->scaling = {};
       rotation.is_dynamic = false;
@@ -173,7 +173,7 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
   return {"MultiHeadAttention of a call", layer, record, exact};
 }
 
-/// What begins with a prefix, without it.
+/// The parameters whose names begin with a prefix, with the prefix removed.
 Parameters within(const Parameters& parameters, const std::string& prefix) {
   Parameters result;
   for (const auto& [name, values] : parameters) {
@@ -182,8 +182,8 @@ Parameters within(const Parameters& parameters, const std::string& prefix) {
   return result;
 }
 
-/// x in two pieces, tokens [0, first) and the others, each token of which attends to those before
-/// it: `run` is given a piece, its positions and its output.
+/// Passes x in two pieces, tokens [0, first) and the rest. Each token attends to the tokens before
+/// it. `run` receives a piece, its positions and its output.
 template <class F>
 void expect_in_pieces(const ConstTensor& x, const ConstTensor& wanted,
                       const attn::TensorView<const double>& positions, std::int64_t first,
@@ -206,8 +206,8 @@ void expect_in_pieces(const ConstTensor& x, const ConstTensor& wanted,
   }
 }
 
-/// A stack of one or two layers, of an encoder or of a decoder whose memory are rows of x / 2. All
-/// layers are given the same terms.
+/// A stack of one or two layers of an encoder, or of a decoder whose memory consists of rows of
+/// x / 2. All layers get the same terms.
 template <class Stack, class Call>
 Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
                     const std::shared_ptr<Terms>& terms) {
@@ -222,7 +222,7 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
   const std::int64_t count = choices.integer(1, 2);
   for (std::int64_t l = 0; l < count; ++l) {
     set_own_terms(choice.options, choose_own_terms(choices));
-    // Some layers of a stack know no positions.
+    // Some layers of a stack have no positions.
     if (rotates && !(l > 0 && choices.one_in(3))) {
       choice.options.positions.rotary = rotation.options;
     }

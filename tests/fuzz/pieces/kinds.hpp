@@ -15,7 +15,7 @@
 #include "reference/multi_head_attention.hpp"
 #include "reference/scalar.hpp"
 
-/// Each kind of piece, and what several of them need.
+/// Each kind of piece, and the functions that several kinds share.
 namespace attn_fuzz {
 
 // layers.cpp
@@ -32,7 +32,7 @@ Piece slice(Choices& choices, Sizes& sizes);
 Piece recurrent(Choices& choices, Sizes& sizes);
 Piece convolution(Choices& choices, Sizes& sizes);
 Piece pooling(Choices& choices, const Sizes& sizes);
-/// Bahdanau's decoder, which is given x for the encoder's outputs.
+/// Bahdanau's decoder, with x as the encoder's outputs.
 Piece decoder(Choices& choices, Sizes& sizes);
 
 // attention.cpp
@@ -70,12 +70,12 @@ reference::MultiHeadAttentionOf<reference::Scalar> exact_heads(const Parameters&
                                                                std::int64_t num_heads,
                                                                std::int64_t num_kv_heads);
 
-/// Of a name, or nothing.
+/// The parameter of this name, or an empty array.
 Scalars given(const Parameters& parameters, const std::string& name);
-/// Rows [begin, end) of an array, or nothing of nothing.
+/// Rows [begin, end) of an array; empty for an empty array.
 Scalars rows_of(const Scalars& x, std::int64_t begin, std::int64_t end);
 
-/// A piece of a layer that takes and gives a variable.
+/// A piece for a layer that takes and returns a variable.
 template <class Layer, class Exact>
 Piece piece_of(const char* name, std::shared_ptr<Layer> layer, Exact exact) {
   return {name, layer, [layer](attn::Tape&, const attn::Variable& x) { return layer->forward(x); },

@@ -1,4 +1,4 @@
-// Layers and functions that work on each row by itself, or move rows.
+// Layers and functions that compute each row separately, or move rows.
 
 #include <cstdint>
 #include <memory>

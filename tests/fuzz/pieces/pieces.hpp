@@ -18,13 +18,13 @@ namespace attn_fuzz {
 using Scalars = reference::ArrayOf<reference::Scalar>;
 using Parameters = std::map<std::string, Scalars>;
 
-/// Of a batch of sequences, (B, N, E).
+/// Sizes of a batch of sequences, (B, N, E).
 struct Sizes {
   std::int64_t batch, length, width;
 };
 
-/// A layer or a function, twice: on a tape, and in the references. `exact` is given the layer's
-/// parameters by their names.
+/// A layer or a function, once on a tape and once in the references. `exact` receives the layer's
+/// parameters by name.
 struct Piece {
   std::string name;
   std::shared_ptr<attn::Module> module = nullptr;
@@ -35,13 +35,13 @@ struct Piece {
 /// The same elements in another shape.
 Scalars reshaped(Scalars x, std::vector<std::int64_t> shape);
 
-/// A piece for an input of these sizes, which become those of its output.
+/// Chooses a piece for an input of these sizes, and sets them to the sizes of its output.
 Piece choose_piece(Choices& choices, Sizes& sizes);
 
 class Terms;
 
-/// Attention, or layers of a Transformer, whose call is given positions and some of `terms`; of an
-/// output as large as the input.
+/// Chooses attention or layers of a Transformer, called with positions and some of `terms`. The
+/// output has the shape of the input.
 Piece choose_piece_of_call(Choices& choices, const Sizes& sizes,
                            const std::shared_ptr<Terms>& terms);
 

@@ -23,7 +23,7 @@ Rotation choose_rotation(Choices& choices, std::int64_t head_dim) {
     sections.assign(static_cast<std::size_t>(axes), 0);
     std::int64_t left = pairs;
     for (std::int64_t axis = axes - 1; axis > 0; --axis) {
-      // Pair j takes its turn with axis j modulo their number.
+      // Pair j belongs to axis j modulo the number of axes.
       const bool in_turns = rotation.options.axes == attn::RotaryAxes::kInterleaved;
       const std::int64_t most = in_turns ? (pairs - axis + axes - 1) / axes : left;
       std::int64_t& section = sections[static_cast<std::size_t>(axis)];

@@ -10,7 +10,7 @@
 
 namespace attn_fuzz {
 
-/// What turns queries and keys.
+/// A rotation of queries and keys.
 struct Rotation {
   attn::RotaryEmbeddingOptions options = {};
   std::vector<std::size_t> axes = {};  ///< of each pair
@@ -22,7 +22,7 @@ struct Rotation {
 /// Needs a head of 2 columns or more.
 Rotation choose_rotation(Choices& choices, std::int64_t head_dim);
 
-/// Positions that a call gives; no shape: none.
+/// Positions passed to a call; an empty shape means none.
 struct GivenPositions {
   std::vector<double> values = {};
   std::vector<std::int64_t> shape = {};
@@ -31,11 +31,12 @@ struct GivenPositions {
   attn::TensorView<const double> view() const;
 };
 
-/// In any order, some of them several times.
+/// Positions in any order, some of them repeated.
 GivenPositions choose_positions(Choices& choices, const Rotation& rotation, std::int64_t batch,
                                 std::int64_t rows);
 
-/// The same for the references: (B, N) of each axis. What is not given begins at `first` (B).
+/// The positions for the references, (B, N) for each axis. If the call passes none, they count from
+/// `first` (B).
 std::vector<double> places_of(const GivenPositions& positions, const Rotation& rotation,
                               std::int64_t batch, std::int64_t rows,
                               const std::vector<double>& first);

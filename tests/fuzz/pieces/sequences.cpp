@@ -1,4 +1,4 @@
-// Layers that read a sequence, but for those of Transformers.
+// Layers that read a sequence, except Transformer layers.
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,7 @@ using reference::Scalar;
 
 namespace {
 
-/// What `f` makes of each sequence (N, E) of a batch.
+/// Applies `f` to each sequence (N, E) of a batch.
 template <class F>
 Scalars each_sequence(const Scalars& x, F&& f) {
   Scalars all;

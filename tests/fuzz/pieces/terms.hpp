@@ -16,8 +16,8 @@
 
 namespace attn_fuzz {
 
-/// Tensors that attention is given for its terms. One of them may be given to several layers, and
-/// in several places of a layer.
+/// Tensors for the terms of attention. One tensor may be passed to several layers, and in several
+/// places of a layer.
 class Terms {
  public:
   enum class Kind {
@@ -33,7 +33,7 @@ class Terms {
     bool excludes = false;                 ///< some elements are −∞
     const attn::Module* module = nullptr;  ///< of a parameter
     std::string parameter = {};
-    // As drawn the last time.
+    // The numbers drawn last.
     attn::OwnedTensor values = {};
     attn::Variable variable = {};
     Scalars exact = {};
@@ -45,15 +45,15 @@ class Terms {
     bool halved = false;  ///< multiplied by 0.5
   };
 
-  /// One that is there already, or a new one.
+  /// Returns an existing term or a new one.
   Use choose(Choices& choices, const std::vector<std::int64_t>& shape, bool may_exclude = false);
 
   /// Lets pieces that are chosen later use this one's parameters.
   void offer(const attn::Module& module);
 
-  /// Gives all of them but parameters new numbers.
+  /// Draws new numbers for all terms except parameters.
   void draw(attn::Tape& tape, reference::Tape& exact, std::mt19937_64& engine);
-  /// As a module's were drawn.
+  /// Sets the numbers of a module's parameters as they were drawn.
   void set_parameters(const attn::Module& module, const Parameters& parameters);
 
   const std::vector<Term>& all() const { return all_; }

@@ -11,7 +11,7 @@
 
 namespace attn_fuzz {
 
-/// Of a layer of a Transformer, with all that the references need.
+/// The options of a Transformer layer, with everything that the references need.
 struct LayerChoice {
   attn::TransformerLayerOptions options;
   reference::Activation activation;
@@ -22,18 +22,18 @@ struct LayerChoice {
   }
 };
 
-/// Everything but positions.
+/// Chooses all options except positions.
 LayerChoice choose_layer(Choices& choices, std::int64_t width);
 
 /// No dropout, or one that acts in training. Also sets the layer's option that says whether dropout
 /// acts within its feed-forward network.
 attn::Dropout choose_dropout(Choices& choices, attn::TransformerLayerOptions& options);
 
-/// With parameters that a module has by these names.
+/// Makes the reference's layer from a module's parameters by name.
 reference::TransformerLayerOf<reference::Scalar> exact_layer(const LayerChoice& choice,
                                                              const Parameters& parameters);
 
-/// Dropout in each of a layer's places, which have a stream each, in their order; `cross` is null
+/// Applies dropout in each of a layer's places, in order, with one stream for each; `cross` is null
 /// in an encoder.
 void drop_in_places(reference::TransformerLayerOf<reference::Scalar>& layer,
                     reference::AttentionOf<reference::Scalar>& self,

@@ -112,7 +112,8 @@ TEST_P(Exp2NonpositiveTest, is_exactly_one_at_zero) {
 }
 
 TEST_P(Exp2NonpositiveTest, never_grows_when_the_score_falls) {
-  // If a rounding makes a result jump up at the seams of the polynomial, it stays within two units.
+  // Rounding may make a result rise where two intervals of the polynomial meet, by at most two
+  // units.
   float previous = 1.0F;
   for_each_float(-23.0F, -40.0F, 16 * kStep, [&](float, float weight, float) {
     ASSERT_LE(weight, previous * (1 + 4 * 0x1p-24F));

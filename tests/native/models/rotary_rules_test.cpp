@@ -327,7 +327,7 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   expect_gemma3(R"("rope_parameters": {"full_attention": )" + linear +
                     R"(, "sliding_attention": )" + local + "}",
                 linear_rule(2e6, 8), default_rule(300));
-  // One part is missing, and the other is not used instead.
+  // If one part is missing, the other part is not used in its place.
   for (const char* none : {"", R"(, "sliding_attention": null)", R"(, "sliding_attention": {})"}) {
     expect_gemma3(R"("rope_parameters": {"full_attention": )" + linear + none + "}",
                   linear_rule(2e6, 8), default_rule(1e4));

@@ -17,7 +17,7 @@
  * @typedef {{ load: () => Promise<any>, of: (module: any, which: number) => Programs, which?:
  *   readonly string[] }} Code
  *
- * The same for a figure that chooses the variant by number.
+ * Like `Code`, for a figure that chooses the variant by number.
  * @typedef {{ load: () => Promise<any>, of: (module: any, at: number) => Programs }} CodeAt
  */
 

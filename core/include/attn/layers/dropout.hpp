@@ -7,7 +7,7 @@
 
 namespace attn {
 
-/// Whether and how values are dropped. By default none are.
+/// Settings of dropout. By default, no values are dropped.
 struct Dropout {
   float probability = 0;     ///< that a value becomes 0, in [0, 1]
   bool training = false;     ///< if false, nothing is dropped or scaled

@@ -15,7 +15,7 @@ struct WasmPairLoads {
   struct Pair {
     Floats4 low, high;
   };
-  /// What is known about the numbers loaded so far.
+  /// Facts about the numbers loaded so far.
   using Seen = v128_t;
 
   static ATTN_INLINE Seen nothing_seen() noexcept { return wasm_i16x8_splat(0); }

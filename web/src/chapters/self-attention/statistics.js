@@ -48,7 +48,7 @@ export function unequalPair({ data, rows, columns }) {
   return found;
 }
 
-/** Number of words of a row to mention. */
+/** Largest number of words to mention for a row. */
 const told = 5;
 
 /**

@@ -62,8 +62,8 @@ const difference = {
 }
 
 /**
- * Programs that compute the sines of a pair of columns now and some positions later, and the later
- * ones from sine and cosine.
+ * Programs that compute the sines of a pair of columns at each position and some positions later. They
+ * compute the later sines directly, and from the sine and cosine at the earlier position.
  * @param {{ length: number, width: number, base: number, delta: number }} settings
  * @param {number} pair
  */

@@ -37,7 +37,7 @@ export class LanguageModel {
   #output;
   #encoder;
   /**
-   * The same encoder without rotary positions.
+   * The encoder without its rotary positions.
    * @type {InstanceType<Attn['TransformerEncoder']> | undefined}
    */
   #unturned;

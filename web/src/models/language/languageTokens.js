@@ -37,7 +37,7 @@ export class LanguageTokens {
   }
 
   /**
-   * The text that tokens append to the text of others.
+   * The text that tokens append to the text of the tokens before them.
    * @param {readonly number[]} before
    * @param {readonly number[]} ids
    */

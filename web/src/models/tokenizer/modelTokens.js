@@ -115,8 +115,8 @@ export class ModelTokens {
   }
 
   /**
-   * The text that tokens append to the text of others. The token that completes a character adds
-   * all of it; the tokens before add none.
+   * The text that tokens append to the text of the tokens before them. The token that completes a
+   * character adds all of it; the tokens that begin it add nothing.
    * @param {readonly number[]} before
    * @param {readonly number[]} ids
    */
