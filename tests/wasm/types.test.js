@@ -326,7 +326,7 @@ is<Variable>()(trainer.mergeAttention(v, part.logSumExp, v, part.logSumExp).outp
 is<Tensor>()(trainer.mergeAttention(x, x, x, x).logSumExp, true);
 // @ts-expect-error: variables show no scores before the softcap
 trainer.scaledDotProductAttention(v, v, v, { needScaledScores: true });
-// @ts-expect-error: weights of a layer's variables are asked for by watch()
+// @ts-expect-error: with variables, request a layer's weights with watch()
 new trainer.MultiHeadAttention({ dModel: 1 }).forward(v, v, v, { needWeights: true });
 
 // @ts-expect-error: the dropout of a layer's call acts on the weights, too

@@ -14,7 +14,8 @@ namespace attn::wasm {
 void report() noexcept;
 
 /// Begins a guarded function. Returns false if the function must do nothing, because an error is
-/// waiting until JavaScript calls forgetError(), or because memory is so short that this reports it.
+/// waiting until JavaScript calls forgetError(), or because memory is so short that this reports
+/// it.
 bool enter() noexcept;
 
 /// Ends a guarded function that has succeeded.

@@ -81,8 +81,8 @@ class Thread {
 /// throws if another thread has trapped, so waiting for that thread ends.
 inline void yield() { sched_yield(); }
 
-/// Sleeps until it is woken, if the word has this value; may return early. Not for a browser's main
-/// thread. The standard library's here would look again and again.
+/// Sleeps until it is woken, if the word has this value; may return early. Must not be called on a
+/// browser's main thread. Here the standard library's wait() would poll instead of sleeping.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   auto* address = reinterpret_cast<std::int32_t*>(const_cast<std::atomic<std::uint32_t>*>(&word));
   constexpr std::int64_t kForever = -1;

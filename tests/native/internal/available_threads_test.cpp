@@ -89,7 +89,7 @@ TEST(AvailableThreadsTest, version_1_quota_of_minus_one_is_no_limit) {
   EXPECT_EQ(files.processors(), INT_MAX);
 }
 
-// A container sees this if its groups are mounted without the groups around them.
+// A container has this layout if its groups are mounted without the groups that contain them.
 TEST(AvailableThreadsTest, a_group_that_is_not_mounted_is_the_mounted_folder) {
   const ControlGroupFiles files("4:cpu:/docker/0123\n");
   files.write("cpu/cpu.cfs_quota_us", "400000\n");

@@ -1,4 +1,4 @@
-/** The story of three ways to let words hear of each other. */
+/** The texts of the chapter on three architectures. */
 export const texts = {
   question: 'Why did attention replace networks that read word by word?',
   /** @param {{ one: string, other: string } | null} pair of different words */

@@ -1,6 +1,6 @@
 /** @typedef {{ width: string, base: string, turns: string }} Even how long turns would take, if each took as much longer */
 
-/** The story of positions: what is said around its figures. */
+/** The texts of the chapter on positional encoding, around its figures. */
 export const texts = {
   question: 'How can a handful of numbers say where a word stands?',
   lead: [

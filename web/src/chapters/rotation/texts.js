@@ -1,4 +1,4 @@
-/** The story of shifts as turns. */
+/** The texts of the chapter on shifts as rotations. */
 export const texts = {
   question: 'How can “five words back” be computed, wherever one stands?',
   lead: [

@@ -1,6 +1,6 @@
 import { schemeTitles } from '../../training/schemes.js';
 
-/** The story of learning: what is said between the figures. */
+/** The texts of the chapter on training, between its figures. */
 export const texts = {
   question: 'Where do the numbers in the tables come from?',
   lead: [

@@ -1,4 +1,4 @@
-/** The story of a block, of writing, and of how it began. */
+/** The texts of the chapter on Transformer blocks, text generation and their history. */
 export const texts = {
   question: 'What is needed besides attention to make a model that writes?',
   /** @param {{ gelu: boolean }} model gelu: its bend is GELU */

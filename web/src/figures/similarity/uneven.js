@@ -1,6 +1,6 @@
 /**
  * A case where proximity fails: two distances of which the larger one has the larger product,
- * because a fast hand has come round again. Returns the clearest pair, if any.
+ * because a fast hand has completed a turn. Returns the clearest pair, if any.
  * @param {ArrayLike<number>} products products of a position with itself and with the positions
  *   1, 2, 3 … later
  * @returns {{ near: number, far: number } | null}
