@@ -28,7 +28,9 @@ const kComments =
 const kMarks = /^[ \t]*(?:\/\/+<?|\/?\*+\/?)|\*\/$/gm;
 const kLiterals = /'[^'\n]{3,}'|`[^`]{3,}`|"[^"\n]{3,}"(?:\s*"[^"\n]+")*/g;
 const kThrown =
-  /\b(fail(?!_file|_missing|_kept)\w*|refuse|\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+  /\b(fail(?!_file|_missing|_kept)\w*|refuse|(?!explained)\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
+const kSentences =
+  /\b(?:const sentence =|explainedError\(\s*'\w+',\s*'?\w+'?,)\s*(['"`])((?:(?!\1).)+)\1/g;
 const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 
 /** @param {string} text  @param {RegExp} pattern */
@@ -60,6 +62,9 @@ function* messages(file, text) {
     const isWhole = thrower.endsWith('Error') ? parts.length < 3 : parts.length < 2;
     if (!isWhole) yield `${name}: got ${got}, needs ${needs}`;
     else if (file.endsWith('.js')) yield parts[0];
+  }
+  for (const [, , sentence] of source.matchAll(kSentences)) {
+    yield `…: ${sentence.replace(/\$\{[^}]*\}/g, '…')}`;
   }
 }
 
