@@ -1,0 +1,328 @@
+// Compares the programs that figures offer with recorded ones. After a change that is meant to
+// alter them, record them again with RECORD=1 and review the difference:
+//
+//   RECORD=1 node --test web/src/programs/golden.test.js
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import test from 'node:test';
+
+import { alignmentCode } from '../figures/alignment/code.js';
+import { attentionCode } from '../figures/attention/code.js';
+import { costsPrograms } from '../figures/costs/code.js';
+import { decoderCacheCode } from '../figures/decoderCache/code.js';
+import { editCode } from '../figures/edit/code.js';
+import { encoderBlockCode } from '../figures/encoderBlock/code.js';
+import { encodingPrograms } from '../figures/encoding/code.js';
+import { nextWordCode } from '../figures/nextWord/code.js';
+import { lossCode } from '../figures/orderLoss/code.js';
+import { pathsPrograms } from '../figures/paths/code.js';
+import { poolingPrograms } from '../figures/pooling/code.js';
+import { bytesPrograms, driftPrograms, errorPrograms } from '../figures/precision/code.js';
+import { rotaryPrograms, rotationPrograms, sinePrograms } from '../figures/rotation/code.js';
+import { scaleCode } from '../figures/scale/code.js';
+import { schemePrograms } from '../figures/schemes/code.js';
+import { schemeNames } from '../figures/schemes/schemes.js';
+import { shuffleCode } from '../figures/shuffle/code.js';
+import { similarityPrograms } from '../figures/similarity/code.js';
+import { speedPrograms } from '../figures/speed/code.js';
+import { stagesCode } from '../figures/stages/code.js';
+import { timingsPrograms } from '../figures/timings/code.js';
+import { wallCode } from '../figures/wall/code.js';
+import * as languagePrograms from '../models/language/languagePrograms.js';
+import {
+  ownAttentionCode,
+  ownBlockCode,
+  ownCacheCode,
+  ownEditCode,
+  ownLossCode,
+  ownNextCode,
+  ownStagesCode,
+  ownWallCode,
+} from '../models/own/ownCode.js';
+import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from '../training/code.js';
+
+/** @typedef {Partial<Record<'python' | 'cpp' | 'javascript', string>>} Programs */
+
+const golden = new URL('../../../tests/golden/', import.meta.url);
+const isRecording = Boolean(process.env.RECORD);
+
+/**
+ * @param {string} figure
+ * @param {Record<string, Programs>} programs by their settings
+ */
+const compare = (figure, programs) =>
+  test(`the programs of ${figure} are the recorded ones`, () => {
+    const text = Object.entries(programs)
+      .flatMap(([settings, each]) =>
+        Object.entries(each)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([language, program]) => `======== ${settings}: ${language}\n\n${program}`),
+      )
+      .join('\n');
+    const file = new URL(`${figure}.txt`, golden);
+    if (isRecording) {
+      mkdirSync(golden, { recursive: true });
+      writeFileSync(file, text);
+    } else {
+      assert.equal(text, readFileSync(file, 'utf8'));
+    }
+  });
+
+const tokens = ['The', 'cat', 'said', '"', '\\n', 'the'];
+const order = [3, 0, 5, 1, 4, 2];
+const head = 1;
+
+const plain = { causal: false, window: 0, validLen: 0, blocked: [] };
+const shared = { dModel: 16, heads: 2, seed: 3, base: 100.5, editMatrix: 'k', norm: 'post' };
+const masked = {
+  ...{ causal: true, window: 2, validLen: 5 },
+  blocked: [
+    { row: 1, column: 0 },
+    { row: 7, column: 0 },
+    { row: 4, column: 4 },
+  ],
+};
+/** @param {object} settings @returns {any} */
+const layer = (settings) => ({ ...shared, ...plain, ...settings });
+const layers = {
+  'identity, masked': layer({ weights: 'identity', encoding: 'sinusoidal', ...masked }),
+  'xavier, without positions': layer({
+    ...{ weights: 'xavier', encoding: 'none', editMatrix: 'o', base: 10000, norm: 'pre' },
+  }),
+  'xavier, causal': layer({
+    ...{ weights: 'xavier', encoding: 'sinusoidal', causal: true, editMatrix: 'q', validLen: 4 },
+  }),
+};
+
+const ids = [3, 20, 7, 7, 0, 3];
+const config = {
+  ...{ vocabularySize: 24, dModel: 16, numHeads: 2, numLayers: 2, dimFeedforward: 40 },
+  ...{ activation: 'gelu', base: 1000, scaleBySqrtDim: true, maxLength: 32 },
+};
+/** @param {'rotary' | 'sinusoidal'} positions @returns {any} */
+const learned = (positions) => ({
+  ...{ ...languagePrograms, ids },
+  config: { ...config, positions },
+  tokens: [...tokens.slice(0, 5), 'café'],
+});
+const languages = {
+  'language model': learned('rotary'),
+  'language model with sinusoidal positions': learned('sinusoidal'),
+};
+const ofLanguage = {
+  'language model': layer({
+    ...{ weights: 'learned', encoding: 'sinusoidal', causal: true, layer: 1 },
+    blocked: [{ row: 3, column: 1 }],
+  }),
+  'language model without positions': layer({
+    ...{ weights: 'learned', encoding: 'none', causal: true, layer: 0, window: 3 },
+  }),
+};
+
+/** @param {(settings: any, learned: any) => Programs} programs */
+const everyLayer = (programs) =>
+  Object.fromEntries([
+    ...Object.entries(layers).map(([name, given]) => [name, programs(given, null)]),
+    ...Object.entries(ofLanguage).map(([name, given]) => [name, programs(given, learned('rotary'))]),
+    ['sinusoidal language model', programs(ofLanguage['language model'], learned('sinusoidal'))],
+  ]);
+
+const edit = { row: 9, column: 2, value: 1.75 };
+compare(
+  'attention',
+  everyLayer((given, model) => attentionCode(given, tokens, head, model)),
+);
+compare(
+  'edit',
+  everyLayer((given, model) => editCode(given, tokens, edit, model)),
+);
+compare(
+  'stages',
+  everyLayer((given, model) => stagesCode(given, tokens, head, model)),
+);
+compare(
+  'shuffle',
+  everyLayer((given, model) => shuffleCode(given, tokens, order, model)),
+);
+compare(
+  'encoderBlock',
+  everyLayer((given, model) => encoderBlockCode(given, tokens, model)),
+);
+compare(
+  'decoderCache',
+  everyLayer((given, model) => decoderCacheCode(given, tokens, model)),
+);
+
+/** @param {(settings: any, learned: any) => Programs} programs */
+const everyLanguage = (programs) =>
+  Object.fromEntries(
+    Object.entries(languages).map(([name, model]) => [
+      name,
+      programs(ofLanguage['language model'], model),
+    ]),
+  );
+compare('nextWord', {
+  ...everyLanguage((given, model) => nextWordCode(given, model, { temperature: 0.7, topK: 12 })),
+  'few candidates': nextWordCode(ofLanguage['language model'], learned('rotary'), {
+    ...{ temperature: 1, topK: 4 },
+  }),
+  'all candidates': nextWordCode(ofLanguage['language model'], learned('rotary'), {
+    ...{ temperature: 1, topK: 0 },
+  }),
+});
+compare(
+  'orderLoss',
+  everyLanguage((given, model) => lossCode(given, model, order)),
+);
+compare('wall', {
+  ...everyLanguage(wallCode),
+  masked: wallCode({ ...ofLanguage['language model'], ...masked, causal: false }, learned('rotary')),
+});
+
+const positions = { length: 6, width: 8, base: 10000, start: 0, step: 1 };
+const farPositions = { length: 3, width: 5, base: 123.5, start: 1_000_000, step: 250 };
+compare('encoding', {
+  positions: encodingPrograms(positions),
+  'far positions': encodingPrograms(farPositions),
+});
+compare('similarity', {
+  positions: similarityPrograms(positions),
+  'far positions': similarityPrograms(farPositions),
+});
+const shift = { length: 9, width: 7, base: 10000, delta: 2.5 };
+compare('rotation', {
+  rotation: rotationPrograms(shift),
+  sines: sinePrograms({ ...shift, delta: 3 }, 1),
+  rotary: rotaryPrograms(['cat', '"'], { length: 9, base: 100.5 }),
+});
+compare('precision', {
+  error: errorPrograms({ width: 32, base: 10000, position: 8_388_607 }),
+  drift: driftPrograms({ width: 32, base: 10000, start: 8_388_607 }),
+  ...Object.fromEntries(
+    [null, tokens].flatMap((each) =>
+      /** @type {const} */ (['float16', 'bfloat16', 'int8']).map((type) => [
+        `${type} of ${each ? 'a sentence' : 'positions'}`,
+        bytesPrograms({ ...farPositions, dModel: 16 }, each, type),
+      ]),
+    ),
+  ),
+});
+compare('scale', { scale: scaleCode() });
+
+const schemes = {
+  ...{ heads: 4, head: 2, weights: /** @type {const} */ ('xavier'), seed: 3, base: 100 },
+  ...{ factor: 4, trained: 8, clip: 2, causal: false, tokens, dModel: 32 },
+};
+compare('schemes', {
+  ...Object.fromEntries(schemeNames.map((name) => [name, schemePrograms(name, schemes)])),
+  'none, language model': schemePrograms('none', schemes, {
+    ...learned('rotary'),
+    given: ofLanguage['language model'],
+  }),
+});
+
+const sizes = { n: 64, d: 16, k: 4 };
+compare('costs', { costs: costsPrograms(sizes) });
+compare('paths', { paths: pathsPrograms({ n: 11, k: 3, first: 9, second: 1 }) });
+compare('timings', { timings: timingsPrograms(sizes) });
+compare('speed', { speed: speedPrograms(64) });
+
+const points = Array.from({ length: 12 }, (_, i) => ({ x: i * 0.375, y: i % 5 }));
+/** @param {any} scoring @param {object} changes */
+const pooled = (scoring, changes = {}) =>
+  poolingPrograms(scoring, points, {
+    ...{ kernelWidth: 0.7, dotInput: 'encoding', additiveWeights: 'byHand', additiveSeed: 3 },
+    ...changes,
+  });
+compare('pooling', {
+  ...Object.fromEntries(
+    ['gaussian', 'hard', 'boxcar', 'epanechnikov', 'average', 'scaledDot', 'additive'].map(
+      (scoring) => [scoring, pooled(scoring)],
+    ),
+  ),
+  'gaussian of width 1': pooled('gaussian', { kernelWidth: 1 }),
+  'scaledDot of numbers': pooled('scaledDot', { dotInput: 'number' }),
+  'additive with random weights': pooled('additive', { additiveWeights: 'random' }),
+});
+
+const target = ['Signé', 'en', 'août', '"', 'en'];
+compare(
+  'alignment',
+  Object.fromEntries(
+    ['spelling', 'xavier', 'decoder'].map((alignment) => [
+      alignment,
+      alignmentCode(
+        /** @type {any} */ ({ alignment, seed: 3, sharpness: 0.2 }),
+        ['signed', 'in', 'August', '"'],
+        target,
+      ),
+    ]),
+  ),
+);
+
+const own = {
+  ...{ ids, tokens: [...tokens.slice(0, 5), 'café'], layer: 1, head, heads: 2, causal: true },
+};
+const pair = { ...own, causal: false, types: [0, 0, 0, 1, 1, 1], ...masked };
+/** @type {any} */
+const joined = { headDim: 8, numHeads: 2, numKvHeads: 1, dModel: 16, joined: true };
+compare('own', {
+  attention: ownAttentionCode(own),
+  'attention, masked pair': ownAttentionCode(pair),
+  stages: ownStagesCode(own, 5),
+  block: ownBlockCode(own, 16),
+  'block, pair': ownBlockCode(pair, 16),
+  cache: ownCacheCode(own, 16),
+  ...Object.fromEntries(
+    /** @type {const} */ (['q', 'v', 'o']).map((editMatrix) => [
+      `edit ${editMatrix}`,
+      ownEditCode({ ...own, editMatrix }, joined, edit),
+    ]),
+  ),
+  loss: ownLossCode(own, order, 24),
+  next: ownNextCode(own, { at: 3, temperature: 0.7, topK: 12, vocabSize: 24 }),
+  'next, all': ownNextCode(own, { at: 5, temperature: 1, topK: 0, vocabSize: 24 }),
+  wall: ownWallCode(own, { pattern: 'previousToken', heads: 2, layers: 3 }),
+  'wall, pair': ownWallCode(pair, { pattern: 'induction', heads: 2, layers: 3 }),
+  'wall, first': ownWallCode(own, { pattern: 'firstToken', heads: 2, layers: 3 }),
+  'wall, same': ownWallCode(own, { pattern: 'sameToken', heads: 2, layers: 3 }),
+});
+
+const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
+/** @type {import('../training/model.js').LaneOptions[]} */
+const lanes = [
+  { ...common, world: 'copy', positions: 'learned' },
+  { ...common, world: 'reverse', positions: 'sinusoidal' },
+  { ...common, world: 'sort', positions: 't5', layers: 1 },
+  { ...common, world: 'repeat', positions: 'rotary', causal: true },
+  { ...common, world: 'count', positions: 'shaw', heads: 1 },
+  { ...common, world: 'count', positions: 'alibi' },
+  { ...common, world: 'reverse', positions: 'none' },
+  { ...common, world: 'add', positions: 'sinusoidal', causal: true },
+  { ...common, world: 'dates', positions: 'sinusoidal', decoder: 'transformer' },
+  { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
+  { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
+  { ...common, world: 'dates', positions: 'none', decoder: 'transformer' },
+  { ...common, world: 'dates', positions: 'none', decoder: 'recurrent' },
+];
+compare(
+  'training',
+  Object.fromEntries(
+    lanes.flatMap((options) => {
+      const { world, positions: scheme, decoder = '' } = options;
+      const name = `${world}, ${scheme} ${decoder}`.trim();
+      const [at, of] = decoder === 'recurrent' ? [0, 0] : [options.layers - 1, options.heads - 1];
+      const example = world === 'dates' ? [1, 2, 3, 4, 40, 40] : ids;
+      const shown = { ids: Int32Array.from(example), steps: 30, layer: at, head: of };
+      return [
+        [`attention of ${name}`, trainingPrograms(options, shown)],
+        [`losses of ${name}`, lossPrograms(options, 30)],
+        ...(scheme === 'learned' ? [[`table of ${name}`, tableProgram(options, 30)]] : []),
+        ...(options.world === 'dates'
+          ? []
+          : [[`reach of ${name}`, reachPrograms(/** @type {any} */ (options), 30)]]),
+      ];
+    }),
+  ),
+);
