@@ -4,8 +4,8 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../tests/programs.js';
-import { inputCode } from '../programs/inputCode.js';
-import { pythonProgram } from '../programs/programs.js';
+import { sentence } from '../programs/calls.js';
+import { print } from '../programs/print.js';
 import { Embedder } from './sentence.js';
 
 const attn = await load();
@@ -27,7 +27,7 @@ test('words that were embedded before keep their rows, and new words get new one
 
 test('programs embed the same words as the page', () => {
   const settings = { dModel, encoding: /** @type {const} */ ('none'), base: 10000 };
-  const { javascript, cpp, python } = inputCode(settings, ['The', 'CAT']);
+  const { javascript, cpp, python } = print(sentence(settings, ['The', 'CAT']));
   assert.match(javascript, /\["the", "cat"\]/);
   assert.match(cpp, /\{"the", "cat"\}/);
   assert.match(python, /\["the", "cat"\]/);
@@ -38,8 +38,8 @@ test('the Python programs compute the same embeddings as the core', { skip }, as
   const all = ['größe', '👍🏽', '"', '\\', 'e', 'pneumonoultramicroscopic'];
   for (const width of [4, 40]) {
     const settings = { dModel: width, encoding: /** @type {const} */ ('none'), base: 10000 };
-    const body = inputCode(settings, all).python;
-    const rows = await run('python', pythonProgram({ body, result: 'x' }));
+    const { python } = print(sentence(settings, all), { result: 'x' });
+    const rows = await run('python', python);
     const { data } = attn.ngramEmbedding(all, { dModel: width });
     rows.flat().forEach((value, i) => assert.ok(Math.abs(value - data[i]) < 1e-6, `${i}`));
   }

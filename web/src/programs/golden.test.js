@@ -124,7 +124,10 @@ const ofLanguage = {
 const everyLayer = (programs) =>
   Object.fromEntries([
     ...Object.entries(layers).map(([name, given]) => [name, programs(given, null)]),
-    ...Object.entries(ofLanguage).map(([name, given]) => [name, programs(given, learned('rotary'))]),
+    ...Object.entries(ofLanguage).map(([name, given]) => [
+      name,
+      programs(given, learned('rotary')),
+    ]),
     ['sinusoidal language model', programs(ofLanguage['language model'], learned('sinusoidal'))],
   ]);
 
@@ -177,7 +180,10 @@ compare(
 );
 compare('wall', {
   ...everyLanguage(wallCode),
-  masked: wallCode({ ...ofLanguage['language model'], ...masked, causal: false }, learned('rotary')),
+  masked: wallCode(
+    { ...ofLanguage['language model'], ...masked, causal: false },
+    learned('rotary'),
+  ),
 });
 
 const positions = { length: 6, width: 8, base: 10000, start: 0, step: 1 };
@@ -264,7 +270,7 @@ compare(
 const own = {
   ...{ ids, tokens: [...tokens.slice(0, 5), 'café'], layer: 1, head, heads: 2, causal: true },
 };
-const pair = { ...own, causal: false, types: [0, 0, 0, 1, 1, 1], ...masked };
+const pair = { ...own, types: [0, 0, 0, 1, 1, 1], ...masked };
 /** @type {any} */
 const joined = { headDim: 8, numHeads: 2, numKvHeads: 1, dModel: 16, joined: true };
 compare('own', {

@@ -66,7 +66,20 @@ def embedding(word, d):
     return torch.from_numpy(total / np.sqrt(np.mean(total**2))).float()
 `;
 
-const functions = { xavier, normal, embedding };
+const functions = { embedding, xavier, normal };
+
+/**
+ * The functions that a program calls, with the functions they need.
+ * @param {string} program
+ */
+export function pythonFunctions(program) {
+  const wanted = Object.entries(functions).filter(([name]) =>
+    RegExp(`(?<![\\w.])${name}\\(`).test(program),
+  );
+  return wanted.length
+    ? [words.replace(/^import.*\n\n/, ''), ...wanted.map(([, text]) => text)].join('')
+    : '';
+}
 
 /**
  * The named functions, with the functions they need.

@@ -1,63 +1,74 @@
-import { exclusionCode } from '../../programs/exclusionCode.js';
-import { inputCode } from '../../programs/inputCode.js';
-import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
+import { exclusion, headOf, layer, sentence } from '../../programs/calls.js';
+import { print } from '../../programs/print.js';
+import { cxx, js } from '../../programs/writers.js';
 
 /** @typedef {import('../../core/sentence.js').SentenceSettings} SentenceSettings */
+/** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
+/** @typedef {import('../../programs/print.js').Call} Call */
 
 /**
- * The first lines of programs about the layer, which define its input `x`, the `layer`, and the
- * masks.
+ * The first calls of programs about the layer, which define its input `x`, the `layer` (`mha` in
+ * Python), and the masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
- * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
- *   language model, if the layer is one of its layers
+ * @param {Learned | null} [learned] the language model, if the layer is one of its layers
+ * @returns {Call[]}
  */
-export function layerCode(settings, tokens, learned) {
-  if (learned) return learned.languageCode(settings, learned, 'attention');
+export function layerCalls(settings, tokens, learned) {
+  if (learned) return learned.languageCalls(settings, learned, 'attention');
   const { heads, weights, seed } = settings;
-  const identity = weights === 'identity';
-  const input = inputCode(settings, tokens, !identity && 'xavier');
-  const masks = exclusionCode(settings, tokens.length);
-  const lines = (/** @type {string[]} */ ...parts) => parts.filter(Boolean).join('\n');
-  return {
-    javascript: {
-      before: lines(
-        `${input.javascript}
-const numHeads = ${heads};
-const layer = new attn.MultiHeadAttention({
-  ...{ dModel, numHeads, bias: false },
-  ${identity ? "init: 'identity'" : `...{ init: 'xavier', seed: ${seed} }`},
-});`,
-        masks.javascript.before,
-      ),
-      options: masks.javascript.options,
-    },
-    python: {
-      before: lines(
-        `${input.python}
-mha = torch.nn.MultiheadAttention(d_model, ${heads}, bias=False, batch_first=True)
+  const isIdentity = weights === 'identity';
+  return [
+    ...sentence(settings, tokens),
+    {
+      python: `mha = torch.nn.MultiheadAttention(d_model, ${heads}, bias=False, batch_first=True)
 with torch.no_grad():
 ${
-  identity
+  isIdentity
     ? `    mha.in_proj_weight.copy_(torch.eye(d_model).repeat(3, 1))
     mha.out_proj.weight.copy_(torch.eye(d_model))`
     : `    for stream, w in enumerate((*mha.in_proj_weight.chunk(3), mha.out_proj.weight)):
         w.copy_(xavier(d_model, d_model, ${seed}, stream))`
 }`,
-        masks.python.before,
-      ),
-      options: masks.python.options,
+      cpp: `const std::int64_t num_heads = ${heads};`,
+      javascript: `const numHeads = ${heads};`,
     },
-    cpp: {
-      before: lines(
-        `${input.cpp}
-const std::int64_t num_heads = ${heads};
-attn::MultiHeadAttention layer({.d_model = d_model, .num_heads = num_heads, .bias = false});
-layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
-        masks.cpp.before,
-      ),
-      options: masks.cpp.options,
-    },
+    layer(
+      'layer',
+      'MultiHeadAttention',
+      { dModel: 'dModel', numHeads: 'numHeads', bias: false },
+      isIdentity ? { init: 'identity' } : { init: 'xavier', seed },
+    ),
+    exclusion(settings, tokens.length).lines,
+  ];
+}
+
+/**
+ * Defines the output of the layer as `f(x)`.
+ * @param {SentenceSettings} settings
+ * @param {string[]} tokens
+ * @param {Call} [before] lines that
+ *   change x first
+ * @returns {Call}
+ */
+export function layerFunction(settings, tokens, before = {}) {
+  const masks = exclusion(settings, tokens.length);
+  return {
+    python: `
+def f(x):
+${before.python || ''}    with torch.no_grad():
+        return mha(x[None], x[None], x[None], attn_mask=~attends)[0][0]
+`,
+    cpp: cxx`
+const auto f = [&](std::vector<float> x) {
+  std::vector<float> y(n * d_model);
+${before.cpp || ''}  layer.forward(view(x), view(x), view(x), view(y), ${{ attention: masks.cpp }});
+  return y;
+};`,
+    javascript: js`
+const f = (x) => {
+${before.javascript || ''}  return layer.forward(x, x, x, ${masks.javascript}).output;
+};`,
   };
 }
 
@@ -66,46 +77,39 @@ layer.${identity ? 'initialize_identity()' : `initialize_xavier(${seed})`};`,
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {number} head
- * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned]
+ * @param {Learned | null} [learned]
  */
-export function attentionCode(settings, tokens, head, learned) {
-  const parts = layerCode(settings, tokens, learned);
-  return attentionPrograms(parts, head, settings.heads);
-}
+export const attentionCode = (settings, tokens, head, learned) =>
+  attentionPrograms(layerCalls(settings, tokens, learned), settings, tokens, head);
 
 /**
- * Programs that compute the weights of a head of the given layer.
- * @param {ReturnType<typeof layerCode>} parts
+ * Programs that compute the weights of a head of the layer that the first calls define.
+ * @param {Call[]} calls
+ * @param {SentenceSettings} settings
+ * @param {string[]} tokens
  * @param {number} head
- * @param {number} heads
  */
-export function attentionPrograms({ javascript, python, cpp }, head, heads) {
-  return {
-    python: pythonProgram({
-      body: `${python.before}
-
-_, weights = mha(x[None], x[None], x[None], attn_mask=${python.options.join(', ')},
+export function attentionPrograms(calls, settings, tokens, head) {
+  const masks = exclusion(settings, tokens.length);
+  const { heads } = settings;
+  const weights = 'attn::Tensor(weights.data(), {1, num_heads, n, n})';
+  return print(
+    [
+      ...calls,
+      {
+        python: `
+_, weights = mha(x[None], x[None], x[None], attn_mask=~attends,
                  average_attn_weights=False)
 head = weights[0, ${head}]  # head ${head + 1} of ${heads}`,
-      result: 'head',
-    }),
-    cpp: cppProgram({
-      body: `${cpp.before}
-
+        cpp: cxx`
 std::vector<float> y(n * d_model), weights(num_heads * n * n);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
-layer.forward(X, X, X, Y,
-              {.attention = {${[...cpp.options, '.weights = attn::Tensor(weights.data(), {1, num_heads, n, n})'].join(',\n                             ')}}});
-const float* const head = weights.data() + ${head} * n * n;  // head ${head + 1} of ${heads}`,
-      ...{ result: 'head', rows: 'n', columns: 'n', includes: ['<string_view>'] },
-    }),
-    javascript: javascriptProgram({
-      body: `${javascript.before}
-
-const { weights } = layer.forward(x, x, x, { ${[...javascript.options, 'needWeights: true'].join(', ')} });
-// Head ${head + 1} of ${heads}.
-const head = { data: weights.data.subarray(${head} * n * n, ${head + 1} * n * n), shape: [n, n] };`,
-      result: 'head',
-    }),
-  };
+layer.forward(X, X, X, Y, ${{ attention: { ...masks.cpp, weights } }});`,
+        javascript: js`
+const { weights } = layer.forward(x, x, x, ${{ ...masks.javascript, needWeights: true }});`,
+      },
+      headOf({ javascript: 'weights.data', cpp: 'weights.data()' }, 'n', { head, heads }),
+    ],
+    { result: 'head', rows: 'n', columns: 'n' },
+  );
 }

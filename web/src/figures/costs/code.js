@@ -1,43 +1,30 @@
+import { constants } from '../../programs/calls.js';
+import { print } from '../../programs/print.js';
+
 /**
  * Programs that compute the costs of the layers.
  * @param {{ n: number, d: number, k: number }} sizes
  */
-export function costsPrograms({ n, d, k }) {
-  return {
-    python: `from math import ceil
-
-n, d, k = ${n}, ${d}, ${k}
-# CNN, RNN, self-attention: multiply-adds, steps in sequence, longest path
-print(n * k * d**2, 1, max(1, ceil((n - 1) / (k - 1))))
+export const costsPrograms = ({ n, d, k }) =>
+  print([
+    constants({ n, d, k }),
+    {
+      python: `# CNN, RNN, self-attention: multiply-adds, steps in sequence, longest path
+print(n * k * d**2, 1, max(1, math.ceil((n - 1) / (k - 1))))
 print(2 * n * d**2, n, n)
-print(2 * n**2 * d, 1, 1)
-`,
-    cpp: `#include <attn/attn.hpp>
-
-#include <cstdint>
-#include <cstdio>
-
-int main() {
-  const std::int64_t n = ${n}, d = ${d}, k = ${k};
-  // multiply-adds, steps in sequence, longest path
-  const auto print = [](const attn::ArchitectureCosts& costs) {
-    std::printf("%lld %lld %lld\\n", (long long)costs.multiply_adds, (long long)costs.sequential_operations,
-                (long long)costs.max_path_length.value_or(-1));
-  };
-  print(attn::convolution_costs(n, d, k));
-  print(attn::recurrent_costs(n, d));
-  print(attn::self_attention_costs(n, d));
-}
-`,
-    javascript: `import { load } from 'attn';
-
-const attn = await load();
-const [n, d, k] = [${n}, ${d}, ${k}];
-const print = ({ multiplyAdds, sequentialOperations, maxPathLength }) =>
+print(2 * n**2 * d, 1, 1)`,
+      cpp: `// multiply-adds, steps in sequence, longest path
+const auto print = [](const attn::ArchitectureCosts& costs) {
+  std::printf("%lld %lld %lld\\n", (long long)costs.multiply_adds, (long long)costs.sequential_operations,
+              (long long)costs.max_path_length.value_or(-1));
+};
+print(attn::convolution_costs(n, d, k));
+print(attn::recurrent_costs(n, d));
+print(attn::self_attention_costs(n, d));`,
+      javascript: `const print = ({ multiplyAdds, sequentialOperations, maxPathLength }) =>
   console.log(multiplyAdds, sequentialOperations, maxPathLength);
 print(attn.architectureCosts.convolution({ n, d, k }));
 print(attn.architectureCosts.recurrent({ n, d }));
-print(attn.architectureCosts.selfAttention({ n, d }));
-`,
-  };
-}
+print(attn.architectureCosts.selfAttention({ n, d }));`,
+    },
+  ]);

@@ -1,39 +1,32 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
-import { blockPrelude } from '../encoderBlock/code.js';
+import { print } from '../../programs/print.js';
+import { blockCalls } from '../encoderBlock/code.js';
 
 /**
  * Programs that decode token by token. PyTorch's layer has no cache, so its program computes all
  * tokens in a single pass, which gives the same results.
- * @param {Parameters<typeof blockPrelude>[0]} settings
+ * @param {Parameters<typeof blockCalls>[0]} settings
  * @param {string[]} tokens
  * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
  *   language model, if the layer is one of its layers
  */
-export function decoderCacheCode(settings, tokens, learned) {
-  const prelude = blockPrelude(settings, tokens, learned);
-  return {
-    python: pythonProgram({
-      body: `${prelude.python}
-
+export const decoderCacheCode = (settings, tokens, learned) =>
+  print(
+    [
+      ...blockCalls(settings, tokens, learned),
+      {
+        python: `
 # PyTorch's layer has no cache: one causal pass over all tokens.
 causal = torch.nn.Transformer.generate_square_subsequent_mask(n)
 with torch.no_grad():
     y = layer(x[None], src_mask=causal, is_causal=True)[0]`,
-      result: 'y',
-    }),
-    cpp: cppProgram({
-      body: `${prelude.cpp}
-
+        cpp: `
+std::vector<float> y(n * d_model);
 attn::KeyValueCache cache = layer.self_attention().make_cache(1);
 for (std::int64_t t = 0; t < n; ++t) {
   layer.forward(view(x).slice(0, t, t + 1), view(y).slice(0, t, t + 1),
                 {.attention = {.causal = true}, .cache = &cache});
 }`,
-      ...{ result: 'y', rows: 'n', columns: 'd_model', includes: ['<string>', '<string_view>'] },
-    }),
-    javascript: javascriptProgram({
-      body: `${prelude.javascript}
-
+        javascript: `
 const cache = layer.makeCache();
 const y = { data: new Float32Array(n * dModel), shape: [n, dModel] };
 for (let t = 0; t < n; t++) {
@@ -41,7 +34,7 @@ for (let t = 0; t < n; t++) {
   const { output } = layer.forward(token, { attention: { causal: true }, cache });
   y.data.set(output.data, t * dModel);
 }`,
-      result: 'y',
-    }),
-  };
-}
+      },
+    ],
+    { result: 'y', rows: 'n', columns: 'dModel' },
+  );

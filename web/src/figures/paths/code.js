@@ -1,45 +1,35 @@
+import { print } from '../../programs/print.js';
+
 /**
  * Programs that count the connections.
  * @param {{ n: number, k: number, first: number, second: number }} options
  */
 export function pathsPrograms({ n, k, first, second }) {
   const between = Math.abs(first - second) + 1;
-  return {
-    python: `from math import ceil
+  const comment = `CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two`;
+  return print([
+    {
+      python: `def cnn(n, k):
+    return max(1, math.ceil((n - 1) / (k - 1)))
 
-def cnn(n, k):
-    return max(1, ceil((n - 1) / (k - 1)))
-
-# CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
+# ${comment}
 for n in (${between}, ${n}):
-    print(cnn(n, ${k}), n, 1)
-`,
-    cpp: `#include <attn/attn.hpp>
-
-#include <cstdint>
-#include <cstdio>
-
-int main() {
-  const std::int64_t k = ${k};
-  // CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
-  for (const std::int64_t n : {${between}, ${n}}) {
-    std::printf("%lld %lld %lld\\n",
-                (long long)*attn::convolution_costs(n, 1, k).max_path_length,
-                (long long)*attn::recurrent_costs(n, 1).max_path_length,
-                (long long)*attn::self_attention_costs(n, 1).max_path_length);
-  }
-}
-`,
-    javascript: `import { load } from 'attn';
-
-const attn = await load();
-// CNN, RNN, self-attention: between tokens ${first} and ${second}, and between the furthest two
+    print(cnn(n, ${k}), n, 1)`,
+      cpp: `const std::int64_t k = ${k};
+// ${comment}
+for (const std::int64_t n : {${between}, ${n}}) {
+  std::printf("%lld %lld %lld\\n",
+              (long long)*attn::convolution_costs(n, 1, k).max_path_length,
+              (long long)*attn::recurrent_costs(n, 1).max_path_length,
+              (long long)*attn::self_attention_costs(n, 1).max_path_length);
+}`,
+      javascript: `// ${comment}
 for (const n of [${between}, ${n}]) {
   const cnn = attn.architectureCosts.convolution({ n, d: 1, k: ${k} }).maxPathLength;
   const rnn = attn.architectureCosts.recurrent({ n, d: 1 }).maxPathLength;
   const attention = attn.architectureCosts.selfAttention({ n, d: 1 }).maxPathLength;
   console.log(cnn, rnn, attention);
-}
-`,
-  };
+}`,
+    },
+  ]);
 }

@@ -1,11 +1,10 @@
-import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
-import { layerCode } from '../attention/code.js';
+import { exclusion, headOf } from '../../programs/calls.js';
+import { print } from '../../programs/print.js';
+import { cxx, js } from '../../programs/writers.js';
+import { layerCalls } from '../attention/code.js';
 
 /** The intermediates between input and output, as the layer names them. */
 const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights', 'head_output'];
-
-/** @param {string[]} texts @param {string} [quote] */
-const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote).join(', ');
 
 /**
  * Programs that go through a head stage by stage, up to its output.
@@ -17,13 +16,15 @@ const asList = (texts, quote = '"') => texts.map((text) => quote + text + quote)
  */
 export function stagesCode(settings, tokens, head, learned) {
   const { dModel, heads } = settings;
-  const { javascript, python, cpp } = layerCode(settings, tokens, learned);
+  const masks = exclusion(settings, tokens.length);
   const depth = dModel / heads;
   const [begin, end] = [head * depth, (head + 1) * depth];
-  return {
-    python: pythonProgram({
-      body: `${python.before}
-
+  const intermediates = names.map((name) => `'${name}'`);
+  return print(
+    [
+      ...layerCalls(settings, tokens, learned),
+      {
+        python: `
 # Head ${head + 1} of ${heads}: columns ${begin} to ${end - 1}.
 ${
   learned
@@ -33,36 +34,25 @@ Q, K, V = x @ W_q.T, x @ W_k.T, x @ W_v.T`
 }
 scores = Q @ K.T
 scaled = scores / ${depth} ** 0.5
-masked = scaled.masked_fill(${python.options.join(', ')}, float("-inf"))
+masked = scaled.masked_fill(~attends, float("-inf"))
 weights = masked.softmax(dim=1)
-O = weights @ V`,
-      result: 'O',
-    }),
-    cpp: cppProgram({
-      body: `${cpp.before}
-
+head = weights @ V`,
+        cpp: cxx`
 std::vector<float> y(n * d_model);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
-attn::Intermediates shown({${asList(names)}});
-layer.forward(X, X, X, Y,
-              {.attention = {${cpp.options.join(',\n                             ')}}, .intermediates = &shown});
-
-// Head ${head + 1} of ${heads}.
-const std::int64_t D = d_model / num_heads;
-const float* const o = shown["head_output"].data() + ${head} * n * D;`,
-      ...{ result: 'o', rows: 'n', columns: 'D', includes: ['<string_view>'] },
-    }),
-    javascript: javascriptProgram({
-      body: `${javascript.before}
-
-const { intermediates } = layer.forward(x, x, x, {
-${javascript.options.map((option) => `  ${option},\n`).join('')}  intermediates: [${asList(names, "'")}],
-});
-// Head ${head + 1} of ${heads}.
-const D = dModel / numHeads;
-const all = intermediates.head_output.data;
-const O = { data: all.subarray(${head} * n * D, ${head + 1} * n * D), shape: [n, D] };`,
-      result: 'O',
-    }),
-  };
+attn::Intermediates shown({${names.map((name) => `"${name}"`).join(', ')}});
+layer.forward(X, X, X, Y, ${{ attention: masks.cpp, intermediates: '&shown' }});
+const std::int64_t D = d_model / num_heads;`,
+        javascript: js`
+const { intermediates } = layer.forward(x, x, x, ${{ ...masks.javascript, intermediates }});
+const D = dModel / numHeads;`,
+      },
+      headOf(
+        { javascript: 'intermediates.head_output.data', cpp: 'shown["head_output"].data()' },
+        'D',
+        { head, heads },
+      ),
+    ],
+    { result: 'head', rows: 'n', columns: 'D' },
+  );
 }

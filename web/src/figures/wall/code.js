@@ -1,6 +1,7 @@
 import { firstQuery } from '../../models/wall/patterns.js';
-import { exclusionCode } from '../../programs/exclusionCode.js';
-import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/programs.js';
+import { exclusion } from '../../programs/calls.js';
+import { print } from '../../programs/print.js';
+import { cxx, js } from '../../programs/writers.js';
 
 /**
  * Programs that compute the behaviour of each head of the language model. They print a line for
@@ -10,15 +11,15 @@ import { cppProgram, javascriptProgram, pythonProgram } from '../../programs/pro
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
  */
 export function wallCode(given, learned) {
-  const { javascript, cpp, python } = learned.modelCode(given, learned);
-  const masks = exclusionCode(given, learned.ids.length);
+  const masks = exclusion(given, learned.ids.length);
   const { numLayers } = learned.config;
   const { causal } = given;
-  return {
-    python: pythonProgram({
-      body: `${python}
-${masks.python.before}
-
+  return print(
+    [
+      ...learned.modelCalls(given, learned),
+      masks.lines,
+      {
+        python: `
 def look(ids):
     """What every head of every layer looks at: (heads, n, n)."""
     x, found = embed(ids)[None], []
@@ -40,12 +41,7 @@ shares = torch.stack((
     (weights * after_twins).sum(2)[:, again].mean(1),
     torch.minimum(weights, reversed_weights).sum(2)[:, late].mean(1),
 ), dim=1)`,
-      result: 'shares',
-    }),
-    cpp: cppProgram({
-      body: `${cpp}
-${masks.cpp.before}
-
+        cpp: cxx`
 /// What every head of every layer looks at, n × n weights each.
 const std::int64_t num_layers = ${numLayers};
 const auto look = [&](const std::vector<std::int64_t>& ids) {
@@ -55,7 +51,7 @@ const auto look = [&](const std::vector<std::int64_t>& ids) {
     weights.emplace_back(all.data() + layer * num_heads * n * n,
                          std::initializer_list<std::int64_t>{1, num_heads, n, n});
   }
-  encoder.forward(view(x), view(x), {.attention = {${masks.cpp.options.join(', ')}}, .weights = weights});
+  encoder.forward(view(x), view(x), ${{ attention: masks.cpp, weights: 'weights' }});
   return all;
 };
 // Reversed, what stays where it is depends on places alone.
@@ -85,16 +81,10 @@ for (std::int64_t head = 0; head < num_layers * num_heads; ++head) {
   }
   shares.insert(shares.end(), {previous / queries, first / queries, same / again, followed / again, place / queries});
 }`,
-      ...{ result: 'shares', rows: 'num_layers * num_heads', columns: '5' },
-      includes: ['<algorithm>', '<initializer_list>'],
-    }),
-    javascript: javascriptProgram({
-      body: `${javascript}
-${masks.javascript.before}
-
+        javascript: js`
 /** What every head of every layer looks at, n × n weights each. */
 const look = (ids) => {
-  const attention = { ${masks.javascript.options.join(', ')} };
+  const attention = ${masks.javascript};
   const { weights } = encoder.forward(embed(ids), { attention, needWeights: true });
   const heads = Array.from({ length: numHeads }, (_, head) => head * n * n);
   return weights.flatMap(({ data }) => heads.map((start) => data.subarray(start, start + n * n)));
@@ -106,7 +96,7 @@ const twins = ids.map((id, i) =>
 );
 const sum = (all, of) => all.reduce((total, each) => total + of(each), 0);
 const mean = (all, of) => sum(all, of) / all.length;
-const shares = all.map((weights, head) => {
+const found = all.map((weights, head) => {
   const asking = [...ids.keys()].filter((i) => weights.subarray(i * n, (i + 1) * n).some(Boolean));
   const [late, again] = [asking.filter((i) => i >= ${firstQuery}), asking.filter((i) => twins[i].length)];
   return [
@@ -117,8 +107,9 @@ const shares = all.map((weights, head) => {
     mean(late, (i) => sum(ids.map((_, j) => i * n + j), (at) => Math.min(weights[at], reversed[head][at]))),
   ];
 });
-const found = { data: Float32Array.from(shares.flat()), shape: [shares.length, 5] };`,
-      result: 'found',
-    }),
-  };
+const shares = { data: Float32Array.from(found.flat()), shape: [found.length, 5] };`,
+      },
+    ],
+    { result: 'shares', rows: 'num_layers * num_heads', columns: 5 },
+  );
 }

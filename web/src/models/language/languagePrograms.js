@@ -1,7 +1,8 @@
-import { exclusionCode } from '../../programs/exclusionCode.js';
-import { double } from '../../programs/programs.js';
+import { exclusion, layer, loadStateDict } from '../../programs/calls.js';
+import { cxx, double, js, py } from '../../programs/writers.js';
 
 /** @typedef {import('../../core/sentence.js').SentenceSettings} SentenceSettings */
+/** @typedef {import('../../programs/print.js').Call} Call */
 
 /**
  * Data about the language model for programs: its configuration, token ids, and this module's
@@ -11,88 +12,48 @@ import { double } from '../../programs/programs.js';
  */
 
 /** @param {SentenceSettings} settings @param {Known} learned */
-function partsOf(settings, { config }) {
-  const { activation, base, dimFeedforward } = config;
-  const placed = settings.encoding !== 'none';
-  const [adds, turns] = ['sinusoidal', 'rotary'].map((each) => placed && config.positions === each);
-  const rotary = `.rotary = attn::RotaryEmbeddingOptions{.base = ${double(base)}}`;
-  return {
-    ...{ adds, turns, rotary },
-    /** Options of a layer in JavaScript and in C++. */
-    sizes: `dimFeedforward: ${dimFeedforward}, activation: '${activation}', normFirst: true`,
-    block: `{.d_model = d_model,
-    .num_heads = num_heads,
-    .dim_feedforward = ${dimFeedforward},
-    .activation = attn::Activation::k${activation[0].toUpperCase()}${activation.slice(1)},
-    .norm_first = true,
-    .positions = {${turns ? rotary : ''}}}`,
-  };
-}
+const positionsOf = ({ encoding }, { config }) => (encoding === 'none' ? '' : config.positions);
+
+/** Options of the layers. @param {SentenceSettings} settings @param {Known} learned */
+const blockOptions = (settings, learned) => ({
+  ...{ dModel: 'dModel', numHeads: 'numHeads', dimFeedforward: learned.config.dimFeedforward },
+  ...{ activation: learned.config.activation, normFirst: true },
+  positions:
+    positionsOf(settings, learned) === 'rotary' ? { rotary: { base: learned.config.base } } : {},
+});
+
+/** Options of the encoder. @param {SentenceSettings} settings @param {Known} learned */
+export const encoderOptions = (settings, learned) => ({
+  ...blockOptions(settings, learned),
+  ...{ numLayers: learned.config.numLayers, finalNorm: true },
+});
 
 /**
- * The lines of programs that define the model: `ids`, `n`, its sizes, `embedding` and `encoder`.
+ * The calls of programs that define the model: `ids`, `n`, its sizes, `embedding` and `encoder`.
  * The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
+ * @returns {Call[]}
  */
-export function modelCode(settings, learned) {
+export function modelCalls(settings, learned) {
   const { config, ids, tokens } = learned;
   const { vocabularySize, dModel, numHeads, numLayers, dimFeedforward, activation, base } = config;
-  const { adds, turns, sizes, block: blockOptions } = partsOf(settings, learned);
+  const positions = positionsOf(settings, learned);
+  const adds = positions === 'sinusoidal';
   const scale = config.scaleBySqrtDim;
   const words = tokens.map((token) => (/^[!-~]+$/.test(token) ? token : '·')).join(' ');
-  return {
-    javascript: `const { readFile } = await import('node:fs/promises');
-
-// ${words}
-const ids = ${JSON.stringify(ids)};
-const [n, dModel, numHeads] = [ids.length, ${dModel}, ${numHeads}];
-const file = new attn.Safetensors(await readFile('model.safetensors'));
-const embedding = new attn.Embedding({
-  ...{ numEmbeddings: ${vocabularySize}, embeddingDim: dModel, scaleBySqrtDim: ${scale} },
-});
-embedding.loadStateDict(file, { prefix: 'embedding.' });
-const positions = ${turns ? `{ rotary: { base: ${base} } }` : '{}'};
-const encoder = new attn.TransformerEncoder({
-  ...{ dModel, numHeads, numLayers: ${numLayers}, finalNorm: true, positions },
-  ...{ ${sizes} },
-});
-encoder.loadStateDict(file, { prefix: 'encoder.' });
-const embed = (ids) => ${adds ? `attn.positionalEncoding(embedding.forward(ids), { base: ${base} })` : 'embedding.forward(ids)'};`,
-    cpp: `// ${words}
-const std::vector<std::int64_t> ids{${ids.join(', ')}};
-const std::int64_t n = ${ids.length}, d_model = ${dModel}, num_heads = ${numHeads};
-const auto view = [&](std::vector<float>& rows) { return attn::Tensor(rows.data(), {n, d_model}); };
-const attn::Safetensors file = attn::Safetensors::load("model.safetensors");
-attn::Embedding embedding({.num_embeddings = ${vocabularySize},
-                           .embedding_dim = d_model,
-                           .scale_by_sqrt_dim = ${scale}});
-attn::load_state_dict(embedding, file, "embedding.");
-attn::TransformerEncoder encoder({.layer = ${blockOptions},
-                                  .num_layers = ${numLayers},
-                                  .final_norm = true});
-attn::load_state_dict(encoder, file, "encoder.");
-const auto embed = [&](const std::vector<std::int64_t>& ids) {
-  std::vector<float> rows(n * d_model);
-  embedding.forward(attn::IdView(ids.data(), {n}), view(rows));${
-    adds
-      ? `\n  attn::PositionalEncoding({.base = ${double(base)}}).forward(view(rows), view(rows));`
-      : ''
-  }
-  return rows;
-};`,
-    python: `from safetensors.torch import load_file
-
-torch.set_grad_enabled(False)
+  return [
+    {
+      python: py`torch.set_grad_enabled(False)
 # ${words}
-ids = torch.tensor(${JSON.stringify(ids)})
+ids = torch.tensor(${ids})
 n, d_model, num_heads = ${ids.length}, ${dModel}, ${numHeads}
 state = {name: values.float() for name, values in load_file("model.safetensors").items()}
 
 class Attention(torch.nn.MultiheadAttention):
     """The same, with pairs of columns of queries and keys turned by their positions."""
 
-    turns = ${turns ? 'True' : 'False'}
+    turns = ${positions === 'rotary'}
 
     def project(self, x):
         joined = torch.nn.functional.linear(x, self.in_proj_weight, self.in_proj_bias)
@@ -133,92 +94,90 @@ def embed(ids):
         : ''
     }
     return x`,
-  };
+      cpp: cxx`// ${words}
+const std::vector<std::int64_t> ids${ids};
+const std::int64_t n = ${ids.length}, d_model = ${dModel}, num_heads = ${numHeads};
+const auto view = [&](std::vector<float>& rows) { return attn::Tensor(rows.data(), {n, d_model}); };
+const attn::Safetensors file = attn::Safetensors::load("model.safetensors");`,
+      javascript: js`const { readFile } = await import('node:fs/promises');
+
+// ${words}
+const ids = ${ids};
+const [n, dModel, numHeads] = [ids.length, ${dModel}, ${numHeads}];
+const file = new attn.Safetensors(await readFile('model.safetensors'));`,
+    },
+    layer('embedding', 'Embedding', {
+      ...{ numEmbeddings: vocabularySize, embeddingDim: 'dModel', scaleBySqrtDim: scale },
+    }),
+    loadStateDict('embedding', 'embedding.'),
+    layer('encoder', 'TransformerEncoder', encoderOptions(settings, learned)),
+    loadStateDict('encoder', 'encoder.'),
+    {
+      cpp: cxx`const auto embed = [&](const std::vector<std::int64_t>& ids) {
+  std::vector<float> rows(n * d_model);
+  embedding.forward(attn::IdView(ids.data(), {n}), view(rows));${
+    adds ? cxx`\n  attn::PositionalEncoding(${{ base }}).forward(view(rows), view(rows));` : ''
+  }
+  return rows;
+};`,
+      javascript: `const embed = (ids) => ${adds ? `attn.positionalEncoding(embedding.forward(ids), { base: ${base} })` : 'embedding.forward(ids)'};`,
+    },
+  ];
 }
 
 /**
- * The first lines of programs about the language model. They define `embedded`; `read`, which
+ * The first calls of programs about the language model. They define `embedded`; `read`, which
  * computes a layer's input from such embeddings; `x`, that input for these tokens, all (n, E); and
  * the `layer` (`mha` in Python). The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
  * @param {'attention' | 'block'} what kind of the layer
  * @param {boolean} [turned] whether rotary positions rotate queries and keys in its attention
+ * @returns {Call[]}
  */
-export function languageCode(settings, learned, what, turned = true) {
-  const { layer } = settings;
-  const start = modelCode(settings, learned);
-  const { turns, rotary, sizes, block: blockOptions } = partsOf(settings, learned);
-  const block = what === 'block';
-  const masks = exclusionCode(settings, learned.ids.length);
-  const stage = `layers.${layer}.${block ? 'resid_pre' : 'norm1.output'}`;
-  const prefix = `encoder.layers.${layer}.${block ? '' : 'self_attn.'}`;
-  const lines = (/** @type {string[]} */ ...parts) => parts.filter(Boolean).join('\n');
-  return {
-    javascript: {
-      before: lines(
-        start.javascript,
-        masks.javascript.before,
-        `const read = (embedded) => {
-  const { intermediates } = encoder.forward(embedded, {
-    attention: { ${masks.javascript.options.join(', ')} },
-    intermediates: ['${stage}'],
-  });
-  return intermediates['${stage}'];
-};
-const embedded = embed(ids);
-const x = read(embedded);
-${
-  block
-    ? `const layer = new attn.TransformerEncoderLayer({
-  ...{ dModel, numHeads, positions, ${sizes} },
-});`
-    : `const layer = new attn.MultiHeadAttention({ dModel, numHeads, bias: true${turned ? ', positions' : ''} });`
-}
-layer.loadStateDict(file, { prefix: '${prefix}' });`,
-      ),
-      options: masks.javascript.options,
-    },
-    cpp: {
-      before: lines(
-        start.cpp,
-        masks.cpp.before,
-        `const auto read = [&](std::vector<float> rows) {
+export function languageCalls(settings, learned, what, turned = true) {
+  const at = settings.layer;
+  const isBlock = what === 'block';
+  const masks = exclusion(settings, learned.ids.length);
+  const stage = `layers.${at}.${isBlock ? 'resid_pre' : 'norm1.output'}`;
+  const block = blockOptions(settings, learned);
+  const { dModel, numHeads } = block;
+  const positions = turned ? block.positions : {};
+  return [
+    ...modelCalls(settings, learned),
+    masks.lines,
+    {
+      python: `
+def read(x):
+    for each in encoder[:${at}]:
+        x = each(x[None], src_mask=~attends)[0]
+    return ${isBlock ? 'x' : `encoder[${at}].norm1(x)`}
+
+embedded = embed(ids)
+x = read(embedded)
+${isBlock ? `layer = encoder[${at}]` : `mha = encoder[${at}].self_attn`}${turned ? '' : '\nmha.turns = False'}`,
+      cpp: cxx`const auto read = [&](std::vector<float> rows) {
   attn::Intermediates shown({"${stage}"});
   std::vector<float> last(n * d_model);
-  encoder.forward(view(rows), view(last), {.attention = {${masks.cpp.options.join(', ')}}, .intermediates = &shown});
+  encoder.forward(view(rows), view(last), ${{ attention: masks.cpp, intermediates: '&shown' }});
   const float* const begin = shown["${stage}"].data();
   return std::vector<float>(begin, begin + n * d_model);
 };
 const std::vector<float> embedded = embed(ids);
-std::vector<float> x = read(embedded);
-${
-  block
-    ? `attn::TransformerEncoderLayer layer(${blockOptions});`
-    : `attn::MultiHeadAttention layer({.d_model = d_model,
-                                .num_heads = num_heads,
-                                .bias = true,
-                                .positions = {${turns && turned ? rotary : ''}}});`
-}
-attn::load_state_dict(layer, file, "${prefix}");`,
-      ),
-      options: masks.cpp.options,
+std::vector<float> x = read(embedded);`,
+      javascript: js`const read = (embedded) => {
+  const { intermediates } = encoder.forward(embedded, ${{
+    attention: masks.javascript,
+    intermediates: [`'${stage}'`],
+  }});
+  return intermediates['${stage}'];
+};
+const embedded = embed(ids);
+const x = read(embedded);`,
     },
-    python: {
-      before: lines(
-        start.python,
-        masks.python.before,
-        `
-def read(x):
-    for each in encoder[:${layer}]:
-        x = each(x[None], src_mask=${masks.python.options.join(', ')})[0]
-    return ${block ? 'x' : `encoder[${layer}].norm1(x)`}
-
-embedded = embed(ids)
-x = read(embedded)
-${block ? `layer = encoder[${layer}]` : `mha = encoder[${layer}].self_attn`}${turned ? '' : '\nmha.turns = False'}`,
-      ),
-      options: masks.python.options,
-    },
-  };
+    isBlock
+      ? layer('layer', 'TransformerEncoderLayer', block)
+      : layer('layer', 'MultiHeadAttention', { dModel, numHeads, bias: true, positions }),
+    loadStateDict('layer', `encoder.layers.${at}.${isBlock ? '' : 'self_attn.'}`),
+  ];
 }

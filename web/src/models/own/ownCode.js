@@ -1,13 +1,22 @@
-import { exclusionCode } from '../../programs/exclusionCode.js';
-import { cppProgram, double, javascriptProgram } from '../../programs/programs.js';
+import {
+  candidates,
+  constants,
+  exclusion,
+  headOf,
+  list,
+  meanLoss,
+  shuffledIds,
+} from '../../programs/calls.js';
+import { print } from '../../programs/print.js';
+import { cxx, double, js } from '../../programs/writers.js';
 import { rowsOf } from './ownStages.js';
 
 /**
  * Programs for figures of a reader's model, which expect its files next to them.
  * @typedef {import('../../core/exclusion.js').Masks} Masks
+ * @typedef {import('../../programs/print.js').Call} Call
  * @typedef {Pick<import('../../core/sentence.js').Given, 'ids' | 'types' | 'tokens' | 'layer' | 'head' |
  *   'heads' | 'causal'> & Partial<Masks>} Given
- * @typedef {{ javascript: string, cpp: string }} Lines
  */
 
 const noMasks = { window: 0, validLen: 0, blocked: [] };
@@ -19,126 +28,107 @@ const noMasks = { window: 0, validLen: 0, blocked: [] };
 const words = (tokens) =>
   tokens.map((token) => (/^[!-[\]-~]+$/.test(token) ? token : '·')).join(' ');
 
-/** @param {(string | undefined)[]} parts */
-const lines = (...parts) => parts.filter(Boolean).join('\n');
+/** @param {Call[]} calls @param {import('../../programs/print.js').Printed} printed */
+function printOwn(calls, printed) {
+  const { javascript, cpp } = print(calls, { ...printed, load: '{ models: true }' });
+  return { javascript, cpp };
+}
 
 /**
- * The first lines of programs, which define `model`, `ids` and `n`.
+ * The first calls of programs, which define `model`, `ids` and `n`.
  * @param {Pick<Given, 'ids' | 'tokens'>} given
  * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
- * @returns {Lines}
+ * @returns {Call[]}
  */
-const beginning = ({ ids, tokens }, fixed = 'const ') => ({
-  javascript: `const { openAsBlob, readdirSync } = await import('node:fs');
+const beginning = ({ ids, tokens }, fixed = 'const ') => [
+  {
+    javascript: `const { openAsBlob, readdirSync } = await import('node:fs');
 const files = {};
 for (const name of readdirSync('.')) {
   if (/\\.safetensors(\\.index\\.json)?$|^config\\.json$/.test(name)) files[name] = await openAsBlob(name);
 }
 const model = await attn.loadModel(files);
 
-// ${words(tokens)}
-const ids = ${JSON.stringify(ids)};
-const n = ids.length;`,
-  cpp: `${fixed}attn::LanguageModel model = attn::load_language_model(".");
+// ${words(tokens)}`,
+    cpp: `${fixed}attn::LanguageModel model = attn::load_language_model(".");
 
-// ${words(tokens)}
-const std::vector<std::int64_t> ids{${ids.join(', ')}};
-const std::int64_t n = ${ids.length};`,
-});
+// ${words(tokens)}`,
+  },
+  list('ids', ids),
+  { javascript: 'const n = ids.length;', cpp: `const std::int64_t n = ${ids.length};` },
+];
 
 /**
- * The types of tokens and the option that passes them, if some tokens belong to a second sentence.
- * @param {Pick<Given, 'ids' | 'types'>} given
+ * The options of a pass, and the lines before it. Tokens have types if some belong to a second
+ * sentence.
+ * @param {Given} given
  */
-function typesCode({ ids, types: all = [] }) {
+function passing(given) {
+  const { ids, types: all = [] } = given;
+  const masks = exclusion({ ...noMasks, ...given }, ids.length);
   const types = all.slice(0, ids.length);
   const has = types.some(Boolean);
   return {
-    javascript: has ? `  tokenTypes: ${JSON.stringify(types)},\n` : '',
-    cpp: has
-      ? {
-          before: `const std::vector<std::int64_t> types{${types.join(', ')}};`,
-          option: '.token_types = attn::IdView(types.data(), {n}), ',
-        }
-      : { before: '', option: '' },
+    lines: [masks.lines, ...(has ? [{ cpp: list('types', types).cpp }] : [])],
+    javascript: { tokenTypes: has ? types : undefined, attention: masks.javascript },
+    cpp: {
+      attention: masks.cpp,
+      tokenTypes: has ? 'attn::IdView(types.data(), {n})' : undefined,
+    },
   };
 }
 
 /**
- * Adds a pass that captures a stage of a layer as `shown`.
+ * The calls that capture a stage of a layer as `shown`.
  * @param {Given} given
  * @param {string} stage
- * @param {Lines} [change] a change of the model before the pass
- * @returns {Lines}
+ * @param {Call} [change] a change of the model before the pass
+ * @returns {Call[]}
  */
-function passing(given, stage, change) {
-  const start = beginning(given, change ? '' : 'const ');
-  const masks = exclusionCode({ ...noMasks, ...given }, given.ids.length);
-  const types = typesCode(given);
+function capture(given, stage, change) {
+  const { lines, javascript, cpp } = passing(given);
   const name = `encoder.layers.${given.layer}.${stage}`;
-  return {
-    javascript: lines(
-      start.javascript,
-      change?.javascript,
-      masks.javascript.before,
-      `const { intermediates } = model.forward(ids, {
-  ...{ needLogits: false, intermediates: ['${name}'] },
-${types.javascript}  attention: { ${masks.javascript.options.join(', ')} },
-});
+  const options = { needLogits: false, intermediates: [`'${name}'`], ...javascript };
+  return [
+    ...beginning(given, change ? '' : 'const '),
+    change ?? {},
+    ...lines,
+    {
+      javascript: js`const { intermediates } = model.forward(ids, ${options});
 const shown = intermediates['${name}'].data;`,
-    ),
-    cpp: lines(
-      start.cpp,
-      change?.cpp,
-      masks.cpp.before,
-      types.cpp.before,
-      `attn::Intermediates intermediates({"${name}"});
-model.forward(attn::IdView(ids.data(), {n}), {},
-              {.attention = {${masks.cpp.options.join(', ')}}, ${types.cpp.option}.intermediates = &intermediates});
+      cpp: cxx`attn::Intermediates intermediates({"${name}"});
+model.forward(attn::IdView(ids.data(), {n}), {}, ${{ ...cpp, intermediates: '&intermediates' }});
 const float* const shown = intermediates["${name}"].data();`,
-    ),
-  };
+    },
+  ];
 }
 
 /**
  * Prints n rows of one head of the captured stage.
- * @param {Lines} start
+ * @param {Call[]} calls
  * @param {Pick<Given, 'head' | 'heads'>} given
- * @param {string | number} columns
+ * @param {string} columns
  */
-const oneHead = (start, { head, heads }, columns) => ({
-  javascript: javascriptProgram({
-    models: true,
-    body: `${start.javascript}
-// Head ${head + 1} of ${heads}.
-const width = ${columns};
-const head = { data: shown.subarray(${head} * n * width, ${head + 1} * n * width), shape: [n, width] };`,
-    result: 'head',
-  }),
-  cpp: cppProgram({
-    body: `${start.cpp}
-const std::int64_t width = ${columns};
-const float* const head = shown + ${head} * n * width;  // head ${head + 1} of ${heads}`,
-    ...{ result: 'head', rows: 'n', columns: 'width' },
-  }),
-});
+const oneHead = (calls, given, columns) =>
+  printOwn([...calls, headOf({ javascript: 'shown', cpp: 'shown' }, columns, given)], {
+    ...{ result: 'head', rows: 'n', columns },
+  });
 
-/** Prints the complete captured stage. @param {Lines} start @param {number} columns */
-const whole = (start, columns) => ({
-  javascript: javascriptProgram({
-    models: true,
-    body: `${start.javascript}
-const output = { data: shown, shape: [n, ${columns}] };`,
-    result: 'output',
-  }),
-  cpp: cppProgram({
-    body: start.cpp,
-    ...{ result: 'shown', rows: 'n', columns: String(columns) },
-  }),
-});
+/** Prints the complete captured stage. @param {Call[]} calls @param {number} columns */
+const whole = (calls, columns) =>
+  printOwn(
+    [
+      ...calls,
+      {
+        javascript: `const output = { data: shown, shape: [n, ${columns}] };`,
+        cpp: 'const float* const output = shown;',
+      },
+    ],
+    { result: 'output', rows: 'n', columns },
+  );
 
 /** Prints the weights of a head. @param {Given} given */
-export const ownAttentionCode = (given) => oneHead(passing(given, 'self_attn.weights'), given, 'n');
+export const ownAttentionCode = (given) => oneHead(capture(given, 'self_attn.weights'), given, 'n');
 
 /**
  * Prints the output of a head before the heads are joined.
@@ -146,10 +136,10 @@ export const ownAttentionCode = (given) => oneHead(passing(given, 'self_attn.wei
  * @param {number} depth D
  */
 export const ownStagesCode = (given, depth) =>
-  oneHead(passing(given, 'self_attn.head_output'), given, depth);
+  oneHead([...capture(given, 'self_attn.head_output'), constants({ depth })], given, 'depth');
 
 /** Prints the output of a layer: (n, E). @param {Given} given @param {number} dModel */
-export const ownBlockCode = (given, dModel) => whole(passing(given, 'output'), dModel);
+export const ownBlockCode = (given, dModel) => whole(capture(given, 'output'), dModel);
 
 /**
  * Prints the output of a layer, computed token by token with a cache.
@@ -157,13 +147,12 @@ export const ownBlockCode = (given, dModel) => whole(passing(given, 'output'), d
  * @param {number} dModel
  */
 export function ownCacheCode(given, dModel) {
-  const start = beginning(given);
   const name = `encoder.layers.${given.layer}.output`;
-  return {
-    javascript: javascriptProgram({
-      models: true,
-      body: `${start.javascript}
-
+  return printOwn(
+    [
+      ...beginning(given),
+      {
+        javascript: `
 const caches = model.makeCaches();
 const output = { data: new Float32Array(n * ${dModel}), shape: [n, ${dModel}] };
 ids.forEach((id, i) => {
@@ -172,11 +161,7 @@ ids.forEach((id, i) => {
   });
   output.data.set(intermediates['${name}'].data, i * ${dModel});
 });`,
-      result: 'output',
-    }),
-    cpp: cppProgram({
-      body: `${start.cpp}
-
+        cpp: `
 std::vector<attn::KeyValueCache> caches = model.make_caches();
 std::vector<float> output;
 for (const std::int64_t id : ids) {
@@ -185,9 +170,10 @@ for (const std::int64_t id : ids) {
   const float* const row = shown["${name}"].data();
   output.insert(output.end(), row, row + ${dModel});
 }`,
-      ...{ result: 'output', rows: 'n', columns: String(dModel) },
-    }),
-  };
+      },
+    ],
+    { result: 'output', rows: 'n', columns: dModel },
+  );
 }
 
 /**
@@ -217,8 +203,8 @@ projection[${at}] = static_cast<float>(${double(value)});
 model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
   };
   return which === 'q' || which === 'k'
-    ? oneHead(passing(given, 'self_attn.weights', change), given, 'n')
-    : whole(passing(given, 'self_attn.output', change), dModel);
+    ? oneHead(capture(given, 'self_attn.weights', change), given, 'n')
+    : whole(capture(given, 'self_attn.output', change), dModel);
 }
 
 /**
@@ -227,53 +213,28 @@ model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
  * @param {number[]} order
  * @param {number} vocabSize
  */
-export function ownLossCode(given, order, vocabSize) {
-  const start = beginning(given);
-  return {
-    javascript: javascriptProgram({
-      models: true,
-      body: `${start.javascript}
-
-const lossOf = (read) => {
-  const { data } = model.forward(read).logits;
-  const size = ${vocabSize};
-  let sum = 0;
-  for (let i = 1; i < n; i++) {
-    const row = data.subarray((i - 1) * size, i * size);
-    const largest = row.reduce((a, b) => Math.max(a, b));
-    const total = row.reduce((total, logit) => total + Math.exp(logit - largest), 0);
-    sum += Math.log(total) + largest - row[read[i]];
-  }
-  return sum / (n - 1);
-};
-const shuffled = ${JSON.stringify(order)}.map((place) => ids[place]);
-const losses = { data: Float64Array.of(lossOf(ids), lossOf(shuffled)), shape: [2, 1] };`,
-      result: 'losses',
-    }),
-    cpp: cppProgram({
-      body: `${start.cpp}
-
-const auto loss_of = [&](const std::vector<std::int64_t>& read) {
-  const std::int64_t size = ${vocabSize};
+export const ownLossCode = (given, order, vocabSize) =>
+  printOwn(
+    [
+      ...beginning(given),
+      meanLoss(vocabSize),
+      {
+        javascript: 'const loss = (ids) => meanLoss(model.forward(ids).logits.data, ids);',
+        cpp: `const auto loss = [&](const std::vector<std::int64_t>& ids) {
   std::vector<float> logits(n * size);
-  model.forward(attn::IdView(read.data(), {n}), attn::Tensor(logits.data(), {n, size}));
-  double sum = 0;
-  for (std::int64_t i = 1; i < n; ++i) {
-    const float* const row = logits.data() + (i - 1) * size;
-    const double largest = *std::max_element(row, row + size);
-    double total = 0;
-    for (std::int64_t id = 0; id < size; ++id) total += std::exp(row[id] - largest);
-    sum += std::log(total) + largest - row[read[i]];
-  }
-  return sum / static_cast<double>(n - 1);
-};
-std::vector<std::int64_t> shuffled{${order.join(', ')}};
-for (std::int64_t& place : shuffled) place = ids[place];
-const std::vector<double> losses{loss_of(ids), loss_of(shuffled)};`,
-      ...{ result: 'losses', rows: '2', columns: '1', includes: ['<algorithm>', '<cmath>'] },
-    }),
-  };
-}
+  model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {n, size}));
+  return mean_loss(logits, ids);
+};`,
+      },
+      shuffledIds(order),
+      {
+        javascript:
+          'const losses = { data: Float64Array.of(loss(ids), loss(shuffled)), shape: [2, 1] };',
+        cpp: 'const std::vector<double> losses{loss(ids), loss(shuffled)};',
+      },
+    ],
+    { result: 'losses', rows: 2, columns: 1 },
+  );
 
 /**
  * Prints the ten most probable tokens after one of them, each on a line with its id and
@@ -282,52 +243,22 @@ const std::vector<double> losses{loss_of(ids), loss_of(shuffled)};`,
  * @param {{ at: number, temperature: number, topK: number, vocabSize: number }} options
  */
 export function ownNextCode(given, { at, temperature, topK, vocabSize }) {
-  const start = beginning({
-    ids: given.ids.slice(0, at + 1),
-    tokens: given.tokens.slice(0, at + 1),
-  });
+  const [ids, tokens] = [given.ids.slice(0, at + 1), given.tokens.slice(0, at + 1)];
   const kept = Math.min(topK || vocabSize, vocabSize);
   const shown = Math.min(10, kept);
-  return {
-    javascript: javascriptProgram({
-      models: true,
-      body: `${start.javascript}
-
-const logits = model.forward(ids, { numLogits: 1 }).logits.data;
-const order = Array.from(logits, (_, id) => id)
-  .sort((a, b) => logits[b] - logits[a] || a - b)
-  .slice(0, ${kept});
-const powers = order.map((id) => Math.exp((logits[id] - logits[order[0]]) / ${temperature}));
-const total = powers.reduce((sum, power) => sum + power, 0);
-const candidates = {
-  data: Float64Array.from(order.slice(0, ${shown}).flatMap((id, i) => [id, powers[i] / total])),
-  shape: [${shown}, 2],
-};`,
-      result: 'candidates',
-    }),
-    cpp: cppProgram({
-      body: `${start.cpp}
-
+  return printOwn(
+    [
+      ...beginning({ ids, tokens }),
+      {
+        javascript: '\nconst logits = model.forward(ids, { numLogits: 1 }).logits.data;',
+        cpp: `
 std::vector<float> logits(${vocabSize});
-model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}}));
-std::vector<std::int64_t> order(logits.size());
-std::iota(order.begin(), order.end(), 0);
-std::stable_sort(order.begin(), order.end(),
-                 [&](std::int64_t a, std::int64_t b) { return logits[a] > logits[b]; });
-order.resize(${kept});
-std::vector<double> powers;
-for (const std::int64_t id : order) {
-  powers.push_back(std::exp((logits[id] - logits[order[0]]) / ${double(temperature)}));
-}
-const double total = std::accumulate(powers.begin(), powers.end(), 0.0);
-std::vector<double> candidates;
-for (std::size_t i = 0; i < ${shown}; ++i) {
-  candidates.insert(candidates.end(), {static_cast<double>(order[i]), powers[i] / total});
-}`,
-      ...{ result: 'candidates', rows: String(shown), columns: '2' },
-      includes: ['<algorithm>', '<cmath>', '<numeric>'],
-    }),
-  };
+model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}}));`,
+      },
+      candidates({ temperature, kept, shown }),
+    ],
+    { result: 'candidates', rows: shown, columns: 2 },
+  );
 }
 
 /**
@@ -349,22 +280,18 @@ const looks = {
  */
 export function ownWallCode(given, { pattern, heads, layers }) {
   const { queries, keys } = looks[pattern];
-  const start = beginning(given);
-  const masks = exclusionCode({ ...noMasks, ...given }, given.ids.length);
-  const types = typesCode(given);
+  const { lines, javascript, cpp } = passing(given);
   const elsewhere = given.causal ? 'j < i' : 'j !== i';
   const inCpp = (/** @type {string} */ text) => text.replace(/([!=]=)=/g, '$1');
-  return {
-    javascript: javascriptProgram({
-      models: true,
-      body: lines(
-        start.javascript,
-        masks.javascript.before,
-        `const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
-const { intermediates } = model.forward(ids, {
-  ...{ needLogits: false, intermediates: Array.from({ length: ${layers} }, (_, l) => stage(l)) },
-${types.javascript}  attention: { ${masks.javascript.options.join(', ')} },
-});
+  const intermediates = 'stages';
+  return printOwn(
+    [
+      ...beginning(given),
+      ...lines,
+      {
+        javascript: js`const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
+const stages = Array.from({ length: ${layers} }, (_, layer) => stage(layer));
+const { intermediates } = model.forward(ids, ${{ needLogits: false, intermediates, ...javascript }});
 // Where else the same token stands.
 const stands = (i, j) => ${elsewhere} && ids[j] === ids[i];
 const again = (i) => ids.some((_, j) => stands(i, j));
@@ -380,21 +307,12 @@ for (let head = 0; head < ${layers * heads}; head++) {
   }
   shares.data[head] = sum / count;
 }`,
-      ),
-      result: 'shares',
-    }),
-    cpp: cppProgram({
-      body: lines(
-        start.cpp,
-        masks.cpp.before,
-        types.cpp.before,
-        `std::vector<std::string> stages;
+        cpp: cxx`std::vector<std::string> stages;
 for (int layer = 0; layer < ${layers}; ++layer) {
   stages.push_back("encoder.layers." + std::to_string(layer) + ".self_attn.weights");
 }
 attn::Intermediates shown(stages);
-model.forward(attn::IdView(ids.data(), {n}), {},
-              {.attention = {${masks.cpp.options.join(', ')}}, ${types.cpp.option}.intermediates = &shown});
+model.forward(attn::IdView(ids.data(), {n}), {}, ${{ ...cpp, intermediates: '&shown' }});
 // Where else the same token stands.
 [[maybe_unused]] const auto stands = [&](std::int64_t i, std::int64_t j) {
   return ${inCpp(elsewhere)} && ids[j] == ids[i];
@@ -418,9 +336,8 @@ for (std::int64_t head = 0; head < ${layers * heads}; ++head) {
   }
   shares.push_back(sum / count);
 }`,
-      ),
-      ...{ result: 'shares', rows: String(layers), columns: String(heads) },
-      includes: ['<string>'],
-    }),
-  };
+      },
+    ],
+    { result: 'shares', rows: layers, columns: heads },
+  );
 }

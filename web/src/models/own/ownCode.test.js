@@ -137,6 +137,6 @@ test('programs pass the token types of a pair of sentences', async (t) => {
     });
   }
   const wall = ownWallCode(given, { pattern: 'previousToken', heads, layers: 2 });
-  assert.match(wall.javascript, /tokenTypes: \[[01,]+\]/);
+  assert.match(wall.javascript, /tokenTypes: \[[01, ]+\]/);
   assert.match(wall.cpp, /\.token_types = /);
 });

@@ -1,0 +1,145 @@
+/**
+ * Three tags for template texts. Each writes values in a text the way its language does: lists,
+ * truth values, and objects of options, on several lines if they are long. In options, a text is an
+ * expression; names are written as in JavaScript, and C++ turns `dModel` into `d_model`. Options
+ * without a value are left out, and so is an argument without options.
+ */
+
+/** @typedef {Record<string, any>} Options */
+
+/** Options whose value is one of several names, and their types in C++. @type {Options} */
+const choices = { activation: 'Activation', pairing: 'RotaryPairing' };
+const quoted = /^(activation|init|padding|pairing|scoring|type)$/;
+
+/** Options whose type C++ does not infer. @type {Record<string, (options: Options) => string>} */
+const types = {
+  rotary: () => 'RotaryEmbeddingOptions',
+  scaling: ({ type }) => `${capital(type === 'dynamic' ? 'dynamicNtk' : type)}RotaryScaling`,
+  t5Bias: () => 'T5BiasOptions',
+  window: () => 'Window',
+};
+
+/** @param {string} name */
+const capital = (name) => name[0].toUpperCase() + name.slice(1);
+
+/** A name as C++ and Python write it. @param {string} name */
+export const snake = (name) =>
+  /^[a-z]\w*$/.test(name)
+    ? name.replace(/(?<=[a-z\d])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    : name;
+
+/** A number as a C++ double. @param {number} value */
+export const double = (value) =>
+  Number.isInteger(value) && value < 1e15 ? `${value}.0` : `${value}`;
+
+/** A number as a C++ float. @param {number} value */
+export const float = (value) => `${Number.isInteger(value) ? value.toFixed(1) : value}F`;
+
+/** A text as a literal that is valid in Python, C++ and JavaScript. @param {string} text */
+export const literal = (text) => JSON.stringify(text);
+
+/** Lines by a number of spaces further to the right. @param {string} text @param {number} by */
+export const indented = (text, by) => text.replace(/^(?=.)/gm, ' '.repeat(by));
+
+/** @param {any} value @returns {value is Options} */
+const isOptions = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Options that have a value. @param {Options} options @returns {[string, any][]} */
+const given = (options) =>
+  Object.entries(options).filter(
+    ([name, value]) =>
+      value !== undefined && (!isOptions(value) || name in types || given(value).length > 0),
+  );
+
+const longest = 94;
+
+/** @param {any} value @param {number} column @param {number} indent @returns {string} */
+function javascript(value, column, indent) {
+  if (Array.isArray(value)) return `[${value.join(', ')}]`;
+  if (!isOptions(value)) return String(value);
+  const write = (/** @type {number} */ from) =>
+    given(value).map(([name, each]) =>
+      quoted.test(name)
+        ? `${name}: '${each}'`
+        : each === name
+          ? name
+          : `${name}: ${javascript(each, from + name.length + 2, indent + 2)}`,
+    );
+  const line = write(-Infinity).join(', ');
+  if (column + line.length <= longest) return line ? `{ ${line} }` : '{}';
+  const start = ' '.repeat(indent + 2);
+  return `{\n${write(indent + 2)
+    .map((each) => `${start}${each},\n`)
+    .join('')}${' '.repeat(indent)}}`;
+}
+
+/** @param {any} value @param {number} column @returns {string} */
+function cpp(value, column) {
+  if (Array.isArray(value)) return `{${value.map((each) => snake(String(each))).join(', ')}}`;
+  if (!isOptions(value)) return snake(String(value));
+  const write = (/** @type {number} */ from) =>
+    given(value)
+      .filter(([name]) => name !== 'init' && name !== 'type')
+      .map(([name, each]) => {
+        if (name in choices) return `.${name} = attn::${choices[name]}::k${capital(each)}`;
+        const start = `.${snake(name)} = ${isOptions(each) && name in types ? `attn::${types[name](each)}` : ''}`;
+        const isReal = /^(base|factor)$/.test(name) && typeof each === 'number';
+        return start + (isReal ? double(each) : cpp(each, from + start.length));
+      });
+  const line = write(-Infinity).join(', ');
+  return column + line.length <= longest
+    ? `{${line}}`
+    : `{${write(column + 1).join(`,\n${' '.repeat(column + 1)}`)}}`;
+}
+
+/** @param {any} value @returns {string} */
+const python = (value) =>
+  Array.isArray(value)
+    ? `[${value.map(python).join(', ')}]`
+    : typeof value === 'boolean'
+      ? capital(String(value))
+      : String(value);
+
+/** The column after the last open parenthesis of a line. @param {string} line */
+function openedAt(line) {
+  let depth = 0;
+  for (let i = line.length - 1; i >= 0; i--) {
+    if (line[i] === ')') depth++;
+    else if (line[i] === '(' && depth-- === 0) return i + 1;
+  }
+  return 4;
+}
+
+/** Whether no line is too long. @param {string} text @param {number} start column of the first */
+const isNarrow = (text, start) =>
+  text.split('\n').every((line, i) => line.length + (i ? 0 : start) <= longest + 2);
+
+/** @param {(value: any, column: number, indent: number) => string} write */
+const tag =
+  (write) =>
+  (/** @type {TemplateStringsArray} */ texts, /** @type {any[]} */ ...values) =>
+    texts.reduce((before, text, i) => {
+      const value = values[i - 1];
+      if (isOptions(value) && before.endsWith(', ') && given(value).length === 0)
+        return before.slice(0, -2) + text;
+      const line = before.slice(before.lastIndexOf('\n') + 1);
+      const written = write(value, line.length, line.search(/\S|$/));
+      const isShort = !written.includes('\n') && isNarrow(written, line.length);
+      if (write !== cpp || isShort || !isOptions(value)) return before + written + text;
+      // Long options in C++ start below the first argument, or on the next line.
+      const next = 4 + line.search(/\S|$/);
+      const starts = before.endsWith(', ') ? [openedAt(line), next] : [line.length, next];
+      const at = starts.find((start) => isNarrow(write(value, start, 0), start)) ?? next;
+      return at === line.length
+        ? before + written + text
+        : `${before.trimEnd()}\n${' '.repeat(at)}${write(value, at, 0)}${text}`;
+    });
+
+/** Writes texts in JavaScript. */
+export const js = tag(javascript);
+
+/** Writes texts in C++. */
+export const cxx = tag(cpp);
+
+/** Writes texts in Python. */
+export const py = tag(python);
