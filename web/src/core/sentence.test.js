@@ -5,7 +5,7 @@ import { load } from 'attn';
 
 import { reasonToSkip, run } from '../../../tests/programs.js';
 import { sentence } from '../programs/calls.js';
-import { print } from '../programs/print.js';
+import { print, printMatrix } from '../programs/print.js';
 import { Embedder } from './sentence.js';
 
 const attn = await load();
@@ -38,7 +38,7 @@ test('the Python programs compute the same embeddings as the core', { skip }, as
   const all = ['größe', '👍🏽', '"', '\\', 'e', 'pneumonoultramicroscopic'];
   for (const width of [4, 40]) {
     const settings = { dModel: width, encoding: /** @type {const} */ ('none'), base: 10000 };
-    const { python } = print(sentence(settings, all), { result: 'x' });
+    const { python } = printMatrix('x', 'n', 'dModel', sentence(settings, all));
     const rows = await run('python', python);
     const { data } = attn.ngramEmbedding(all, { dModel: width });
     rows.flat().forEach((value, i) => assert.ok(Math.abs(value - data[i]) < 1e-6, `${i}`));

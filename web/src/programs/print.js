@@ -1,5 +1,5 @@
 import { modelFile } from '../drawing/files.js';
-import { pythonFunctions } from './pythonCode.js';
+import { pythonFunctions } from './pythonFunctions.js';
 import { indented, snake } from './writers.js';
 
 /**
@@ -15,32 +15,57 @@ import { indented, snake } from './writers.js';
  * @typedef {Partial<Record<Language, string>>} Call
  */
 
-/**
- * The printed matrix: its name, as written in JavaScript, and its rows and columns for C++. Also
- * the options with which JavaScript loads attn. Without a result, the calls print themselves.
- * @typedef {{ result?: string, rows?: string | number, columns?: string | number, load?: string }}
- *   Printed
- */
-
 /** An empty line. @type {Call} */
 export const gap = { python: '', cpp: '', javascript: '' };
 
 /**
  * Prints a program in each language that its calls have lines in.
  * @param {(Call | false | null | undefined)[]} calls
- * @param {Printed} [printed]
+ * @param {string} [load] options with which JavaScript loads attn
  * @returns {Record<Language, string>} without the other languages
  */
-export function print(calls, printed = {}) {
-  const programs = /** @type {Record<Language, string>} */ ({});
-  for (const [language, printer] of Object.entries(printers)) {
-    const each = /** @type {Language} */ (language);
-    const body = calls.flatMap((call) => (call || {})[each] ?? []).join('\n');
-    const text = body.trim().replace(/\n{3,}/g, '\n\n');
-    if (text)
-      programs[each] = neededFile(text, each === 'python' ? '#' : '//') + printer(text, printed);
-  }
-  return programs;
+export function print(calls, load = '') {
+  const bodies = /** @type {const} */ (['python', 'cpp', 'javascript']).map((language) => {
+    const body = calls.flatMap((call) => (call || {})[language] ?? []).join('\n');
+    return /** @type {const} */ ([language, body.trim().replace(/\n{3,}/g, '\n\n')]);
+  });
+  return /** @type {Record<Language, string>} */ (
+    Object.fromEntries(
+      bodies.flatMap(([language, body]) =>
+        body ? [[language, neededFile(body, language) + printers[language](body, load)]] : [],
+      ),
+    )
+  );
+}
+
+/**
+ * Prints a program that computes a matrix and prints it one row per line.
+ * @param {string} name as written in JavaScript
+ * @param {string | number} rows for C++
+ * @param {string | number} columns
+ * @param {(Call | false | null | undefined)[]} calls
+ * @param {string} [load]
+ */
+export function printMatrix(name, rows, columns, calls, load) {
+  const languages = Object.keys(print(calls));
+  const [matrix, n, m] = [name, rows, columns].map((each) => snake(String(each)));
+  const end = {
+    python: `
+for row in ${matrix}:
+    print(*row.tolist())`,
+    cpp: `
+for (std::int64_t i = 0; i < ${n}; ++i) {
+  for (std::int64_t j = 0; j < ${m}; ++j) std::printf("%.9g ", ${matrix}[i * ${m} + j]);
+  std::printf("\\n");
+}`,
+    javascript: `
+const [rows, columns] = ${name}.shape;
+for (let i = 0; i < rows; i++) {
+  console.log(...${name}.data.subarray(i * columns, (i + 1) * columns));
+}`,
+  };
+  const offered = Object.entries(end).filter(([language]) => languages.includes(language));
+  return print([...calls, Object.fromEntries(offered)], load);
 }
 
 /** Imports, and what a Python program that needs them contains. @type {[string, RegExp][]} */
@@ -70,53 +95,33 @@ const headers = [
   ['vector', /std::vector\b/],
 ];
 
-/** @type {Record<Language, (body: string, printed: Printed) => string>} */
+/** @type {Record<Language, (body: string, load: string) => string>} */
 const printers = {
-  python(body, { result }) {
-    const text = result
-      ? `${body}\n\nfor row in ${snake(result)}:\n    print(*row.tolist())\n`
-      : `${body}\n`;
-    const functions = pythonFunctions(text);
-    const used = modules.filter(([, use]) => use.test(functions + text));
+  python(body) {
+    const functions = pythonFunctions(body);
+    const used = modules.filter(([, use]) => use.test(functions + body));
     const imports = used.map(([line]) => `${line}\n`).join('');
-    return [imports, functions, text].filter(Boolean).join('\n');
+    return [imports, functions, `${body}\n`].filter(Boolean).join('\n');
   },
-  cpp(body, { result, rows, columns }) {
-    const name = snake(result ?? '');
-    const [n, m] = [rows, columns].map((each) => snake(String(each)));
-    const end = `
-for (std::int64_t i = 0; i < ${n}; ++i) {
-  for (std::int64_t j = 0; j < ${m}; ++j) std::printf("%.9g ", ${name}[i * ${m} + j]);
-  std::printf("\\n");
-}`;
-    const text = `int main() {\n${indented(result ? `${body}\n${end}` : body, 2)}\n}\n`;
-    const used = headers.filter(([, use]) => use.test(text));
-    return `#include <attn/attn.hpp>\n\n${used.map(([name]) => `#include <${name}>\n`).join('')}\n${text}`;
+  cpp(body) {
+    const used = headers.filter(([, use]) => use.test(body));
+    const includes = used.map(([name]) => `#include <${name}>\n`).join('');
+    return `#include <attn/attn.hpp>\n\n${includes}\nint main() {\n${indented(body, 2)}\n}\n`;
   },
-  javascript: (body, { result, load = '' }) => `import { load } from 'attn';
-
-const attn = await load(${load});
-${body}
-${
-  result
-    ? `
-const [rows, columns] = ${result}.shape;
-for (let i = 0; i < rows; i++) {
-  console.log(...${result}.data.subarray(i * columns, (i + 1) * columns));
-}
-`
-    : ''
-}`,
+  javascript: (body, load) =>
+    `import { load } from 'attn';\n\nconst attn = await load(${load});\n${body}\n`,
 };
 
 /**
  * A first line that names the file a program needs next to it.
  * @param {string} body
- * @param {string} comment
+ * @param {Language} language
  */
-const neededFile = (body, comment) =>
-  /\b(?:loadModel|load_language_model)\(/.test(body)
+function neededFile(body, language) {
+  const comment = language === 'python' ? '#' : '//';
+  return /\b(?:loadModel|load_language_model)\(/.test(body)
     ? `${comment} Needs the files of your model beside it: its .safetensors, and config.json.\n`
     : body.includes(modelFile)
       ? `${comment} Needs ${modelFile} beside it: the link above this program saves it.\n`
       : '';
+}

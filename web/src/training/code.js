@@ -1,7 +1,10 @@
-import { cppProgram, double, javascriptProgram, pythonProgram } from '../programs/programs.js';
-import { cppBackward, datePrograms, javascriptBackward, nativePositions } from './dateCode.js';
+import { constants, layer } from '../programs/calls.js';
+import { gap, printMatrix } from '../programs/print.js';
+import { cxx, double, indented, js, py } from '../programs/writers.js';
+import { datePrograms } from './dateCode.js';
 import { attentionPositions, lengths, sizes } from './model.js';
-import { heldOutStream, trainingStreams, worlds } from './worlds.js';
+import { placed, pythonStart, results, table, training, withPositions } from './trainingCalls.js';
+import { heldOutStream, worlds } from './worlds.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 
@@ -122,9 +125,6 @@ targets.set(same.map((count) => (count > 10 ? -100 : 4 + count)));`,
   },
 };
 
-/** @param {string} text @param {number} by */
-const indented = (text, by) => text.replace(/^(?=.)/gm, ' '.repeat(by));
-
 /**
  * Programs that train a model and print a head's attention in an example. C++ and JavaScript print
  * the same numbers up to rounding.
@@ -133,7 +133,7 @@ const indented = (text, by) => text.replace(/^(?=.)/gm, ' '.repeat(by));
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export const trainingPrograms = (options, { ids, steps, layer, head }) =>
-  programs(options, steps, { ids: Array.from(ids), layer, head });
+  programs(options, steps, 'attention', { ids: Array.from(ids), layer, head });
 
 /**
  * Programs that train a model and print its loss before each step: one line per step, with the step
@@ -142,7 +142,7 @@ export const trainingPrograms = (options, { ids, steps, layer, head }) =>
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export const lossPrograms = (options, steps) => programs(options, steps, undefined, 'losses');
+export const lossPrograms = (options, steps) => programs(options, steps, 'losses');
 
 /**
  * Programs that train a model with a learned table of positions and print the table.
@@ -150,7 +150,7 @@ export const lossPrograms = (options, steps) => programs(options, steps, undefin
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export const tableProgram = (options, steps) => programs(options, steps);
+export const tableProgram = (options, steps) => programs(options, steps, 'table');
 
 /**
  * Programs that train a model and print the share of right answers for longer inputs: one line per
@@ -159,41 +159,104 @@ export const tableProgram = (options, steps) => programs(options, steps);
  * @param {number} steps
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export const reachPrograms = (options, steps) => programs(options, steps, undefined, 'reach');
+export const reachPrograms = (options, steps) => programs(options, steps, 'reach');
 
 /**
  * @param {LaneOptions} options
  * @param {number} steps
- * @param {{ ids: number[], layer: number, head: number }} [shownHead] the head whose attention is
- *   printed; without it, the table of positions
- * @param {'reach' | 'losses'} [instead] what to print instead: accuracy on longer inputs, or losses
+ * @param {import('./trainingCalls.js').Shown} shown
+ * @param {{ ids: number[], layer: number, head: number }} [which] the head whose attention is shown
+ * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-function programs(options, steps, shownHead, instead) {
-  const { ids = [], layer = 0, head = 0 } = shownHead ?? {};
-  const [reaches, tells] = [instead === 'reach', instead === 'losses'];
-  if (options.world === 'dates') return datePrograms(options, steps, shownHead, tells);
-  const { world, positions, heads, layers, causal, rate, seed } = options;
+function programs(options, steps, shown, which = { ids: [], layer: 0, head: 0 }) {
+  if (options.world === 'dates') return datePrograms(options, steps, shown, which);
+  const { world, positions, heads, layers, causal, seed } = options;
   const { symbols, size } = worlds[world];
-  const asked = positions === 'learned' ? lengths.filter((times) => times <= 1) : lengths;
-  const { dModel, dimFeedforward, batch, heldOut, warmup } = sizes;
+  const { dModel, dimFeedforward, batch } = sizes;
   const filling = fillings[world];
-  const example = ids.join(', ');
-  const attending = attentionPositions(options);
-  const [sinusoidal, learned] = [positions === 'sinusoidal', positions === 'learned'];
-  const native = nativePositions(positions, attending);
-  const held =
-    world === 'add'
-      ? '\n// The page leaves out the few examples that it holds out to test with.'
-      : '';
-  /** Python code that adds positions. */
-  const placed = (/** @type {string} */ x, /** @type {string} */ length) =>
-    learned ? `${x} + P` : sinusoidal ? `${x} + positions(${length})` : x;
-  return {
-    ...((sinusoidal || learned || positions === 'none') && {
-      python: pythonProgram({
-        body: `# Numbers drawn by PyTorch: other examples and first weights than those of the page.
-torch.manual_seed(${seed})
-n, symbols, d = ${size}, ${symbols.length}, ${dModel}
+  const stack = { dModel: 'd', numHeads: heads, dimFeedforward, normFirst: true };
+  const attending = { positions: attentionPositions(options), numLayers: layers, finalNorm: true };
+  /** @type {Record<string, [string | number, string | number]>} */
+  const shapes = {
+    attention: ['length', 'length'],
+    reach: [asked(options).length, 2],
+    losses: [steps, 2],
+    table: ['length', 'd'],
+  };
+  const { python, ...others } = printMatrix(
+    'shown',
+    ...shapes[shown],
+    [
+      constants({ batch, size, symbols: symbols.length, d: dModel }),
+      { python: pythonModel(options) },
+      examples(filling, seed),
+      layer(
+        'tokens',
+        'Embedding',
+        { numEmbeddings: 'symbols', embeddingDim: 'd' },
+        { seed, stream: 1, deviation: 0.5 },
+      ),
+      table(options),
+      layer('encoder', 'TransformerEncoder', { ...stack, ...attending }, { seed, stream: 1000 }),
+      layer(
+        'unembed',
+        'Linear',
+        { inFeatures: 'd', outFeatures: 'symbols' },
+        { seed, stream: 2000 },
+      ),
+      {
+        javascript: `${withPositions(positions)}
+const attention = { causal: ${causal} };`,
+      },
+      training(options, {
+        ...{ steps, shown, parts: ['tokens', 'encoder', 'unembed'], answers: 'length' },
+        embeddings: ['tokens'],
+        held:
+          world === 'add'
+            ? 'The page leaves out the few examples that it holds out to test with.'
+            : '',
+        examples: {
+          python: 'ids, targets = examples(n, batch)',
+          cpp: 'make_examples(size, batch, stream);',
+          javascript: 'const { ids, targets } = makeExamples(size, batch, stream);',
+        },
+        forward: {
+          python: 'logits = say(ids)',
+          cpp: cxx`const attn::Variable x = tokens.forward(tape, {all_ids.data(), {batch, length}});
+const attn::Variable logits =
+    unembed.forward(encoder.forward(${placed(positions, 'x').cpp}, ${{ attention: { causal: causal || undefined } }}));`,
+          javascript: `const x = withPositions(tokens.forward(ids, { tape }));
+const logits = unembed.forward(encoder.forward(x, { attention }));`,
+        },
+      }),
+      gap,
+      shown === 'attention'
+        ? attentionOf(options, which)
+        : shown === 'reach'
+          ? reach(options)
+          : results(steps)[shown],
+    ],
+    '{ training: true }',
+  );
+  return ['sinusoidal', 'learned', 'none'].includes(positions) ? { python, ...others } : others;
+}
+
+/** The relative sizes at which a model is tested. @param {LaneOptions} options */
+const asked = ({ positions }) =>
+  positions === 'learned' ? lengths.filter((times) => times <= 1) : lengths;
+
+/** The model in Python, with the functions that make examples and say an answer. @param {LaneOptions} options */
+function pythonModel({ world, positions, heads, layers, causal, seed }) {
+  const filling = fillings[/** @type {'copy'} */ (world)];
+  const encodings = {
+    learned: 'P = torch.nn.Parameter(0.5 * torch.randn(length, d))\n',
+    sinusoidal: `def positions(length):
+    angle = torch.arange(length).reshape(-1, 1) / 10000 ** (torch.arange(0, d, 2) / d)
+    return torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(length, d)
+`,
+  }[/** @type {'learned'} */ (positions)];
+  return `${pythonStart(seed)}
+n = size
 length = ${filling.length}
 
 def examples(n, batch):
@@ -203,68 +266,25 @@ ${indented(filling.python, 4)}
     return ids, targets
 
 tokens = torch.nn.Embedding(symbols, d)
-layer = torch.nn.TransformerEncoderLayer(d, ${heads}, ${dimFeedforward}, dropout=0, batch_first=True, norm_first=True)
+layer = torch.nn.TransformerEncoderLayer(d, ${heads}, ${sizes.dimFeedforward}, dropout=0, batch_first=True, norm_first=True)
 encoder = torch.nn.TransformerEncoder(layer, ${layers}, norm=torch.nn.LayerNorm(d), enable_nested_tensor=False)
 unembed = torch.nn.Linear(d, symbols)
-for part in (tokens, *encoder.layers, unembed):
-    for name, weight in part.named_parameters():
-        if weight.dim() == 2:
-            torch.nn.init.xavier_uniform_(weight)
-torch.nn.init.normal_(tokens.weight, std=0.5)
-${
-  learned
-    ? 'P = torch.nn.Parameter(0.5 * torch.randn(length, d))\n'
-    : sinusoidal
-      ? `def positions(length):
-    angle = torch.arange(length).reshape(-1, 1) / 10000 ** (torch.arange(0, d, 2) / d)
-    return torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(length, d)
-`
-      : ''
-}
-def say(ids):
-    mask = ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(ids.shape[1])' : 'None'}
-    return unembed(encoder(${placed('tokens(ids)', 'ids.shape[1]')}, mask=mask))
+parts = (tokens, encoder, unembed)
+${encodings ?? ''}
+def placed(x):
+    return ${{ learned: 'x + P', sinusoidal: 'x + positions(x.shape[1])' }[/** @type {'learned'} */ (positions)] ?? 'x'}
 
-parameters = [weight for part in (tokens, encoder, unembed) for weight in part.parameters()]${learned ? ' + [P]' : ''}
-optimizer = torch.optim.AdamW(parameters, lr=${rate})${tells ? '\nlosses = []' : ''}
-for step in range(${steps}):
-    ids, targets = examples(n, ${batch})
-    logits = say(ids)
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())${tells ? '\n    losses.append((step + 1, loss.item()))' : ''}
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(parameters, 1)
-    optimizer.param_groups[0]["lr"] = ${rate} * min(1, (step + 1) / ${warmup})
-    optimizer.step()
-${
-  shownHead
-    ? `
-x, mask = ${placed(`tokens(torch.tensor([[${example}]]))`, 'length')}, ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(length)' : 'None'}
-for before in encoder.layers[:${layer}]:
-    x = before(x, src_mask=mask)
-layer = encoder.layers[${layer}]
-x = layer.norm1(x)
-weights = layer.self_attn(x, x, x, attn_mask=mask, average_attn_weights=False)[1][0, ${head}]`
-    : reaches
-      ? `
-right = []
-for times in [${asked.join(', ')}]:
-    ids, targets = examples(int(n * times), int(${heldOut} / times + 0.999))
-    asked = targets >= 0
-    right.append((n * times, (say(ids).argmax(2) == targets)[asked].float().mean().item()))`
-      : ''
-}`,
-        result: shownHead
-          ? 'weights'
-          : { reach: 'torch.tensor(right)', losses: 'torch.tensor(losses)', table: 'P' }[
-              instead ?? 'table'
-            ],
-      }),
-    }),
-    cpp: cppProgram({
-      includes: ['<algorithm>', ...(reaches ? ['<cmath>'] : [])],
-      body: `const std::int64_t batch = ${batch}, size = ${size}, symbols = ${symbols.length}, d = ${dModel};
-const auto length_of = [](std::int64_t n) { return ${filling.length}; };
+def mask(length):
+    return ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(length)' : 'None'}
+
+def say(ids):
+    return unembed(encoder(placed(tokens(ids)), mask=mask(ids.shape[1])))
+`;
+}
+
+/** Defines the examples. @param {Filling} filling @param {number} seed @returns {Call} */
+const examples = (filling, seed) => ({
+  cpp: `const auto length_of = [](std::int64_t n) { return ${filling.length}; };
 const std::int64_t length = length_of(size);
 std::vector<std::int32_t> all_ids, all_targets;
 /// Examples in which n are given, from a stream of random numbers.
@@ -281,107 +301,9 @@ const auto make_examples = [&](int n, std::int64_t count, std::uint64_t stream) 
 ${indented(filling.cpp, 4)}
   }
 };
-
-attn::Embedding tokens({.num_embeddings = symbols, .embedding_dim = d});
-tokens.initialize_normal({.seed = ${seed}, .stream = 1}, 0.5F);${
-        learned
-          ? `
-attn::LearnedPositionalEncoding table(length, d);
-table.initialize_normal(${seed}, 0.5F);`
-          : ''
-      }
-attn::TransformerEncoder encoder({.layer = {.d_model = d,
-                                            .num_heads = ${heads},
-                                            .dim_feedforward = ${dimFeedforward},
-                                            .norm_first = true${
-                                              native
-                                                ? `,
-                                            .positions = {${native}}`
-                                                : ''
-                                            }},
-                                  .num_layers = ${layers},
-                                  .final_norm = true});
-encoder.initialize_xavier({.seed = ${seed}, .stream = 1000});
-attn::Linear unembed(d, symbols);
-unembed.initialize_xavier({.seed = ${seed}, .stream = 2000});
-
-attn::AdamW optimizer({{"tokens", tokens}, ${learned ? '{"positions", table}, ' : ''}{"encoder", encoder}, {"unembed", unembed}});
-attn::Tape tape;${tells ? '\nstd::vector<float> shown;' : ''}
-for (std::int64_t step = 0; step < ${steps}; ++step) {${held && indented(held, 2)}
-  make_examples(size, batch, static_cast<std::uint64_t>(${trainingStreams.first} + ${trainingStreams.each} * step));
-  tape.clear();
-  attn::Variable x = tokens.forward(tape, {all_ids.data(), {batch, length}});${
-    sinusoidal
-      ? '\n  x = attn::PositionalEncoding().forward(x);'
-      : learned
-        ? '\n  x = table.forward(x);'
-        : ''
-  }
-  x = unembed.forward(encoder.forward(x, {.attention = {.causal = ${causal}}}));
-  ${cppBackward('attn::cross_entropy(x, {all_targets.data(), {batch, length}})', tells)}
-  attn::clip_grad_norm(tape, 1);
-  optimizer.set_learning_rate(attn::constant_learning_rate(step + 1, ${double(rate)}, ${warmup}));
-  optimizer.step(tape);
-}
-${
-  shownHead
-    ? `
-std::vector<std::int32_t> ids{${example}};
-std::vector<float> all(${layers} * ${heads} * length * length), x(length * d), y(length * d);
-std::vector<attn::Tensor> weights;
-for (std::int64_t layer = 0; layer < ${layers}; ++layer) {
-  weights.emplace_back(all.data() + layer * ${heads} * length * length,
-                       std::initializer_list<std::int64_t>{1, ${heads}, length, length});
-}
-const attn::Tensor X(x.data(), {1, length, d}), Y(y.data(), {1, length, d});
-tokens.forward({ids.data(), {1, length}}, X);${
-        sinusoidal
-          ? '\nattn::PositionalEncoding().forward(X, X);'
-          : learned
-            ? '\ntable.forward(X, X);'
-            : ''
-      }
-encoder.forward(X, Y, {.attention = {.causal = ${causal}}, .weights = weights});
-const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length * length;`
-    : reaches
-      ? cppReach({
-          asked,
-          heldOut,
-          causal,
-          place: sinusoidal ? 'attn::PositionalEncoding()' : learned ? 'table' : '',
-        })
-      : tells
-        ? ''
-        : `
-const float* const shown = table.parameter("weight").data();`
-}`,
-      ...{ result: 'shown', rows: reaches ? `${asked.length}` : tells ? `${steps}` : 'length' },
-      columns: shownHead ? 'length' : instead ? '2' : 'd',
-    }),
-    javascript: javascriptProgram({
-      training: true,
-      body: `const [batch, size, symbols, d, seed] = [${[batch, size, symbols.length, dModel, seed].join(', ')}];
-const lengthOf = (n) => ${filling.length};
+`,
+  javascript: `const lengthOf = (n) => ${filling.length};
 const length = lengthOf(size);
-
-const model = {
-  tokens: new attn.Embedding({
-    ...{ numEmbeddings: symbols, embeddingDim: d, deviation: 0.5, seed, stream: 1 },
-  }),${
-    learned
-      ? `
-  positions: new attn.LearnedPositionalEncoding({ maxLength: length, dModel: d, deviation: 0.5, seed }),`
-      : ''
-  }
-  encoder: new attn.TransformerEncoder({
-    ...{ dModel: d, numHeads: ${heads}, dimFeedforward: ${dimFeedforward}, numLayers: ${layers} },
-    ...{ normFirst: true, finalNorm: true, seed, stream: 1000 },
-    positions: ${JSON.stringify(attending).replaceAll('"', '')},
-  }),
-  unembed: new attn.Linear({ inFeatures: d, outFeatures: symbols, seed, stream: 2000 }),
-};
-const withPositions = (x) => ${sinusoidal ? 'attn.positionalEncoding(x)' : learned ? 'model.positions.forward(x)' : 'x'};
-const attention = { causal: ${causal} };
 
 function fill(u, ids, targets, n) {
 ${indented(filling.javascript, 2)}
@@ -389,7 +311,7 @@ ${indented(filling.javascript, 2)}
 /** Examples in which n are given, from a stream of random numbers. */
 function makeExamples(n, count, stream) {
   const [length, numbers] = [lengthOf(n), ${filling.numbers}];
-  const random = attn.randomUniform({ shape: [count, numbers], seed, stream }).data;
+  const random = attn.randomUniform({ shape: [count, numbers], seed: ${seed}, stream }).data;
   const ids = { data: new Int32Array(count * length), shape: [count, length] };
   const targets = { data: new Int32Array(count * length), shape: [count, length] };
   for (let row = 0; row < count; row++) {
@@ -398,64 +320,58 @@ function makeExamples(n, count, stream) {
   }
   return { ids, targets };
 }
+`,
+});
 
-const optimizer = new attn.AdamW(model);
-const tape = new attn.Tape();${tells ? '\nconst losses = [];' : ''}
-for (let step = 0; step < ${steps}; step++) {${held && indented(held, 2)}
-  const { ids, targets } = makeExamples(size, batch, ${trainingStreams.first} + ${trainingStreams.each} * step);
-  tape.clear();
-  const x = withPositions(model.tokens.forward(ids, { tape }));
-  const logits = model.unembed.forward(model.encoder.forward(x, { attention }));
-  ${javascriptBackward(tells)}
-  attn.clipGradNorm(tape, 1);
-  optimizer.lr = attn.constantLearningRate(step + 1, { peak: ${rate}, warmupSteps: ${warmup} });
-  optimizer.step(tape);
+/**
+ * Shows the attention of a head in an example.
+ * @param {LaneOptions} options
+ * @param {{ ids: number[], layer: number, head: number }} which
+ * @returns {Call}
+ */
+function attentionOf({ positions, heads, layers, causal }, { ids, layer, head }) {
+  const attention = { causal: causal || undefined };
+  return {
+    python: py`x = placed(tokens(torch.tensor([${ids}])))
+for before in encoder.layers[:${layer}]:
+    x = before(x, src_mask=mask(length))
+layer = encoder.layers[${layer}]
+x = layer.norm1(x)
+shown = layer.self_attn(x, x, x, attn_mask=mask(length), average_attn_weights=False)[1][0, ${head}]`,
+    cpp: cxx`std::vector<std::int32_t> ids${ids};
+std::vector<float> all(${layers} * ${heads} * length * length), x(length * d), y(length * d);
+std::vector<attn::Tensor> weights;
+for (std::int64_t layer = 0; layer < ${layers}; ++layer) {
+  weights.emplace_back(all.data() + layer * ${heads} * length * length,
+                       std::initializer_list<std::int64_t>{1, ${heads}, length, length});
 }
-${
-  shownHead
-    ? `
-const ids = { data: [${example}], shape: [1, length] };
-const x = withPositions(model.tokens.forward(ids));
-const { weights } = model.encoder.forward(x, { attention, needWeights: true });
+const attn::Tensor X(x.data(), {1, length, d}), Y(y.data(), {1, length, d});
+tokens.forward({ids.data(), {1, length}}, X);${placed(positions, 'X').inPlace}
+encoder.forward(X, Y, ${{ attention, weights: 'weights' }});
+const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length * length;`,
+    javascript: js`const ids = { data: ${ids}, shape: [1, length] };
+const x = withPositions(tokens.forward(ids));
+const { weights } = encoder.forward(x, { attention, needWeights: true });
 const shown = {
   data: weights[${layer}].data.subarray(${head} * length ** 2, ${head + 1} * length ** 2),
   shape: [length, length],
-};`
-    : reaches
-      ? `
-const shown = { data: [], shape: [0, 2] };
-for (const times of [${asked.join(', ')}]) {
-  const { ids, targets } = makeExamples(size * times, Math.ceil(${heldOut} / times), ${heldOutStream});
-  const { output } = model.encoder.forward(withPositions(model.tokens.forward(ids)), { attention });
-  const { data } = model.unembed.forward(output);
-  const asked = Array.from(targets.data.keys()).filter((i) => targets.data[i] >= 0);
-  const right = asked.filter((i) => {
-    const row = data.subarray(i * symbols, (i + 1) * symbols);
-    return row.indexOf(Math.max(...row)) === targets.data[i];
-  });
-  shown.data.push(size * times, right.length / asked.length);
-  shown.shape[0]++;
-}
-shown.data = Float32Array.from(shown.data);`
-      : tells
-        ? `
-const shown = { data: Float32Array.from(losses), shape: [${steps}, 2] };`
-        : `
-const shown = model.positions.parameter('weight');`
-}`,
-      result: 'shown',
-    }),
+};`,
   };
 }
 
-/**
- * The end of a program that prints the accuracy on longer inputs.
- * @param {{ asked: number[], heldOut: number, causal: boolean, place: string }} of place: the
- *   code that adds positions
- */
-const cppReach = ({ asked, heldOut, causal, place }) => `
-std::vector<float> shown;
-for (const double times : {${asked.map(double).join(', ')}}) {
+/** Shows the accuracy on longer inputs. @param {LaneOptions} options @returns {Call} */
+function reach(options) {
+  const { positions, causal } = options;
+  const { heldOut } = sizes;
+  return {
+    python: py`right = []
+for times in ${asked(options)}:
+    ids, targets = examples(int(n * times), int(${heldOut} / times + 0.999))
+    asked = targets >= 0
+    right.append((n * times, (say(ids).argmax(2) == targets)[asked].float().mean().item()))
+shown = torch.tensor(right)`,
+    cpp: cxx`std::vector<float> shown;
+for (const double times : {${asked(options).map(double).join(', ')}}) {
   const int n = static_cast<int>(size * times);
   const auto count = static_cast<std::int64_t>(std::ceil(${heldOut} / times));
   const std::int64_t length = length_of(n);
@@ -463,8 +379,8 @@ for (const double times : {${asked.map(double).join(', ')}}) {
   std::vector<float> x(count * length * d), logits(count * length * symbols);
   const attn::Tensor X(x.data(), {count, length, d});
   const attn::Tensor Y(logits.data(), {count, length, symbols});
-  tokens.forward({all_ids.data(), {count, length}}, X);${place && `\n  ${place}.forward(X, X);`}
-  encoder.forward(X, X, {.attention = {.causal = ${causal}}});
+  tokens.forward({all_ids.data(), {count, length}}, X);${placed(positions, 'X', '  ').inPlace}
+  encoder.forward(X, X, ${{ attention: { causal: causal || undefined } }});
   unembed.forward(X, Y);
   double asked = 0, right = 0;
   for (std::int64_t i = 0; i < count * length; ++i) {
@@ -474,4 +390,20 @@ for (const double times : {${asked.map(double).join(', ')}}) {
     right += std::max_element(row, row + symbols) - row == all_targets[i] ? 1 : 0;
   }
   shown.insert(shown.end(), {static_cast<float>(n), static_cast<float>(right / asked)});
-}`;
+}`,
+    javascript: js`const shown = { data: [], shape: [0, 2] };
+for (const times of ${asked(options)}) {
+  const { ids, targets } = makeExamples(size * times, Math.ceil(${heldOut} / times), ${heldOutStream});
+  const { output } = encoder.forward(withPositions(tokens.forward(ids)), { attention });
+  const { data } = unembed.forward(output);
+  const asked = Array.from(targets.data.keys()).filter((i) => targets.data[i] >= 0);
+  const right = asked.filter((i) => {
+    const row = data.subarray(i * symbols, (i + 1) * symbols);
+    return row.indexOf(Math.max(...row)) === targets.data[i];
+  });
+  shown.data.push(size * times, right.length / asked.length);
+  shown.shape[0]++;
+}
+shown.data = Float32Array.from(shown.data);`,
+  };
+}

@@ -43,7 +43,7 @@ export function attentionPositions({ positions, causal }) {
     case 'alibi':
       return { alibi: true };
     case 't5':
-      return { t5Bias: { bidirectional: !causal, maxDistance: 2 * mostDistance } };
+      return { t5Bias: { maxDistance: 2 * mostDistance, bidirectional: !causal } };
     case 'shaw':
       return { maxRelativeDistance: mostDistance };
     default:

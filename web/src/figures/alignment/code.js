@@ -1,6 +1,6 @@
 import { uncased } from '../../core/sentence.js';
 import { constants, layer, setParameter } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { cxx, js, literal } from '../../programs/writers.js';
 import { numHiddens, shift, wordWidth } from './alignment.js';
 
@@ -17,8 +17,8 @@ queries = torch.stack([embedding(word, d) for word in (${list(target)},)])
 `,
 });
 
-/** @type {import('../../programs/print.js').Printed} */
-const printed = { result: 'alignment', rows: 'numQueries', columns: 'numKeys' };
+/** @type {[string, string, string]} */
+const printed = ['alignment', 'numQueries', 'numKeys'];
 
 /**
  * Programs that compute the alignment.
@@ -33,13 +33,12 @@ export function alignmentCode(settings, sourceTokens, targetTokens) {
   const byHand = alignment === 'spelling';
   const hiddens = byHand ? 2 * wordWidth : numHiddens;
   const sizes = { queryDim: byHand ? 'queryDim' : 'd', keyDim: 'd', numHiddens: 'hiddens' };
-  return print(
-    [
-      constants({ d: wordWidth, hiddens }),
-      embedded(source, target),
-      {
-        python: '# AdditiveAttention of D2L 11.3, and its weights.',
-        cpp: `const std::vector<std::string_view> source{${list(source)}};
+  return printMatrix(...printed, [
+    constants({ d: wordWidth, hiddens }),
+    embedded(source, target),
+    {
+      python: '# AdditiveAttention of D2L 11.3, and its weights.',
+      cpp: `const std::vector<std::string_view> source{${list(source)}};
 const std::vector<std::string_view> target{${list(target)}};
 const std::int64_t num_keys = ${source.length}, num_queries = ${target.length}${byHand ? ', query_dim = d + 1' : ''};
 std::vector<float> keys(num_keys * d), queries(num_queries * ${byHand ? 'query_dim, 1.0F' : 'd'});
@@ -47,40 +46,38 @@ const attn::Tensor k(keys.data(), {num_keys, d}), q(queries.data(), {num_queries
 attn::ngram_embedding(source, k);
 attn::ngram_embedding(target, q${byHand ? '.slice(1, 0, d)' : ''});${byHand ? '  // each ends in a 1' : ''}
 `,
-        javascript: `const keys = attn.ngramEmbedding([${list(source)}], { dModel: d });
+      javascript: `const keys = attn.ngramEmbedding([${list(source)}], { dModel: d });
 const ${byHand ? 'words' : 'queries'} = attn.ngramEmbedding([${list(target)}], { dModel: d });`,
-      },
-      byHand && {
-        javascript: `// Each word that asks ends in a 1.
+    },
+    byHand && {
+      javascript: `// Each word that asks ends in a 1.
 const queryDim = d + 1;
 const queries = { data: [], shape: [words.shape[0], queryDim] };
 for (let i = 0; i < words.shape[0]; i++) {
   queries.data.push(...words.data.subarray(i * d, (i + 1) * d), 1);
 }
 `,
-      },
-      layer('layer', 'AdditiveAttention', sizes, byHand ? {} : { seed }),
-      ...(byHand
-        ? weightsByHand(sharpness)
-        : [
-            {
-              python: `W_k, W_q = (xavier(hiddens, d, ${seed}, stream) for stream in (0, 1))
+    },
+    layer('layer', 'AdditiveAttention', sizes, byHand ? {} : { seed }),
+    ...(byHand
+      ? weightsByHand(sharpness)
+      : [
+          {
+            python: `W_k, W_q = (xavier(hiddens, d, ${seed}, stream) for stream in (0, 1))
 w_v = xavier(1, hiddens, ${seed}, 2)[0]`,
-            },
-          ]),
-      {
-        python: `scores = torch.tanh((queries @ W_q.T)[:, None] + (keys @ W_k.T)[None, :]) @ w_v
+          },
+        ]),
+    {
+      python: `scores = torch.tanh((queries @ W_q.T)[:, None] + (keys @ W_k.T)[None, :]) @ w_v
 alignment = torch.softmax(scores, dim=1)`,
-        cpp: `
+      cpp: `
 std::vector<float> context(num_queries * d), alignment(num_queries * num_keys);
 layer.forward(q, k, k, attn::Tensor(context.data(), {num_queries, d}),
               {.weights = attn::Tensor(alignment.data(), {num_queries, num_keys})});`,
-        javascript:
-          'const { weights: alignment } = layer.forward(queries, keys, keys, { needWeights: true });',
-      },
-    ],
-    printed,
-  );
+      javascript:
+        'const { weights: alignment } = layer.forward(queries, keys, keys, { needWeights: true });',
+    },
+  ]);
 }
 
 /** @param {number} sharpness @returns {Call[]} */
@@ -129,12 +126,11 @@ function decoderPrograms(seed, source, target) {
   const [words, n] = [vocabulary.length, ids.length];
   const hiddenSize = 'hiddens';
   const decoder = { vocabSize: words, embedSize: 'd', numHiddens: 'hiddens' };
-  return print(
-    [
-      constants({ d: wordWidth, hiddens: numHiddens }),
-      embedded(source, target),
-      {
-        python: `# Seq2SeqAttentionDecoder of D2L 11.4, untrained.
+  return printMatrix(...printed, [
+    constants({ d: wordWidth, hiddens: numHiddens }),
+    embedded(source, target),
+    {
+      python: `# Seq2SeqAttentionDecoder of D2L 11.4, untrained.
 encoder = torch.nn.GRU(d, hiddens, batch_first=True)
 decoder = torch.nn.GRU(hiddens + d, hiddens, batch_first=True)
 W_q, W_k, w_v = (torch.nn.Linear(hiddens, size, bias=False) for size in (hiddens, hiddens, 1))
@@ -151,7 +147,7 @@ with torch.no_grad():
         alignment.append(torch.softmax(scores, dim=1)[0])
         context = alignment[-1] @ outputs[0]
         _, hidden = decoder(torch.cat((context, word))[None, None], hidden)`,
-        cpp: cxx`const std::vector<std::string_view> source{${list(source)}};
+      cpp: cxx`const std::vector<std::string_view> source{${list(source)}};
 const std::vector<std::string_view> vocabulary{${list(vocabulary)}};
 const std::int64_t num_keys = ${source.length}, num_queries = ${n}, words = ${words};
 std::vector<std::int32_t> ids${ids};
@@ -159,16 +155,16 @@ std::vector<float> read(num_keys * d), embedding(words * d);
 attn::ngram_embedding(source, attn::Tensor(read.data(), {num_keys, d}));
 attn::ngram_embedding(vocabulary, attn::Tensor(embedding.data(), {words, d}));
 `,
-        javascript: js`const read = attn.ngramEmbedding([${list(source)}], { dModel: d });
+      javascript: js`const read = attn.ngramEmbedding([${list(source)}], { dModel: d });
 const embedding = attn.ngramEmbedding([${list(vocabulary)}], { dModel: d });
 const tokens = { data: ${ids}, shape: [1, ${n}] };
 `,
-      },
-      layer('encoder', 'GRU', { inputSize: 'd', hiddenSize }, { seed }),
-      layer('decoder', 'BahdanauDecoder', decoder, { seed, stream: 16 }),
-      setParameter('decoder', 'embedding.weight', 'embedding', [words, 'd']),
-      {
-        cpp: `
+    },
+    layer('encoder', 'GRU', { inputSize: 'd', hiddenSize }, { seed }),
+    layer('decoder', 'BahdanauDecoder', decoder, { seed, stream: 16 }),
+    setParameter('decoder', 'embedding.weight', 'embedding', [words, 'd']),
+    {
+      cpp: `
 std::vector<float> outputs(num_keys * hiddens), hidden(hiddens);
 const attn::Tensor states(outputs.data(), {1, num_keys, hiddens});
 const attn::Tensor last(hidden.data(), {1, 1, hiddens});
@@ -178,12 +174,10 @@ std::vector<float> logits(num_queries * words), alignment(num_queries * num_keys
 decoder.forward({ids.data(), {1, num_queries}}, state,
                 attn::Tensor(logits.data(), {1, num_queries, words}),
                 attn::Tensor(alignment.data(), {1, num_queries, num_keys}));`,
-        javascript: `const { output, hN } = encoder.forward({ ...read, shape: [1, ...read.shape] });
+      javascript: `const { output, hN } = encoder.forward({ ...read, shape: [1, ...read.shape] });
 const state = decoder.initState(output, hN);
 const result = decoder.forward(tokens, state, { needAlignment: true });
 const alignment = { ...result.alignment, shape: result.alignment.shape.slice(1) };`,
-      },
-    ],
-    printed,
-  );
+    },
+  ]);
 }

@@ -1,5 +1,5 @@
 import { exclusion, headOf, layer, sentence } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { cxx, js } from '../../programs/writers.js';
 
 /** @typedef {import('../../core/sentence.js').SentenceSettings} SentenceSettings */
@@ -93,23 +93,20 @@ export function attentionPrograms(calls, settings, tokens, head) {
   const masks = exclusion(settings, tokens.length);
   const { heads } = settings;
   const weights = 'attn::Tensor(weights.data(), {1, num_heads, n, n})';
-  return print(
-    [
-      ...calls,
-      {
-        python: `
+  return printMatrix('head', 'n', 'n', [
+    ...calls,
+    {
+      python: `
 _, weights = mha(x[None], x[None], x[None], attn_mask=~attends,
                  average_attn_weights=False)
 head = weights[0, ${head}]  # head ${head + 1} of ${heads}`,
-        cpp: cxx`
+      cpp: cxx`
 std::vector<float> y(n * d_model), weights(num_heads * n * n);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
 layer.forward(X, X, X, Y, ${{ attention: { ...masks.cpp, weights } }});`,
-        javascript: js`
+      javascript: js`
 const { weights } = layer.forward(x, x, x, ${{ ...masks.javascript, needWeights: true }});`,
-      },
-      headOf({ javascript: 'weights.data', cpp: 'weights.data()' }, 'n', { head, heads }),
-    ],
-    { result: 'head', rows: 'n', columns: 'n' },
-  );
+    },
+    headOf({ javascript: 'weights.data', cpp: 'weights.data()' }, 'n', { head, heads }),
+  ]);
 }

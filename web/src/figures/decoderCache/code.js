@@ -1,4 +1,4 @@
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { blockCalls } from '../encoderBlock/code.js';
 
 /**
@@ -10,23 +10,22 @@ import { blockCalls } from '../encoderBlock/code.js';
  *   language model, if the layer is one of its layers
  */
 export const decoderCacheCode = (settings, tokens, learned) =>
-  print(
-    [
-      ...blockCalls(settings, tokens, learned),
-      {
-        python: `
+  printMatrix('y', 'n', 'dModel', [
+    ...blockCalls(settings, tokens, learned),
+    {
+      python: `
 # PyTorch's layer has no cache: one causal pass over all tokens.
 causal = torch.nn.Transformer.generate_square_subsequent_mask(n)
 with torch.no_grad():
     y = layer(x[None], src_mask=causal, is_causal=True)[0]`,
-        cpp: `
+      cpp: `
 std::vector<float> y(n * d_model);
 attn::KeyValueCache cache = layer.self_attention().make_cache(1);
 for (std::int64_t t = 0; t < n; ++t) {
   layer.forward(view(x).slice(0, t, t + 1), view(y).slice(0, t, t + 1),
                 {.attention = {.causal = true}, .cache = &cache});
 }`,
-        javascript: `
+      javascript: `
 const cache = layer.makeCache();
 const y = { data: new Float32Array(n * dModel), shape: [n, dModel] };
 for (let t = 0; t < n; t++) {
@@ -34,7 +33,5 @@ for (let t = 0; t < n; t++) {
   const { output } = layer.forward(token, { attention: { causal: true }, cache });
   y.data.set(output.data, t * dModel);
 }`,
-      },
-    ],
-    { result: 'y', rows: 'n', columns: 'dModel' },
-  );
+    },
+  ]);

@@ -1,5 +1,5 @@
 import { difference } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { double } from '../../programs/writers.js';
 import { layerCalls, layerFunction } from '../attention/code.js';
 
@@ -16,29 +16,26 @@ export function editCode(settings, tokens, { row, column, value }, learned) {
   const name = editMatrix === 'o' ? 'out_proj.weight' : 'in_proj_weight';
   const first = editMatrix === 'o' ? 0 : 'qkv'.indexOf(editMatrix);
   const at = first ? `${first} * ${dModel} + ${row}` : row;
-  return print(
-    [
-      ...layerCalls(settings, tokens, learned),
-      layerFunction(settings, tokens),
-      {
-        python: `before = f(x)
+  return printMatrix('change', 'n', 'dModel', [
+    ...layerCalls(settings, tokens, learned),
+    layerFunction(settings, tokens),
+    {
+      python: `before = f(x)
 with torch.no_grad():
     mha.${name}[${at}, ${column}] = ${value}
 after = f(x)`,
-        cpp: `const std::vector<float> before = f(x);
+      cpp: `const std::vector<float> before = f(x);
 const attn::ConstTensor weight = layer.parameter("${name}");
 std::vector<float> edited(weight.data(), weight.data() + weight.size(0) * d_model);
 edited[(${at}) * d_model + ${column}] = static_cast<float>(${double(value)});
 layer.set_parameter("${name}", attn::Tensor(edited.data(), {weight.size(0), d_model}));
 const std::vector<float> after = f(x);`,
-        javascript: `const before = f(x);
+      javascript: `const before = f(x);
 const weight = layer.parameter('${name}');
 weight.data[(${at}) * dModel + ${column}] = ${value};
 layer.setParameter('${name}', weight);
 const after = f(x);`,
-      },
-      difference('change', 'after', 'before'),
-    ],
-    { result: 'change', rows: 'n', columns: 'dModel' },
-  );
+    },
+    difference('change', 'after', 'before'),
+  ]);
 }

@@ -1,6 +1,6 @@
 import { hiddenFactor } from '../../core/layer.js';
 import { exclusion, layer, sentence } from '../../programs/calls.js';
-import { gap, print } from '../../programs/print.js';
+import { gap, printMatrix } from '../../programs/print.js';
 import { cxx, js, py } from '../../programs/writers.js';
 
 /** @typedef {import('../../core/sentence.js').SentenceSettings & Pick<import('../../state/properties/index.js').Settings, 'norm'>} Settings */
@@ -70,20 +70,17 @@ ${
  */
 export function encoderBlockCode(settings, tokens, learned) {
   const { lines, javascript, cpp } = exclusion(settings, tokens.length);
-  return print(
-    [
-      ...blockCalls(settings, tokens, learned),
-      gap,
-      // With a model, these lines come earlier.
-      !learned && lines,
-      {
-        python: `with torch.no_grad():
+  return printMatrix('y', 'n', 'dModel', [
+    ...blockCalls(settings, tokens, learned),
+    gap,
+    // With a model, these lines come earlier.
+    !learned && lines,
+    {
+      python: `with torch.no_grad():
     y = layer(x[None], src_mask=~attends)[0]`,
-        cpp: cxx`std::vector<float> y(n * d_model);
+      cpp: cxx`std::vector<float> y(n * d_model);
 layer.forward(view(x), view(y), ${{ attention: cpp }});`,
-        javascript: js`const { output: y } = layer.forward(x, ${{ attention: javascript }});`,
-      },
-    ],
-    { result: 'y', rows: 'n', columns: 'dModel' },
-  );
+      javascript: js`const { output: y } = layer.forward(x, ${{ attention: javascript }});`,
+    },
+  ]);
 }

@@ -1,20 +1,17 @@
 import { constants, sinusoidalEncoding } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 
 /**
  * Programs that compute the encoding.
  * @param {{ length: number, width: number, base: number, start: number, step: number }} settings
  */
 export const encodingPrograms = ({ length, width, base, start, step }) =>
-  print(
-    [
-      constants({ length, width, base, start, step }),
-      {
-        python: `
+  printMatrix('P', 'length', 'width', [
+    constants({ length, width, base, start, step }),
+    {
+      python: `
 # PositionalEncoding of D2L 11.6, for odd widths too, and in float64: in float32 its angles are
 # off by more the further the position.`,
-      },
-      sinusoidalEncoding(),
-    ],
-    { result: 'P', rows: 'length', columns: 'width' },
-  );
+    },
+    sinusoidalEncoding(),
+  ]);

@@ -1,5 +1,5 @@
 import { layer, setParameter } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { float, js } from '../../programs/writers.js';
 import { bump, encodingWidth, numHiddens } from './pooling.js';
 
@@ -22,27 +22,24 @@ function list(values) {
  */
 export function poolingPrograms(scoring, points, options) {
   const data = { x: list(points.map(({ x }) => x)), y: list(points.map(({ y }) => y)) };
-  return print(
-    [
-      { python: `sigma = ${options.kernelWidth}` },
-      .../** @type {const} */ (['x', 'y']).map((name) => ({
-        python: `${name} = torch.tensor([\n${data[name]}\n])`,
-        cpp: `std::vector<float> ${name} = {\n${data[name]}\n};`,
-        javascript: `const ${name} = [\n${data[name]}\n];`,
-      })),
-      {
-        python: 'queries = torch.arange(50) / 10\n',
-        cpp: `const std::int64_t num_queries = 50, num_keys = ${points.length};
+  return printMatrix('pooled', 'num_queries', 1, [
+    { python: `sigma = ${options.kernelWidth}` },
+    .../** @type {const} */ (['x', 'y']).map((name) => ({
+      python: `${name} = torch.tensor([\n${data[name]}\n])`,
+      cpp: `std::vector<float> ${name} = {\n${data[name]}\n};`,
+      javascript: `const ${name} = [\n${data[name]}\n];`,
+    })),
+    {
+      python: 'queries = torch.arange(50) / 10\n',
+      cpp: `const std::int64_t num_queries = 50, num_keys = ${points.length};
 std::vector<float> pooled(num_queries);`,
-        javascript: `const queries = Array.from({ length: 50 }, (_, i) => i / 10);
+      javascript: `const queries = Array.from({ length: 50 }, (_, i) => i / 10);
 const column = (values) => ({ data: values, shape: [values.length, 1] });
 `,
-      },
-      ...poolingOf(scoring, options),
-      { python: 'pooled = weights @ y.reshape(-1, 1)' },
-    ],
-    { result: 'pooled', rows: 'num_queries', columns: 1 },
-  );
+    },
+    ...poolingOf(scoring, options),
+    { python: 'pooled = weights @ y.reshape(-1, 1)' },
+  ]);
 }
 
 /** The tensors of a call in C++, with queries and keys of a width. @param {string} d */

@@ -1,16 +1,15 @@
 import { constants, difference, sentence, sinusoidalEncoding } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 
 /**
  * Programs that compute one row of the errors of the usual float32 code, at a position.
  * @param {{ width: number, base: number, position: number }} settings
  */
 export const errorPrograms = ({ width, base, position: start }) =>
-  print(
-    [
-      constants({ width, base, start }),
-      {
-        python: `
+  printMatrix('error', 1, 'width', [
+    constants({ width, base, start }),
+    {
+      python: `
 def encoding(dtype):
     angle = torch.tensor([[start]], dtype=dtype) / torch.pow(
         torch.tensor(base, dtype=dtype), torch.arange(0, width, 2, dtype=dtype) / width)
@@ -20,31 +19,28 @@ def encoding(dtype):
     return P
 
 error = (encoding(torch.float32).double() - encoding(torch.float64)).abs()`,
-        cpp: `std::vector<float> exact(width), error(width);
+      cpp: `std::vector<float> exact(width), error(width);
 attn::sinusoidal_encoding(attn::Tensor(exact.data(), {1, width}), {.base = base, .start = start});
 for (std::int64_t c = 0; c < width; ++c) {
   const float exponent = static_cast<float>(c - c % 2) / static_cast<float>(width);
   const float angle = static_cast<float>(start) / std::pow(static_cast<float>(base), exponent);
   error[c] = std::abs((c % 2 == 0 ? std::sin(angle) : std::cos(angle)) - exact[c]);
 }`,
-        javascript: `const options = { length: 1, dModel: width, base, start };
+      javascript: `const options = { length: 1, dModel: width, base, start };
 const { error: signed } = attn.sinusoidalEncodingInFloat32(options);
 const error = { data: signed.data.map(Math.abs), shape: signed.shape };`,
-      },
-    ],
-    { result: 'error', rows: 1, columns: 'width' },
-  );
+    },
+  ]);
 
 /**
  * Programs that compute the weights of a window of encodings starting at a position.
  * @param {{ width: number, base: number, start: number }} settings
  */
 export const driftPrograms = ({ width, base, start }) =>
-  print(
-    [
-      constants({ length: 16, width, base, start }),
-      {
-        python: `
+  printMatrix('weights', 'length', 'length', [
+    constants({ length: 16, width, base, start }),
+    {
+      python: `
 # In float32, as is usual; with dtype=torch.float64 the weights do not depend on start.
 dtype = torch.float32
 position = start + torch.arange(length, dtype=dtype).reshape(-1, 1)
@@ -54,7 +50,7 @@ P = torch.zeros((length, width), dtype=dtype)
 P[:, 0::2] = torch.sin(angle)
 P[:, 1::2] = torch.cos(angle[:, : width // 2])
 weights = torch.softmax(P @ P.T / width**0.5, dim=-1)`,
-        cpp: `std::vector<float> P(length * width), output(length * width), weights(length * length);
+      cpp: `std::vector<float> P(length * width), output(length * width), weights(length * length);
 attn::sinusoidal_encoding(attn::Tensor(P.data(), {length, width}),
                           {.base = base, .start = start});
 
@@ -62,15 +58,13 @@ const attn::Tensor rows(P.data(), {1, 1, length, width});
 attn::scaled_dot_product_attention(
     rows, rows, rows, attn::Tensor(output.data(), {1, 1, length, width}),
     {.weights = attn::Tensor(weights.data(), {1, 1, length, length})});`,
-        javascript: `const options = { length, dModel: width, base, start };
+      javascript: `const options = { length, dModel: width, base, start };
 
 // The usual float32 code; attn.sinusoidalEncoding(options) has weights that do not depend on start.
 const { encoding: P } = attn.sinusoidalEncodingInFloat32(options);
 const { weights } = attn.scaledDotProductAttention(P, P, P, { needWeights: true });`,
-      },
-    ],
-    { result: 'weights', rows: 'length', columns: 'length' },
-  );
+    },
+  ]);
 
 /** PyTorch code that stores numbers as a type. */
 const pythonStorage = {
@@ -97,18 +91,17 @@ export function bytesPrograms({ length, width, base, start, step, dModel }, toke
         sinusoidalEncoding('x', ['n', 'dModel']),
         { python: 'x = x.float()' },
       ];
-  return print(
-    [
-      ...rows,
-      {
-        python: `
+  return printMatrix('error', 'n', 'n', [
+    ...rows,
+    {
+      python: `
 ${pythonStorage[type]}
 
 def weights(keys):
     return torch.softmax(x @ keys.T / d_model**0.5, dim=-1)
 
 rounded, exact = weights(stored), weights(x)`,
-        cpp: `
+      cpp: `
 const attn::Tensor keys(x.data(), {1, 1, n, d_model});
 std::vector<float> exact(n * n), rounded(n * n), unused(n * d_model);
 const auto attend = [&](attn::ElementType type, std::vector<float>& weights) {
@@ -120,7 +113,7 @@ const auto attend = [&](attn::ElementType type, std::vector<float>& weights) {
 };
 attend(attn::ElementType::kFloat32, exact);
 attend(attn::ElementType::${cppTypes[type]}, rounded);`,
-        javascript: `
+      javascript: `
 function weights(type) {
   const rows = { data: x.data, shape: [1, 1, n, dModel] };
   const cache = new attn.KeyValueCache({ numKvHeads: 1, headDim: dModel, type });
@@ -129,9 +122,7 @@ function weights(type) {
   return { data, shape: [n, n] };
 }
 const [rounded, exact] = [weights('${type}'), weights('float32')];`,
-      },
-      difference('error', 'rounded', 'exact', true),
-    ],
-    { result: 'error', rows: 'n', columns: 'n' },
-  );
+    },
+    difference('error', 'rounded', 'exact', true),
+  ]);
 }

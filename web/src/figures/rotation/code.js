@@ -1,5 +1,5 @@
 import { constants, difference, scores } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { literal } from '../../programs/writers.js';
 import { depth } from './rotary.js';
 import { evenWidth } from './rotation.js';
@@ -24,12 +24,11 @@ const turned = attn.applyShift(P, delta, { base });`,
  * @param {Settings} settings
  */
 export const rotationPrograms = ({ length, width, base, delta }) =>
-  print(
-    [
-      constants({ length, width: evenWidth(width), base, delta }),
-      {
-        ...shifted,
-        python: `
+  printMatrix('difference', 'length', 'width', [
+    constants({ length, width: evenWidth(width), base, delta }),
+    {
+      ...shifted,
+      python: `
 def encoding(start):
     position = start + torch.arange(length, dtype=torch.float64).reshape(-1, 1)
     angle = position * frequency
@@ -40,11 +39,9 @@ c, s = torch.cos(delta * frequency), torch.sin(delta * frequency)
 blocks = torch.stack((torch.stack((c, s), dim=1), torch.stack((-s, c), dim=1)), dim=1)
 M = torch.block_diag(*blocks)
 shifted, turned = encoding(delta), encoding(0) @ M.T`,
-      },
-      difference('difference', 'shifted', 'turned'),
-    ],
-    { result: 'difference', rows: 'length', columns: 'width' },
-  );
+    },
+    difference('difference', 'shifted', 'turned'),
+  ]);
 
 /**
  * Programs that compute the sines of a pair of columns at each position and some positions later. They
@@ -53,33 +50,30 @@ shifted, turned = encoding(delta), encoding(0) @ M.T`,
  * @param {number} pair
  */
 export const sinePrograms = ({ length, width, base, delta }, pair) =>
-  print(
-    [
-      constants({ length, width: evenWidth(width), base, delta, pair }),
-      shifted,
-      {
-        python: `
+  printMatrix('sines', 'length', 3, [
+    constants({ length, width: evenWidth(width), base, delta, pair }),
+    shifted,
+    {
+      python: `
 frequency = base ** (-2 * pair / width)
 angle = torch.arange(length, dtype=torch.float64) * frequency
 turn = torch.tensor(delta * frequency, dtype=torch.float64)
 shifted = torch.sin(angle + turn)
 turned = torch.cos(turn) * torch.sin(angle) + torch.sin(turn) * torch.cos(angle)
 sines = torch.stack((torch.sin(angle), shifted, turned), dim=1)`,
-        cpp: `
+      cpp: `
 std::vector<float> sines;
 for (std::int64_t row = 0; row < length; ++row) {
   const std::int64_t at = row * width + 2 * pair;
   sines.insert(sines.end(), {P[at], shifted[at], turned[at]});
 }`,
-        javascript: `const sines = { data: new Float32Array(3 * length), shape: [length, 3] };
+      javascript: `const sines = { data: new Float32Array(3 * length), shape: [length, 3] };
 for (let row = 0; row < length; row++) {
   const at = row * width + 2 * pair;
   sines.data.set([P.data[at], shifted.data[at], turned.data[at]], 3 * row);
 }`,
-      },
-    ],
-    { result: 'sines', rows: 'length', columns: 3 },
-  );
+    },
+  ]);
 
 /**
  * Programs that compute the scores of a query and a key at all positions.
@@ -88,11 +82,10 @@ for (let row = 0; row < length; row++) {
  */
 export function rotaryPrograms(words, { length, base }) {
   const [query, key] = words.map(literal);
-  return print(
-    [
-      constants({ length, D: depth, base }),
-      {
-        python: `
+  return printMatrix('scores', 'length', 'length', [
+    constants({ length, D: depth, base }),
+    {
+      python: `
 def turned(word):
     x, y = embedding(word, D).double().reshape(-1, 2).T
     frequency = base ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
@@ -101,7 +94,7 @@ def turned(word):
     return torch.stack((c * x - s * y, s * x + c * y), dim=2).reshape(length, D)
 
 queries, keys = turned(${query}), turned(${key})`,
-        cpp: `const attn::RotaryEmbedding rope(
+      cpp: `const attn::RotaryEmbedding rope(
     {.rotary_dim = D, .pairing = attn::RotaryPairing::kInterleaved, .base = base});
 const auto turned = [&](std::string_view word) {
   std::vector<float> rows(length * D);
@@ -113,16 +106,14 @@ const auto turned = [&](std::string_view word) {
   return rows;
 };
 std::vector<float> queries = turned(${query}), keys = turned(${key});`,
-        javascript: `const rope = new attn.RotaryEmbedding({ rotaryDim: D, base, pairing: 'interleaved' });
+      javascript: `const rope = new attn.RotaryEmbedding({ rotaryDim: D, base, pairing: 'interleaved' });
 const turned = (word) => {
   const words = Array.from({ length }, () => word);
   const { data } = attn.ngramEmbedding(words, { dModel: D });
   return { data: rope.forward({ data, shape: [1, length, D] }).data, shape: [length, D] };
 };
 const [queries, keys] = [turned(${query}), turned(${key})];`,
-      },
-      scores('scores', 'queries', 'keys', 'D'),
-    ],
-    { result: 'scores', rows: 'length', columns: 'length' },
-  );
+    },
+    scores('scores', 'queries', 'keys', 'D'),
+  ]);
 }

@@ -1,20 +1,19 @@
 import { randomCount, widths } from '../../core/scale.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { js, py } from '../../programs/writers.js';
 
 /** Programs that compute the spread of random scores by width. */
 export const scaleCode = () =>
-  print(
-    [
-      {
-        python: py`rows = []
+  printMatrix('result', 'rows', 'columns', [
+    {
+      python: py`rows = []
 for D in ${widths}:
     q, k = (normal(${randomCount}, D, 1, stream) for stream in (0, 1))
     scores = q @ k.T
     undivided, divided = scores.softmax(1), (scores / D ** 0.5).softmax(1)
     rows.append([D, scores.std(correction=0), undivided.amax(1).mean(), divided.amax(1).mean()])
 result = torch.tensor(rows)`,
-        javascript: js`const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+      javascript: js`const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 const n = ${randomCount};
 const all = ${widths}.map((D) => {
   const [q, k] = [0, 1].map((stream) => attn.randomNormal({ shape: [1, n, D], seed: 1, stream }));
@@ -30,7 +29,5 @@ const all = ${widths}.map((D) => {
   return [D, spread, largest(undivided), largest(weights(1 / Math.sqrt(D)).weights)];
 });
 const result = { data: Float32Array.from(all.flat()), shape: [all.length, 4] };`,
-      },
-    ],
-    { result: 'result' },
-  );
+    },
+  ]);

@@ -1,5 +1,5 @@
 import { constants, layer, randomNormal } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { attentionCode, attentionPrograms } from '../attention/code.js';
 import { encodingPrograms } from '../encoding/code.js';
 import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
@@ -50,24 +50,21 @@ const sizes = { maxLength: 'length', dModel: 'width' };
 
 /** @param {ProgramSettings} settings */
 const learned = ({ tokens: { length }, dModel, seed }) =>
-  print(
-    [
-      constants({ length, width: dModel }),
-      { python: '' },
-      {
-        python: '# As torch.nn.Embedding draws them, with a deviation of 1.',
-        cpp: '// A deviation of 1, as torch.nn.Embedding has.',
-        javascript: '// A deviation of 1, as torch.nn.Embedding has.',
-      },
-      layer('encoding', 'LearnedPositionalEncoding', sizes, { seed, deviation: 1 }),
-      {
-        python: `table = normal(length, width, ${seed})`,
-        cpp: 'const float* const table = encoding.parameter("weight").data();',
-        javascript: "const table = encoding.parameter('weight');",
-      },
-    ],
-    { result: 'table', rows: 'length', columns: 'width' },
-  );
+  printMatrix('table', 'length', 'width', [
+    constants({ length, width: dModel }),
+    { python: '' },
+    {
+      python: '# As torch.nn.Embedding draws them, with a deviation of 1.',
+      cpp: '// A deviation of 1, as torch.nn.Embedding has.',
+      javascript: '// A deviation of 1, as torch.nn.Embedding has.',
+    },
+    layer('encoding', 'LearnedPositionalEncoding', sizes, { seed, deviation: 1 }),
+    {
+      python: `table = normal(length, width, ${seed})`,
+      cpp: 'const float* const table = encoding.parameter("weight").data();',
+      javascript: "const table = encoding.parameter('weight');",
+    },
+  ]);
 
 /** The bias of a head, of those of all heads. */
 const biasOfHead = `const bias = {
@@ -77,35 +74,31 @@ const biasOfHead = `const bias = {
 
 /** @param {ProgramSettings} settings */
 const alibi = ({ tokens: { length }, heads }) =>
-  print(
-    [
-      constants({ length, heads, head: alibiHead }),
-      {
-        python: `
+  printMatrix('bias', 'length', 'length', [
+    constants({ length, heads, head: alibiHead }),
+    {
+      python: `
 slope = 2.0 ** (-8 * (head + 1) / heads)  # for a number of heads that is a power of two
 position = torch.arange(length, dtype=torch.float64)
 bias = -slope * (position.reshape(-1, 1) - position).abs()`,
-        cpp: `std::vector<float> slopes(heads), bias(length * length);
+      cpp: `std::vector<float> slopes(heads), bias(length * length);
 attn::alibi_slopes(slopes);
 for (std::int64_t i = 0; i < length; ++i) {
   for (std::int64_t j = 0; j < length; ++j) {
     bias[i * length + j] = -slopes[head] * static_cast<float>(std::abs(i - j));
   }
 }`,
-        javascript: `const all = attn.alibiBias({ numHeads: heads, numQueries: length });
+      javascript: `const all = attn.alibiBias({ numHeads: heads, numQueries: length });
 ${biasOfHead}`,
-      },
-    ],
-    { result: 'bias', rows: 'length', columns: 'length' },
-  );
+    },
+  ]);
 
 /** @param {ProgramSettings} settings */
 const buckets = ({ tokens: { length }, heads, head, seed }) =>
-  print(
-    [
-      constants({ length, heads, head, buckets: t5.numBuckets, maxDistance: t5.maxDistance }),
-      {
-        python: `
+  printMatrix('bias', 'length', 'length', [
+    constants({ length, heads, head, buckets: t5.numBuckets, maxDistance: t5.maxDistance }),
+    {
+      python: `
 def bucket(distance):
     """As Hugging Face's T5 in an encoder; distance is key - query."""
     half = buckets // 2
@@ -116,34 +109,29 @@ def bucket(distance):
         far = min(half - 1, exact + int(wider))
     return far + (half if distance > 0 else 0)
 `,
-      },
-      randomNormal('table', ['buckets', 'heads'], { seed, stream: streams.t5 }),
-      {
-        python: `bias = torch.stack([torch.stack([table[bucket(k - i), head] for k in range(length)])
+    },
+    randomNormal('table', ['buckets', 'heads'], { seed, stream: streams.t5 }),
+    {
+      python: `bias = torch.stack([torch.stack([table[bucket(k - i), head] for k in range(length)])
                     for i in range(length)])`,
-        cpp: `std::vector<float> bias(length * length);
+      cpp: `std::vector<float> bias(length * length);
 for (std::int64_t i = 0; i < length; ++i) {
   for (std::int64_t j = 0; j < length; ++j) {
     const std::int64_t bucket = attn::t5_bucket(j - i, buckets, max_distance, true);
     bias[i * length + j] = table[bucket * heads + head];
   }
 }`,
-        javascript: `const all = attn.t5Bias(table, { numQueries: length, maxDistance });
+      javascript: `const all = attn.t5Bias(table, { numQueries: length, maxDistance });
 ${biasOfHead}`,
-      },
-    ],
-    { result: 'bias', rows: 'length', columns: 'length' },
-  );
+    },
+  ]);
 
 /** @param {ProgramSettings} settings */
 const relative = ({ dModel, heads, clip, seed }) =>
-  print(
-    [
-      constants({ distances: 2 * clip + 1, depth: dModel / heads }),
-      randomNormal('keys', ['distances', 'depth'], { seed, stream: streams.shaw }),
-    ],
-    { result: 'keys', rows: 'distances', columns: 'depth' },
-  );
+  printMatrix('keys', 'distances', 'depth', [
+    constants({ distances: 2 * clip + 1, depth: dModel / heads }),
+    randomNormal('keys', ['distances', 'depth'], { seed, stream: streams.shaw }),
+  ]);
 
 /**
  * The rules in Python, with the names used in the core's documentation.
@@ -175,22 +163,21 @@ function rotary(name, { tokens, dModel, heads, base, factor, trained }) {
   const scaling = scalingOf(name, /** @type {any} */ ({ factor: 'factor', trained: 'trained' }));
   const used = scaling && { factor, ...(name !== 'linear' && { trained }) };
   const d = Math.floor(dModel / heads / 2) * 2;
-  return print(
-    [
-      constants({ length: tokens.length, d, base, ...used }),
-      layer('rotary', 'RotaryEmbedding', { rotaryDim: 'd', base: 'base', scaling }),
-      {
-        python: `
+  return printMatrix('tables', 'length', 'd', [
+    constants({ length: tokens.length, d, base, ...used }),
+    layer('rotary', 'RotaryEmbedding', { rotaryDim: 'd', base: 'base', scaling }),
+    {
+      python: `
 frequency = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
 scale = 1.0${pythonRules[name]}
 angle = torch.arange(length, dtype=torch.float64).reshape(-1, 1) * frequency
 tables = scale * torch.cat((torch.cos(angle), torch.sin(angle)), dim=1)`,
-        cpp: `
+      cpp: `
 // Cosines in the left half, sines in the right.
 std::vector<float> tables(length * d);
 const attn::Tensor both(tables.data(), {length, d});
 rotary.tables(both.slice(1, 0, d / 2), both.slice(1, d / 2, d));`,
-        javascript: `const { cos, sin } = rotary.tables({ length });
+      javascript: `const { cos, sin } = rotary.tables({ length });
 
 // Cosines in the left half, sines in the right.
 const tables = { data: new Float32Array(length * d), shape: [length, d] };
@@ -198,10 +185,8 @@ for (let i = 0; i < length; i++) {
   tables.data.set(cos.data.subarray((i * d) / 2, ((i + 1) * d) / 2), i * d);
   tables.data.set(sin.data.subarray((i * d) / 2, ((i + 1) * d) / 2), i * d + d / 2);
 }`,
-      },
-    ],
-    { result: 'tables', rows: 'length', columns: 'd' },
-  );
+    },
+  ]);
 }
 
 /** @param {ProgramSettings} settings */

@@ -1,5 +1,5 @@
 import { difference, list } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { cxx } from '../../programs/writers.js';
 import { layerCalls, layerFunction } from '../attention/code.js';
 
@@ -17,48 +17,45 @@ export function shuffleCode(settings, tokens, order, learned) {
   const encodes = settings.encoding === 'sinusoidal' && !learned;
   const x = learned ? 'embedded' : 'x';
   const given = learned ? settings : { ...settings, encoding: /** @type {const} */ ('none') };
-  return print(
-    [
-      ...layerCalls(given, tokens, learned),
-      list('order', order),
-      encodes && {
-        python: `
+  return printMatrix('difference', 'n', 'dModel', [
+    ...layerCalls(given, tokens, learned),
+    list('order', order),
+    encodes && {
+      python: `
 angle = torch.arange(float(n))[:, None] / ${base} ** (torch.arange(0, d_model, 2) / d_model)
 p = torch.stack((angle.sin(), angle.cos()), dim=2).reshape(n, d_model)`,
-      },
-      layerFunction(settings, tokens, {
-        python: encodes ? '    x = x + p\n' : learned ? '    x = read(x)\n' : '',
-        cpp: encodes
-          ? cxx`  attn::PositionalEncoding(${{ base }}).forward(view(x), view(x));\n`
-          : learned
-            ? '  x = read(x);\n'
-            : '',
-        javascript: encodes
-          ? `  x = attn.positionalEncoding(x, { base: ${base} });\n`
-          : learned
-            ? '  x = read(x);\n'
-            : '',
-      }),
-      {
-        cpp: `const auto shuffled = [&](const std::vector<float>& rows) {
+    },
+    layerFunction(settings, tokens, {
+      python: encodes ? '    x = x + p\n' : learned ? '    x = read(x)\n' : '',
+      cpp: encodes
+        ? cxx`  attn::PositionalEncoding(${{ base }}).forward(view(x), view(x));\n`
+        : learned
+          ? '  x = read(x);\n'
+          : '',
+      javascript: encodes
+        ? `  x = attn.positionalEncoding(x, { base: ${base} });\n`
+        : learned
+          ? '  x = read(x);\n'
+          : '',
+    }),
+    {
+      cpp: `const auto shuffled = [&](const std::vector<float>& rows) {
   std::vector<float> others;
   for (const std::int64_t i : order) {
     others.insert(others.end(), rows.begin() + i * d_model, rows.begin() + (i + 1) * d_model);
   }
   return others;
 };`,
-        javascript: `const shuffled = ({ data, shape }) => ({
+      javascript: `const shuffled = ({ data, shape }) => ({
   data: Float32Array.from(data, (_, i) => data[order[Math.floor(i / dModel)] * dModel + (i % dModel)]),
   shape,
 });`,
-      },
-      {
-        python: `after, before = f(${x})[order], f(${x}[order])`,
-        cpp: `const std::vector<float> after = shuffled(f(${x})), before = f(shuffled(${x}));`,
-        javascript: `const [after, before] = [shuffled(f(${x})), f(shuffled(${x}))];`,
-      },
-      difference('difference', 'after', 'before'),
-    ],
-    { result: 'difference', rows: 'n', columns: 'dModel' },
-  );
+    },
+    {
+      python: `after, before = f(${x})[order], f(${x}[order])`,
+      cpp: `const std::vector<float> after = shuffled(f(${x})), before = f(shuffled(${x}));`,
+      javascript: `const [after, before] = [shuffled(f(${x})), f(shuffled(${x}))];`,
+    },
+    difference('difference', 'after', 'before'),
+  ]);
 }

@@ -1,5 +1,5 @@
 import { constants, scores, sinusoidalEncoding } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 
 /**
  * Programs that compute P·Pᵀ.
@@ -7,14 +7,11 @@ import { print } from '../../programs/print.js';
  */
 export const similarityPrograms = ({ length, width, base, start, step }) => {
   const comment = 'The scores of an attention whose queries and keys are the rows of P.';
-  return print(
-    [
-      constants({ length, width, base, start, step }),
-      { python: '' },
-      sinusoidalEncoding(),
-      { cpp: `\n// ${comment}`, javascript: `\n// ${comment}` },
-      scores('products', 'P', 'P', 'width'),
-    ],
-    { result: 'products', rows: 'length', columns: 'length' },
-  );
+  return printMatrix('products', 'length', 'length', [
+    constants({ length, width, base, start, step }),
+    { python: '' },
+    sinusoidalEncoding(),
+    { cpp: `\n// ${comment}`, javascript: `\n// ${comment}` },
+    scores('products', 'P', 'P', 'width'),
+  ]);
 };

@@ -1,5 +1,5 @@
 import { exclusion, headOf } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { cxx, js } from '../../programs/writers.js';
 import { layerCalls } from '../attention/code.js';
 
@@ -20,11 +20,10 @@ export function stagesCode(settings, tokens, head, learned) {
   const depth = dModel / heads;
   const [begin, end] = [head * depth, (head + 1) * depth];
   const intermediates = names.map((name) => `'${name}'`);
-  return print(
-    [
-      ...layerCalls(settings, tokens, learned),
-      {
-        python: `
+  return printMatrix('head', 'n', 'D', [
+    ...layerCalls(settings, tokens, learned),
+    {
+      python: `
 # Head ${head + 1} of ${heads}: columns ${begin} to ${end - 1}.
 ${
   learned
@@ -37,22 +36,20 @@ scaled = scores / ${depth} ** 0.5
 masked = scaled.masked_fill(~attends, float("-inf"))
 weights = masked.softmax(dim=1)
 head = weights @ V`,
-        cpp: cxx`
+      cpp: cxx`
 std::vector<float> y(n * d_model);
 const attn::Tensor X(x.data(), {1, n, d_model}), Y(y.data(), {1, n, d_model});
 attn::Intermediates shown({${names.map((name) => `"${name}"`).join(', ')}});
 layer.forward(X, X, X, Y, ${{ attention: masks.cpp, intermediates: '&shown' }});
 const std::int64_t D = d_model / num_heads;`,
-        javascript: js`
+      javascript: js`
 const { intermediates } = layer.forward(x, x, x, ${{ ...masks.javascript, intermediates }});
 const D = dModel / numHeads;`,
-      },
-      headOf(
-        { javascript: 'intermediates.head_output.data', cpp: 'shown["head_output"].data()' },
-        'D',
-        { head, heads },
-      ),
-    ],
-    { result: 'head', rows: 'n', columns: 'D' },
-  );
+    },
+    headOf(
+      { javascript: 'intermediates.head_output.data', cpp: 'shown["head_output"].data()' },
+      'D',
+      { head, heads },
+    ),
+  ]);
 }

@@ -68,5 +68,5 @@ printMilliseconds(() => rnn.forward(x));
 printMilliseconds(() => attn.scaledDotProductAttention(x, x, x));`,
       },
     ],
-    { load: '{ threads: 1 }' },
+    '{ threads: 1 }',
   );

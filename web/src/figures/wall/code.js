@@ -1,6 +1,6 @@
 import { firstQuery } from '../../models/wall/patterns.js';
 import { exclusion } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { cxx, js } from '../../programs/writers.js';
 
 /**
@@ -14,12 +14,11 @@ export function wallCode(given, learned) {
   const masks = exclusion(given, learned.ids.length);
   const { numLayers } = learned.config;
   const { causal } = given;
-  return print(
-    [
-      ...learned.modelCalls(given, learned),
-      masks.lines,
-      {
-        python: `
+  return printMatrix('shares', 'num_layers * num_heads', 5, [
+    ...learned.modelCalls(given, learned),
+    masks.lines,
+    {
+      python: `
 def look(ids):
     """What every head of every layer looks at: (heads, n, n)."""
     x, found = embed(ids)[None], []
@@ -41,7 +40,7 @@ shares = torch.stack((
     (weights * after_twins).sum(2)[:, again].mean(1),
     torch.minimum(weights, reversed_weights).sum(2)[:, late].mean(1),
 ), dim=1)`,
-        cpp: cxx`
+      cpp: cxx`
 /// What every head of every layer looks at, n × n weights each.
 const std::int64_t num_layers = ${numLayers};
 const auto look = [&](const std::vector<std::int64_t>& ids) {
@@ -81,7 +80,7 @@ for (std::int64_t head = 0; head < num_layers * num_heads; ++head) {
   }
   shares.insert(shares.end(), {previous / queries, first / queries, same / again, followed / again, place / queries});
 }`,
-        javascript: js`
+      javascript: js`
 /** What every head of every layer looks at, n × n weights each. */
 const look = (ids) => {
   const attention = ${masks.javascript};
@@ -108,8 +107,6 @@ const found = all.map((weights, head) => {
   ];
 });
 const shares = { data: Float32Array.from(found.flat()), shape: [found.length, 5] };`,
-      },
-    ],
-    { result: 'shares', rows: 'num_layers * num_heads', columns: 5 },
-  );
+    },
+  ]);
 }

@@ -7,7 +7,7 @@ import {
   meanLoss,
   shuffledIds,
 } from '../../programs/calls.js';
-import { print } from '../../programs/print.js';
+import { printMatrix } from '../../programs/print.js';
 import { cxx, double, js } from '../../programs/writers.js';
 import { rowsOf } from './ownStages.js';
 
@@ -28,9 +28,14 @@ const noMasks = { window: 0, validLen: 0, blocked: [] };
 const words = (tokens) =>
   tokens.map((token) => (/^[!-[\]-~]+$/.test(token) ? token : '·')).join(' ');
 
-/** @param {Call[]} calls @param {import('../../programs/print.js').Printed} printed */
-function printOwn(calls, printed) {
-  const { javascript, cpp } = print(calls, { ...printed, load: '{ models: true }' });
+/**
+ * @param {string} name
+ * @param {string | number} rows
+ * @param {string | number} columns
+ * @param {Call[]} calls
+ */
+function printOwn(name, rows, columns, calls) {
+  const { javascript, cpp } = printMatrix(name, rows, columns, calls, '{ models: true }');
   return { javascript, cpp };
 }
 
@@ -110,22 +115,20 @@ const float* const shown = intermediates["${name}"].data();`,
  * @param {string} columns
  */
 const oneHead = (calls, given, columns) =>
-  printOwn([...calls, headOf({ javascript: 'shown', cpp: 'shown' }, columns, given)], {
-    ...{ result: 'head', rows: 'n', columns },
-  });
+  printOwn('head', 'n', columns, [
+    ...calls,
+    headOf({ javascript: 'shown', cpp: 'shown' }, columns, given),
+  ]);
 
 /** Prints the complete captured stage. @param {Call[]} calls @param {number} columns */
 const whole = (calls, columns) =>
-  printOwn(
-    [
-      ...calls,
-      {
-        javascript: `const output = { data: shown, shape: [n, ${columns}] };`,
-        cpp: 'const float* const output = shown;',
-      },
-    ],
-    { result: 'output', rows: 'n', columns },
-  );
+  printOwn('output', 'n', columns, [
+    ...calls,
+    {
+      javascript: `const output = { data: shown, shape: [n, ${columns}] };`,
+      cpp: 'const float* const output = shown;',
+    },
+  ]);
 
 /** Prints the weights of a head. @param {Given} given */
 export const ownAttentionCode = (given) => oneHead(capture(given, 'self_attn.weights'), given, 'n');
@@ -148,11 +151,10 @@ export const ownBlockCode = (given, dModel) => whole(capture(given, 'output'), d
  */
 export function ownCacheCode(given, dModel) {
   const name = `encoder.layers.${given.layer}.output`;
-  return printOwn(
-    [
-      ...beginning(given),
-      {
-        javascript: `
+  return printOwn('output', 'n', dModel, [
+    ...beginning(given),
+    {
+      javascript: `
 const caches = model.makeCaches();
 const output = { data: new Float32Array(n * ${dModel}), shape: [n, ${dModel}] };
 ids.forEach((id, i) => {
@@ -161,7 +163,7 @@ ids.forEach((id, i) => {
   });
   output.data.set(intermediates['${name}'].data, i * ${dModel});
 });`,
-        cpp: `
+      cpp: `
 std::vector<attn::KeyValueCache> caches = model.make_caches();
 std::vector<float> output;
 for (const std::int64_t id : ids) {
@@ -170,10 +172,8 @@ for (const std::int64_t id : ids) {
   const float* const row = shown["${name}"].data();
   output.insert(output.end(), row, row + ${dModel});
 }`,
-      },
-    ],
-    { result: 'output', rows: 'n', columns: dModel },
-  );
+    },
+  ]);
 }
 
 /**
@@ -214,27 +214,24 @@ model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
  * @param {number} vocabSize
  */
 export const ownLossCode = (given, order, vocabSize) =>
-  printOwn(
-    [
-      ...beginning(given),
-      meanLoss(vocabSize),
-      {
-        javascript: 'const loss = (ids) => meanLoss(model.forward(ids).logits.data, ids);',
-        cpp: `const auto loss = [&](const std::vector<std::int64_t>& ids) {
+  printOwn('losses', 2, 1, [
+    ...beginning(given),
+    meanLoss(vocabSize),
+    {
+      javascript: 'const loss = (ids) => meanLoss(model.forward(ids).logits.data, ids);',
+      cpp: `const auto loss = [&](const std::vector<std::int64_t>& ids) {
   std::vector<float> logits(n * size);
   model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {n, size}));
   return mean_loss(logits, ids);
 };`,
-      },
-      shuffledIds(order),
-      {
-        javascript:
-          'const losses = { data: Float64Array.of(loss(ids), loss(shuffled)), shape: [2, 1] };',
-        cpp: 'const std::vector<double> losses{loss(ids), loss(shuffled)};',
-      },
-    ],
-    { result: 'losses', rows: 2, columns: 1 },
-  );
+    },
+    shuffledIds(order),
+    {
+      javascript:
+        'const losses = { data: Float64Array.of(loss(ids), loss(shuffled)), shape: [2, 1] };',
+      cpp: 'const std::vector<double> losses{loss(ids), loss(shuffled)};',
+    },
+  ]);
 
 /**
  * Prints the ten most probable tokens after one of them, each on a line with its id and
@@ -246,19 +243,16 @@ export function ownNextCode(given, { at, temperature, topK, vocabSize }) {
   const [ids, tokens] = [given.ids.slice(0, at + 1), given.tokens.slice(0, at + 1)];
   const kept = Math.min(topK || vocabSize, vocabSize);
   const shown = Math.min(10, kept);
-  return printOwn(
-    [
-      ...beginning({ ids, tokens }),
-      {
-        javascript: '\nconst logits = model.forward(ids, { numLogits: 1 }).logits.data;',
-        cpp: `
+  return printOwn('candidates', shown, 2, [
+    ...beginning({ ids, tokens }),
+    {
+      javascript: '\nconst logits = model.forward(ids, { numLogits: 1 }).logits.data;',
+      cpp: `
 std::vector<float> logits(${vocabSize});
 model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${vocabSize}}));`,
-      },
-      candidates({ temperature, kept, shown }),
-    ],
-    { result: 'candidates', rows: shown, columns: 2 },
-  );
+    },
+    candidates({ temperature, kept, shown }),
+  ]);
 }
 
 /**
@@ -284,12 +278,11 @@ export function ownWallCode(given, { pattern, heads, layers }) {
   const elsewhere = given.causal ? 'j < i' : 'j !== i';
   const inCpp = (/** @type {string} */ text) => text.replace(/([!=]=)=/g, '$1');
   const intermediates = 'stages';
-  return printOwn(
-    [
-      ...beginning(given),
-      ...lines,
-      {
-        javascript: js`const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
+  return printOwn('shares', layers, heads, [
+    ...beginning(given),
+    ...lines,
+    {
+      javascript: js`const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
 const stages = Array.from({ length: ${layers} }, (_, layer) => stage(layer));
 const { intermediates } = model.forward(ids, ${{ needLogits: false, intermediates, ...javascript }});
 // Where else the same token stands.
@@ -307,7 +300,7 @@ for (let head = 0; head < ${layers * heads}; head++) {
   }
   shares.data[head] = sum / count;
 }`,
-        cpp: cxx`std::vector<std::string> stages;
+      cpp: cxx`std::vector<std::string> stages;
 for (int layer = 0; layer < ${layers}; ++layer) {
   stages.push_back("encoder.layers." + std::to_string(layer) + ".self_attn.weights");
 }
@@ -336,8 +329,6 @@ for (std::int64_t head = 0; head < ${layers * heads}; ++head) {
   }
   shares.push_back(sum / count);
 }`,
-      },
-    ],
-    { result: 'shares', rows: layers, columns: heads },
-  );
+    },
+  ]);
 }

@@ -3,9 +3,7 @@
  * NumPy: attn's random numbers, and embeddings made from a word's letters.
  */
 
-const words = `import numpy as np
-
-def random_words(seed, stream, blocks):
+const words = `def random_words(seed, stream, blocks):
     """attn's random bits: four words of 32 bits in each block (Philox4x32-10, Salmon et al. 2011)."""
     low = 0xFFFFFFFF
     c = [np.full(blocks, each, np.uint64) for each in (0, 0, stream & low, stream >> 32)]
@@ -76,16 +74,5 @@ export function pythonFunctions(program) {
   const wanted = Object.entries(functions).filter(([name]) =>
     RegExp(`(?<![\\w.])${name}\\(`).test(program),
   );
-  return wanted.length
-    ? [words.replace(/^import.*\n\n/, ''), ...wanted.map(([, text]) => text)].join('')
-    : '';
-}
-
-/**
- * The named functions, with the functions they need.
- * @param {(keyof typeof functions | false)[]} names
- */
-export function pythonCode(...names) {
-  const wanted = [...new Set(names)].flatMap((name) => (name ? [functions[name]] : []));
-  return wanted.length ? [words, ...wanted].join('') : '';
+  return wanted.length ? [words, ...wanted.map(([, text]) => text)].join('') : '';
 }
