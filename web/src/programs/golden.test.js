@@ -90,9 +90,6 @@ const layers = {
   'xavier, without positions': layer({
     ...{ weights: 'xavier', encoding: 'none', editMatrix: 'o', base: 10000, norm: 'pre' },
   }),
-  'xavier, causal': layer({
-    ...{ weights: 'xavier', encoding: 'sinusoidal', causal: true, editMatrix: 'q', validLen: 4 },
-  }),
 };
 
 const ids = [3, 20, 7, 7, 0, 3];
@@ -321,13 +318,14 @@ compare(
       const [at, of] = decoder === 'recurrent' ? [0, 0] : [options.layers - 1, options.heads - 1];
       const example = world === 'dates' ? [1, 2, 3, 4, 40, 40] : ids;
       const shown = { ids: Int32Array.from(example), steps: 30, layer: at, head: of };
+      const isExample = ['copy, learned', 'dates, none recurrent'].includes(name);
       return [
         [`attention of ${name}`, trainingPrograms(options, shown)],
-        [`losses of ${name}`, lossPrograms(options, 30)],
+        ...(isExample ? [[`losses of ${name}`, lossPrograms(options, 30)]] : []),
         ...(scheme === 'learned' ? [[`table of ${name}`, tableProgram(options, 30)]] : []),
-        ...(options.world === 'dates'
-          ? []
-          : [[`reach of ${name}`, reachPrograms(/** @type {any} */ (options), 30)]]),
+        ...(world === 'copy' || world === 'repeat'
+          ? [[`reach of ${name}`, reachPrograms(/** @type {any} */ (options), 30)]]
+          : []),
       ];
     }),
   ),

@@ -47,62 +47,49 @@ const tensors = (d) =>
   `attn::Tensor(query.data(), {num_queries, ${d}}), attn::Tensor(key.data(), {num_keys, ${d}}),
     attn::Tensor(y.data(), {num_keys, 1}), attn::Tensor(pooled.data(), {num_queries, 1})`;
 
-/**
- * Pools numbers.
- * @param {string} cpp the scoring function in C++
- * @param {object} options in JavaScript
- * @param {string} python
- * @returns {Call[]}
- */
-const ofNumbers = (cpp, options, python) => [
-  {
-    python,
-    cpp: `std::vector<float> query(num_queries), key = x;
+/** @param {Scoring} scoring @param {PoolingOptions} options @returns {Call[]} */
+function poolingOf(scoring, { kernelWidth: width, dotInput, additiveWeights, additiveSeed }) {
+  if (scoring === 'additive') return additive(width, additiveWeights === 'byHand', additiveSeed);
+  if (scoring === 'scaledDot' && dotInput === 'encoding') return ofEncodings(width);
+  const difference = '(queries[:, None] - x[None, :])';
+  const shares = '\nweights = torch.nan_to_num(scores / scores.sum(1, keepdim=True))';
+  const kernel = { cpp: `${scoring}(${float(width)})`, options: { scoring, width } };
+  const { python, cpp, options } = {
+    gaussian: {
+      ...kernel,
+      python: `weights = torch.softmax(-${difference}**2 / (2 * sigma**2), dim=1)`,
+    },
+    hard: {
+      python: `nearest = ${difference}.abs().argmin(dim=1)
+weights = torch.nn.functional.one_hot(nearest, len(x)).float()`,
+      cpp: `gaussian(${float(width)}), {.hard = true}`,
+      options: { scoring: 'gaussian', width, hard: true },
+    },
+    boxcar: { ...kernel, python: `scores = (${difference}.abs() < sigma).float()${shares}` },
+    epanechnikov: {
+      ...kernel,
+      python: `scores = (1 - ${difference}.abs() / sigma).clamp(min=0)${shares}`,
+    },
+    average: {
+      python: 'weights = torch.full((len(queries), len(x)), 1 / len(x))',
+      ...{ cpp: 'average()', options: { scoring } },
+    },
+    scaledDot: {
+      python: 'weights = torch.softmax(queries[:, None] * x[None, :], dim=1)',
+      ...{ cpp: 'scaled_dot()', options: { scoring } },
+    },
+  }[scoring];
+  return [
+    {
+      python,
+      cpp: `std::vector<float> query(num_queries), key = x;
 for (std::int64_t i = 0; i < num_queries; ++i) query[i] = 0.1F * i;
 attn::attention_pooling(
     ${tensors('1')},
     attn::ScoringFunction::${cpp});`,
-    javascript: js`const { output: pooled } = attn.attentionPooling(column(queries), column(x), column(y), ${options});`,
-  },
-];
-
-/** @param {Scoring} scoring @param {PoolingOptions} options @returns {Call[]} */
-function poolingOf(scoring, { kernelWidth: width, dotInput, additiveWeights, additiveSeed }) {
-  const difference = '(queries[:, None] - x[None, :])';
-  const shares = 'weights = torch.nan_to_num(scores / scores.sum(1, keepdim=True))';
-  const cpp = `${scoring}(${float(width)})`;
-  switch (scoring) {
-    case 'gaussian': {
-      const python = `weights = torch.softmax(-${difference}**2 / (2 * sigma**2), dim=1)`;
-      return ofNumbers(cpp, { scoring, width }, python);
-    }
-    case 'hard': {
-      const python = `nearest = ${difference}.abs().argmin(dim=1)
-weights = torch.nn.functional.one_hot(nearest, len(x)).float()`;
-      const options = { scoring: 'gaussian', width, hard: true };
-      return ofNumbers(`gaussian(${float(width)}), {.hard = true}`, options, python);
-    }
-    case 'boxcar': {
-      const python = `scores = (${difference}.abs() < sigma).float()\n${shares}`;
-      return ofNumbers(cpp, { scoring, width }, python);
-    }
-    case 'epanechnikov': {
-      const python = `scores = (1 - ${difference}.abs() / sigma).clamp(min=0)\n${shares}`;
-      return ofNumbers(cpp, { scoring, width }, python);
-    }
-    case 'average': {
-      const python = 'weights = torch.full((len(queries), len(x)), 1 / len(x))';
-      return ofNumbers('average()', { scoring }, python);
-    }
-    case 'scaledDot': {
-      const python = 'weights = torch.softmax(queries[:, None] * x[None, :], dim=1)';
-      return dotInput === 'number'
-        ? ofNumbers('scaled_dot()', { scoring }, python)
-        : ofEncodings(width);
-    }
-    default:
-      return additive(width, additiveWeights === 'byHand', additiveSeed);
-  }
+      javascript: js`const { output: pooled } = attn.attentionPooling(column(queries), column(x), column(y), ${options});`,
+    },
+  ];
 }
 
 /** @param {number} width @returns {Call[]} */
