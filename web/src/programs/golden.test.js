@@ -307,7 +307,7 @@ const lanes = [
   { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
   { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
   { ...common, world: 'dates', positions: 'none', decoder: 'transformer' },
-  { ...common, world: 'dates', positions: 'none', decoder: 'recurrent' },
+  { ...common, world: 'dates', positions: 'learned', decoder: 'recurrent' },
 ];
 compare(
   'training',
@@ -318,11 +318,13 @@ compare(
       const [at, of] = decoder === 'recurrent' ? [0, 0] : [options.layers - 1, options.heads - 1];
       const example = world === 'dates' ? [1, 2, 3, 4, 40, 40] : ids;
       const shown = { ids: Int32Array.from(example), steps: 30, layer: at, head: of };
-      const isExample = ['copy, learned', 'dates, none recurrent'].includes(name);
+      const isExample = ['copy, learned', 'dates, learned recurrent'].includes(name);
       return [
         [`attention of ${name}`, trainingPrograms(options, shown)],
         ...(isExample ? [[`losses of ${name}`, lossPrograms(options, 30)]] : []),
-        ...(scheme === 'learned' ? [[`table of ${name}`, tableProgram(options, 30)]] : []),
+        ...(scheme === 'learned' && decoder !== 'recurrent'
+          ? [[`table of ${name}`, tableProgram(options, 30)]]
+          : []),
         ...(world === 'copy' || world === 'repeat'
           ? [[`reach of ${name}`, reachPrograms(/** @type {any} */ (options), 30)]]
           : []),

@@ -130,7 +130,6 @@ targets.set(same.map((count) => (count > 10 ? -100 : 4 + count)));`,
  * the same numbers up to rounding.
  * @param {LaneOptions} options
  * @param {{ ids: Int32Array, steps: number, layer: number, head: number }} shown
- * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export const trainingPrograms = (options, { ids, steps, layer, head }) =>
   programs(options, steps, 'attention', { ids: Array.from(ids), layer, head });
@@ -140,7 +139,6 @@ export const trainingPrograms = (options, { ids, steps, layer, head }) =>
  * number.
  * @param {LaneOptions} options
  * @param {number} steps
- * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export const lossPrograms = (options, steps) => programs(options, steps, 'losses');
 
@@ -148,7 +146,6 @@ export const lossPrograms = (options, steps) => programs(options, steps, 'losses
  * Programs that train a model with a learned table of positions and print the table.
  * @param {LaneOptions} options
  * @param {number} steps
- * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export const tableProgram = (options, steps) => programs(options, steps, 'table');
 
@@ -157,7 +154,6 @@ export const tableProgram = (options, steps) => programs(options, steps, 'table'
  * size, with the size and the share.
  * @param {Exclude<LaneOptions, { world: 'dates' }>} options
  * @param {number} steps
- * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export const reachPrograms = (options, steps) => programs(options, steps, 'reach');
 

@@ -33,15 +33,17 @@ function listed(texts, indent) {
 /**
  * Programs that train a model to write dates with digits. They print a head's attention while it
  * writes the date of an example, the losses, or the table of positions.
- * @param {LaneOptions} options
+ * @param {LaneOptions} given
  * @param {number} steps
  * @param {import('./trainingCalls.js').Shown} shown
  * @param {Which} which
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
-export function datePrograms(options, steps, shown, which) {
+export function datePrograms(given, steps, shown, which) {
+  const recurrent = given.decoder === 'recurrent';
+  /** @type {LaneOptions} */
+  const options = recurrent ? { ...given, positions: 'none' } : given;
   const { positions, seed } = options;
-  const recurrent = options.decoder === 'recurrent';
   const read = which.ids.filter((id) => id !== padding);
   const text = literal(read.map((id) => symbols[id]).join(''));
   /** @type {Record<string, [string | number, string | number]>} */
@@ -79,8 +81,7 @@ export function datePrograms(options, steps, shown, which) {
     ],
     '{ training: true }',
   );
-  const inPython = recurrent || ['none', 'sinusoidal', 'learned'].includes(positions);
-  return inPython ? { python, ...others } : others;
+  return ['none', 'sinusoidal', 'learned'].includes(positions) ? { python, ...others } : others;
 }
 
 /** Makes and reads dates. @type {Call} */

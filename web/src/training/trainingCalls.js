@@ -57,7 +57,8 @@ export const withPositions = (positions) => {
  */
 export function training({ positions, rate }, training) {
   const { steps, shown, parts, held, examples, forward, answers, embeddings = [] } = training;
-  const all = parts.toSpliced(1, 0, ...(positions === 'learned' ? ['positions'] : []));
+  const [first, ...others] = parts;
+  const all = [first, ...(positions === 'learned' ? ['positions'] : []), ...others];
   const keeps = shown === 'losses';
   const comment = held ? `\n  // ${held}` : '';
   const within = (/** @type {string | undefined} */ lines, by = 2) => indented(lines ?? '', by);
