@@ -99,16 +99,14 @@ for (std::size_t i = 0; i < ${to}.size(); ++i) ${to}[i] = ${abs('std::', `${a}[i
 const sized = ['AdditiveAttention', 'LearnedPositionalEncoding', 'Linear'];
 
 /**
- * Creates a layer of attn and draws its weights.
+ * Creates a layer of attn. With `seed` or `init`, it draws its weights.
  * @param {string} name
  * @param {string} type
- * @param {Options} options in the order in which C++ declares them
- * @param {{ seed?: number | string, stream?: number, deviation?: number, init?: 'identity' | 'xavier' }}
- *   [weights] without a seed or an initialisation, they are set later
+ * @param {Options} options as in JavaScript, in the order in which C++ declares them
  * @returns {Call}
  */
-export function layer(name, type, options, weights = {}) {
-  const { seed, stream, deviation, init } = weights;
+export function layer(name, type, options) {
+  const { seed, stream, deviation, init, ...own } = options;
   const random = stream === undefined ? seed : { seed, stream };
   const draw =
     init === 'identity'
@@ -116,20 +114,15 @@ export function layer(name, type, options, weights = {}) {
       : deviation
         ? cxx`\n${name}.initialize_normal(${random}, ${float(deviation)});`
         : seed !== undefined && cxx`\n${name}.initialize_xavier(${random});`;
-  const { numLayers, finalNorm, ...each } = options;
+  const { numLayers, finalNorm, ...each } = own;
   const isStack = /^Transformer(?:Encoder|Decoder)$/.test(type);
-  const arg = isStack ? { layer: each, numLayers, finalNorm } : options;
-  const open = cxx`attn::${type} ${name}(`;
+  const values = Object.values(own).map((value) => snake(String(value)));
+  const created = sized.includes(type)
+    ? `attn::${type} ${name}(${values.join(', ')});`
+    : cxx`attn::${type} ${name}(${isStack ? { layer: each, numLayers, finalNorm } : own});`;
   return {
-    cpp: `${
-      sized.includes(type)
-        ? open +
-          Object.values(options)
-            .map((value) => snake(String(value)))
-            .join(', ')
-        : cxx`attn::${type} ${name}(${arg}`
-    });${draw || ''}`,
-    javascript: js`const ${name} = new attn.${type}(${{ ...options, ...weights }});`,
+    cpp: `${created}${draw || ''}`,
+    javascript: js`const ${name} = new attn.${type}(${options});`,
   };
 }
 

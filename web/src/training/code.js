@@ -3,7 +3,15 @@ import { gap, printMatrix } from '../programs/print.js';
 import { cxx, double, indented, js, py } from '../programs/writers.js';
 import { datePrograms } from './dateCode.js';
 import { attentionPositions, lengths, sizes } from './model.js';
-import { placed, pythonStart, results, table, training, withPositions } from './trainingCalls.js';
+import {
+  embedding,
+  placed,
+  pythonStart,
+  results,
+  table,
+  training,
+  withPositions,
+} from './trainingCalls.js';
 import { heldOutStream, worlds } from './worlds.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
@@ -186,20 +194,10 @@ function programs(options, steps, shown, which = { ids: [], layer: 0, head: 0 })
       constants({ batch, size, symbols: symbols.length, d: dModel }),
       { python: pythonModel(options) },
       examples(filling, seed),
-      layer(
-        'tokens',
-        'Embedding',
-        { numEmbeddings: 'symbols', embeddingDim: 'd' },
-        { seed, stream: 1, deviation: 0.5 },
-      ),
+      embedding('tokens', 'symbols', { seed, stream: 1 }),
       table(options),
-      layer('encoder', 'TransformerEncoder', { ...stack, ...attending }, { seed, stream: 1000 }),
-      layer(
-        'unembed',
-        'Linear',
-        { inFeatures: 'd', outFeatures: 'symbols' },
-        { seed, stream: 2000 },
-      ),
+      layer('encoder', 'TransformerEncoder', { ...stack, ...attending, seed, stream: 1000 }),
+      layer('unembed', 'Linear', { inFeatures: 'd', outFeatures: 'symbols', seed, stream: 2000 }),
       {
         javascript: `${withPositions(positions)}
 const attention = { causal: ${causal} };`,

@@ -3,7 +3,15 @@ import { printMatrix } from '../programs/print.js';
 import { double, literal } from '../programs/writers.js';
 import { months, ordinals, years } from './dates.js';
 import { attentionPositions, sizes } from './model.js';
-import { placed, pythonStart, results, table, training, withPositions } from './trainingCalls.js';
+import {
+  embedding,
+  placed,
+  pythonStart,
+  results,
+  table,
+  training,
+  withPositions,
+} from './trainingCalls.js';
 import { worlds } from './worlds.js';
 
 /** @typedef {import('../programs/print.js').Call} Call */
@@ -59,12 +67,7 @@ export function datePrograms(given, steps, shown, which) {
       constants({ batch, length, answers, d, padding, first: start }),
       { python: pythonStart(seed).replace('torch.manual', `random.seed(${seed})\ntorch.manual`) },
       dates,
-      layer(
-        'tokens',
-        'Embedding',
-        { numEmbeddings: padding + 1, embeddingDim: 'd' },
-        { seed, stream: 1, deviation: 0.5 },
-      ),
+      embedding('tokens', padding + 1, { seed, stream: 1 }),
       ...(recurrent ? recurrentModel(options) : transformer(options, which)),
       training(options, {
         ...{ steps, shown, answers: 'answers', embeddings: ['tokens', 'written'] },
@@ -225,18 +228,13 @@ def write(ids, given):
     return torch.stack(logits, 1), torch.stack(weights, 1)
 `,
   },
-  layer(
-    'encoder',
-    'GRU',
-    { inputSize: 'd', hiddenSize: 'd', numLayers: layers },
-    { seed, stream: 1000 },
-  ),
-  layer(
-    'decoder',
-    'BahdanauDecoder',
-    { vocabSize: start + 1, embedSize: 'd', numHiddens: 'd', numLayers: layers },
-    { seed, stream: 3000 },
-  ),
+  layer('encoder', 'GRU', {
+    ...{ inputSize: 'd', hiddenSize: 'd', numLayers: layers, seed, stream: 1000 },
+  }),
+  layer('decoder', 'BahdanauDecoder', {
+    ...{ vocabSize: start + 1, embedSize: 'd', numHiddens: 'd', numLayers: layers },
+    ...{ seed, stream: 3000 },
+  }),
 ];
 
 /** @param {LaneOptions} options @param {Which} which @returns {Call[]} */
@@ -245,7 +243,7 @@ function transformer(options, which) {
   const sizes = { dModel: 'd', numHeads: heads, dimFeedforward, normFirst: true };
   const stack = (/** @type {boolean} */ causal) => ({
     ...{ ...sizes, positions: attentionPositions({ positions, causal }) },
-    ...{ numLayers: layers, finalNorm: true },
+    ...{ numLayers: layers, finalNorm: true, seed },
   });
   const encodings = {
     learned: 'P = torch.nn.Parameter(0.5 * torch.randn(length, d))',
@@ -281,15 +279,10 @@ def write(ids, given):
 `,
     },
     table(options),
-    layer('encoder', 'TransformerEncoder', stack(false), { seed, stream: 1000 }),
-    layer(
-      'written',
-      'Embedding',
-      { numEmbeddings: start + 1, embeddingDim: 'd' },
-      { seed, stream: 2, deviation: 0.5 },
-    ),
-    layer('decoder', 'TransformerDecoder', stack(true), { seed, stream: 3000 }),
-    layer('unembed', 'Linear', { inFeatures: 'd', outFeatures: start + 1 }, { seed, stream: 2000 }),
+    layer('encoder', 'TransformerEncoder', { ...stack(false), stream: 1000 }),
+    embedding('written', start + 1, { seed, stream: 2 }),
+    layer('decoder', 'TransformerDecoder', { ...stack(true), stream: 3000 }),
+    layer('unembed', 'Linear', { inFeatures: 'd', outFeatures: start + 1, seed, stream: 2000 }),
     { javascript: withPositions(positions) },
   ];
 }

@@ -14,15 +14,21 @@ export const pythonStart = (seed) =>
   `# Numbers drawn by PyTorch: other examples and first weights than those of the page.
 torch.manual_seed(${seed})`;
 
+/**
+ * Creates an embedding.
+ * @param {string} name
+ * @param {string | number} numEmbeddings
+ * @param {{ seed: number, stream: number }} random
+ */
+export const embedding = (name, numEmbeddings, random) =>
+  layer(name, 'Embedding', { numEmbeddings, embeddingDim: 'd', ...random, deviation: 0.5 });
+
 /** The table of positions that a model learns. @param {LaneOptions} options @returns {Call} */
 export const table = ({ positions, seed }) =>
   positions === 'learned'
-    ? layer(
-        'positions',
-        'LearnedPositionalEncoding',
-        { maxLength: 'length', dModel: 'd' },
-        { seed, deviation: 0.5 },
-      )
+    ? layer('positions', 'LearnedPositionalEncoding', {
+        ...{ maxLength: 'length', dModel: 'd', seed, deviation: 0.5 },
+      })
     : {};
 
 /**

@@ -58,7 +58,7 @@ for (let i = 0; i < words.shape[0]; i++) {
 }
 `,
     },
-    layer('layer', 'AdditiveAttention', sizes, byHand ? {} : { seed }),
+    layer('layer', 'AdditiveAttention', { ...sizes, seed: byHand ? undefined : seed }),
     ...(byHand
       ? weightsByHand(sharpness)
       : [
@@ -124,7 +124,6 @@ function decoderPrograms(seed, source, target) {
   const vocabulary = [...new Set(target)];
   const ids = target.map((word) => vocabulary.indexOf(word));
   const [words, n] = [vocabulary.length, ids.length];
-  const hiddenSize = 'hiddens';
   const decoder = { vocabSize: words, embedSize: 'd', numHiddens: 'hiddens' };
   return printMatrix(...printed, [
     constants({ d: wordWidth, hiddens: numHiddens }),
@@ -160,8 +159,8 @@ const embedding = attn.ngramEmbedding([${list(vocabulary)}], { dModel: d });
 const tokens = { data: ${ids}, shape: [1, ${n}] };
 `,
     },
-    layer('encoder', 'GRU', { inputSize: 'd', hiddenSize }, { seed }),
-    layer('decoder', 'BahdanauDecoder', decoder, { seed, stream: 16 }),
+    layer('encoder', 'GRU', { inputSize: 'd', hiddenSize: 'hiddens', seed }),
+    layer('decoder', 'BahdanauDecoder', { ...decoder, seed, stream: 16 }),
     setParameter('decoder', 'embedding.weight', 'embedding', [words, 'd']),
     {
       cpp: `

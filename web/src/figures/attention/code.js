@@ -33,12 +33,10 @@ ${
       cpp: `const std::int64_t num_heads = ${heads};`,
       javascript: `const numHeads = ${heads};`,
     },
-    layer(
-      'layer',
-      'MultiHeadAttention',
-      { dModel: 'dModel', numHeads: 'numHeads', bias: false },
-      isIdentity ? { init: 'identity' } : { init: 'xavier', seed },
-    ),
+    layer('layer', 'MultiHeadAttention', {
+      ...{ dModel: 'dModel', numHeads: 'numHeads', bias: false },
+      ...(isIdentity ? { init: 'identity' } : { init: 'xavier', seed }),
+    }),
     exclusion(settings, tokens.length).lines,
   ];
 }

@@ -45,10 +45,10 @@ ${
       cpp: `const std::int64_t num_heads = ${heads};`,
       javascript: `const numHeads = ${heads};`,
     },
-    layer('layer', 'TransformerEncoderLayer', options, { seed }),
+    layer('layer', 'TransformerEncoderLayer', { ...options, seed }),
     ...(isIdentity
       ? [
-          layer('attention', 'MultiHeadAttention', sizes, { init: 'identity' }),
+          layer('attention', 'MultiHeadAttention', { ...sizes, init: 'identity' }),
           {
             cpp: `for (const std::string& name : attention.parameter_names()) {
   layer.set_parameter("self_attn." + name, attention.parameter(name));

@@ -139,12 +139,10 @@ for (std::int64_t i = 0; i < num_keys; ++i) key[2 * i] = x[i];  // a 1 beside ea
     javascript: `// A 1 beside each number.
 const withOne = (xs) => ({ data: xs.flatMap((x) => [x, 1]), shape: [xs.length, 2] });`,
   },
-  layer(
-    'layer',
-    'AdditiveAttention',
-    { queryDim: 2, keyDim: 2, numHiddens: byHand ? 2 : numHiddens },
-    byHand ? {} : { seed },
-  ),
+  layer('layer', 'AdditiveAttention', {
+    ...{ queryDim: 2, keyDim: 2 },
+    ...(byHand ? { numHiddens: 2 } : { numHiddens, seed }),
+  }),
   ...Object.entries(byHand ? bump(width) : {}).flatMap(([name, { data, shape }]) => {
     const from = name.slice(0, 3);
     return [

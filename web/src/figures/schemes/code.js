@@ -58,7 +58,7 @@ const learned = ({ tokens: { length }, dModel, seed }) =>
       cpp: '// A deviation of 1, as torch.nn.Embedding has.',
       javascript: '// A deviation of 1, as torch.nn.Embedding has.',
     },
-    layer('encoding', 'LearnedPositionalEncoding', sizes, { seed, deviation: 1 }),
+    layer('encoding', 'LearnedPositionalEncoding', { ...sizes, seed, deviation: 1 }),
     {
       python: `table = normal(length, width, ${seed})`,
       cpp: 'const float* const table = encoding.parameter("weight").data();',

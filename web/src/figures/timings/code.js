@@ -32,7 +32,7 @@ const attn::Tensor x(data.data(), {n, d}), output(result.data(), {n, d});
 attn::fill_normal(x, {.seed = 1});`,
         javascript: 'const x = attn.randomNormal({ shape: [n, d], seed: 1 });',
       },
-      layer('rnn', 'RNN', { inputSize: 'd', hiddenSize: 'd' }, { seed: 1 }),
+      layer('rnn', 'RNN', { inputSize: 'd', hiddenSize: 'd', seed: 1 }),
       {
         cpp: `attn::Conv1d cnn({.in_channels = d, .out_channels = d, .kernel_size = k, .same = true});
 cnn.initialize_xavier(1);
