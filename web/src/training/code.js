@@ -14,6 +14,7 @@ import {
 } from './trainingCalls.js';
 import { heldOutStream, worlds } from './worlds.js';
 
+/** @typedef {import('../programs/print.js').Call} Call */
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 
 /**
