@@ -1,6 +1,3 @@
-import { here } from '../work/tasks/language.js';
-import { exclusionOf, noMasks } from './exclusion.js';
-
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../state/properties/index.js').Settings} Settings */
@@ -12,7 +9,8 @@ export const names = /** @type {const} */ ([
   ...['editMatrix', 'editCell', 'editBy', 'shuffle', 'order', 'orderCausal', 'walkWord'],
 ]);
 
-/** @typedef {Pick<Settings, (typeof names)[number]>} SentenceSettings */
+/** @typedef {(typeof names)[number]} Name */
+/** @typedef {Pick<Settings, Name>} SentenceSettings */
 /**
  * The input of a computation. With learned weights, sizes and base are the model's, `ids` are its
  * token ids, and `rotary` is true if positions rotate queries and keys.
@@ -126,48 +124,3 @@ export const layerOutput =
     const x = positions ? attn.positionalEncoding(embedding, { base: given.base }) : embedding;
     return layer.forward(x, x, x, exclusion).output;
   };
-
-/**
- * Creates everything that a computation in a worker needs, then runs it.
- * @template T
- * @param {Attn} attn
- * @param {Given} given
- * @param {(sentence: {
- *   embedding: Tensor,
- *   x: Tensor,
- *   layer: InstanceType<Attn['MultiHeadAttention']>,
- *   exclusion: import('attn').ExclusionOptions,
- *   model: import('../models/language/languageModel.js').LanguageModel | null,
- *   reading: ReturnType<import('../models/language/languageModel.js').LanguageModel['read']> | null,
- *   positions?: Tensor | null,
- *   own?: import('../models/own/ownServer.js').OwnModel,
- * }) => T} compute own: the reader's model, if it is shown
- */
-export function withSentence(attn, given, compute) {
-  const { tokens, dModel, weights } = given;
-  // Not every computation depends on masks.
-  const exclusion = exclusionOf({ ...noMasks, ...given }, tokens.length);
-  const { model, own } = here;
-  if (given.own) {
-    if (!own) throw new Error('the model is not loaded');
-    return compute(
-      /** @type {any} */ ({ ...own.sentence(given, exclusion), model: null, reading: null, own }),
-    );
-  }
-  if (weights === 'learned') {
-    if (!model) throw new Error('the language model is not loaded');
-    const { embedding, reading, input } = readingOf(model, given, exclusion);
-    const layer = model.attention(given.layer, given.encoding !== 'none');
-    return compute({ embedding, layer, x: input, exclusion, model, reading });
-  }
-  const embedding = new Embedder(attn).embed(tokens, dModel);
-  const layer = layerOf(attn, { ...given, weights });
-  try {
-    return compute({
-      ...{ embedding, layer, x: encoded(attn, embedding, given) },
-      ...{ exclusion, model: null, reading: null },
-    });
-  } finally {
-    layer.dispose();
-  }
-}

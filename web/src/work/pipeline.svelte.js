@@ -1,5 +1,5 @@
 import { exclusionOf } from '../core/exclusion.js';
-import { Embedder, encoded, layerOf, readingOf } from '../core/sentence.js';
+import { LayerSentence } from '../models/model.js';
 import { attentionTask } from './tasks/attention.js';
 import { readTask } from './tasks/read.js';
 import { timed } from './timed.js';
@@ -8,6 +8,7 @@ import { timed } from './timed.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../core/sentence.js').Given} Given */
 /** @typedef {import('./work.svelte.js').Work} Work */
+/** @typedef {import('../frame/frame.js').Code} Code */
 
 /**
  * @typedef {object} Attention
@@ -22,14 +23,6 @@ import { timed } from './timed.js';
 const mostLive = 128;
 
 /**
- * Results of the reader's model; see `OwnModel.sentence`.
- * @typedef {{ embedding: Tensor, input: Tensor, positions: Tensor | null }} OwnReading
- */
-
-/** Marks a task that cannot be computed on this thread. @returns {any} */
-const elsewhere = () => null;
-
-/**
  * Computes everything from the sentence to attention, for all chapters. Each property is computed
  * when it is first read and kept until a setting that it depends on changes. Properties that nobody
  * reads are not computed. Without tokens, the tensors are null.
@@ -38,71 +31,36 @@ export class Pipeline {
   #attn;
   #which;
   #work;
-  #embedder;
   /**
-   * All layers that have been created and not yet disposed of.
-   * @type {Set<InstanceType<Attn['MultiHeadAttention']>>}
+   * All layers that have not been released yet, with their models.
+   * @type {Map<import('../models/model.js').Layer, import('../models/model.js').Model>}
    */
   // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
-  #layers = new Set();
+  #layers = new Map();
 
-  /** The language model's reading of the sentence, with learned weights. */
   #reading = $derived.by(() => {
-    if (this.isOwn) return null;
-    const { ids, layer, encoding } = this.#given;
-    const { model, exclusion, first } = this;
-    if (!model || !ids.length) return null;
-    const read = () => {
-      const some = { ids: ids.slice(0, first), layer, encoding };
-      return readingOf(model, some, first < ids.length ? this.#exclusionOf(first) : exclusion);
-    };
-    return first < Infinity ? timed(read) : this.#work.of(readTask, read);
-  });
-  /**
-   * The reader's model's reading of the sentence.
-   * @type {import('./work.svelte.js').Timed<OwnReading> | null}
-   */
-  #ownReading = $derived.by(() => (this.isOwn ? this.#work.of(readTask, elsewhere) : null));
-  #embedding = $derived.by(() => {
-    const { tokens, dModel } = this.#given;
-    const reading = this.isOwn ? this.#ownReading : this.#reading;
-    if (this.model || this.isOwn) return reading && { ...reading, value: reading.value.embedding };
-    return tokens.length ? timed(() => this.#embedder.embed(tokens, dModel)) : null;
+    const { kind, first } = this;
+    const given = this.#given;
+    const { length } = given.tokens;
+    if (!length && !kind.id) return null;
+    if (kind.readsHere) return timed(() => kind.read(given, {}));
+    const read = () =>
+      kind.read(given, first < length ? this.#exclusionOf(first) : this.exclusion, first);
+    return first < Infinity && !kind.id ? timed(read) : this.#work.of(readTask, read);
   });
   #positions = $derived.by(() => {
-    const { tokens, dModel, base } = this.#given;
-    const { length } = tokens;
-    const { model } = this;
-    if (this.isOwn) {
-      const positions = this.#ownReading?.value.positions;
-      return positions ? { value: positions } : null;
-    }
-    if (model) return length ? timed(() => model.positions(length)) : null;
-    return length ? timed(() => this.#attn.sinusoidalEncoding({ length, dModel, base })) : null;
-  });
-  #input = $derived.by(() => {
-    const { embedding } = this;
-    const reading = this.isOwn ? this.#ownReading : this.#reading;
-    // The time includes the embedding.
-    if (this.model || this.isOwn) {
-      return reading && { value: reading.value.input, milliseconds: 0 };
-    }
-    const { encoding, base } = this.#given;
-    return embedding && timed(() => encoded(this.#attn, embedding, { encoding, base }));
+    const here = this.#given.tokens.length ? this.kind.positions(this.#given) : null;
+    return here ?? this.#reading?.value.positions ?? null;
   });
   #layer = $derived.by(() => {
-    const { dModel, heads, weights, layer: at, encoding } = this.#given;
-    // The layer of a reader's model is in its worker.
-    if (this.isOwn) return /** @type {any} */ (null);
-    if (this.model) return this.model.attention(at, encoding !== 'none');
-    if (weights === 'learned') throw new Error('the language model is not loaded');
-    const seed = weights === 'xavier' ? this.#given.seed : 0;
-    const layer = layerOf(this.#attn, { dModel, heads, weights, seed });
-    this.#layers.add(layer);
+    const { kind } = this;
+    const layer = kind.layer(this.#given);
+    this.#layers.set(layer, kind);
     return layer;
   });
+  #sentence = $derived.by(() => new LayerSentence(this.#attn, this.#given, this));
   #attention = $derived.by(() =>
-    this.#work.of(attentionTask, this.isOwn ? elsewhere : () => this.#attend()),
+    this.#work.of(attentionTask, () => (this.input ? this.#sentence.attend() : null)),
   );
 
   /** Number of tokens shown with learned weights. */
@@ -117,16 +75,15 @@ export class Pipeline {
     this.#attn = attn;
     this.#work = work;
     this.#which = which;
-    this.#embedder = new Embedder(attn);
     // The live pipeline only shows the first tokens, computed on this thread.
     this.first = which === 'live' ? mostLive : Infinity;
     // Once there is another layer, nothing reads the earlier ones.
     $effect.root(() => {
       $effect(() => {
         const { layer } = this;
-        for (const each of this.#layers) {
+        for (const [each, kind] of this.#layers) {
           if (each === layer) continue;
-          each.dispose();
+          kind.release(each);
           this.#layers.delete(each);
         }
       });
@@ -149,6 +106,33 @@ export class Pipeline {
     return this.#work;
   }
 
+  /** The model that the results belong to. */
+  get kind() {
+    return this.#work.language.of(this.#given);
+  }
+
+  /**
+   * The result of a task for the sentence; null while the worker computes it.
+   * @template T
+   * @param {{ name: string, compute: (sentence: LayerSentence, attn: Attn, given: Given) => T }} task
+   * @returns {import('./work.svelte.js').Timed<T> | null}
+   */
+  of(task) {
+    return this.#work.of(/** @type {any} */ (task), () =>
+      task.compute(this.#sentence, this.#attn, this.#given),
+    );
+  }
+
+  /** The width of the selected head. */
+  get depth() {
+    return this.kind.depth(this.#given);
+  }
+
+  /** True if positions rotate queries and keys. */
+  get turns() {
+    return this.kind.turns(this.#given);
+  }
+
   /** The language model, if the layer is one of its layers. */
   get model() {
     return this.#given.weights === 'learned' && !this.isOwn ? this.#work.language.model : null;
@@ -163,6 +147,17 @@ export class Pipeline {
   get own() {
     const { own } = this.#work.language;
     return own?.id === this.#given.own ? own : null;
+  }
+
+  /**
+   * The programs of a figure.
+   * @param {string} figure
+   * @param {Code | undefined} pages the programs for the page's own models
+   * @param {() => any} [shown] what the programs for others depend on besides the settings
+   * @returns {Code | undefined}
+   */
+  code(figure, pages, shown) {
+    return this.kind.code(figure, this.#given, pages, shown);
   }
 
   /** Data about the model for programs, for some of the first tokens. @param {number} [most] */
@@ -192,7 +187,7 @@ export class Pipeline {
 
   /** X, the embeddings of the tokens: (n, E). */
   get embedding() {
-    return this.#embedding?.value ?? null;
+    return this.#reading?.value.embedding ?? null;
   }
 
   /**
@@ -200,7 +195,7 @@ export class Pipeline {
    * rotary positions (n, D); see `LanguageModel`.
    */
   get positions() {
-    return this.#positions?.value ?? null;
+    return this.#positions;
   }
 
   /**
@@ -208,7 +203,7 @@ export class Pipeline {
    * normalised residual stream.
    */
   get input() {
-    return this.#input?.value ?? null;
+    return this.#reading?.value.input ?? null;
   }
 
   /** The multi-head attention layer. Neither dispose of it nor keep it. */
@@ -245,21 +240,11 @@ export class Pipeline {
 
   /** The core's time from the sentence to the weights, in ms. */
   get milliseconds() {
-    return [this.#embedding, this.#input, this.#attention].reduce(
-      (sum, step) => sum + (step?.milliseconds ?? 0),
-      0,
-    );
+    return (this.#reading?.milliseconds ?? 0) + (this.#attention?.milliseconds ?? 0);
   }
 
   /** @param {number} length */
   #exclusionOf(length) {
     return exclusionOf(this.#given, length);
-  }
-
-  /** @returns {Attention | null} */
-  #attend() {
-    const { input, layer, exclusion } = this;
-    if (!input) return null;
-    return layer.forward(input, input, input, { ...exclusion, needWeights: true });
   }
 }

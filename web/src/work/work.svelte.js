@@ -1,6 +1,5 @@
 import { untrack } from 'svelte';
 import { names } from '../core/sentence.js';
-import { tokenize } from '../core/tokens.js';
 import { Language } from '../models/language/language.svelte.js';
 import { settings } from '../state/settings.svelte.js';
 import { reasonOf } from './errors.js';
@@ -17,26 +16,6 @@ import { timed } from './timed.js';
  * @template T
  * @typedef {{ value: T, milliseconds: number }} Timed
  */
-
-/**
- * Multiply-adds of one pass through the layer above which it is computed in a worker. Such a pass
- * takes 3 to 5 ms, and the visible figures need three or four of them.
- */
-const mostHere = 8e6;
-
-/**
- * The corresponding limit for the language model's layers, which are computed once for all figures.
- */
-const mostRead = 3 * mostHere;
-
-/** @param {Given} given */
-function isLong({ tokens: { length }, weights, layer, dModel, heads }) {
-  if (weights === 'learned') {
-    return length * dModel * (12 * dModel + 2 * length) * (layer + 0.5) > mostRead;
-  }
-  // Four projections, two products for each head, and the exponentials, which cost about 8 each.
-  return length * dModel * dModel * 4 + length * length * (2 * dModel + 8 * heads) > mostHere;
-}
 
 /** @typedef {{ key: string, controller: AbortController, result: Promise<Timed<any>> }} Job */
 
@@ -55,38 +34,18 @@ export class Work {
   here = $state(false);
   #worker;
 
-  #split = $derived.by(() => {
-    const { model, tokens, own, looksAtOwn } = this.language;
-    if (settings.weights === 'learned' && own && looksAtOwn) {
-      return { ...own.split, config: own.config };
-    }
-    const types = undefined;
-    return settings.weights === 'learned' && model && tokens
-      ? { ...tokens.of(settings.text), types, config: model.config }
-      : { ...tokenize(settings.text), ids: /** @type {number[]} */ ([]), types, config: null };
-  });
+  #split = $derived.by(() => this.language.selected.split(settings.text));
   #latest = $derived.by(() => {
-    const { tokens, ids, types, config } = this.#split;
+    const model = this.language.selected;
+    const { tokens, ids, types } = this.#split;
+    const chosen = pick(settings, names);
     /** @type {Given} */
-    const given = { tokens, ids, types, rotary: false, own: 0, ...pick(settings, names) };
-    if (config) {
-      const { dModel, numHeads: heads, base, positions } = config;
-      const layer = Math.min(given.layer, config.numLayers - 1);
-      Object.assign(given, {
-        dModel,
-        heads,
-        base: base || given.base,
-        layer,
-        rotary: positions === 'rotary',
-      });
-      if ('own' in config) Object.assign(given, ownGiven(given, config));
-    } else {
-      given.layer = 0;
-      // Until the model is loaded.
-      if (given.weights === 'learned') Object.assign(given, { weights: 'identity', causal: false });
-    }
+    const given = {
+      ...{ tokens, ids, types, rotary: false, own: model.id },
+      ...{ ...chosen, ...model.adapt(chosen) },
+    };
     given.head = Math.min(given.head, given.heads - 1);
-    return { given, long: Boolean(given.own) || (!this.here && isLong(given)) };
+    return { given, long: model.isLong(given, this.here) };
   });
   /**
    * The last value of `#latest` whose results are complete.
@@ -132,11 +91,11 @@ export class Work {
     $effect.root(() => {
       $effect(() => {
         const { given, long } = this.#latest;
-        const asked = long ? this.#asked.filter(({ own }) => own || !given.own) : [];
+        const { lacks, readsHere } = this.language.of(given);
+        const asked = long ? this.#asked.filter(({ name }) => !lacks.includes(name)) : [];
         // All figures need the reading that their results were computed from, and chapters need it
         // even without a visible figure.
-        const reads = given.own || given.weights === 'learned';
-        if (long && reads && !asked.includes(readTask)) asked.push(readTask);
+        if (long && !readsHere && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
       });
       $effect(() => {
@@ -281,15 +240,6 @@ const isUnexpected = ({ code }) => code === undefined || code === 'internal';
 
 /** @type {Record<string, Timed<any>>} */
 const none = {};
-
-/**
- * Adapts the settings to the reader's model, which determines positions and causal order.
- * @param {Given} given @param {import('../models/own/own.svelte.js').Own['config']} config
- */
-const ownGiven = ({ causal }, { own, positions, ...config }) => ({
-  ...{ own, causal: causal || config.causal },
-  encoding: positions === 'none' ? 'none' : 'sinusoidal',
-});
 
 /**
  * @template {object} T

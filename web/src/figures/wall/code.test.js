@@ -1,12 +1,12 @@
 import { ids, testLanguagePrograms } from '../../../../tests/languagePrograms.js';
+import { Pages } from '../../models/language/pages.js';
 import { wall } from '../../models/wall/wall.js';
-import { here } from '../../work/tasks/language.js';
 import { wallCode } from './code.js';
 
 /** The page's shares for each head of each layer. @param {any} given @param {any} model */
 function sharesOnPage(given, model) {
-  here.model = model;
-  return [...wall({ ...given, ids })].flatMap((progress) =>
+  const reader = new Pages(/** @type {any} */ (null), model).reader(given);
+  return [...wall(reader, { ...given, ids })].flatMap((progress) =>
     progress && 'layer' in progress
       ? progress.found.shares.flatMap(
           ({ previousToken, firstToken, sameToken, induction, place }) =>

@@ -4,9 +4,9 @@ import tokenizer from '../../../languageModel/tokenizer.json?url';
 import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
 import { settingsHistory } from '../../state/settingsHistory.svelte.js';
 import { reasonOf } from '../../work/errors.js';
+import { Spelled } from '../spelled.js';
 import { tellingHeads } from './habits.js';
 
-/** @typedef {import('./languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
 /** The download size, for readers who are asked first. */
@@ -14,8 +14,9 @@ export const megabytes = '2 MB';
 
 /** The page's language model and the state of fetching it. */
 export class Language {
-  /** @type {LanguageModel | null} */
-  model = $state.raw(null);
+  #spelled;
+  /** @type {import('./pages.js').Pages | null} */
+  #pages = $state.raw(null);
   /** @type {LanguageTokens | null} */
   tokens = $state.raw(null);
   /**
@@ -35,6 +36,12 @@ export class Language {
   /** True if the reader's model is shown while projections are learned ones. */
   looksAtOwn = $state(false);
   /**
+   * All models that the reader has opened, by id. Figures may still show results of closed ones.
+   * @type {Map<number, import('../own/own.svelte.js').Own>}
+   */
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
+  #opened = new Map();
+  /**
    * How the reader wants to open a model; `'here'` once the dialog is loaded.
    * @type {'' | 'drop' | 'dialog' | 'here'}
    */
@@ -51,6 +58,37 @@ export class Language {
   constructor(attn, tell) {
     this.#attn = attn;
     this.#tell = tell;
+    this.#spelled = new Spelled(attn);
+  }
+
+  get model() {
+    return this.#pages?.model ?? null;
+  }
+
+  /**
+   * The model that the settings select; until the language model is loaded, another one.
+   * @returns {import('../model.js').Model}
+   */
+  get selected() {
+    if (settings.weights !== 'learned') return this.#spelled;
+    return (this.looksAtOwn && this.own) || (this.#pages ?? this.#spelled);
+  }
+
+  /**
+   * The model of some results.
+   * @param {Pick<import('../model.js').Given, 'own' | 'weights'>} given
+   * @returns {import('../model.js').Model}
+   */
+  of({ own, weights }) {
+    if (own) return /** @type {import('../model.js').Model} */ (this.#opened.get(own));
+    return weights === 'learned' && this.#pages ? this.#pages : this.#spelled;
+  }
+
+  /** Closes the reader's model. @param {import('../own/own.svelte.js').Own | null} [next] */
+  replaceOwn(next = null) {
+    this.own?.end();
+    this.own = next;
+    if (next) this.#opened.set(next.id, next);
   }
 
   /**
@@ -65,20 +103,27 @@ export class Language {
     this.coming = true;
     this.problem = '';
     try {
-      const [{ LanguageModel, candidates, chosen }, programs, { LanguageTokens }, bytes, json] =
-        await Promise.all([
-          import('./languageModel.js'),
-          import('./languagePrograms.js'),
-          import('./languageTokens.js'),
-          read(model).then((response) => response.arrayBuffer()),
-          read(tokenizer).then((response) => response.json()),
-        ]);
+      const [
+        { LanguageModel, candidates, chosen },
+        { Pages },
+        programs,
+        { LanguageTokens },
+        bytes,
+        json,
+      ] = await Promise.all([
+        import('./languageModel.js'),
+        import('./pages.js'),
+        import('./languagePrograms.js'),
+        import('./languageTokens.js'),
+        read(model).then((response) => response.arrayBuffer()),
+        read(tokenizer).then((response) => response.json()),
+      ]);
       const file = new Uint8Array(bytes);
       const whole = new LanguageModel(this.#attn, file);
       this.programs = programs;
       [this.candidatesOf, this.chosen] = [candidates, chosen];
       this.tokens = new LanguageTokens(json);
-      this.model = whole;
+      this.#pages = new Pages(this.#attn, whole, this.tokens);
       this.#tell(file);
       return true;
     } catch (error) {
@@ -113,8 +158,7 @@ export async function chooseWeights(language, weights) {
 export function showOwn(language, own) {
   // Keep the settings from before the first of them.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
-  language.own?.end();
-  language.own = own;
+  language.replaceOwn(own);
   lookAtOwn(language);
 }
 
@@ -140,10 +184,8 @@ export function lookAtPages(language) {
  * @param {Language} language
  */
 export function closeOwn(language) {
-  const { own } = language;
   if (language.looksAtOwn) lookAtPages(language);
-  language.own = null;
-  own?.end();
+  language.replaceOwn();
 }
 
 /** The settings that select the model to show, and how. */

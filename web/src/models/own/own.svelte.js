@@ -4,18 +4,25 @@ import { count, counted } from '../../drawing/numbers.js';
 import { settings } from '../../state/settings.svelte.js';
 import { TaskWorker } from '../../work/scheduler.js';
 import { ownTask } from '../../work/tasks/own.js';
+import { sized } from '../model.js';
 import { pathOf } from './dropped.js';
+import { ownPrograms } from './ownPrograms.js';
 import { notesOf, partTexts, texts } from './texts.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
+/** @typedef {import('../model.js').Model} Model */
+/** @typedef {import('../model.js').Given} Given */
 /** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** Id of the reader's last model. */
 let last = 0;
 
-/** A reader's model, open in a separate worker. */
+/** A reader's model, open in a separate worker. @implements {Model} */
 export class Own {
   id = ++last;
+  /** The walk takes one of attn's layers apart. */
+  lacks = ['walk'];
+  readsHere = false;
   /** Texts about the model. */
   texts = { ...texts, parts: partTexts };
   facts;
@@ -23,9 +30,9 @@ export class Own {
   before = { weights: settings.weights, causal: settings.causal };
   /**
    * The sentence in the model's tokens.
-   * @type {{ ids: number[], types?: number[], tokens: string[], total: number, text: string }}
+   * @type {import('../model.js').Split}
    */
-  split = $state.raw({ ids: [], tokens: [], total: 0, text: '' });
+  #split = $state.raw({ ids: [], tokens: [], total: 0 });
   #worker;
   /** The text to tokenize. @type {string | null} */
   #wanted = null;
@@ -48,9 +55,46 @@ export class Own {
 
   /** Sizes and options that controls need. */
   get config() {
-    const { dModel, numHeads, numLayers, positions, description } = this.facts;
-    const { causal } = description;
-    return { dModel, numHeads, numLayers, positions, causal, base: 0, own: this.id };
+    return { ...this.facts, base: 0 };
+  }
+
+  /** The latest split that its worker has sent; see `follow`. */
+  split() {
+    return this.#split;
+  }
+
+  /**
+   * Its files determine positions and causal order.
+   * @param {import('../model.js').Chosen} chosen
+   * @returns {Partial<Given>}
+   */
+  adapt(chosen) {
+    const { positions, description } = this.facts;
+    return {
+      ...sized(chosen, this.config),
+      causal: chosen.causal || description.causal,
+      encoding: positions === 'none' ? 'none' : 'sinusoidal',
+    };
+  }
+
+  /** Its layers are in its worker. */
+  isLong() {
+    return true;
+  }
+
+  read = elsewhere;
+  positions = elsewhere;
+  layer = elsewhere;
+  release = elsewhere;
+
+  /** @param {Given} given */
+  depth({ layer }) {
+    return this.facts.description.layers[layer].headDim;
+  }
+
+  /** @param {Given} given */
+  turns({ layer }) {
+    return Boolean(this.facts.description.layers[layer].rotaryDim);
   }
 
   /**
@@ -81,7 +125,7 @@ export class Own {
     if (text === this.#wanted) return;
     this.#wanted = text;
     const split = await this.ask('encode', text);
-    if (text === this.#wanted) this.split = { ...split, text };
+    if (text === this.#wanted) this.#split = split;
   }
 
   /**
@@ -104,11 +148,25 @@ export class Own {
     return this.#worker.run(task, given, options);
   }
 
+  /**
+   * The programs of a figure, if it has any for such models.
+   * @param {string} figure
+   * @param {Given} given
+   * @param {unknown} _pages
+   * @param {() => any} [shown]
+   */
+  code(figure, given, _pages, shown = () => {}) {
+    return ownPrograms[figure]?.(given, this.facts, shown);
+  }
+
   /** Ends the worker. The next question opens the model in another one. */
   end() {
     this.#worker.end();
   }
 }
+
+/** Its layers are in its worker. @returns {any} */
+const elsewhere = () => null;
 
 /** @param {File[]} all */
 async function givenOf(all) {

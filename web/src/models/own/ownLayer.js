@@ -173,7 +173,7 @@ export function editedBy(model, { layer: at, head, editMatrix: which, editCell, 
   try {
     return {
       ...changes(run(), before, head),
-      ...{ projection, edit: { row, column, original, value } },
+      ...{ projection, ofHead: true, edit: { row, column, original, value } },
     };
   } finally {
     model.setParameter(path, whole);

@@ -1,6 +1,7 @@
 // The reader's model in its own worker.
 
 import { exclusionOf } from '../../core/exclusion.js';
+import { orderOf } from '../../core/shuffle.js';
 import { ModelTokens } from '../tokenizer/modelTokens.js';
 import { blockParameters, decoded, editedBy, inBlock } from './ownLayer.js';
 import { NextTokens } from './ownNext.js';
@@ -269,28 +270,35 @@ export class OwnModel {
   }
 
   /**
-   * A sentence in the form that tasks read; see `withSentence`.
    * @param {Given} given
    * @param {ExclusionOptions} exclusion
+   * @returns {import('../model.js').Sentence}
    */
-  sentence({ ids, layer: at }, exclusion) {
+  sentence(given, exclusion) {
+    const { ids, layer: at } = given;
     const { layers } = this.facts.description;
-    const x = layers[at].normFirst
-      ? this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output']
-      : this.#stream(ids, exclusion, at);
     return {
       embedding: this.#stream(ids, exclusion, 0),
-      x,
-      exclusion,
+      input: layers[at].normFirst
+        ? this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output']
+        : this.#stream(ids, exclusion, at),
       positions: this.#positions(ids.length, at),
-      layer: {
-        /** Has the interface of MultiHeadAttention. */
-        forward: () => {
-          const { weights, intermediates } = this.#layer(ids, exclusion, at, ['self_attn.output']);
-          return { weights, output: intermediates['self_attn.output'] };
-        },
-      },
+      attend: () => this.#attend(ids, exclusion, at),
+      stages: () => this.stages(given),
+      edit: () => this.edit(given),
+      ordered: () => this.ordered(given, orderOf(ids.length, given)),
+      dispose: () => {},
     };
+  }
+
+  /**
+   * @param {readonly number[]} ids
+   * @param {ExclusionOptions} exclusion
+   * @param {number} at
+   */
+  #attend(ids, exclusion, at) {
+    const { weights, intermediates } = this.#layer(ids, exclusion, at, ['self_attn.output']);
+    return { weights, output: intermediates['self_attn.output'] };
   }
 
   /**
@@ -309,8 +317,7 @@ export class OwnModel {
   /**
    * The stages of a head.
    * @param {Given} given
-   * @returns {import('../../core/stages.js').Stages & { how:
-   *   import('./ownStages.js').How }}
+   * @returns {import('../../core/stages.js').Stages & { how: import('../model.js').How }}
    */
   stages({ ids, layer, head, ...settings }) {
     const exclusion = exclusionOf(settings, ids.length);
@@ -335,10 +342,7 @@ export class OwnModel {
   edit(given) {
     const { ids, layer, ...settings } = given;
     const exclusion = exclusionOf(settings, ids.length);
-    return editedBy(this.#model, given, () => {
-      const { weights, intermediates } = this.#layer(ids, exclusion, layer, ['self_attn.output']);
-      return { weights, output: intermediates['self_attn.output'] };
-    });
+    return editedBy(this.#model, given, () => this.#attend(ids, exclusion, layer));
   }
 
   /** The effect of token order in the first layer. @param {Given} given @param {number[]} order */

@@ -59,12 +59,12 @@ test("BERT's second sentence has a separate token type", async () => {
     ...{ needLogits: false, intermediates: [name], tokenTypes: types },
   });
   const given = /** @type {any} */ ({ ids, layer: 1, head: 0, ...masks });
-  assert.deepEqual(own.sentence(given, {}).x.data, intermediates[name].data);
+  assert.deepEqual(own.sentence(given, {}).input.data, intermediates[name].data);
   const without = model.forward(ids, { needLogits: false, intermediates: [name] });
   assert.notDeepEqual(without.intermediates[name].data, intermediates[name].data);
 
   // Tokens keep their types when their order changes.
-  const first = own.sentence({ ...given, layer: 0 }, {}).layer.forward().output.data;
+  const first = own.sentence({ ...given, layer: 0 }, {}).attend().output.data;
   const order = ids.map((_, i) => i);
   const { after } = own.ordered({ ...given, orderCausal: false }, order).with;
   after.data.forEach((value, i) => assert.ok(Math.abs(value - first[i]) < 1e-5));

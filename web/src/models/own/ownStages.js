@@ -9,18 +9,7 @@ import { matrixOf } from '../../drawing/matrix.js';
 /** @typedef {import('../../core/stages.js').Affine} Affine */
 /** @typedef {import('../../core/stages.js').Projections} Projections */
 
-/**
- * Properties in which a head differs from the page's.
- * @typedef {object} How
- * @property {number} depth D
- * @property {number} kvHead the head whose keys and values it reads
- * @property {number} [scale] scale of scores, if it is not 1/√D
- * @property {number} softcap 0 if there is none
- * @property {number} [sink]
- * @property {boolean} normalises true if queries and keys are normalised
- * @property {import('../../core/turned.js').Turn} [turn]
- * @property {Projections} projections
- */
+/** @typedef {import('../model.js').How} How */
 
 /** Largest number of values of an output projection to send: 8 MB. */
 const mostSent = 2 ** 21;

@@ -2,7 +2,6 @@
 
 import { exclusionOf } from '../../core/exclusion.js';
 import { coarse, matrixOf } from '../../drawing/matrix.js';
-import { here } from '../../work/tasks/language.js';
 import { even, firstQuery, reversed, sharesOf, twinsOf } from './patterns.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
@@ -42,26 +41,6 @@ const mostTokens = 256;
 /** Number of cells along each side of a picture. */
 const mostCells = 48;
 
-/** The page's language model. @param {import('../../core/sentence.js').Given} given @returns {Reader} */
-function pagesReader({ encoding }) {
-  const { model } = here;
-  if (!model) throw new Error('the language model is not loaded');
-  const positions = encoding !== 'none';
-  /** @type {Map<string, ReturnType<typeof model.read>>} */
-  const readings = new Map();
-  return {
-    ...{ numLayers: model.config.numLayers, most: mostTokens, isSpecial: () => false },
-    weights: (ids, exclusion, layer) => {
-      const key = ids.join();
-      const reading = readings.get(key) ?? model.read(model.embed(ids), { exclusion, positions });
-      readings.set(key, reading);
-      const x = reading.layerInput(layer);
-      const attention = model.attention(layer, positions);
-      return attention.forward(x, x, x, { ...exclusion, needWeights: true }).weights;
-    },
-  };
-}
-
 /** @param {Tensor} weights (heads, n, n) @returns {Tensor} */
 function picturesOf(weights) {
   const [heads, n] = weights.shape;
@@ -75,13 +54,12 @@ function picturesOf(weights) {
 }
 
 /**
+ * @param {Reader} reader
  * @param {import('../../core/sentence.js').Given} given
  * @returns {Generator<Progress, void>}
  */
-export function* wall(given) {
+export function* wall(reader, given) {
   yield null;
-  if (given.own && !here.own) throw new Error('the model is not loaded');
-  const reader = here.own ? here.own.reader() : pagesReader(given);
   const ids = given.ids.slice(0, Math.min(mostTokens, reader.most));
   const { length } = ids;
   const { causal } = given;

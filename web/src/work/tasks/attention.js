@@ -1,8 +1,8 @@
 import { mostLines, strongestArcs } from '../../core/arcs.js';
-import { withSentence } from '../../core/sentence.js';
 import { headStatistics } from '../../core/statistics.js';
 import { coarse, largestMagnitude, matrixOf } from '../../drawing/matrix.js';
 import { timed } from '../timed.js';
+import { withSentence } from './here.js';
 import { sentence } from './task.js';
 
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
@@ -23,12 +23,13 @@ const thumbnail = 128;
 export const attentionTask = {
   name: /** @type {const} */ ('attention'),
   reads: sentence,
-  own: true,
+  /** @param {import('../../models/model.js').Sentence} sentence */
+  compute: (sentence) => sentence.attend(),
   /** @param {import('attn').Attn} attn @param {import('../../core/sentence.js').Given} given */
   *run(attn, given) {
     yield 0;
-    const { value, milliseconds } = withSentence(attn, given, ({ x, layer, exclusion }) =>
-      timed(() => layer.forward(x, x, x, { ...exclusion, needWeights: true })),
+    const { value, milliseconds } = withSentence(attn, given, (sentence) =>
+      timed(() => sentence.attend()),
     );
     const { output, weights } = value;
     const heads = [];

@@ -1,4 +1,4 @@
-import { here } from './language.js';
+import { here } from './here.js';
 
 /** Opens the reader's model in a separate worker and calls its methods. */
 export const ownTask = {

@@ -1,21 +1,7 @@
-import { withSentence } from '../../core/sentence.js';
-import { timed } from '../timed.js';
+import { sentenceTask } from './sentenceTask.js';
 import { sentence } from './task.js';
 
-/** Computes the input of a language model's layer for a long sentence. */
-export const readTask = {
-  name: /** @type {const} */ ('read'),
-  reads: sentence,
-  own: true,
-  /** @param {import('attn').Attn} attn @param {import('../../core/sentence.js').Given} given */
-  *run(attn, given) {
-    yield 0;
-    return timed(() =>
-      withSentence(attn, given, ({ embedding, x, positions }) => ({
-        embedding,
-        input: x,
-        positions,
-      })),
-    );
-  },
-};
+/** Computes the input of a layer for a long sentence. */
+export const readTask = sentenceTask('read', sentence, ({ embedding, input, positions }) => ({
+  ...{ embedding, input, positions },
+}));

@@ -11,7 +11,6 @@
  * @property {readonly GivenName[]} reads settings that it depends on, besides the tokens
  * @property {(attn: import('attn').Attn, given: Given) =>
  *   Generator<Progress, Result> | Promise<Result>} run
- * @property {boolean} [own] whether a reader's model supports it
  */
 
 /** The settings that most tasks depend on. */

@@ -1,15 +1,18 @@
-import { withSentence } from '../../core/sentence.js';
 import { walkOf } from '../../core/walk.js';
-import { timed } from '../timed.js';
+import { sentenceTask } from './sentenceTask.js';
 import { sentence } from './task.js';
 
-/** Computes the steps of one word through a head. */
-export const walkTask = {
-  name: /** @type {const} */ ('walk'),
-  reads: /** @type {const} */ ([...sentence, 'head', 'shuffle', 'walkWord']),
-  /** @param {import('attn').Attn} attn @param {import('../../core/sentence.js').Given} given */
-  *run(attn, given) {
-    yield 0;
-    return withSentence(attn, given, (sentence) => timed(() => walkOf(attn, given, sentence)));
+/** Computes the steps of one word through a head of one of the page's models. */
+export const walkTask = sentenceTask(
+  'walk',
+  [...sentence, 'head', 'shuffle', 'walkWord'],
+  (sentence, attn, given) => {
+    const { embedding, input: x, parts } = /** @type {LayerSentence} */ (sentence);
+    const { layer, exclusion, model, reading } = parts;
+    return given.tokens.length
+      ? walkOf(attn, given, { embedding, x, layer, exclusion, model, reading })
+      : null;
   },
-};
+);
+
+/** @typedef {import('../../models/model.js').LayerSentence} LayerSentence */

@@ -1,0 +1,239 @@
+// The interface of all models that the page shows, and what those have in common that are made of
+// attn's own layers.
+
+import { editOf, effectOf, projectionOf } from '../core/edit.js';
+import { orderEffects } from '../core/effects.js';
+import { parametersOf } from '../core/parameters.js';
+import { layerOutput, turnsBy } from '../core/sentence.js';
+import { orderOf } from '../core/shuffle.js';
+import { projectionsOf, stagesOf } from '../core/stages.js';
+import { turnOf } from '../core/turned.js';
+
+/** @typedef {import('attn').Attn} Attn */
+/** @typedef {import('attn').Tensor} Tensor */
+/** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
+/** @typedef {import('../core/sentence.js').Given} Given */
+/** @typedef {InstanceType<Attn['MultiHeadAttention']>} Layer */
+/** @typedef {import('./language/languageModel.js').LanguageModel} LanguageModel */
+
+/**
+ * A model that the page shows: `Spelled`, `Pages` or `Own`. Nothing else asks which one it is.
+ * @typedef {object} Model
+ * @property {number} id 0 for the page's own models
+ * @property {Config | null} config null if the reader chooses the sizes
+ * @property {readonly string[]} lacks names of tasks that it does not support
+ * @property {(text: string) => Split} split tokenizes a text
+ * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
+ * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
+ *   here: whether this thread must if it can
+ * @property {boolean} readsHere whether this thread embeds even such a sentence
+ * @property {(given: Given, exclusion: ExclusionOptions, most?: number) => Reading} read at most so
+ *   many tokens
+ * @property {(given: Given) => Tensor} positions see `Pipeline.positions`
+ * @property {(given: Given) => Layer} layer the layer of attention, to be released
+ * @property {(layer: Layer) => void} release
+ * @property {(given: Given) => number} depth D
+ * @property {(given: Given) => boolean} turns whether the layer rotates queries and keys
+ * @property {(figure: string, given: Given, pages: any, shown?: () => any) => any} code programs of
+ *   a figure, if they are not those that the page has for its own models
+ *
+ * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
+ *
+ * @typedef {object} Reading a sentence before the attention of a layer
+ * @property {Tensor} embedding (n, E)
+ * @property {Tensor} input of the layer's attention, (n, E)
+ * @property {Tensor | null} [positions] if only the worker knows them
+ * @property {ReturnType<LanguageModel['read']> | null} [reading]
+ *
+ * @typedef {object} Config
+ * @property {number} dModel E
+ * @property {number} numHeads
+ * @property {number} numLayers
+ * @property {string} positions
+ * @property {number} base
+ *
+ * @typedef {{ tokens: string[], ids: number[], types?: number[], total: number }} Split
+ */
+
+/**
+ * A sentence in a layer of a model, on the thread that computes it. Tasks ask it for everything.
+ * @typedef {object} Computing
+ * @property {() => { output: Tensor, weights: Tensor }} attend (n, E) and (heads, n, n)
+ * @property {() => import('../core/stages.js').Stages & { how: How }} stages of the selected head
+ * @property {() => Effect} edit the effect of one changed number
+ * @property {() => import('../core/effects.js').OrderEffects} ordered the effect of token order
+ * @property {() => void} dispose
+ *
+ * @typedef {Reading & Computing} Sentence
+ *
+ * @typedef {object} How how a head computes its stages
+ * @property {number} depth D
+ * @property {number} kvHead the head whose keys and values it reads
+ * @property {number} [scale] scale of scores, if it is not 1/√D
+ * @property {number} softcap 0 if there is none
+ * @property {number} [sink]
+ * @property {boolean} normalises true if queries and keys are normalised
+ * @property {import('../core/turned.js').Turn} [turn]
+ * @property {import('../core/stages.js').Projections} projections
+ *
+ * @typedef {import('../core/edit.js').Changes & {
+ *   projection: Tensor,
+ *   ofHead: boolean,
+ *   edit: { row: number, column: number, original: number, value: number },
+ * }} Effect projection: its numbers before the change; ofHead: whether they are only the head's part
+ */
+
+/**
+ * @typedef {object} Parts
+ * @property {Tensor | null} embedding
+ * @property {Tensor | null} input
+ * @property {Layer} layer
+ * @property {ExclusionOptions} exclusion
+ * @property {LanguageModel | null} model the model that contains the layer
+ * @property {ReturnType<LanguageModel['read']> | null} reading
+ * @property {{ output: Tensor, weights: Tensor } | null} [attention] if it is known
+ */
+
+/**
+ * Multiply-adds of one pass through a layer above which it is computed in a worker. Such a pass
+ * takes 3 to 5 ms, and the visible figures need three or four of them.
+ */
+export const mostHere = 8e6;
+
+/**
+ * The settings for a model of these sizes.
+ * @param {Chosen} chosen
+ * @param {Config} config
+ */
+export const sized = ({ layer, base }, config) => ({
+  ...{ dModel: config.dModel, heads: config.numHeads, base: config.base || base },
+  ...{ layer: Math.min(layer, config.numLayers - 1), rotary: config.positions === 'rotary' },
+});
+
+/** A sentence in one of attn's layers. @implements {Sentence} */
+export class LayerSentence {
+  #attn;
+  #given;
+  /** The parts, each read only when it is needed. */
+  parts;
+  dispose;
+
+  /**
+   * @param {Attn} attn
+   * @param {Given} given
+   * @param {Parts} parts
+   * @param {() => void} [dispose]
+   */
+  constructor(attn, given, parts, dispose = () => {}) {
+    this.#attn = attn;
+    this.#given = given;
+    this.parts = parts;
+    this.dispose = dispose;
+  }
+
+  get #none() {
+    return { data: new Float32Array(), shape: [0, this.#given.dModel] };
+  }
+
+  get embedding() {
+    return this.parts.embedding ?? this.#none;
+  }
+
+  get input() {
+    return this.parts.input ?? this.#none;
+  }
+
+  attend() {
+    const { input } = this;
+    const { layer, exclusion } = this.parts;
+    return layer.forward(input, input, input, { ...exclusion, needWeights: true });
+  }
+
+  stages() {
+    const { layer, exclusion } = this.parts;
+    const { head, dModel, heads } = this.#given;
+    const depth = dModel / heads;
+    const base = turnsBy(this.#given);
+    return {
+      ...stagesOf(this.#attn, this.input, layer, exclusion, head),
+      how: {
+        ...{ depth, kvHead: head, softcap: 0, normalises: false },
+        turn: base === undefined ? undefined : turnOf(base, depth),
+        projections: projectionsOf(parametersOf(layer), head, depth),
+      },
+    };
+  }
+
+  edit() {
+    const { input } = this;
+    const { layer, exclusion, attention } = this.parts;
+    const { editMatrix: which, head } = this.#given;
+    const projection = projectionOf(layer, which);
+    const edit = editOf(projection, this.#given);
+    const change = { which, ...edit, base: turnsBy(this.#given) };
+    return {
+      ...effectOf(this.#attn, layer, change, input, exclusion, head, attention ?? undefined),
+      ...{ projection, ofHead: false, edit },
+    };
+  }
+
+  ordered() {
+    const { layer, model } = this.parts;
+    const { tokens, orderCausal: causal } = this.#given;
+    return orderEffects(
+      layerOutput(this.#attn, this.#given, model, layer, { causal }),
+      this.embedding,
+      orderOf(tokens.length, this.#given),
+    );
+  }
+}
+
+/** What the models that are made of attn's layers have in common. @abstract */
+export class Layered {
+  id = 0;
+  /** @type {readonly string[]} */
+  lacks = [];
+  readsHere = false;
+  /** @type {LanguageModel | null} */
+  model = null;
+  attn;
+
+  /** @param {Attn} attn the module on this thread */
+  constructor(attn) {
+    this.attn = attn;
+  }
+
+  /** @param {Given} given */
+  depth({ dModel, heads }) {
+    return dModel / heads;
+  }
+
+  /** @param {Given} given */
+  turns(given) {
+    return turnsBy(given) !== undefined;
+  }
+
+  /**
+   * @template T
+   * @param {string} _figure
+   * @param {Given} _given
+   * @param {T} pages
+   */
+  code(_figure, _given, pages) {
+    return pages;
+  }
+
+  /**
+   * A sentence for tasks in the worker.
+   * @param {Given} given @param {ExclusionOptions} exclusion
+   * @returns {Sentence}
+   */
+  sentence(given, exclusion) {
+    const model = /** @type {Layered & Model} */ (/** @type {unknown} */ (this));
+    const layer = model.layer(given);
+    const parts = { reading: null, ...model.read(given, exclusion), layer, exclusion };
+    return new LayerSentence(this.attn, given, { ...parts, model: this.model }, () =>
+      model.release(layer),
+    );
+  }
+}

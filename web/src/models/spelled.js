@@ -1,0 +1,68 @@
+import { Embedder, encoded, layerOf } from '../core/sentence.js';
+import { tokenize } from '../core/tokens.js';
+import { Layered, mostHere } from './model.js';
+
+/** @typedef {import('./model.js').Given} Given */
+/** @typedef {import('./model.js').Model} Model */
+
+/**
+ * One layer that nobody trained. Its embeddings are made of the words' letters.
+ * @implements {Model}
+ */
+export class Spelled extends Layered {
+  config = null;
+  readsHere = true;
+  #embedder;
+
+  /** @param {import('attn').Attn} attn */
+  constructor(attn) {
+    super(attn);
+    this.#embedder = new Embedder(attn);
+  }
+
+  /** @param {string} text */
+  split(text) {
+    return { ...tokenize(text), ids: [] };
+  }
+
+  /**
+   * This model also takes the place of the language model until that one is loaded.
+   * @param {import('./model.js').Chosen} chosen
+   * @returns {Partial<Given>}
+   */
+  adapt({ weights }) {
+    return weights === 'learned' ? { layer: 0, weights: 'identity', causal: false } : { layer: 0 };
+  }
+
+  /** @param {Given} given @param {boolean} here */
+  isLong({ tokens: { length }, dModel, heads }, here) {
+    if (here) return false;
+    // Four projections, two products for each head, and the exponentials, which cost about 8 each.
+    return length * dModel * dModel * 4 + length * length * (2 * dModel + 8 * heads) > mostHere;
+  }
+
+  /** @param {Given} given */
+  read({ tokens, dModel, encoding, base }) {
+    const embedding = this.#embedder.embed(tokens, dModel);
+    const input = encoded(this.attn, embedding, { encoding, base });
+    return { embedding, input, reading: null };
+  }
+
+  /** @param {Given} given */
+  positions({ tokens: { length }, dModel, base }) {
+    return this.attn.sinusoidalEncoding({ length, dModel, base });
+  }
+
+  /** @param {Given} given */
+  layer(given) {
+    const { dModel, heads, weights } = given;
+    if (weights === 'learned') throw new Error('the language model is not loaded');
+    const seed = weights === 'xavier' ? given.seed : 0;
+    return layerOf(this.attn, { dModel, heads, weights, seed });
+  }
+
+  /** @param {import('./model.js').Layer} layer */
+  release(layer) {
+    layer.dispose();
+  }
+}
