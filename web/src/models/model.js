@@ -8,6 +8,7 @@ import { layerOutput, turnsBy } from '../core/sentence.js';
 import { orderOf } from '../core/shuffle.js';
 import { projectionsOf, stagesOf } from '../core/stages.js';
 import { turnOf } from '../core/turned.js';
+import { inSlices } from '../work/inSlices.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -21,7 +22,10 @@ import { turnOf } from '../core/turned.js';
  * @typedef {object} Model
  * @property {number} id 0 for the page's own models
  * @property {Config | null} config null if the reader chooses the sizes
- * @property {readonly string[]} lacks names of tasks that it does not support
+ * @property {string} sizes says them
+ * @property {'own' | undefined} chosenAs how the bar names it, if not by its weights
+ * @property {boolean} hasFixedPositions whether the reader cannot switch its positions off
+ * @property {Record<string, string>} lacks the parts of the page that it lacks, and why
  * @property {(text: string) => Split} split tokenizes a text
  * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
  * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
@@ -37,7 +41,34 @@ import { turnOf } from '../core/turned.js';
  * @property {(figure: string, given: Given, pages: any, shown?: () => any) => any} code programs of
  *   a figure, if they are not those that the page has for its own models
  *
+ * @property {(question: Question, given: any, options: Answering) => Promise<{ value: any,
+ *   milliseconds: number } | null>} answer null if the model has been closed
+ * @property {import('./own/own.svelte.js').Own['texts'] | null} texts what chapters say of it, if it is
+ *   not what they say of the page's models
+ *
+ * @typedef {object} Predicts what models also have that predict tokens
+ * @property {(given: Given, total: number) => Context} context the part of a text that it reads and
+ *   continues; total: number of all tokens, including those beyond the limit
+ * @property {(text: string) => string} continued a text to which tokens can be appended
+ * @property {(given: Writing, options: Answering) => Promise<any>} write reports the text that
+ *   each token appends
+ *
  * @typedef {Pick<Given, import('../core/sentence.js').Name>} Chosen the settings
+ *
+ * @typedef {'next' | 'losses' | 'block' | 'parameters' | 'decode' | 'places' | 'write'} Question
+ * @typedef {{ signal: AbortSignal, onProgress?: (progress: any) => void }} Answering
+ * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
+ *   number }} Writing place: index of the first new token in the whole sentence
+ * @typedef {{ first: number, left: number, note: string }} Context first: index of the first token
+ *   that it still sees; left: number of tokens that it can append; note: says so
+ *
+ * @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: the
+ *   text that it appends
+ * @typedef {object} Next
+ * @property {number[]} probabilities the probability that the model gave each token, NaN if unknown
+ * @property {Float32Array} weights attention from the selected token to each token
+ * @property {Candidate[]} candidates predictions for the token after it, the most probable first
+ * @property {number} at index of the selected token
  *
  * @typedef {object} Reading a sentence before the attention of a layer
  * @property {Tensor} embedding (n, E)
@@ -51,6 +82,9 @@ import { turnOf } from '../core/turned.js';
  * @property {number} numLayers
  * @property {string} positions
  * @property {number} base
+ * @property {number} vocabularySize
+ * @property {number} maxLength largest number of tokens that it predicts
+ * @property {string} activation
  *
  * @typedef {{ tokens: string[], ids: number[], types?: number[], total: number }} Split
  */
@@ -191,9 +225,12 @@ export class LayerSentence {
 /** What the models that are made of attn's layers have in common. @abstract */
 export class Layered {
   id = 0;
-  /** @type {readonly string[]} */
-  lacks = [];
+  /** @type {Model['lacks']} */
+  lacks = {};
   readsHere = false;
+  chosenAs = undefined;
+  hasFixedPositions = false;
+  texts = null;
   /** @type {LanguageModel | null} */
   model = null;
   attn;
@@ -221,6 +258,11 @@ export class Layered {
    */
   code(_figure, _given, pages) {
     return pages;
+  }
+
+  /** @type {Model['answer']} */
+  answer(question, given, { signal }) {
+    return inSlices(/** @type {any} */ (this)[question](given), signal);
   }
 
   /**

@@ -11,6 +11,7 @@ import { Layered, mostHere } from './model.js';
  */
 export class Spelled extends Layered {
   config = null;
+  sizes = '';
   readsHere = true;
   #embedder;
 

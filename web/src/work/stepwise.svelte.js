@@ -1,5 +1,5 @@
 import { untrack } from 'svelte';
-import { inSlices } from './scheduler.js';
+import { inSlices } from './inSlices.js';
 
 /**
  * A result that takes long to compute. The steps of a generator run in slices, so that the page

@@ -92,7 +92,7 @@ export class Work {
       $effect(() => {
         const { given, long } = this.#latest;
         const { lacks, readsHere } = this.language.of(given);
-        const asked = long ? this.#asked.filter(({ name }) => !lacks.includes(name)) : [];
+        const asked = long ? this.#asked.filter(({ name }) => !(name in lacks)) : [];
         // All figures need the reading that their results were computed from, and chapters need it
         // even without a visible figure.
         if (long && !readsHere && !asked.includes(readTask)) asked.push(readTask);

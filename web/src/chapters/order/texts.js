@@ -33,8 +33,14 @@ export const texts = {
     'Below, *f* is the layer. In shuffle(*f*(X)) it works first, and then the rows of what comes out are shuffled; in *f*(shuffle(X)) the words are shuffled first. The difference of the two is drawn: without positions, and with them. Drag the words, or shuffle them. No mask is on here, unless you switch one on: the [causal] mask gives order away by itself.',
   ],
   loss: 'What is order worth, then? Ask somebody who knows a language. A model that predicts each word from those before is less surprised, the better it knows what may follow what. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',
-  /** @param {{ written: number, shuffled: number, without: number, blind: number }} losses blind: of a guess among all tokens */
-  surprise: ({ written, shuffled, without, blind }) =>
+  losses: ['as written', 'shuffled', 'without positions'],
+  whoseLoss: 'The model’s loss',
+  /** @param {{ whose: string, vocabulary: string, blind: string }} given */
+  lossIs: ({ whose, vocabulary, blind }) =>
+    `${whose}: how much each token surprises it, given those before it. A loss of 3 is as if it had to guess among 20 tokens that are equally likely; blind guessing among all ${vocabulary} would have a loss of ${blind}.`,
+  oneToken: 'One token alone foretells nothing. Type another.',
+  /** @param {number[]} losses @param {number} blind the loss of a guess among all tokens */
+  surprise: ([written, shuffled, without], blind) =>
     [
       shuffled > blind - 0.5
         ? `Shuffled, it does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess: it is sure of words that then do not come.`

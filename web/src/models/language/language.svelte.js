@@ -24,8 +24,6 @@ export class Language {
    * @type {typeof import('./languageModel.js').candidates | undefined}
    */
   candidatesOf;
-  /** @type {typeof import('./languageModel.js').chosen | undefined} */
-  chosen;
   /**
    * The module that writes the first lines of programs.
    * @type {typeof import('./languagePrograms.js') | undefined}
@@ -86,7 +84,7 @@ export class Language {
 
   /** Closes the reader's model. @param {import('../own/own.svelte.js').Own | null} [next] */
   replaceOwn(next = null) {
-    this.own?.end();
+    this.own?.close();
     this.own = next;
     if (next) this.#opened.set(next.id, next);
   }
@@ -103,25 +101,19 @@ export class Language {
     this.coming = true;
     this.problem = '';
     try {
-      const [
-        { LanguageModel, candidates, chosen },
-        { Pages },
-        programs,
-        { LanguageTokens },
-        bytes,
-        json,
-      ] = await Promise.all([
-        import('./languageModel.js'),
-        import('./pages.js'),
-        import('./languagePrograms.js'),
-        import('./languageTokens.js'),
-        read(model).then((response) => response.arrayBuffer()),
-        read(tokenizer).then((response) => response.json()),
-      ]);
+      const [{ LanguageModel, candidates }, { Pages }, programs, { LanguageTokens }, bytes, json] =
+        await Promise.all([
+          import('./languageModel.js'),
+          import('./pages.js'),
+          import('./languagePrograms.js'),
+          import('./languageTokens.js'),
+          read(model).then((response) => response.arrayBuffer()),
+          read(tokenizer).then((response) => response.json()),
+        ]);
       const file = new Uint8Array(bytes);
       const whole = new LanguageModel(this.#attn, file);
       this.programs = programs;
-      [this.candidatesOf, this.chosen] = [candidates, chosen];
+      this.candidatesOf = candidates;
       this.tokens = new LanguageTokens(json);
       this.#pages = new Pages(this.#attn, whole, this.tokens);
       this.#tell(file);

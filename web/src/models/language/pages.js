@@ -1,36 +1,62 @@
+import { randomLcg } from 'd3-random';
 import { readingOf } from '../../core/sentence.js';
+import { written } from '../../drawing/numbers.js';
 import { Layered, mostHere, sized } from '../model.js';
+import { candidates, chosen } from './languageModel.js';
+
+/**
+ * The point in the cumulative probability at which the token at a position is sampled.
+ * @param {number} seed @param {number} place
+ */
+const drawAt = (seed, place) =>
+  randomLcg(((seed + 1) * 0.6180339887498949 + place * 0.7548776662466927) % 1)();
+
+/** @param {Float32Array} row @param {number} id */
+function probabilityOf(row, id) {
+  const largest = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  return (
+    Math.exp(row[id] - largest) / row.reduce((sum, value) => sum + Math.exp(value - largest), 0)
+  );
+}
 
 /** @typedef {import('../model.js').Given} Given */
 /** @typedef {import('../model.js').Model} Model */
+/** @typedef {import('../model.js').Predicts} Predicts */
 
 /**
  * The page's language model.
  * @implements {Model}
+ * @implements {Predicts}
  */
 export class Pages extends Layered {
   model;
-  #tokens;
+  tokens;
+  /** @type {{ key: string, logits: Float32Array, width: number, probabilities: number[], weights: Float32Array } | null} */
+  #kept = null;
 
   /**
    * @param {import('attn').Attn} attn
    * @param {import('./languageModel.js').LanguageModel} model
-   * @param {import('./languageTokens.js').LanguageTokens | null} [tokens] null in the worker, which
-   *   only receives ids
+   * @param {import('./languageTokens.js').LanguageTokens} [tokens] tasks only receive ids
    */
-  constructor(attn, model, tokens = null) {
+  constructor(attn, model, tokens) {
     super(attn);
     this.model = model;
-    this.#tokens = tokens;
+    this.tokens = /** @type {import('./languageTokens.js').LanguageTokens} */ (tokens);
   }
 
   get config() {
     return this.model.config;
   }
 
+  get sizes() {
+    const { dModel, base } = this.config;
+    return `the model’s: width ${dModel}, base ${written(base)}`;
+  }
+
   /** @param {string} text */
   split(text) {
-    return /** @type {import('./languageTokens.js').LanguageTokens} */ (this.#tokens).of(text);
+    return this.tokens.of(text);
   }
 
   /** @param {import('../model.js').Chosen} chosen */
@@ -65,6 +91,114 @@ export class Pages extends Layered {
   }
 
   release() {}
+
+  /** It was trained on short texts. @type {Predicts['context']} */
+  context({ ids: { length } }) {
+    const { maxLength } = this.config;
+    const first = Math.max(0, length - maxLength);
+    return {
+      first,
+      left: Infinity,
+      note: first ? `The model looks back ${maxLength} tokens.` : '',
+    };
+  }
+
+  /** Its tokens ignore a space at the end. @param {string} text */
+  continued(text) {
+    return text.trimEnd();
+  }
+
+  /**
+   * Predictions after one of the tokens.
+   * @param {{ ids: number[], at: number, layer: number, head: number, encoding: string, drawn: number,
+   *   temperature: number, topK: number }} given
+   * @returns {Generator<null, import('../model.js').Next>}
+   */
+  *next({ ids, at, layer, head, encoding, drawn, ...options }) {
+    const key = JSON.stringify([ids, layer, head, encoding]);
+    // Sampling options change more often than the sentence.
+    if (this.#kept?.key !== key) {
+      const positions = encoding !== 'none';
+      this.#kept = { key, ...(yield* this.#predicted(ids, layer, head, positions)) };
+    }
+    const { logits, width, probabilities, weights } = this.#kept;
+    const n = ids.length;
+    const row = logits.subarray(at * width, (at + 1) * width);
+    return {
+      ...{ probabilities, at, weights: weights.subarray(at * n, (at + 1) * n) },
+      candidates: candidates(row, options)
+        .slice(0, drawn)
+        .map((each) => ({
+          ...each,
+          label: this.tokens.label(each.id, ids.slice(0, at + 1)),
+          text: this.tokens.added(ids, [each.id]),
+        })),
+    };
+  }
+
+  /**
+   * Its losses on tokens in order, in another order and without positions, in nats per token.
+   * @param {{ ids: number[], order: number[] }} given
+   */
+  *losses({ ids, order }) {
+    const losses = [];
+    for (const { read, positions } of [
+      { read: ids, positions: true },
+      { read: order.map((place) => ids[place]), positions: true },
+      { read: ids, positions: false },
+    ]) {
+      const found = this.model.logProbabilities(read, { positions });
+      losses.push(-found.reduce((sum, each) => sum + each, 0) / found.length);
+      yield null;
+    }
+    return { losses, length: ids.length };
+  }
+
+  /** @param {number[]} ids @param {number} layer @param {number} head @param {boolean} positions */
+  *#predicted(ids, layer, head, positions) {
+    const { model } = this;
+    const { vocabularySize: width, numLayers } = model.config;
+    const n = ids.length;
+    const reading = model.read(model.embed(ids), { positions });
+    for (let l = 1; l <= numLayers; l++) {
+      reading.stream(l);
+      yield null;
+    }
+    const x = reading.layerInput(layer);
+    const all = model
+      .attention(layer, positions)
+      .forward(x, x, x, { causal: true, needWeights: true }).weights.data;
+    const weights = all.slice(head * n * n, (head + 1) * n * n);
+    const logits = new Float32Array(n * width);
+    // Computes a few rows at a time, because the vocabulary has thousands of tokens.
+    for (let row = 0; row < n; row += 8) {
+      logits.set(reading.logits(row, Math.min(n, row + 8)).data, row * width);
+      yield null;
+    }
+    const probabilities = ids.map((id, i) =>
+      i ? probabilityOf(logits.subarray((i - 1) * width, i * width), id) : NaN,
+    );
+    return { logits, width, probabilities, weights };
+  }
+
+  /** @type {Predicts['write']} */
+  async write({ ids, place, count, seed, ...options }, { signal, onProgress }) {
+    const writer = this.model.writer();
+    const known = [...ids];
+    try {
+      for (let i = 0, next = ids; i < count; i++) {
+        const all = candidates(writer.next(next), options);
+        const { id } = chosen(all, drawAt(seed, place + i));
+        onProgress?.({ text: this.tokens.added(known, [id]) });
+        if (signal.aborted) break;
+        known.push(id);
+        next = [id];
+        await new Promise((resolve) => setTimeout(resolve, 60));
+      }
+    } finally {
+      writer.dispose();
+    }
+  }
 
   /** @param {Given} given @returns {import('../wall/wall.js').Reader} */
   reader({ encoding }) {

@@ -11,20 +11,21 @@ import { notesOf, partTexts, texts } from './texts.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
 /** @typedef {import('../model.js').Model} Model */
+/** @typedef {import('../model.js').Predicts} Predicts */
 /** @typedef {import('../model.js').Given} Given */
 /** @typedef {'encode' | 'next' | 'write' | 'places' | 'losses' | 'block' | 'parameters' | 'decode'} Method */
 
 /** Id of the reader's last model. */
 let last = 0;
 
-/** A reader's model, open in a separate worker. @implements {Model} */
+/** A reader's model, open in a separate worker. @implements {Model} @implements {Predicts} */
 export class Own {
   id = ++last;
-  /** The walk takes one of attn's layers apart. */
-  lacks = ['walk'];
   readsHere = false;
+  chosenAs = /** @type {const} */ ('own');
+  hasFixedPositions = true;
   /** Texts about the model. */
-  texts = { ...texts, parts: partTexts };
+  texts;
   facts;
   /** The page's previous projections. */
   before = { weights: settings.weights, causal: settings.causal };
@@ -34,6 +35,7 @@ export class Own {
    */
   #split = $state.raw({ ids: [], tokens: [], total: 0 });
   #worker;
+  #isClosed = false;
   /** The text to tokenize. @type {string | null} */
   #wanted = null;
 
@@ -41,6 +43,22 @@ export class Own {
   constructor(worker, facts) {
     this.#worker = worker;
     this.facts = facts;
+    const surprise = facts.positions === 'rotary' ? partTexts.noLoss.rotary : '';
+    const parts = {
+      ...partTexts,
+      surprise: () => surprise,
+      positions: partTexts.order[facts.positions],
+    };
+    this.texts = { ...texts, place: texts.places[facts.positions], parts };
+  }
+
+  /** @returns {Model['lacks']} */
+  get lacks() {
+    const { causal, hasLogits } = this.facts.description;
+    const walk = 'It is not made of layers that the page can take apart.';
+    if (causal && hasLogits) return { walk };
+    const why = causal ? 'noLogits' : 'bidirectional';
+    return { walk, next: texts.noNext[why], loss: partTexts.noLoss[why] };
   }
 
   /** Describes the recognised model. */
@@ -55,7 +73,14 @@ export class Own {
 
   /** Sizes and options that controls need. */
   get config() {
-    return { ...this.facts, base: 0 };
+    const { vocabSize: vocabularySize, layers } = this.facts.description;
+    const { activation } = layers[0];
+    return { ...this.facts, base: 0, maxLength: Infinity, vocabularySize, activation };
+  }
+
+  get sizes() {
+    const { dModel, positions } = this.facts;
+    return `your model’s: width ${dModel}, ${positions === 'none' ? 'no' : positions} positions`;
   }
 
   /** The latest split that its worker has sent; see `follow`. */
@@ -128,6 +153,31 @@ export class Own {
     if (text === this.#wanted) this.#split = split;
   }
 
+  /** @type {Predicts['context']} */
+  context({ ids: { length } }, total) {
+    const left = (this.facts.description.maxPositions || Infinity) - length;
+    const isFull = total > length || left <= 0;
+    return { first: 0, left: isFull ? 0 : left, note: isFull ? texts.full(length) : '' };
+  }
+
+  /** @param {string} text */
+  continued(text) {
+    return text;
+  }
+
+  /** @type {Model['answer']} */
+  async answer(question, given, options) {
+    if (this.#isClosed) return null;
+    const start = performance.now();
+    const value = await this.ask(question, given, options);
+    return { value, milliseconds: performance.now() - start };
+  }
+
+  /** @type {Predicts['write']} */
+  write(given, options) {
+    return this.answer('write', given, options);
+  }
+
   /**
    * Asks a question that only this model answers.
    * @param {Method} method
@@ -157,6 +207,11 @@ export class Own {
    */
   code(figure, given, _pages, shown = () => {}) {
     return ownPrograms[figure]?.(given, this.facts, shown);
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.end();
   }
 
   /** Ends the worker. The next question opens the model in another one. */

@@ -1,18 +1,7 @@
 // Predictions of the reader's model and text generated from them. Used in the model's worker.
 
 /** @typedef {import('attn').LanguageModel} LanguageModel */
-/**
- * @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: the
- *   text that it appends
- */
-
-/**
- * @typedef {object} Next
- * @property {number[]} probabilities the probability that the model gave each token, NaN if unknown
- * @property {Float32Array} weights attention from the selected token to each token
- * @property {Candidate[]} candidates predictions for the token after it, the most probable first
- * @property {number} at index of the selected token
- */
+/** @typedef {import('../model.js').Next} Next */
 
 /** Largest number of logits to keep: 64 MB. */
 const mostLogits = 2 ** 24;

@@ -383,7 +383,7 @@ export class OwnModel {
    * Predictions after one of the tokens, with a head's weights there.
    * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK:
    *   number, drawn: number }} given
-   * @returns {import('./ownNext.js').Next}
+   * @returns {import('../model.js').Next}
    */
   next({ layer, head, ...given }) {
     const { ids, at } = given;

@@ -2,7 +2,7 @@
 export const texts = {
   head: 'of your own model. It is computed on this machine and stays here: a link does not carry it, and a reload brings the page’s own back.',
   close: 'Close it',
-  embedding: (/** @type {number} */ d) => [
+  embedding: (/** @type {{ d: number }} */ { d }) => [
     `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of your model’s table, with all that is added before the first layer.`,
     'The [tokens|token] are your model’s, those that stand for no text included; a piece that goes on with a word has a hyphen before it. This [layer] does not read those rows as they are: it reads what the layers before it have made of them.',
   ],
@@ -15,8 +15,8 @@ export const texts = {
       'The place of a word comes in later here: queries and keys are turned, as the chapter on rotation shows.',
     none: 'Where a word stands is not said at all: your model has no positions.',
   },
-  layer: (/** @type {number} */ layer, /** @type {number} */ layers) =>
-    `This is layer ${layer} of the ${layers} of your model.`,
+  /** @param {{ layer: number, layers: number }} given */
+  layer: ({ layer, layers }) => `This is layer ${layer} of the ${layers} of your model.`,
   noNext: {
     bidirectional:
       'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to foretell. It was trained to fill in words that were hidden from it.',
@@ -55,11 +55,7 @@ export const partTexts = {
     `Layer ${layer} of the ${layers} of your model. Each row is a token${most ? `, the first ${most} of them` : ''}.`,
   noCache:
     'Your model looks both ways: with every token all rows change, in each layer, and nothing can be kept in a cache.',
-  losses: ['as written', 'shuffled', 'without positions'],
-  /** @param {{ vocabulary: string, blind: string }} given */
-  loss: ({ vocabulary, blind }) =>
-    `The loss of your model: how much each token surprises it, given those before it. A loss of 3 is as if it had to guess among 20 tokens that are equally likely; blind guessing among all ${vocabulary} would have a loss of ${blind}.`,
-  oneToken: 'One token alone foretells nothing. Type another.',
+  whoseLoss: 'The loss of your model',
   noLoss: {
     rotary:
       'It turns queries and keys in every layer, so it has no loss without positions: nothing that was added could be left out.',

@@ -1,35 +1,43 @@
 import { untrack } from 'svelte';
 import { settings } from '../../state/settings.svelte.js';
 import { sentenceOf } from '../../work/errors.js';
-import { drawn } from './pagesNext.svelte.js';
 
-/** @typedef {import('../../models/own/ownNext.js').Next} Next */
+/** @typedef {import('../../models/model.js').Model & import('../../models/model.js').Predicts} Predicting */
 
-/** @type {Next & { tokens: string[] }} */
+/** Largest number of candidates to draw. */
+const drawn = 10;
+
 const nothing = {
-  tokens: [],
-  probabilities: [],
+  tokens: /** @type {string[]} */ ([]),
+  probabilities: /** @type {number[]} */ ([]),
   weights: new Float32Array(),
-  candidates: [],
+  candidates: /** @type {import('../../models/model.js').Candidate[]} */ ([]),
   at: -1,
 };
 
-/** Predictions of the reader's model, computed in its worker. */
-export class OwnNext {
+/** The predictions of a model, and text that it writes. */
+export class Next {
   /** The selected token, if it is not the last. @type {number | null} */
   place = $state(null);
   milliseconds = $state.raw(/** @type {number | undefined} */ (undefined));
   problem = $state('');
+  #pipeline;
   #model;
   #shown = $state.raw(nothing);
   #ended = $state(false);
   /** @type {AbortController | undefined} */
   #running;
+  #context = $derived.by(() =>
+    this.#model.context(this.#pipeline.given, this.#pipeline.work.total),
+  );
+  #ids = $derived.by(() => this.#pipeline.given.ids.slice(this.#context.first));
+  #tokens = $derived.by(() => this.#pipeline.tokens.slice(this.#context.first));
   /** Everything the result depends on, as a string. */
   #key = $derived.by(() => {
-    const { ids, tokens, layer, head, own } = this.#model.given;
+    const { layer, head, encoding, own } = this.#pipeline.given;
+    const [ids, tokens] = [this.#ids, this.#tokens];
     const at = Math.min(this.place ?? Infinity, ids.length - 1);
-    return JSON.stringify({ ids, tokens, layer, head, own, at, drawn, ...this.#options });
+    return JSON.stringify({ ids, tokens, layer, head, encoding, own, at, drawn, ...this.#options });
   });
 
   tokens = $derived(this.#shown.tokens);
@@ -37,22 +45,17 @@ export class OwnNext {
   weights = $derived(this.#shown.weights);
   candidates = $derived(this.#shown.candidates);
   at = $derived(this.#shown.at);
-  /** Number of tokens that fit into the model's positions after the sentence. */
-  #left = $derived.by(() => {
-    const most = this.#model.own?.facts.description.maxPositions || Infinity;
-    return most - this.#model.given.ids.length;
-  });
-  #isCut = $derived.by(() => this.#model.work.total > this.#model.given.ids.length);
-  canWrite = $derived.by(() => this.#model.given.ids.length > 0 && this.#left > 0 && !this.#isCut);
-  note = $derived.by(() => {
-    const { texts } = this.#model.own ?? {};
-    if (!texts) return '';
-    if (this.#isCut || this.#left <= 0) return texts.full(this.#model.given.ids.length);
-    return this.#ended ? texts.ended : '';
-  });
+  canWrite = $derived.by(() => this.#ids.length > 0 && this.#context.left > 0);
+  note = $derived.by(
+    () => this.#context.note || (this.#ended ? (this.#model.texts?.ended ?? '') : ''),
+  );
 
-  /** @param {import('../../work/pipeline.svelte.js').Pipeline} model */
-  constructor(model) {
+  /**
+   * @param {import('../../work/pipeline.svelte.js').Pipeline} pipeline
+   * @param {Predicting} model
+   */
+  constructor(pipeline, model) {
+    this.#pipeline = pipeline;
     this.#model = model;
   }
 
@@ -62,14 +65,17 @@ export class OwnNext {
 
   /** The programs for the predictions. */
   get code() {
-    return {
-      load: () => import('../../models/own/ownCode.js'),
-      of: (/** @type {typeof import('../../models/own/ownCode.js')} */ { ownNextCode }) =>
-        ownNextCode(this.#model.given, {
-          ...{ at: this.at, ...this.#options },
-          vocabSize: this.#model.own?.facts.description.vocabSize ?? 0,
-        }),
-    };
+    const [ids, tokens, options] = [this.#ids, this.#tokens, this.#options];
+    const { given } = this.#pipeline;
+    const known = this.#pipeline.learned();
+    return this.#pipeline.code(
+      'next',
+      {
+        load: () => import('../../figures/nextWord/code.js'),
+        of: ({ nextWordCode }) => nextWordCode(given, { ...known, ids, tokens }, options),
+      },
+      () => ({ at: this.at, ...options }),
+    );
   }
 
   /** An attachment for the element that shows it. */
@@ -88,12 +94,11 @@ export class OwnNext {
       this.#shown = nothing;
       return;
     }
-    const start = performance.now();
     try {
-      const next = await this.#model.own?.ask('next', given, { signal });
+      const next = await this.#model.answer('next', given, { signal });
       if (signal.aborted || !next) return;
-      this.milliseconds = performance.now() - start;
-      this.#shown = { tokens, ...next };
+      this.milliseconds = next.milliseconds;
+      this.#shown = { tokens, ...next.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);
     }
@@ -112,23 +117,24 @@ export class OwnNext {
    */
   async write(count, onText) {
     const controller = new AbortController();
+    const { signal } = controller;
     this.#ended = false;
-    const given = { ids: this.#model.given.ids, count: Math.min(count, this.#left) };
+    const { length: place } = this.#pipeline.given.ids;
+    const given = { ids: this.#ids, place, count: Math.min(count, this.#context.left) };
     try {
-      await this.#model.own?.ask(
-        'write',
+      await this.#model.write(
         { ...given, ...this.#options, seed: settings.draw },
         {
-          signal: controller.signal,
-          onProgress: (/** @type {{ text: string, ended: boolean }} */ { text, ended }) => {
-            if (controller.signal.aborted) return;
+          signal,
+          onProgress: ({ text, ended }) => {
+            if (signal.aborted) return;
             if (ended) this.#ended = true;
             else if (!onText(text)) controller.abort();
           },
         },
       );
     } catch (error) {
-      if (!controller.signal.aborted) this.problem = sentenceOf(error);
+      if (!signal.aborted) this.problem = sentenceOf(error);
     }
   }
 }

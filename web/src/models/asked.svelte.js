@@ -1,8 +1,8 @@
 import { untrack } from 'svelte';
-import { sentenceOf } from '../../work/errors.js';
+import { sentenceOf } from '../work/errors.js';
 
 /**
- * An answer of the reader's model, requested once the figure is visible and again whenever the
+ * An answer of a model, requested once the figure is visible and again whenever the
  * question changes. Until then the previous answer stays, together with its question.
  * @template Given, Answer
  */
@@ -12,20 +12,20 @@ export class Asked {
   /** Time from question to answer. @type {number | undefined} */
   milliseconds = $state.raw();
   problem = $state('');
-  #own;
-  #method;
+  #model;
+  #question;
   #key;
   /** @type {AbortController | undefined} */
   #running;
 
   /**
-   * @param {() => import('./own.svelte.js').Own} own
-   * @param {import('./own.svelte.js').Method} method
-   * @param {() => Given | null} given the question; null if there is none
+   * @param {import('./model.js').Model} model
+   * @param {import('./model.js').Question} question
+   * @param {() => Given | null} given what it is about; null if there is no question
    */
-  constructor(own, method, given) {
-    this.#own = own;
-    this.#method = method;
+  constructor(model, question, given) {
+    this.#model = model;
+    this.#question = question;
     this.#key = $derived.by(() => JSON.stringify(given()));
   }
 
@@ -45,12 +45,11 @@ export class Asked {
       this.shown = null;
       return;
     }
-    const start = performance.now();
     try {
-      const answer = await this.#own().ask(this.#method, given, { signal });
-      if (signal.aborted) return;
-      this.milliseconds = performance.now() - start;
-      this.shown = { given, answer };
+      const answered = await this.#model.answer(this.#question, given, { signal });
+      if (signal.aborted || !answered) return;
+      this.milliseconds = answered.milliseconds;
+      this.shown = { given, answer: answered.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);
     }
