@@ -89,8 +89,9 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 export function checkInputs(call, query, key, value, ranks, types) {
   const q = call.tensor('query', query, ranks, undefined, types);
   const sameRank = kSameRank[q.shape.length];
-  const k = call.tensor('key', key, sameRank, undefined, types);
-  const v = call.tensor('value', value, sameRank, undefined, types);
+  // Copies a tensor once, even if it is passed several times, as in self-attention.
+  const k = key === query ? q : call.tensor('key', key, sameRank, undefined, types);
+  const v = value === key ? k : call.tensor('value', value, sameRank, undefined, types);
   const queries = sizesOf(q.shape);
   const keys = sizesOf(k.shape);
   const values = sizesOf(v.shape);
