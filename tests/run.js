@@ -8,7 +8,13 @@
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 
-import { buildCppReference, buildPackage, buildSite, kVariants } from '../wasm/toolchain/build.js';
+import {
+  buildCppReference,
+  buildNativeTypes,
+  buildPackage,
+  buildSite,
+  kVariants,
+} from '../wasm/toolchain/build.js';
 import { kBuildFolder, kLockFile, provideNpmPackages } from '../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../wasm/toolchain/cmake.js';
 import { buildEnvironment } from '../wasm/toolchain/env.js';
@@ -74,9 +80,12 @@ const kEslintCache = ['--cache', '--cache-location', join(kBuildFolder, 'eslint-
 const kSuites = {
   lint: {
     tier: 'test',
-    needs: ['clangFormat'],
+    needs: [...kWasm, 'clangFormat'],
     run: checks(
-      () => nodeProgram('svelte-check/bin/svelte-check', '--fail-on-warnings', '--output', 'human'),
+      (env) =>
+        buildNativeTypes(env).then(() =>
+          nodeProgram('svelte-check/bin/svelte-check', '--fail-on-warnings', '--output', 'human'),
+        ),
       () => nodeProgram('eslint/bin/eslint.js', '--max-warnings=0', ...kEslintCache, '.'),
       () => formatJavaScript({ check: true }),
       () => formatCpp({ check: true }),

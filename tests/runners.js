@@ -40,15 +40,16 @@ async function outcomeOf(program, args, env, onLine) {
 
 /**
  * Checks the sources with commands that run in parallel.
- * @param {...(() => Promise<unknown>)} functions  each throws a CommandError if it finds something
+ * @param {...((env: Environment) => Promise<unknown>)} functions  each throws a CommandError if it
+ *   finds something
  * @returns {Run}
  */
 export function checks(...functions) {
-  return async () => {
+  return async (_, env) => {
     const result = { passed: 0, failed: 0, skipped: 0, output: '' };
-    const run = async (/** @type {() => Promise<unknown>} */ check) => {
+    const run = async (/** @type {(typeof functions)[number]} */ check) => {
       try {
-        await check();
+        await check(env);
         result.passed += 1;
       } catch (error) {
         if (!(error instanceof CommandError)) throw error;

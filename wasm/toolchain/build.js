@@ -42,6 +42,15 @@ export async function setUp() {
 export const kDevelopment = { variants: ['simd128'], types: false };
 
 /**
+ * Builds TypeScript's definitions of the bindings, which wasm/js is checked against.
+ * @param {Record<string, string>} env
+ */
+export const buildNativeTypes = (env) =>
+  step('Building the definitions of the bindings', (update) =>
+    cmakeBuild('wasm', ['attn_native_types'], env, { tests: false, update }),
+  );
+
+/**
  * Builds the npm package in wasm/dist.
  * @param {Record<string, string>} env
  * @param {PackageOptions} [options]
