@@ -95,7 +95,7 @@ for (const width of [390, 900, 1440]) {
     assert.ok(box.y > 0 && box.y < 760, `at ${box.y}`);
     assert.match(
       await page.locator('#weights pre').innerText(),
-      /^# What each token looks at: http\S+\nimport torch\n/,
+      /^# What each token looks at: http\S+\nimport numpy as np\nimport torch\n/,
     );
     await page.keyboard.press('Escape');
     assert.ok(await button.evaluate((element) => element === document.activeElement));

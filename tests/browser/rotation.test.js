@@ -145,15 +145,15 @@ test('a score depends only on the distance of a query and a key', async () => {
 });
 
 test('every figure offers its own program', async () => {
-  for (const [id, result] of [
-    ['rotation-shift', 'difference'],
-    ['rotation-sine', 'sines'],
-    ['rotation-rotary', 'scores'],
+  for (const [id, line] of [
+    ['rotation-shift', 'const difference = '],
+    ['rotation-sine', 'const sines = '],
+    ['rotation-rotary', 'const { scaledScores: scores } = '],
   ]) {
     const page = await site.visit(`#delta=3&at=rotation.${id}`);
     const figure = page.locator(`#${id}`);
     await figure.getByRole('button', { name: /^Code for/ }).click();
     await figure.getByRole('tab', { name: 'JavaScript' }).click();
-    assert.match(await figure.locator('pre').innerText(), new RegExp(`const ${result} = `), id);
+    assert.ok((await figure.locator('pre').innerText()).includes(line), id);
   }
 });

@@ -18,7 +18,7 @@ import { inSlices } from '../work/inSlices.js';
 /** @typedef {import('./language/languageModel.js').LanguageModel} LanguageModel */
 
 /**
- * A model that the page shows: `Spelled`, `Pages` or `Own`. Nothing else asks which one it is.
+ * A model that the page shows: `Spelled`, `Pages` or `Own`.
  * @typedef {object} Model
  * @property {number} id 0 for the page's own models
  * @property {Config | null} config null if the reader chooses the sizes

@@ -4,6 +4,8 @@ import { sentenceOf } from '../../work/errors.js';
 
 /** @typedef {import('../../models/model.js').Model & import('../../models/model.js').Predicts} Predicting */
 
+const loadPrograms = () => import('../../figures/nextWord/code.js');
+
 /** Largest number of candidates to draw. */
 const drawn = 10;
 
@@ -71,7 +73,7 @@ export class Next {
     return this.#pipeline.code(
       'next',
       {
-        load: () => import('../../figures/nextWord/code.js'),
+        load: loadPrograms,
         of: ({ nextWordCode }) => nextWordCode(given, { ...known, ids, tokens }, options),
       },
       () => ({ at: this.at, ...options }),

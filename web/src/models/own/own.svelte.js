@@ -169,8 +169,13 @@ export class Own {
   async answer(question, given, options) {
     if (this.#isClosed) return null;
     const start = performance.now();
-    const value = await this.ask(question, given, options);
-    return { value, milliseconds: performance.now() - start };
+    try {
+      const value = await this.ask(question, given, options);
+      return { value, milliseconds: performance.now() - start };
+    } catch (error) {
+      if (this.#isClosed) return null;
+      throw error;
+    }
   }
 
   /** @type {Predicts['write']} */

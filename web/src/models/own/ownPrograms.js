@@ -4,8 +4,9 @@ import { orderOf } from '../../core/shuffle.js';
 
 /** @typedef {import('../../core/sentence.js').Given} Given */
 
+const load = () => import('./ownCode.js');
 /** @param {(module: typeof import('./ownCode.js')) => object} of */
-const loaded = (of) => ({ load: () => import('./ownCode.js'), of });
+const loaded = (of) => ({ load, of });
 
 /** @param {Given} given @param {number} most */
 const first = (given, most) => ({

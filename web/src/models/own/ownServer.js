@@ -276,13 +276,22 @@ export class OwnModel {
    */
   sentence(given, exclusion) {
     const { ids, layer: at } = given;
-    const { layers } = this.facts.description;
+    const { normFirst } = this.facts.description.layers[at];
+    const stream = (/** @type {number} */ layer) => this.#stream(ids, exclusion, layer);
+    const normalized = () =>
+      this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output'];
+    const positions = () => this.#positions(ids.length, at);
+    // Most tasks read only some of these, and each takes a pass through the model.
     return {
-      embedding: this.#stream(ids, exclusion, 0),
-      input: layers[at].normFirst
-        ? this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output']
-        : this.#stream(ids, exclusion, at),
-      positions: this.#positions(ids.length, at),
+      get embedding() {
+        return stream(0);
+      },
+      get input() {
+        return normFirst ? normalized() : stream(at);
+      },
+      get positions() {
+        return positions();
+      },
       attend: () => this.#attend(ids, exclusion, at),
       stages: () => this.stages(given),
       edit: () => this.edit(given),
