@@ -29,6 +29,8 @@ await everyVariant('sinusoidalEncoding', (attn) => {
   test('positions_may_be_arbitrary', () => {
     const positions = [0.5, -3, 2 ** 20 + 0.25, 7];
     const actual = attn.sinusoidalEncoding({ positions, dModel: 7, base: 300 });
+    const column = /** @type {any} */ ({ data: Float64Array.from(positions), shape: [4, 1] });
+    assert.deepEqual(attn.sinusoidalEncoding({ positions: column, dModel: 7, base: 300 }), actual);
     assertClose(actual, [4, 7], sinusoids(positions, 7, 300), tolerance(2 ** 21));
     assertThrows(
       () => attn.sinusoidalEncoding({ positions, dModel: 7, start: 1 }),

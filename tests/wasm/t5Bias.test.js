@@ -37,6 +37,11 @@ await everyVariant('t5Bias', (attn) => {
       );
     }
     assert.deepEqual(attn.t5Buckets(Int32Array.of(3)), Int32Array.of(19));
+    const matrix = { data: Int32Array.of(3, -1, 0, 9, 70, -40), shape: [2, 3] };
+    assert.deepEqual(
+      attn.t5Buckets(/** @type {any} */ (matrix)),
+      attn.t5Buckets(Array.from(matrix.data)),
+    );
   });
 
   test('bias_contains_the_table_entries_of_the_buckets', () => {

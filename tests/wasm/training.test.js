@@ -501,6 +501,14 @@ test('invalid_arguments_are_errors_and_the_module_stays_usable', () => {
     error('shape_mismatch', /relativeKeys/),
   );
   assert.throws(() => attn.concatenate([], 0), error('invalid_argument', /parts/));
+  for (const dimension of [2 ** 32, 3, -4, 0.5]) {
+    assert.throws(() => v.select(dimension, 0), error('invalid_argument', /select: dimension/));
+    assert.throws(() => v.slice(dimension, 0, 1), error('invalid_argument', /slice: dimension/));
+    assert.throws(
+      () => attn.concatenate([v, v], dimension),
+      error('invalid_argument', /concatenate: dimension/),
+    );
+  }
   assert.throws(() => attn.concatenate([v, v.select(0, 0)], 1), error('shape_mismatch', /parts/));
   assert.throws(
     () => bahdanau.initState(v, v),

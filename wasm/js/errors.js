@@ -143,6 +143,19 @@ export function checkInteger(name, value, least) {
   throw invalid(name, value, `a whole number of at least ${least}`);
 }
 
+/** Longest string that is passed to C++, because Emscripten does not check that memory suffices for it. */
+const kMaxText = 4096;
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {string} needs
+ */
+export function checkText(name, value, needs) {
+  if (typeof value !== 'string') throw invalid(name, value, needs);
+  if (value.length > kMaxText) throw invalid(name, value, `at most ${kMaxText} characters`);
+}
+
 /**
  * @param {string} name
  * @param {string} value

@@ -1,4 +1,4 @@
-import { invalid } from './errors.js';
+import { checkText } from './errors.js';
 import { checkOptions, choice, kRandomStream } from './checks.js';
 import { addHints, kLayerElsewhere } from './hints.js';
 import { NativeObject, nativeOf, runtimeOf } from './nativeObject.js';
@@ -219,9 +219,7 @@ export class Layer extends NativeObject {
 addHints(Layer.prototype, kLayerElsewhere);
 
 /** @param {string} name */
-function checkName(name) {
-  if (typeof name !== 'string') throw invalid('name', name, 'the name of a parameter');
-}
+const checkName = (name) => checkText('name', name, 'the name of a parameter');
 
 /**
  * @param {Runtime} runtime

@@ -82,8 +82,9 @@ export class NativeCall {
    * @param {readonly string[]} names
    */
   intermediates(names) {
-    const shown = this.own(new this.native.Intermediates([...names]));
-    this.#intermediates = shown;
+    // Throws what C++ reports, before the failed object could be deleted.
+    const shown = this.#memory.enter((native) => new native.Intermediates([...names]));
+    this.#intermediates = this.own(shown);
     return shown;
   }
 
@@ -377,9 +378,11 @@ export class NativeCall {
     /** @type {Record<string, any>} */
     const given = {};
     for (const name of shown ? new Set(names) : []) {
-      if (!shown?.has(name)) continue;
-      const shape = shown.shape(name);
-      const from = shown.addressOf(name);
+      const computed = memory.enter(
+        () => shown?.has(name) && { shape: shown.shape(name), from: shown.addressOf(name) },
+      );
+      if (!computed) continue;
+      const { shape, from } = computed;
       const tensor = { shape, address: from };
       let block;
       if (this.as === 'handle') {

@@ -1,5 +1,5 @@
 import { checkDropout } from './dropout.js';
-import { invalid } from './errors.js';
+import { checkText, invalid } from './errors.js';
 import { nativeAttentionOptions } from './nativeAttentionOptions.js';
 import { readArray } from './options.js';
 
@@ -86,5 +86,6 @@ function checkNames(names) {
   if (!Array.isArray(names)) throw invalid('intermediates', names, needs);
   return readArray(names, (name) => {
     if (typeof name !== 'string') throw invalid('intermediates', names, needs);
+    checkText('intermediates', name, needs);
   });
 }

@@ -1,4 +1,4 @@
-import { explainedError, invalid } from './errors.js';
+import { checkText, explainedError, invalid } from './errors.js';
 import { isObjectOf, NativeObject } from './nativeObject.js';
 import { bytesOf, isA } from './realm.js';
 
@@ -82,7 +82,7 @@ export class Safetensors extends NativeObject {
    *   `out_of_memory`, `disposed`
    */
   read(name) {
-    if (typeof name !== 'string') throw invalid('name', name, 'the name of a tensor');
+    checkText('name', name, 'the name of a tensor');
     const shape = this.#entries.find((entry) => entry.name === name)?.shape ?? [];
     return this.invoke((call) => {
       const output = call.result(name, shape);
@@ -106,16 +106,18 @@ export class Safetensors extends NativeObject {
  */
 export function toSafetensors(runtime, tensors, metadata = {}) {
   const named = entriesOf('tensors', tensors);
-  const texts = entriesOf('metadata', metadata);
+  const entries = entriesOf('metadata', metadata);
   return runtime.invoke((call) => {
     const elements = [...named].map(([name, tensor]) => call.elements(name, tensor));
-    for (const [key, value] of texts) {
+    const names = [...named.keys()].map((name) => call.text(name, name));
+    const texts = [...entries].map(([key, value]) => {
       if (typeof value !== 'string') throw invalid(`metadata.${key}`, value, 'a string');
-    }
+      return [call.text(key, key), call.text(`metadata.${key}`, value)];
+    });
     const file = call.run((native) => {
       const writer = call.own(new native.SafetensorsWriter());
-      [...named.keys()].forEach((name, i) => writer.addTensor(name, elements[i].native));
-      for (const [key, value] of texts) writer.addMetadata(key, value);
+      names.forEach((name, i) => writer.addTensor(name.native, elements[i].native));
+      for (const [key, value] of texts) writer.addMetadata(key.native, value.native);
       return writer.write();
     });
     return /** @type {Uint8Array<ArrayBuffer>} */ (file.slice());

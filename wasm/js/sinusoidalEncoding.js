@@ -88,7 +88,7 @@ function sinusoidalEncodingAt(runtime, options) {
     throw explainedError('invalid_argument', other, sentence);
   }
   return runtime.invoke((call) => {
-    const numbers = call.numbers('doubles', 'positions', positions);
+    const numbers = call.numbers('doubles', 'positions', positions.data);
     const output = call.result('output', [positions.data.length, dModel]);
     const checked = checkSinusoids(call, options);
     call.run((native) =>

@@ -1,4 +1,4 @@
-import { invalid } from './errors.js';
+import { checkText, invalid } from './errors.js';
 import { nativeIn, nativeOf, runtimeOf } from './nativeObject.js';
 import { readOptions } from './options.js';
 import { withSafetensors } from './safetensors.js';
@@ -60,6 +60,6 @@ export function loadState(object, source, options) {
 
 /** @param {string} [prefix] */
 function checkPrefix(prefix = '') {
-  if (typeof prefix !== 'string') throw invalid('prefix', prefix, 'a string');
+  checkText('prefix', prefix, 'a string');
   return prefix;
 }

@@ -45,7 +45,7 @@ export function t5Buckets(runtime, distances, options) {
     'whole numbers between −2^31 and 2^31',
   );
   return runtime.invoke((call) => {
-    const numbers = call.numbers('ints', 'distances', tensor);
+    const numbers = call.numbers('ints', 'distances', tensor.data);
     const { numBuckets, maxDistance, bidirectional } = checks.checkOptions(options, kBuckets);
     call.run((native) => native.t5Buckets(numbers.native, numBuckets, maxDistance, bidirectional));
     return call.copyBack('ints', numbers);

@@ -6,7 +6,7 @@ import { Layer } from './layer.js';
 import { isObjectOf, nativeOf, NativeObject, runtimeOf } from './nativeObject.js';
 import { readArray, readOptions, wanted } from './options.js';
 import { printsByRows, printTensor } from './printTensor.js';
-import { checkShapeIs, sizeOf, wrongShape } from './shape.js';
+import { checkDimension, checkShapeIs, sizeOf, wrongShape } from './shape.js';
 import { TensorHandle } from './tensorHandle.js';
 
 /** @import { NativeCall } from './nativeCall.js' */
@@ -162,10 +162,10 @@ export class Variable {
    */
   slice(dimension, begin, end = this.shape.at(dimension) ?? 0) {
     return itself(this).#record((_, x) => {
-      checkInteger('dimension', dimension, -this.#shape.length);
+      const d = checkDimension('slice', dimension, this.#shape);
       checkInteger('begin', begin, 0);
       checkInteger('end', end, 0);
-      return (native) => native.recordSlice(x, dimension, begin, end);
+      return (native) => native.recordSlice(x, d, begin, end);
     });
   }
 
@@ -178,9 +178,9 @@ export class Variable {
    */
   select(dimension, index) {
     return itself(this).#record((_, x) => {
-      checkInteger('dimension', dimension, -this.#shape.length);
+      const d = checkDimension('select', dimension, this.#shape);
       checkInteger('index', index, 0);
-      return (native) => native.recordSelect(x, dimension, index);
+      return (native) => native.recordSelect(x, d, index);
     });
   }
 
@@ -339,11 +339,8 @@ export class Tape extends NativeObject {
    */
   clear(options = {}) {
     const keepGradients = wanted('keepGradients', readOptions(options, kClear).keepGradients);
-    this.enter((native) => {
-      if (keepGradients) native.tape.clearKeepingGradients();
-      else native.tape.clear();
-      native.deleteVariables();
-    });
+    this.enter(({ tape }) => (keepGradients ? tape.clearKeepingGradients() : tape.clear()));
+    this.enter((native) => native.deleteVariables());
     ++this.#era;
     // Gradients that are kept need their layers.
     if (keepGradients) return;

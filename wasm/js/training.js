@@ -5,7 +5,8 @@ import { kActivations } from './activation.js';
 import { Attn, madeIn, runtimeOfAttn } from './attn.js';
 import { attentionOfVariables } from './attentionOfVariables.js';
 import { finite } from './checks.js';
-import { checkChoice, checkInteger, explainedError, invalid } from './errors.js';
+import { checkChoice, explainedError, invalid } from './errors.js';
+import { checkDimension } from './shape.js';
 import { KeyValueCache } from './keyValueCache.js';
 import {
   constantLearningRate,
@@ -354,10 +355,9 @@ export class TrainingAttn extends Attn {
     if (variables.length === 0) throw fail();
     const [{ tape, shape }] = variables;
     return tape.record((/** @type {NativeCall} */ call) => {
-      checkInteger('dimension', dimension, -shape.length);
+      const d = checkDimension('concatenate', dimension, shape);
       const natives = variables.map((part, i) => tape.nativeIn(call, `parts[${i}]`, part));
-      return (/** @type {Native.MainModule} */ native) =>
-        native.recordConcatenate(natives, dimension);
+      return (/** @type {Native.MainModule} */ native) => native.recordConcatenate(natives, d);
     });
   }
 

@@ -98,11 +98,14 @@ void forget_error() { failed = false; }
 void report() noexcept {
   leave();
   failed = true;
+  // The texts need memory, and Emscripten does not check whether it suffices.
+  std::free(std::exchange(spare, nullptr));
+  const auto text = [](std::string_view whole) { return std::string(whole.substr(0, 4096)); };
   try {
     throw;
   } catch (const Error& error) {
-    error_handler()(std::string(to_string(error.code())), std::string(error.argument()),
-                    std::string(error.got()), std::string(error.needs()));
+    error_handler()(text(to_string(error.code())), text(error.argument()), text(error.got()),
+                    text(error.needs()));
   } catch (const std::bad_alloc&) {
     error_handler()();
   } catch (...) {

@@ -43,12 +43,14 @@ struct SafetensorsWriter {
   std::vector<std::byte> file;
 };
 
-void add_tensor(SafetensorsWriter& writer, const std::string& name, const TensorArgument& values) {
-  writer.tensors.push_back({name, values.elements()});
+void add_tensor(SafetensorsWriter& writer, const TensorArgument& name,
+                const TensorArgument& values) {
+  writer.tensors.push_back({std::string(name.text()), values.elements()});
 }
 
-void add_metadata(SafetensorsWriter& writer, const std::string& key, const std::string& value) {
-  writer.metadata.emplace_back(key, value);
+void add_metadata(SafetensorsWriter& writer, const TensorArgument& key,
+                  const TensorArgument& value) {
+  writer.metadata.emplace_back(key.text(), value.text());
 }
 
 /// Returns a view, valid as long as the writer lives and the memory does not grow.
