@@ -217,3 +217,31 @@ for (const [variant, blocks] of /** @type {const} */ ([
     assert.deepEqual(module.maskedSoftmax(x), expected);
   });
 }
+
+const afterBackward = 'a_tape_whose_backward_ran_out_of_memory_works_afterwards';
+test(afterBackward, { skip: needs8GB || lacks('simd128-threads') }, async () => {
+  const module = await load({ variant: 'simd128-threads', threads: 2, training: true });
+  const tape = new module.Tape();
+  const zeros = module.zeros([2 ** 20]);
+  const x = tape.variable(zeros);
+  const loss = module.mseLoss(x, zeros);
+  const numbers = new Float32Array(2 ** 23);
+  /** @type {TensorHandle[]} */
+  const kept = [];
+  for (let length = numbers.length; length >= 2 ** 10; length /= 2) {
+    const fill = () => {
+      for (;;) kept.push(module.tensor(numbers.subarray(0, length), [length]));
+    };
+    assertThrows(fill, 'out_of_memory', /./);
+  }
+  assertThrows(() => tape.backward(loss), 'out_of_memory', /./);
+  assertThrows(() => tape.clear({ keepGradients: true }), 'invalid_argument', /./);
+  for (const handle of kept) handle.dispose();
+  assertThrows(() => x.gradient(), 'invalid_argument', /./);
+  assertThrows(() => x.add(x), 'invalid_argument', /./);
+  tape.clear();
+  const two = tape.variable({ data: Float32Array.of(1, 2), shape: [2] });
+  tape.backward(module.mseLoss(two, module.zeros([2])));
+  assert.deepEqual(two.gradient()?.data, Float32Array.of(1, 2));
+  module.dispose();
+});
