@@ -274,7 +274,7 @@ test('files_that_esbuild_leaves_behind_are_named_and_can_be_copied', async () =>
   run(esbuild, 'main.js', '--bundle', '--format=esm', '--outdir=esbuild', '--log-level=error');
   write('esbuild/main.html', page('main.js'));
   const copy =
-    /; with a bundler, copy \*\.wasm and \*-threads\.glue\.js of attn\/wasm\/dist next to/;
+    /; with a bundler, copy \*\.wasm and \*-threads\.glue\.js from attn\/wasm\/dist next to/;
   assert.throws(() => node('esbuild/main.js'), copy);
   await assert.rejects(titlesIn('esbuild', 'main.html'), copy);
   copyFiles('esbuild');
