@@ -81,7 +81,8 @@ class BlockScratch {
                        output_size(head) + Row::size(head);
     return kTiles<Isa> ? round_up(size, kTileEdge) : size;
   }
-  /// Number of pairs for the paired values of a tile, twice, and for its keys.
+  /// Number of pairs for a tile: two copies of its values, one of them without excluded keys, and
+  /// its keys.
   static index tile_pairs(const AttentionHead& head) noexcept {
     if (!kPairs<Isa>) return 0;
     return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +

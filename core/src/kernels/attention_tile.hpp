@@ -338,9 +338,9 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
   }
 }
 
-/// Processes keys [key_begin, key_end) of a block, a part of a tile. With `chosen`, only these
-/// queries are processed, and excluded values are not even multiplied by zero; the bits are the
-/// ones that finite values would give.
+/// Processes keys [key_begin, key_end) of a block, which are part of a tile. With `chosen`,
+/// processes only the chosen queries and does not even multiply excluded values by zero. The bits
+/// are the same as if the excluded values were finite.
 template <class Isa>
 void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {

@@ -52,7 +52,7 @@ ATTN_INLINE Floats<Isa> gelu(Floats<Isa> x) noexcept {
 template <class Isa>
 ATTN_INLINE Floats<Isa> gelu_tanh(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;
-  // 2·√(2/π), and that times 0.044715.
+  // The constants are 2·√(2/π)·0.044715 and 2·√(2/π).
   const F inner = Isa::madd(x * x, F(0.071354814F), F(1.5957691F));
   return x * sigmoid<Isa>(x * inner);
 }

@@ -82,8 +82,8 @@ struct Bf16ProductArgs {
   index c_col = 1;
 };
 
-/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits equal the ones of a product
-/// with the same numbers as floats.
+/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits are the same as in a
+/// product with these numbers as floats.
 struct StoredProductArgs {
   index rows = 0;
   index cols = 0;
@@ -476,8 +476,8 @@ struct KernelTable {
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
-  /// One query over its keys, split into blocks of kSplitKeys: attend_part fills
-  /// part_size floats per block, merge_parts takes them in order and writes the results.
+  /// These process one query over its keys, split into blocks of kSplitKeys. attend_part fills
+  /// part_size floats per block; merge_parts takes them in order and writes the results.
   index (*part_size)(const AttentionHead&) noexcept;
   void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,
                       float* scratch) noexcept;

@@ -176,8 +176,9 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
-/// Computes the same with tiles. Groups of tiles are summed in place in C if they are whole and its
-/// columns are contiguous. A has the rows of whole tiles, with zeros beyond the depth.
+/// Like the function above, but with tiles. Groups of tiles are summed in place in C if they are
+/// whole and the columns of C are contiguous. A has the rows of whole tiles, with zeros beyond the
+/// depth.
 template <class Isa>
   requires kTiles<Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,

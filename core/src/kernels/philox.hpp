@@ -17,14 +17,14 @@ using Words = xsimd::batch<std::uint64_t, typename Isa::Arch>;
 template <class Isa>
 inline constexpr index kPhiloxBlocks = static_cast<index>(Words<Isa>::size);
 
-/// Words of the blocks first … first + kPhiloxBlocks − 1, four by four.
+/// Writes the words of blocks first … first + kPhiloxBlocks − 1, four per block.
 template <class Isa>
 void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
                    std::uint32_t* out) noexcept {
   using W = Words<Isa>;
   constexpr index kBlocks = kPhiloxBlocks<Isa>;
-  // These are constants, not stored here at run time: loading a vector that was just stored in
-  // parts would stall the processor, so vectors would be computed one after another.
+  // These numbers are constants. If they were stored here at run time, loading a vector that was
+  // just stored in parts would stall the processor, so vectors would be computed one after another.
   alignas(64) static constexpr std::uint64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
   static_assert(kBlocks <= 8);
   const W low(0xFFFFFFFFU);

@@ -94,10 +94,10 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// Computes the same with quads. Rows of A with contiguous depth (ADepth = 1) are already stored as
-/// quads, two by two: the quad of rows r and r + 1, for an even r, and of pairs k and k + 1, for an
-/// even k, is at a + r·a_row + 2k; a_row is even, and an odd depth is padded with zeros. Otherwise,
-/// and for B, two vectors of pairs make two quads.
+/// Like the function above, but with quads. Rows of A with contiguous depth (ADepth = 1) are
+/// already stored as quads of two rows: for even r and k, the quad of rows r and r + 1 and of pairs
+/// k and k + 1 is at a + r·a_row + 2k. a_row is even, and an odd depth is padded with zeros.
+/// Otherwise, and for B, two vectors of pairs make two quads.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires kQuads<Isa>

@@ -198,7 +198,7 @@ ATTN_INLINE void copy_row(index count, const float* from, index from_col, float*
   for (; j < count; ++j) to[j * to_col] = from[j * from_col];
 }
 
-/// a / b, correctly rounded. xsimd's division is not on NEON, where it multiplies by an estimated
+/// a / b, correctly rounded. On NEON, xsimd's division is not: it multiplies by an estimated
 /// reciprocal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {

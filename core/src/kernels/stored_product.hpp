@@ -2,7 +2,7 @@
 
 // Products with matrices of 16-bit numbers. For one or a few rows, numbers are widened to floats as
 // they are loaded; for many rows, panel by panel in advance. Sums have the same order as in the
-// product of floats, so the bits equal the ones with float32 weights of the same values.
+// product of floats, so the bits are the same as with float32 weights of the same values.
 
 #include <algorithm>
 #include <cstdint>

@@ -21,12 +21,14 @@ namespace attn::kernels {
 template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
     requires(const T* from) { Isa::load_pair(from, std::declval<typename Isa::Seen&>()); };
-/// The factor that such numbers need; it is multiplied exactly into the other operand of a product.
+/// The factor that corrects such numbers. It is multiplied exactly into the other operand of a
+/// product.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
 template <class Isa, class T>
 inline constexpr bool kLoadsScaled = kLoadsPairs<Isa, T> && kPairScale<T> != 1.0F;
-/// For numbers whose products with that factor stay far from infinity.
+/// The largest magnitude in the other operand for which its products with that factor stay far from
+/// infinity.
 inline constexpr float kLargestScaled = 0x1p14F;
 
 template <class Isa, class T>
@@ -37,7 +39,7 @@ ATTN_INLINE auto nothing_seen() noexcept {
     return 0;
   }
 }
-/// True if such loads suit all numbers seen so far.
+/// True if loading two vectors at once suits all numbers seen so far.
 template <class Isa, class T, class Seen>
 ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   if constexpr (kLoadsScaled<Isa, T>) {
@@ -87,10 +89,10 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   /// floats is slower than summing them.
   constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
   constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
-  /// If keys are contiguous: 8 KB of floats. With 4, 16 or 32 KB, and with values prefetched too,
-  /// reading is no faster on Zen 5.
+  /// Prefetch distance if keys are contiguous: 8 KB of floats. With 4, 16 or 32 KB, and with values
+  /// prefetched too, reading is no faster on Zen 5.
   constexpr index kAhead = 2048;
-  /// A cache line.
+  /// Elements in a cache line.
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));
   const index whole = depth / kW * kW;
   const index ahead = kAhead / std::max(depth, kPanelWidth) * key_row;
@@ -105,7 +107,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
     const T* rows[kKeys];
     F sums[kKeys];
     const auto each_row = [](auto&& body) __attribute__((always_inline)) { unroll<kKeys>(body); };
-    // Beyond the last key the last one is read again; its scores are not used.
+    // Beyond the last key, the last key is read again; its scores are not used.
     each_row([&](auto i) __attribute__((always_inline)) {
       rows[i] = key + std::min<index>(j + i, keys - 1) * key_row;
       sums[i] = F(0.0F);

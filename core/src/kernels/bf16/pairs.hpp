@@ -37,8 +37,8 @@ ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept
   return false;
 }
 
-/// Pairs along the depth for each query: queries (pairs of depth × to_row) in `lanes` lanes; lanes
-/// beyond `count` are never used. `negative` flips their signs.
+/// Writes the queries as pairs along the depth, (pairs of depth × to_row), in `lanes` lanes. Lanes
+/// beyond `count` are never used. `negative` flips the signs.
 template <class Isa>
 void pair_queries(index count, index lanes, index head_dim, const std::uint16_t* query, index row,
                   index col, bool negative, Bf16Pair* queries, index to_row) noexcept {
@@ -74,8 +74,8 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
   }
 }
 
-/// Pairs along the keys for each column of the values from key0 on, with zeros for keys that are
-/// not kept, for an odd last one, and beyond the columns.
+/// Pairs the values from key0 on along the keys, for each column. Keys that are not kept, the
+/// missing second key of an odd last pair, and columns beyond the values are zero.
 template <class Keep>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, index cols,
                              Keep&& keep, Bf16Pair* pairs) noexcept {
@@ -96,8 +96,8 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Pairs the values for tiles: each column of the values gives a row of pairs of 32 keys, followed
-/// by a row for the next 32. `memory` has space for kTileEdge × cols pairs.
+/// Pairs the values for tiles. Each column of the values becomes a row of pairs for 32 keys, and
+/// the rows for the next 32 keys follow. `memory` has space for kTileEdge × cols pairs.
 template <class Isa, class Keep>
 void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys, index cols,
                           Keep&& keep, Bf16Pair* memory, Bf16Pair* pairs) noexcept {
@@ -122,8 +122,8 @@ void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys,
   }
 }
 
-/// Keys from key0 on, in pairs along the depth or in quads; for tiles, padded with zeros to whole
-/// tiles.
+/// Writes the keys from key0 on as pairs along the depth or as quads. For tiles, pads them with
+/// zeros to whole tiles.
 template <class Isa>
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                            Bf16Pair* pairs) noexcept {
@@ -143,10 +143,10 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
   }
 }
 
-/// exp2_shifted for scores that must still be multiplied by `unit`, with lowest = (m − 127) / unit.
-/// Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial, of
-/// degree 5 (minimax in relative error, 9.2e-8), is accurate to the rounding of float32; weights
-/// keep eight bits.
+/// Like exp2_shifted, for scores that must still be multiplied by `unit`, with lowest = (m − 127) /
+/// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial
+/// of degree 5 (minimax in relative error, 9.2e-8) is accurate to the rounding of float32. Weights
+/// keep only eight bits.
 template <class Isa, int N>
 ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
                              const Floats<Isa> (&lowest)[N]) noexcept {

@@ -28,9 +28,10 @@ constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge)
 constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
 
 /// Sets up the tile hardware, if there is any, for the lifetime of this object, which is one kernel
-/// call. Then it releases the registers, so that the system need not save 8 KB of state for waiting
-/// threads. Other code that uses tiles on the thread sets them up itself, as calling conventions
-/// require. This takes about 200 cycles, of a call's 10,000 to 1,000,000.
+/// call. The destructor releases the registers, so that the system need not save 8 KB of state for
+/// waiting threads. Other code that uses tiles on the thread sets them up itself, as calling
+/// conventions require. Setup and release take about 200 cycles, and a call takes 10,000 to
+/// 1,000,000.
 template <class Isa>
 class TileSession {
  public:
@@ -56,8 +57,8 @@ struct TileMatrix {
 /// C = or, with Add, += A · B for M × N tiles of C, over `steps` tiles along the depth and, if
 /// `last_b` is not null, one more whose tiles of B are stored there consecutively.
 ///
-/// Registers 0 to 3 are C, 4 and 5 A, 6 and 7 B: with 2 × 2 tiles of C, each is loaded once per
-/// step: four loads of 8 cycles for four products of 16.
+/// Registers 0 to 3 hold C, 4 and 5 hold A, and 6 and 7 hold B. With 2 × 2 tiles of C, each tile of
+/// A and B is loaded once per step: four loads of 8 cycles for four products of 16 cycles.
 template <class Tiles, int M, int N, bool Add>
 ATTN_INLINE void tile_product(index steps, TileMatrix a, TileMatrix b, const Bf16Pair* last_b,
                               float* c, index c_row) noexcept {

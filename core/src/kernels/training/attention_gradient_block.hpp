@@ -264,7 +264,7 @@ inline void keep_row(const float* row, index size, bool attended, float* kept) n
 }
 
 /// Adds the products if something is not finite. Excluded numbers are not even multiplied by zero.
-/// The bits are the ones that finite numbers in the excluded places would give.
+/// The bits are the same as if the excluded numbers were finite.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {

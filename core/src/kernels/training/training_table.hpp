@@ -155,7 +155,7 @@ struct AdamArgs {
 struct RecurrentCellGradientArgs {
   index rows = 0;
   index hidden = 0;
-  // (rows, gates · hidden): the products, which their gradients replace.
+  // (rows, gates · hidden): the products. The kernel replaces them with their gradients.
   float* from_input = nullptr;
   index from_input_row = 0;
   float* from_state = nullptr;
@@ -164,8 +164,9 @@ struct RecurrentCellGradientArgs {
   index state_row = 0;
   const float* output_gradient = nullptr;  ///< (rows, hidden)
   index output_gradient_row = 0;
-  /// (rows, hidden): the gradient that the following step adds to the output's. It is replaced by
-  /// the gradient that this step passes to the state in addition to the products'.
+  /// (rows, hidden): the gradient from the following step, which is added to the gradient of the
+  /// output. The kernel replaces it with the part of the state's gradient that does not pass
+  /// through the products.
   float* carried = nullptr;
   bool relu = false;  ///< for rnn_cell_gradient
 };
@@ -184,8 +185,8 @@ enum class PairWeight : int {
 ///   kGaussian      gradient_j = weight_j · d_j / width²
 ///   kEpanechnikov  gradient_j = d_j / (Σ_k score_k · width · distance_j)
 ///
-/// so that from kGaussian on query and key get ±gradient · (key − query). The gradient is 0 if the
-/// weight or the distance is 0, whatever the other numbers are.
+/// For kGaussian and kEpanechnikov, query and key then get ±gradient · (key − query). The gradient
+/// is 0 if the weight or the distance is 0, whatever the other numbers are.
 struct WeightGradientArgs {
   PairWeight pair = PairWeight::kSoftmax;
   index rows = 0;
@@ -227,9 +228,9 @@ struct TrainingTable {
 
   /// Number of queries in a block.
   index gradient_queries;
-  /// Keys of a task of attention's backward pass, whose gradients stay in a second-level cache
-  /// while all queries are processed. The arguments are the numbers of keys and of key heads. A
-  /// multiple of every tile.
+  /// Number of keys in a task of attention's backward pass, a multiple of every tile. Their
+  /// gradients stay in a second-level cache while all queries are processed. The arguments are the
+  /// numbers of keys and of key heads.
   index (*gradient_keys)(index keys, index heads) noexcept;
   /// Number of floats in a row padded to whole vectors.
   index (*padded_row)(index dim) noexcept;
