@@ -47,10 +47,10 @@ struct ModuleAccess {
   };
   /// In the order of Module::parameter_names(), and with its names.
   static std::vector<FoundParameter> parameters(const Module& layer);
-  /// A block of a parameter that the layer stores itself.
+  /// Writes a block of a parameter that the layer stores itself.
   static void write(const FoundParameter& parameter, const ConstTensor& block, std::int64_t row,
                     std::int64_t col);
-  /// Rejects such a parameter.
+  /// Rejects a parameter that the layer stores itself.
   [[noreturn]] static void fail_kept(std::string_view name, ElementType type, const char* needs);
   /// Rejects a parameter that is not float32, when a gradient is requested.
   static void require_float32(std::string_view name, ElementType type) {

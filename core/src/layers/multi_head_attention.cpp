@@ -165,7 +165,7 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     layer.add_child("q_norm", *query_norm);
     layer.add_child("k_norm", *key_norm);
   }
-  // The four projections and two tables.
+  // For the four projections and two tables.
   layer.reserve_streams(6);
 }
 
@@ -193,7 +193,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         "num_kv_heads", impl.kv_heads,
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
-  // The largest of the parameters' sizes; none of what follows can then overflow.
+  // This is the largest of the parameters' sizes. If it fits, nothing below can overflow.
   const std::int64_t joined =
       validation::product("d_model", {3, options.num_heads, impl.head_dim, options.d_model});
   if (impl.joined()) {

@@ -35,7 +35,7 @@ struct MultiHeadAttention::Impl {
   std::int64_t kv_heads = 0;
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
-  /// Parameters that the layer lacks are none.
+  /// None for parameters that the layer does not have.
   Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
   std::shared_ptr<PackedMatrix> query, key, value, output;
   /// The packed parameters, or the three parts of the joined one.
@@ -76,14 +76,14 @@ struct MultiHeadAttention::Impl {
   Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
                           const std::optional<RmsNorm>& norm, const char* norm_name, Showing& show,
                           runtime::Execution& run, Context& context) const;
-  /// Projected queries (B, H, Nq, D), normalised and rotated to the given positions, or to those
-  /// from the options.
+  /// Projected queries (B, H, Nq, D), normalised and rotated to the given positions, or to the
+  /// positions from the options.
   Tensor project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                          const AttentionOptions& attention,
                          const TensorView<const double>& positions, Showing& show,
                          runtime::Execution& run, Context& context) const;
-  /// Projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or to those from
-  /// `first` on.
+  /// Projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or to the
+  /// positions from `first` on.
   Tensor project_keys(const ConstAnyTensor& x, std::int64_t first,
                       const TensorView<const double>& positions, Showing& show,
                       runtime::Execution& run, Context& context) const;

@@ -99,7 +99,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   });
 }
 
-/// Without A.
+/// The arguments of a product, without A.
 template <class Args>
 Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float* bias,
                   const Tensor& y) noexcept {
@@ -116,7 +116,8 @@ Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float*
   return args;
 }
 
-/// Columns of a task whose panels are `floats` numbers, in whole tiles of any instruction set.
+/// Columns of a task whose panels have about `floats` numbers, in whole tiles of any instruction
+/// set.
 index columns_of(index floats, index depth) noexcept {
   constexpr index kStep = 4 * kPanelWidth;
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);
@@ -134,7 +135,7 @@ index few_rows_columns(index depth) noexcept { return columns_of(1 << 16, depth)
 
 PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat format)
     : rows_(rows), cols_(cols), format_(format) {
-  // A float32 panel has one of these for each column; with two-byte numbers, two columns share one.
+  // A float32 panel has one PanelRow per column; with two-byte numbers, two columns share one.
   const index panels = rows / kPanelWidth + (rows % kPanelWidth != 0 ? 1 : 0);
   index count = 0;
   switch (format.type) {
@@ -182,7 +183,7 @@ void PackedMatrix::pack(const ConstTensor& weight, Context& context, std::int64_
 namespace {
 
 /// Calls body(bits, number) for the numbers of a block of a matrix that begins at (row, col);
-/// panel(row) is where a row's panel begins.
+/// panel(row) returns the beginning of a row's panel.
 template <class View, class Panel, class F>
 void for_block(const View& block, bool paired, index row, index col, Panel&& panel,
                F&& body) noexcept {

@@ -13,8 +13,8 @@
 
 namespace attn {
 
-/// Packs a (rows, cols) matrix, any strides, into packed_size(rows, cols) floats, or into those of
-/// a matrix with more columns, `packed_cols`.
+/// Packs a (rows, cols) matrix, any strides, into packed_size(rows, cols) floats, or into part of a
+/// packed matrix that has more columns, `packed_cols`.
 void pack_matrix(const ConstTensor& matrix, float* packed, std::int64_t packed_cols,
                  runtime::Execution& run) noexcept;
 
@@ -78,12 +78,12 @@ class PackedMatrix {
   /// multiply() for tensors that need no conversion.
   void multiply_unconverted(const ConstAnyTensor& x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept;
-  /// True if that accepts x of this type.
+  /// True if multiply_unconverted() accepts x of this type.
   bool takes(ElementType type, runtime::Execution& run) const noexcept {
     return type == ElementType::kFloat32 || (type == ElementType::kBFloat16 && pair_kernels(run));
   }
   std::int64_t scratch_size(runtime::Execution& run) const noexcept;
-  /// For products of pairs, or null.
+  /// The kernels for products of pairs, or null.
   const kernels::Bf16Table* pair_kernels(runtime::Execution& run) const noexcept {
     const bool rounds = format_.type == ElementType::kBFloat16 && format_.round_inputs;
     return rounds ? run.bf16_kernels() : nullptr;
@@ -96,7 +96,8 @@ class PackedMatrix {
   std::vector<PanelRow> packed_;
 };
 
-/// For a parameter of 16-bit numbers that is one matrix, or several with the same columns stacked.
+/// The keeper of a parameter of 16-bit numbers, which is one matrix or a stack of matrices with the
+/// same columns.
 ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices);
 
 }  // namespace attn

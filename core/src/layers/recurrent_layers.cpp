@@ -112,7 +112,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     if (!show) return Tensor();
     return show.take("output_l" + std::to_string(l), {batch, steps, hidden});
   };
-  // The last layer writes the output, after which nothing may fail.
+  // The last layer writes the output, and nothing may fail after that.
   const Tensor last_shown = shown_output(layers - 1);
   ConstTensor layer_input = with_batch(x);
   for (index l = 0; l < layers; ++l) {

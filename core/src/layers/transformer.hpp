@@ -60,7 +60,7 @@ AnyFeedForward feed_forward_of(const TransformerLayerOptions& options);
 detail::Norm norm_of(const TransformerLayerOptions& options);
 detail::SublayerNorms sublayer_norms_of(const TransformerLayerOptions& options);
 
-/// How many layers a stack has, and the options of one. Throws kInvalidArgument.
+/// Number of layers in a stack. Throws kInvalidArgument.
 std::int64_t checked_layer_count(const TransformerEncoderOptions& stack);
 inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& stack,
                                                std::int64_t l) {
