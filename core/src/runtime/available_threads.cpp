@@ -45,21 +45,21 @@ int processors_of_this_thread() noexcept {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-/// The first two words of a file; empty where there are fewer.
+/// The first two words of a file; a missing word is empty.
 struct QuotaWords {
   std::string first, second;
   explicit QuotaWords(const std::string& path) { std::ifstream(path) >> first >> second; }
 };
 
-/// Whole processors for a quota of time in each period, both in microseconds. Files that are
-/// missing, and "max" or -1 for no quota, are no numbers above 0.
+/// Number of whole processors for a quota of time in each period, both in microseconds. Missing
+/// files, and "max" or -1 for no quota, give no number above 0 and so no limit.
 int whole_processors(const std::string& quota, const std::string& period) {
   const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());
   if (!(time > 0) || !(of > 0)) return INT_MAX;
   return static_cast<int>(std::clamp(time / of, 1.0, double{INT_MAX}));
 }
 
-/// Whether a list such as "cpu,cpuacct" has a "cpu".
+/// True if a list such as "cpu,cpuacct" contains "cpu".
 bool lists_cpu(const std::string& controllers) {
   return (',' + controllers + ',').find(",cpu,") != std::string::npos;
 }
@@ -99,7 +99,7 @@ int processors_in_quota(const std::string& groups, const std::string& root) {
 }
 
 int available_threads() {
-  // Files are read once. Threads that come here at the same time read the same.
+  // Files are read once. Threads that get here at the same time read the same numbers.
   static constinit std::atomic<int> known_quota{0};
   int quota = known_quota.load(std::memory_order_relaxed);
   if (quota == 0) {

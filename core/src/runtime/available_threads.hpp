@@ -10,12 +10,12 @@ namespace attn::runtime {
 bool has_threads() noexcept;
 
 /// The number of threads that can run at the same time, at least 1: the processors that the calling
-/// thread may use, but no more than the control groups of the process leave it time for.
+/// thread may use, limited by the quotas of the process's control groups.
 int available_threads();
 
-/// The number of whole processors that the quotas of control groups (version 1 or 2) leave a
-/// process, at least 1; INT_MAX without a quota. `groups` is the path of a file as
-/// /proc/self/cgroup, `root` the folder where control groups are mounted.
+/// The number of whole processors that the quotas of control groups (version 1 or 2) allow a
+/// process, at least 1; INT_MAX without a quota. `groups` is the path of a file in the format of
+/// /proc/self/cgroup, and `root` is the folder where control groups are mounted.
 int processors_in_quota(const std::string& groups, const std::string& root);
 
 }  // namespace attn::runtime

@@ -56,8 +56,8 @@ bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") &&
 #if defined(ATTN_HAS_AMX)
 #define ATTN_AMX_TABLE(function) &kernels::function
 /// Linux gives the tile registers, 8 KB per thread, only to a process that requests them, once for
-/// all of its threads. It refuses if a thread's alternative signal stack is too small for them, and
-/// Linux before 5.16 does not know the request.
+/// all of its threads. It rejects the request if a thread's alternative signal stack is too small
+/// for them, and Linux before 5.16 does not know the request.
 bool may_use_tiles() noexcept {
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
@@ -69,8 +69,8 @@ bool has_amx_bf16() noexcept {
   constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kBf16) == 0 || (d & kTile) == 0)
     return false;
-  // Whether the system saves tiles and how they are set up. Where there is AVX-512, it may be
-  // asked.
+  // Checks that the system saves the contents and the setup of tiles. Machines with AVX-512 support
+  // xgetbv.
   constexpr unsigned kStates = 3U << 17;
   unsigned states = 0, high = 0;
   __asm__("xgetbv" : "=a"(states), "=d"(high) : "c"(0));
@@ -113,8 +113,8 @@ bool has_neon_bf16() noexcept {
 bool has_neon_bf16() noexcept { return false; }
 #endif
 
-// A WebAssembly module holds one table, that of its variant, to stay small; what it contains, it
-// can run, or it would not have loaded.
+// A WebAssembly module contains only the table of its variant, to stay small. It can run what it
+// contains, or it would not have loaded.
 #if defined(__wasm_relaxed_simd__)
 #define ATTN_RELAXED_TABLE &kernels::wasm_relaxed_simd_table
 #define ATTN_SIMD128_TABLE nullptr

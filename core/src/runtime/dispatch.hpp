@@ -6,7 +6,7 @@
 namespace attn::runtime {
 
 /// The kernels of an instruction set, or null when this build lacks them or the machine cannot run
-/// them. The machine is asked once for a process.
+/// them. The machine is queried once per process.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
 /// The kernels of the best instruction set, for functions without a context that give the same bits

@@ -31,14 +31,14 @@ struct Context::Impl {
   /// Recursive, because layers call other public functions on the same context.
   runtime::RecursiveMutex mutex;
   int running_calls = 0;  ///< of the thread that holds the mutex, inside each other
-  /// The last member: it acts on the others while it exists.
+  /// Must be the last member, because it acts on the others while it exists.
   runtime::ForkHook fork_hook{[](void* impl) noexcept { static_cast<Impl*>(impl)->restore(); },
                               this};
 
   /// Makes the context usable again in a forked child.
   void restore() noexcept;
-  /// Ends the threads and gives the scratch memory back, unless a call is running. Later calls run
-  /// on the calling thread.
+  /// Ends the threads and releases the scratch memory, unless a call is running. Later calls run on
+  /// the calling thread.
   void end_threads_if_idle() noexcept;
 };
 
@@ -62,8 +62,8 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   const kernels::KernelTable& kernels() const noexcept { return impl_.kernels; }
-  /// For products of bf16 pairs, or null: then bf16 is widened. WebAssembly has none, and none of
-  /// the code that calls them.
+  /// The kernels for products of bf16 pairs. If null, bf16 is widened. WebAssembly has neither
+  /// these kernels nor the code that calls them.
   const kernels::Bf16Table* bf16_kernels() const noexcept {
 #ifdef __EMSCRIPTEN__
     return nullptr;

@@ -7,8 +7,8 @@
 namespace attn::runtime {
 namespace {
 
-// fork() waits while a hook is added or removed. Neither of these has a destructor, so contexts of
-// static storage may come and go until the program has ended.
+// fork() waits while a hook is added or removed. Neither variable has a destructor, so contexts
+// with static storage duration may be created and destroyed until the program has ended.
 pthread_mutex_t fork_hooks_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit ForkHook* first_fork_hook = nullptr;
 

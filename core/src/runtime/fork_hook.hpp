@@ -3,8 +3,8 @@
 namespace attn::runtime {
 
 /// Calls a function in every process that is forked while the hook exists, before fork() returns
-/// there: the child has one thread, a copy of the one that forked, and whatever the other threads
-/// of its parent were doing is left halfway. Where processes do not fork, on WebAssembly and
+/// there. The child has one thread, a copy of the one that forked, and everything that the other
+/// threads of its parent were doing is unfinished. Where processes do not fork, on WebAssembly and
 /// Windows, a hook does nothing.
 class ForkHook {
  public:

@@ -13,14 +13,15 @@
 namespace attn::runtime {
 namespace {
 
-/// Times an idle worker looks for a new loop before it sleeps: some tens of microseconds, so that
-/// the parallel loops of one call follow each other without a wake-up in between. Ten times as many
-/// gained nothing in WebAssembly.
+/// Number of times that an idle worker looks for a new loop before it sleeps. This takes some tens
+/// of microseconds, so that the parallel loops of one call follow each other without a wake-up in
+/// between. Ten times as many gained nothing in WebAssembly.
 constexpr int kSpinsBeforeSleep = 4000;
-/// Times the caller looks whether the others have finished before it offers them its processor.
+/// Number of times that the caller checks whether the others have finished before it yields to
+/// them.
 constexpr int kSpinsBeforeYield = 500;
 
-/// Keeps what different threads write apart.
+/// Alignment that separates data written by different threads.
 constexpr std::size_t kCacheLine = 64;
 
 inline void pause_briefly() noexcept {
@@ -33,11 +34,11 @@ inline void pause_briefly() noexcept {
 
 }  // namespace
 
-// A loop is in `unclaimed`, `count` and `body`. Claiming an index is one subtraction from
-// `unclaimed`. If the result was positive, the loop cannot end before the claimed index is done, so
-// its body and its count may be read. If not, there is nothing to claim, and nothing of the loop
-// may be read: its caller may have returned long ago. A worker that is late by any number of loops
-// therefore either helps the loop of that moment or touches none.
+// A loop is stored in `unclaimed`, `count` and `body`. Claiming an index is one subtraction from
+// `unclaimed`. If `unclaimed` was positive before, the loop cannot end before the claimed index is
+// done, so its body and its count may be read. Otherwise, there is nothing to claim, and no part of
+// the loop may be read, because its caller may have returned long ago. A worker that is late by any
+// number of loops therefore either helps the current loop or touches none.
 struct ThreadPool::Shared {
   struct alignas(kCacheLine) Seat {
     Sleeper sleeper;
@@ -62,7 +63,7 @@ struct ThreadPool::Shared {
   std::int64_t count = 0;
   const Body* body = nullptr;
 
-  /// Runs what it can claim of the current loop, and returns how many indices that was.
+  /// Runs all indices of the current loop that it can claim, and returns their number.
   std::int64_t work(int worker) noexcept {
     std::int64_t left = unclaimed.fetch_sub(1, std::memory_order_acquire);
     if (left <= 0) return 0;
@@ -87,13 +88,13 @@ struct ThreadPool::Shared {
       if (stopping.load(std::memory_order_acquire)) return;
       seen = loops.load(std::memory_order_acquire);
       const std::int64_t finished = work(worker);
-      // The loop may end here: from now on it is not to be touched.
+      // The loop may end here and must not be touched any more.
       if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
   }
 
-  // Either offer() finds this worker asleep, or the worker finds the new number of loops: both
-  // first write and then read, in one order that all threads agree on.
+  // Both offer() and this worker first write and then read, in one order that all threads agree on.
+  // So either offer() finds this worker asleep, or the worker finds the new number of loops.
 
   void sleep_until_after(std::uint32_t seen, int worker) noexcept {
     Sleeper& sleeper = seats[worker - 1].sleeper;
@@ -144,8 +145,8 @@ void ThreadPool::start_threads() noexcept {
       shared->threads.emplace_back([shared, worker] { shared->worker_loop(worker); });
     }
   } catch (const std::exception&) {
-    // Out of memory or threads. The threads that did start are enough, because results do not
-    // depend on their number.
+    // The system is out of memory or threads. The threads that did start are enough, because
+    // results do not depend on their number.
   }
 }
 
@@ -165,7 +166,7 @@ void ThreadPool::restart_after_fork() noexcept {
 #if !defined(__EMSCRIPTEN__)
   Shared& shared = *shared_;
   if (shared.threads.empty()) return;
-  // There is nothing to join, and joining would wait for ever.
+  // There is nothing to join, and joining would wait forever.
   for (Thread& thread : shared.threads) new (&thread) Thread();
   shared.threads.clear();
   for (int i = 0; i + 1 < num_threads_; ++i) new (&shared.seats[i]) Shared::Seat();
@@ -196,8 +197,8 @@ void ThreadPool::run(std::int64_t count, Body body) noexcept {
   }
   shared.offer(static_cast<int>(std::min<std::int64_t>(count - 1, shared.most_helpers)));
   const std::int64_t others = count - shared.work(0);
-  // Spins rather than sleeps: the others are in their last piece, and a browser's main thread may
-  // not sleep.
+  // Spins instead of sleeping, because the others are finishing their last piece, and a browser's
+  // main thread may not sleep.
   for (int i = 0; shared.done.load(std::memory_order_acquire) != others; ++i) {
     pause_briefly();
     if (i > kSpinsBeforeYield) yield();

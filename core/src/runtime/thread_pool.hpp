@@ -9,23 +9,24 @@
 
 namespace attn::runtime {
 
-/// A fixed set of threads that share loops: its own, or those of the caller's parallel_for. The
-/// calling thread works too: a pool of one has no thread of its own.
+/// A fixed set of threads that share loops: either the pool's own threads, or the threads of the
+/// caller's parallel_for. The calling thread works too, so a pool of one has no thread of its own.
 class ThreadPool {
  public:
   /// A loop body: called once per index with the number, 0 … num_threads-1, of the worker it runs
   /// on.
   using Body = FunctionRef<void(std::int64_t index, int worker)>;
 
-  /// Uses fewer threads when the system refuses to start as many. Of its own threads a loop wakes
-  /// `most_helpers` at most: more than there are processors would only take turns with the caller.
+  /// Uses fewer threads if the system refuses to start that many. A loop wakes at most
+  /// `most_helpers` of the pool's own threads, because more threads than processors would only take
+  /// turns with the caller.
   explicit ThreadPool(int num_threads, ParallelFor parallel_for = {},
                       int most_helpers = available_threads() - 1);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// The number of workers, which stays as it is after end_threads() and after a fork.
+  /// The number of workers. It does not change after end_threads() or a fork.
   int num_threads() const noexcept { return num_threads_; }
 
   /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. Each index
@@ -35,11 +36,12 @@ class ThreadPool {
   /// Like run(), but the calling thread does all the work.
   static void run_alone(std::int64_t count, Body body) noexcept;
 
-  /// Ends the pool's own threads. Later loops run on the calling thread. Not during a loop.
+  /// Ends the pool's own threads. Later loops run on the calling thread. Must not be called during
+  /// a loop.
   void end_threads() noexcept;
 
   /// Forgets the pool's own threads, which a forked child does not have. The next loop starts new
-  /// ones. For the child's only thread, before it does anything else with the pool.
+  /// ones. Call this on the child's only thread, before anything else uses the pool.
   void restart_after_fork() noexcept;
 
  private:

@@ -15,9 +15,10 @@
 #include <thread>
 #endif
 
-/// Threads and locks: the standard library's, or as much of them as is used here on pthreads.
-/// WebAssembly's variants with and without threads are linked of the same objects, and where there
-/// are none the standard library has neither, while pthreads are there and do nothing.
+/// Threads and locks: the standard library's or, in WebAssembly, the parts needed here, built on
+/// pthreads. WebAssembly's variants with and without threads are linked from the same objects.
+/// Without threads, the standard library has neither threads nor locks, whereas pthreads exist and
+/// do nothing.
 namespace attn::runtime {
 
 #if defined(__EMSCRIPTEN__)
@@ -55,10 +56,10 @@ class Lock {
   M& mutex_;
 };
 
-/// To be joined before it is destroyed.
+/// Must be joined before it is destroyed.
 class Thread {
  public:
-  /// Throws std::bad_alloc if the system starts no further one.
+  /// Throws std::bad_alloc if the system cannot start another thread.
   template <class F>
   explicit Thread(F body) {
     auto closure = std::make_unique<F>(std::move(body));
@@ -77,8 +78,8 @@ class Thread {
   pthread_t handle_;
 };
 
-/// In WebAssembly this does not give up the processor. But on the thread that created the module it
-/// throws if another thread has trapped, so waiting for that thread ends.
+/// In WebAssembly this does not give up the processor. However, on the thread that created the
+/// module it throws if another thread has trapped, which ends the wait for that thread.
 inline void yield() { sched_yield(); }
 
 /// Sleeps until it is woken, if the word has this value; may return early. Must not be called on a
@@ -91,7 +92,7 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
 
 /// Wakes all threads that sleep while this word keeps its value. When a thread has ended,
 /// Emscripten leaves a wait for messages (Atomics.waitAsync) at the address where the thread's data
-/// were. If the word is there now, that wait would use up a notification for one sleeper.
+/// was. If the word is now at that address, that wait would use up a notification for one sleeper.
 inline void wake(std::atomic<std::uint32_t>& word) noexcept {
   constexpr std::uint32_t kAll = 0xffffffff;
   __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), kAll);
@@ -116,8 +117,8 @@ inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all();
 
 #endif
 
-/// Where one thread sleeps until another one wakes it. The thread pool waits nowhere else without
-/// computing, so a platform with other means of waiting changes this class alone.
+/// Lets one thread sleep until another one wakes it. The thread pool waits without computing only
+/// here, so a platform with other means of waiting changes this class alone.
 class Sleeper {
  public:
   /// Announces a sleep. The thread then looks for work once more before it calls sleep(), so a
