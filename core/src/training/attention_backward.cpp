@@ -83,8 +83,8 @@ class Backward {
       Worker worker;
       worker.thread = thread;
       lay_out(worker_memory_ + thread * worker_size_, worker);
-      // Tasks are taken in order, whatever order the loop has, because a task may wait for those
-      // before it.
+      // Tasks are taken in order, whatever order the loop has, because a task may wait for earlier
+      // tasks.
       const index task = next.fetch_add(1, std::memory_order_relaxed);
       const index first = task / (abreast * chunks) * abreast;
       const index of_group = task - first * chunks;
@@ -135,7 +135,7 @@ class Backward {
     return (b * p_.query_heads + h) * p_.num_queries;
   }
 
-  /// Computes what all chunks read, and clears what they add to.
+  /// Computes the numbers that all chunks read, and clears the sums that chunks add to.
   void prepare() noexcept {
     run_.parallel_for(p_.batch * p_.query_heads, [&](index task, int) noexcept {
       const index b = task / p_.query_heads, h = task % p_.query_heads;

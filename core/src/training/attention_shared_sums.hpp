@@ -110,7 +110,7 @@ struct SharedSums {
  public:
   index key_row, value_row;
   index buckets = 0;
-  // There is one of these for each batch entry, query head and chunk of keys, or null:
+  // Each of these is null or has one array for each batch entry, query head and chunk of keys:
   float* relative_keys;    ///< (2k+1, head_dim in whole vectors)
   float* relative_values;  ///< (2k+1, value_dim in whole vectors)
   float* slopes;

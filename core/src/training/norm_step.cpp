@@ -90,8 +90,8 @@ Variable norm(const char* name, const Module& layer, kernels::NormArgs how,
   how.statistics = record.take<kernels::RowStatistics>(
       values.rank() == 0 ? 1 : validation::product("x", values.shape().first(values.rank() - 1)));
   normalize(layer, how, values, nullptr, y, record.context(), nullptr);
-  // In separate statements, because their order on the tape decides the order of sums over all
-  // parameters.
+  // These are separate statements, because their order on the tape decides the order of sums over
+  // all parameters.
   Node* const weights = record.parameter(layer, weight);
   Node* const biases = record.parameter(layer, bias);
   return record.finish(y, NormStep(how, record.node(x), weights, biases));

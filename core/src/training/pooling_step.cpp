@@ -32,7 +32,7 @@ struct PoolingNodes {
   Node* weights = nullptr;
 };
 
-/// Rows of a sum over pairs that one task computes: this many factors fill a cache line.
+/// Rows of a sum over pairs in one task. This many factors fill a cache line.
 constexpr index kRowsPerTask = 16;
 
 class PoolingStep final : public Step {
@@ -158,7 +158,8 @@ class PoolingStep final : public Step {
     });
   }
 
-  /// sums_i = Σ_n of pairs with x_n: factors (B, rows, n), or (B, n, rows) if they are transposed.
+  /// Sums the terms of each row y_i with all x_n. Factors are (B, rows, n), or (B, n, rows) if they
+  /// are transposed.
   void sum_pairs(PairTerm term, const ConstTensor& factors, bool factors_are_transposed,
                  const ConstTensor& x, const ConstTensor& y, const Tensor& sums, float* tanh_sums,
                  BackwardPass& pass) {

@@ -29,8 +29,8 @@ void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Conte
 
 namespace {
 
-/// The depth is the rows of a whole batch, summed in chunks: packed, each chunk of b fits a
-/// second-level cache.
+/// The depth is the number of rows in a whole batch. It is summed in chunks, so that each packed
+/// chunk of b fits in a second-level cache.
 void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                              Context& context) {
   constexpr index kChunk = 256;

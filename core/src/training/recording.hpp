@@ -174,7 +174,8 @@ class Recording {
 
   /// The node of a variable; null for none.
   static Node* node(const Variable& variable) noexcept;
-  /// Keeps what steps point to until the tape is cleared, even if its layer is destroyed earlier.
+  /// Keeps an object that steps point to until the tape is cleared, even if its layer is destroyed
+  /// earlier.
   void keep(std::shared_ptr<const void> owner);
 
   /// The node of a layer's own parameter; null for none.
