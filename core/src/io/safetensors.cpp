@@ -244,7 +244,7 @@ void check_metadata(const SafetensorsMetadata& metadata) {
   }
 }
 
-/// The header's text, which is complete; checks the bytes before the JSON.
+/// Returns the header's complete text. Checks the bytes before the JSON.
 std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_size) {
   const std::int64_t size = safetensors_header_size(bytes, file_size);
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
@@ -332,7 +332,7 @@ std::string checked_json(const char* what, const std::string& text) {
   return to_json(text);
 }
 
-/// The tensors sorted by name; checks them.
+/// Checks the tensors and returns them sorted by name.
 std::vector<const NamedTensor*> sorted(std::span<const NamedTensor> tensors) {
   std::vector<const NamedTensor*> result;
   result.reserve(tensors.size());

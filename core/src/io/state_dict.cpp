@@ -48,7 +48,7 @@ IncompatibleKeys compare_names(std::span<const NamedTensor> targets, const Safet
   return result;
 }
 
-/// For a parameter that is stored as T.
+/// Copies a parameter that is stored as T.
 template <class T>
 NamedTensor copy_of(const Module& module, std::string_view name, std::string full_name) {
   const auto shape = module.parameter_shape(name);
