@@ -36,7 +36,7 @@ void require_equal(const char* name, const char* what, std::int64_t got, const c
   }
 }
 
-/// Sizes of one head fit into 32 bits, so that products of two of them fit into 64.
+/// Requires that a size of one head fits into 32 bits, so that products of two of them fit into 64.
 void require_limited(const char* name, const char* what, std::int64_t size) {
   if (size > INT32_MAX) {
     fail(ErrorCode::kSizeOverflow, name, {what, " ", size}, {"at most ", INT32_MAX});
@@ -63,7 +63,7 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-/// (2k+1, width) or (Hq, 2k+1, width) as the latter; sets or checks k.
+/// Views a table (2k+1, width) or (Hq, 2k+1, width) as the latter. Sets or checks k.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
                            AttentionTerms& p) {
   if (table.is_none()) return table;

@@ -69,12 +69,12 @@ struct AttentionProblem : AttentionTerms {
 void check_attention_numbers(const AttentionOptions& options);
 
 /// Throws Error for options that do not fit the sizes. A caller that must first compute queries and
-/// keys calls this before it does.
+/// keys calls this before computing them.
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
-/// The parts of check_attention: everything except the output, and a tensor with the shape of the
-/// output.
+/// The parts of check_attention: the first checks everything except the output, the second a tensor
+/// with the shape of the output.
 AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
                                         const StoredTensor& value, const AttentionOptions& options);
 void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,

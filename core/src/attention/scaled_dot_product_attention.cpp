@@ -87,7 +87,7 @@ bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) no
          o.weights.is_none();
 }
 
-/// Tasks of several whole heads.
+/// Divides a call into tasks of several whole heads.
 void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(plan, run);
   const AttentionProblem& p = plan.problem();
@@ -110,8 +110,8 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
       });
 }
 
-/// A single query: all threads process its keys in parts of fixed size; then the parts are merged
-/// in order.
+/// Attends a single query. All threads process its keys in parts of fixed size; then the parts are
+/// merged in order.
 void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   constexpr index kSplit = kernels::kSplitKeys;
   const KernelTable& kernels = run.kernels();
@@ -152,9 +152,9 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
-/// Tasks of whole blocks of queries, as equal as possible, and sized so that every thread gets the
-/// same number of tasks. A block processes the same tiles of keys whatever its task. Calls
-/// attend(b, h, row_begin, row_end, worker), which uses the table `kernels`.
+/// Divides a call into tasks of whole blocks of queries, as equal as possible, and sized so that
+/// every thread gets the same number of tasks. A block processes the same tiles of keys whatever
+/// its task. Calls attend(b, h, row_begin, row_end, worker), which uses the table `kernels`.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
                       Attend&& attend) noexcept {

@@ -22,7 +22,7 @@ using runtime::Execution;
 /// Queries pooled per task.
 constexpr index kRowsPerTask = 8;
 
-/// A checked call: every view of rank 3.
+/// A checked call, in which every view has rank 3.
 struct Problem {
   ConstTensor query, key, value;  ///< (B, N, ·)
   Tensor output;
@@ -38,7 +38,7 @@ struct Problem {
   }
 };
 
-/// `query_dim` and `key_dim` of −1 mean any width that both share.
+/// If `query_dim` and `key_dim` are −1, accepts any width that both share.
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {

@@ -33,7 +33,7 @@ struct Rotated {
   std::int64_t batch, heads, rows, head_dim;
   bool in_place;
 
-  /// Whether rows are widened and rounded.
+  /// True if rows are widened and rounded.
   bool converts() const noexcept {
     return x.type() != ElementType::kFloat32 || out.type() != ElementType::kFloat32;
   }
@@ -65,7 +65,7 @@ void require_rotary_dim(std::int64_t rotary_dim, const ConstAnyTensor& x) {
   }
 }
 
-/// Checks what says where the rows are, a number or an index for each: (N) or (B, N), or empty.
+/// Checks a view that has a position or an index for each row: (N) or (B, N), or empty.
 template <class T>
 void require_per_row(const char* name, const TensorView<T>& view, std::int64_t batch,
                      std::int64_t rows) {
@@ -78,8 +78,9 @@ void require_per_row(const char* name, const TensorView<T>& view, std::int64_t b
   validation::require_data(name, view);
 }
 
-/// A row of tables as rotate_pairs takes them: the factor of each column itself, and the factor of
-/// its partner. Column j of the tables is that of pair `pair`[j], or of pair j where it is null.
+/// Writes a row of tables in the form that rotate_pairs takes: the factor of each column, and the
+/// factor of its partner. Column j of `cos` and `sin` belongs to pair `pair`[j], or to pair j if
+/// `pair` is null.
 void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
                 std::int64_t sin_stride, const std::int64_t* pair, std::int64_t half,
                 RotaryPairing pairing, bool inverse, float* keep, float* cross) noexcept {
@@ -98,14 +99,14 @@ void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
   }
 }
 
-/// Where (b, h, row, 0) is.
+/// The address of element (b, h, row, 0).
 template <class View>
 auto* row_at(const View& view, std::int64_t b, std::int64_t h, std::int64_t row) noexcept {
   return view.visit(
       [&](const auto& typed) -> decltype(view.data()) { return typed.pointer(b, h, row, 0); });
 }
 
-/// Rotates rows of element types other than float32. Meanwhile the columns are floats in `memory`.
+/// Rotates rows of element types other than float32, as floats in `memory`.
 void rotate_converted(const Rotated& r, const void* x, void* out, kernels::RotationArgs args,
                       float* memory, const kernels::KernelTable& kernels) noexcept {
   kernels::WidenArgs wide;
@@ -130,7 +131,8 @@ void rotate_converted(const Rotated& r, const void* x, void* out, kernels::Rotat
   kernels.narrow(narrow);
 }
 
-/// Rotates some rows of all heads of a batch entry. `args` lacks where they are.
+/// Rotates some rows of all heads of a batch entry. `args` has everything except their addresses
+/// and strides.
 void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
                   float* memory, const kernels::KernelTable& kernels) noexcept {
   args.x_row = r.x.stride(2);
@@ -156,12 +158,12 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
   }
 }
 
-/// Rotates with the tables that fill_row(i, keep, cross, worker) gives: i is a row, or with
-/// per_batch a row of all batch entries one after the other.
+/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is a row or, with
+/// per_batch, a row counted over all batch entries.
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
             runtime::Execution& run,
             FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
-  // Tables are made for so many rows at a time, of several batch entries where they are short.
+  // Makes tables for this many rows at a time, of several batch entries if those are short.
   const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
   const std::int64_t chunk_batch =
       per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;
@@ -209,7 +211,7 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
   }
 }
 
-/// Positions of a call, checked.
+/// The checked positions of a call.
 struct CheckedPositions {
   double start;
   TensorView<const double> positions;
@@ -248,8 +250,8 @@ struct CheckedPositions {
   }
 };
 
-/// Rows of a table: the cosines of all columns, then their sines. `columns` has those of an axis,
-/// which end at `ends`, side by side.
+/// Writes a row of a table: the cosines of all columns, then their sines. The columns of each axis
+/// are adjacent in `columns` and end at `ends`.
 void write_table_row(const kernels::SinusoidColumns& columns, std::span<const std::int64_t> ends,
                      const CheckedPositions& where, std::int64_t i,
                      const kernels::KernelTable& kernels, float* row) noexcept {
@@ -272,8 +274,8 @@ void write_table_row(const kernels::SinusoidColumns& columns, std::span<const st
   }
 }
 
-/// Turns per position of a table's columns for sequences of a length: those of short ones, or new
-/// ones in scratch memory.
+/// Turns per position of a table's columns for sequences of this length: the given ones for short
+/// sequences, or new ones in scratch memory.
 const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
                         const std::vector<std::int64_t>& pair, double sequence_length,
                         runtime::Execution& run) {
@@ -328,7 +330,7 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
   std::int64_t end = 0;
   for (const std::int64_t section : options.sections) ends_.push_back(end += section);
   if (options.axes == RotaryAxes::kInterleaved && axes > 1) {
-    // Pair j belongs to its turn's axis while that has pairs left.
+    // Pairs take turns between the axes. An axis that has no pairs left passes its turns to axis 0.
     const auto axis_of = [&](std::int64_t j) {
       const std::int64_t turn = j % axes;
       return j / axes < options.sections[static_cast<std::size_t>(turn)] ? turn : 0;

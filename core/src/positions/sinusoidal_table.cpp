@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLargestPosition = 9007199254740992.0;  // 2^53
 
-/// With longer steps a block would reach much further than the positions asked for, and so lose
+/// With longer steps, a block would reach much further than the requested positions and so lose
 /// accuracy.
 constexpr double kLongestRotatedStep = 131072.0;  // 2^17
 

@@ -14,7 +14,8 @@ void require_sinusoidal_base(double base);
 /// Throws kInvalidArgument unless |position| ≤ 2^53.
 void require_position(const char* name, double position, const char* what = "");
 
-/// Throws kInvalidArgument unless all positions of a table have such values.
+/// Throws kInvalidArgument unless the step and all positions of a table have magnitudes of at most
+/// 2^53.
 void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);
 
 /// The columns of a sinusoidal encoding in the form that kernels expect, in scratch memory, without
