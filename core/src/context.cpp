@@ -90,8 +90,8 @@ void Context::release_memory() noexcept {
 }
 
 Context& Context::default_context() {
-  // Never destroyed: other threads may call it while the program ends. Made without a lock, which
-  // a forked child could find locked for ever.
+  // This context is never destroyed, because other threads may call it while the program ends. It
+  // is made without a lock, because a forked child could find a lock locked forever.
   static constinit std::atomic<Context*> shared{nullptr};
   if (Context* const context = shared.load(std::memory_order_acquire)) return *context;
   auto made = std::make_unique<Context>();

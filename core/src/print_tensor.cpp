@@ -11,12 +11,12 @@
 namespace attn {
 namespace {
 
-/// Elements above which a tensor is abridged, and those that are then written at each end of a
-/// dimension: NumPy's and PyTorch's.
+/// The number of elements above which a tensor is abridged, and the number then written at each end
+/// of a dimension, both as in NumPy and PyTorch.
 constexpr std::int64_t kMostPrinted = 1000;
 constexpr std::int64_t kPrintedEnds = 3;
 
-/// Writes a tensor: the elements that are shown become text first, for columns of equal width.
+/// Writes a tensor. Formats the shown elements once in advance to find the common width of columns.
 template <class T>
 class TensorPrinter {
  public:
@@ -33,7 +33,7 @@ class TensorPrinter {
   void print() { print(0, tensor_.data()); }
 
  private:
-  /// Index `i` of the shown ones of a dimension; −1 where some are left out.
+  /// Calls visit with each index of a dimension that is shown, and with −1 where some are left out.
   template <class Visit>
   void for_shown_indices(int dimension, Visit visit) const {
     const std::int64_t size = tensor_.size(dimension);
@@ -106,7 +106,7 @@ class TensorPrinter {
     stream_ << ']';
   }
 
-  /// Rows are on lines of their own, and what has rows has an empty line in between.
+  /// Each row is on its own line, and each further dimension adds an empty line between its parts.
   void print_separator(int dimension) {
     const int inner = tensor_.rank() - 1 - dimension;
     if (inner == 0) {

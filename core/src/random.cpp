@@ -17,9 +17,9 @@ namespace attn {
 namespace {
 
 // The functions below use only additions, multiplications, divisions and square roots, which IEEE
-// 754 rounds the same way everywhere; the system's logarithm and sine differ between systems.
+// 754 rounds the same way everywhere. The system's logarithm and sine differ between systems.
 
-/// w as a double, by its bits: a conversion that compilers vectorise.
+/// Converts w to double by its bits, which compilers can vectorise.
 double to_double(std::uint32_t w) noexcept {
   return std::bit_cast<double>(std::uint64_t{0x4330000000000000} | w) - 0x1p52;
 }
@@ -32,8 +32,8 @@ double cosine_of_turns(double z) noexcept {
   return sum * w;
 }
 
-/// 2/(2k + 1): ln m = Σ_k c_k·s^(2k+1) with s = (m − 1)/(m + 1). For m between √½ and √2 the first
-/// term left out is 7e-15.
+/// The coefficients c_k = 2/(2k + 1) of ln m = Σ_k c_k·s^(2k+1) with s = (m − 1)/(m + 1). For m
+/// between √½ and √2 the first term left out is 7e-15.
 constexpr auto kLogarithmSeries = [] {
   std::array<double, 8> c{};
   for (int k = 0; k < 8; ++k) c[k] = 2.0 / (2 * k + 1);
@@ -69,8 +69,8 @@ void require_finite(const char* name, float value) {
   if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
-/// Fills output with make(n, words, values): from the words of some blocks, n in all, as many
-/// values. The words are as in for_random_words.
+/// Fills output with the values of make(n, words, values), which turns the n words of some blocks
+/// into n values. The words are as in for_random_words.
 template <class F>
 void fill(const Tensor& output, const RandomStream& random, Context& context, F&& make) {
   validation::require_data("output", output);
@@ -93,7 +93,7 @@ void fill(const Tensor& output, const RandomStream& random, Context& context, F&
   for_all_row_runs(out.shape(), run, fill_run);
 }
 
-/// Two 64-bit counters as one of the generator, low words first.
+/// Combines two 64-bit counters into one counter of the generator, low words first.
 std::array<std::uint32_t, 4> counter_of(std::uint64_t low, std::uint64_t high) noexcept {
   return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
           static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};

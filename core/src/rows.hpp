@@ -11,7 +11,7 @@
 namespace attn {
 
 /// Requires (N, width) or (B, N, width), and data; `width_name` is what callers call the width. A
-/// width of −1 is any.
+/// width of −1 accepts any.
 template <class View>
 void require_rows(const char* name, const View& rows, const char* width_name, std::int64_t width) {
   if (rows.rank() == 3) {
@@ -24,8 +24,8 @@ void require_rows(const char* name, const View& rows, const char* width_name, st
   validation::require_data(name, rows);
 }
 
-/// Requires as many rows as those of x, in as large a batch or without as those, and data. A length
-/// or width of −1 is any.
+/// Requires (length, width), or (B, length, width) if x is a batch of B, and data. A length or
+/// width of −1 accepts any.
 template <class View>
 void require_rows_like(const char* name, const View& rows, const ConstAnyTensor& x,
                        std::int64_t length, std::int64_t width) {
@@ -37,20 +37,20 @@ void require_rows_like(const char* name, const View& rows, const ConstAnyTensor&
   validation::require_data(name, rows);
 }
 
-/// (N, width) seen as (1, N, width); a batch as it is.
+/// Views (N, width) as (1, N, width). A batch is returned unchanged.
 template <class View>
 View with_batch(const View& rows) {
   return rows.rank() == 2 ? rows.unsqueeze(0) : rows;
 }
 
-/// (B, H, N, D) from (N, D), (B, N, D) or (B, H, N, D); other ranks come back as they are.
+/// Views (N, D), (B, N, D) or (B, H, N, D) as (B, H, N, D). Other ranks are returned unchanged.
 template <class View>
 View with_heads(const View& view) {
   const View batch = with_batch(view);
   return batch.rank() == 3 ? batch.unsqueeze(1) : batch;
 }
 
-/// B, or 1 without.
+/// The size of the batch, or 1 if there is none.
 template <class View>
 std::int64_t batch_of(const View& rows) {
   return rows.rank() == 3 ? rows.size(0) : 1;

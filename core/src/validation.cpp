@@ -18,8 +18,8 @@ void append_number(std::string& text, Integer number) {
   text.append(digits, static_cast<std::size_t>(end - digits));
 }
 
-/// As printf's %.9g, whose code would be 3 % of a WebAssembly module. Between two ninth digits that
-/// are equally near, or nearly so, it may take either.
+/// Like printf's %.9g, whose code would be 3 % of a WebAssembly module. If two ninth digits are
+/// equally near, or nearly so, the result may have either.
 void append_number(std::string& text, double number) {
   if (std::isnan(number)) {
     text += "nan";

@@ -84,8 +84,8 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
-// A Name is passed on in memory. Functions that are called with literals therefore take these as
-// they are, because a check should cost each of its many callers only a few instructions.
+// A Name is passed in memory. Functions that are called with literals therefore take the literals
+// directly, because a check should cost each of its many callers only a few instructions.
 
 /// Throws `name: got …, needs …`.
 [[noreturn]] void fail(ErrorCode code, const char* argument, Parts got, Parts needs);
@@ -178,18 +178,18 @@ inline void require_data(const char* argument, const IdView& ids) {
                ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
 }
 
-/// Requires lengths of a batch (B) or, if there are rows, of each row in it, (B, rows): none, or
-/// values from 0 to `most`, the number of `what`. −1 rows means that there are no rows.
+/// Requires lengths (B) of a batch or, unless `rows` is −1, (B, rows) of each row in it. There may
+/// be none; their values must be from 0 to `most`, the number of `what`.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 
-/// The strides of a view of `shape` seen with the leading and missing dimensions of `wanted`.
+/// The strides of a view of `shape` that is broadcast to the shape `wanted`.
 std::array<std::int64_t, ConstTensor::kMaxRank> broadcast_strides(
     const char* argument, std::span<const std::int64_t> shape,
     std::span<const std::int64_t> strides, std::span<const std::int64_t> wanted);
 
-/// `view` seen with the leading and missing dimensions of `shape`, those of size 1 repeated with
-/// stride 0 (NumPy's broadcasting, from the right). Throws when the shapes do not fit.
+/// Broadcasts `view` to a shape as NumPy does, from the right: adds leading dimensions, and repeats
+/// dimensions of size 1 with stride 0. Throws when the shapes do not fit.
 template <class T>
 TensorView<T> broadcast(const char* argument, const TensorView<T>& view,
                         std::span<const std::int64_t> wanted) {

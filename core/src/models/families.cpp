@@ -38,7 +38,7 @@ std::int64_t ModelDescription::size(const char* field, const std::string& tensor
 
 std::int64_t ModelDescription::heads(const char* field, std::int64_t width) const {
   const std::optional<std::int64_t> given = config.find_integer(field);
-  if (!given && has_config) config.integer(field);  // fails, with the field's name
+  if (!given && has_config) config.integer(field);  // throws, with the field's name
   if (!given && !hints.num_heads) {
     fail(ErrorCode::kInvalidArgument, "num_heads", {"none"},
          {"the number of attention heads or config.json, because shapes do not show it"});

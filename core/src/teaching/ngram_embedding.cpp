@@ -10,15 +10,15 @@
 namespace attn {
 namespace {
 
-// Beyond Unicode, so that they equal no character.
+// These are beyond Unicode, so that they equal no character.
 constexpr std::uint32_t kBeginMark = 0x110000;
 constexpr std::uint32_t kEndMark = 0x110001;
 
-// The start value of hashing; it tells a whole word from the n-gram with the same letters.
+// The start values of hashing. They distinguish a whole word from the n-gram with the same letters.
 constexpr std::uint64_t kNgramHash = 0x6E6772616D000000;
 constexpr std::uint64_t kWordHash = 0x776F726400000000;
 
-/// Random bytes, and so vector entries, in a block of the generator.
+/// Random bytes in a block of the generator, each of which gives an entry of a vector.
 constexpr std::int64_t kBlock = 16;
 
 /// Extends the hash of a text by one character: the finaliser of SplitMix64 (Steele et al. 2014), a
@@ -30,7 +30,7 @@ std::uint64_t extend(std::uint64_t hash, std::uint32_t code_point) noexcept {
   return z ^ (z >> 31);
 }
 
-/// Writes a token's characters between their marks; returns how many these are.
+/// Writes a token's characters and a mark at each end. Returns their number, including the marks.
 std::int64_t decode(std::string_view token, std::uint32_t* characters) noexcept {
   std::int64_t n = 0;
   characters[n++] = kBeginMark;
@@ -98,7 +98,8 @@ void embed(std::span<const std::uint32_t> characters, const NgramEmbeddingOption
   std::uint64_t word = kWordHash;
   for (const std::uint32_t character : characters) word = extend(word, character);
   sum.add(word);
-  // In very few dimensions the vectors may cancel. The word's own, of odd numbers, is never zero.
+  // In very few dimensions the vectors may cancel out. The word's own vector is never zero, because
+  // its entries are odd.
   if (sum.is_zero()) sum.add(word);
 }
 

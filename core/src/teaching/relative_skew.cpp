@@ -59,7 +59,8 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
   const index depth = q.size(3);
   if (q.size(0) == 0 || heads == 0 || rows == 0) return;
 
-  // Only the embeddings of distances that occur: −(rows − 1) … 0, or … rows − 1.
+  // Uses only the embeddings of distances that occur: −(rows − 1) … 0, or up to rows − 1 if
+  // bidirectional.
   const ConstTensor tables = embeddings.rank() == 2 ? embeddings.unsqueeze(0) : embeddings;
   const index zero = options.bidirectional ? tables.size(1) / 2 : tables.size(1) - 1;
   const index cols = options.bidirectional ? 2 * rows - 1 : rows;
