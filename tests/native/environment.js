@@ -1,6 +1,6 @@
-// @ts-nocheck: becomes part of what Emscripten writes.
-// Gives a WebAssembly test program the environment variables of the process, and GoogleTest's the folder
-// into which it is told to write its report.
+// @ts-nocheck: Emscripten includes this file in its output.
+// Gives a WebAssembly test program the environment variables of the process, and makes the folder
+// of GoogleTest's report available to it.
 /* global Module, ENV, FS, NODEFS */
 Module.preRun = () => {
   Object.assign(ENV, process.env);

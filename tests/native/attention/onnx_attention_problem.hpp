@@ -4,7 +4,7 @@
 // expressed with attn and compared with the operator as its specification describes it
 // (reference/onnx_attention.hpp).
 //
-// What the opsets specify, including corrections:
+// The opsets specify, including corrections:
 // - Stages of a score: scale · q·k, softcap, attn_mask and all other exclusion, softmax.
 //   qk_matmul_output_mode 0 to 3 returns them in this order. As first published (ONNX 1.18),
 //   softcap came after the mask, and modes 1 and 2 were exchanged. ONNX corrected both in 2026 for

@@ -11,15 +11,16 @@ namespace attn_test {
 struct Bf16Kernels {
   const char* name;
   const attn::kernels::Bf16Table* table;
-  /// The same kernels with products computed in plain C++, as the definition of the instruction
-  /// says. The code around the instruction is thus tested on machines without it, and the
-  /// instruction itself where it exists.
+  /// The same kernels with products computed in plain C++, as the instruction is defined. They test
+  /// the code around the instruction on machines without it, and the instruction itself where it
+  /// exists.
   const attn::kernels::Bf16Table* emulation;
   attn::InstructionSet floats;  ///< computes everything else
 };
 
-/// All kernels that can run here, emulations first: of bfmmla and, except on aarch64, whose tests
-/// usually run under an emulator, of vdpbf16ps and AMX. Prints once what a machine lacks.
+/// All kernels that can run here, emulations first. bfmmla is emulated on every machine; vdpbf16ps
+/// and AMX are not emulated on aarch64, whose tests usually run under an emulator. Prints once what
+/// a machine lacks.
 const std::vector<Bf16Kernels>& bf16_kernels();
 
 #if defined(__x86_64__)

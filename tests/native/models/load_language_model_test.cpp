@@ -1,4 +1,4 @@
-// What attn reads from a model's files, and the errors for files that do not fit.
+// Tests how attn reads a model's files, and the errors for files that do not fit.
 
 #include "attn/models/load_language_model.hpp"
 

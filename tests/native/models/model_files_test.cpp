@@ -100,7 +100,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // As DeepSeek-V3 names its parts.
+  // DeepSeek-V3 names its parts like this.
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);
@@ -224,8 +224,8 @@ TEST_F(ModelFiles, files_of_other_kinds_are_named_with_their_place) {
   EXPECT_THAT(error(), HasSubstr("invalid_format: config.json: got a Git LFS pointer, which"));
   write("config.json", std::string("<html>"));
   EXPECT_THAT(error(), HasSubstr("config.json: got a web page"));
-  // What servers answer instead of a file, what other tools leave in its place, and other
-  // encodings.
+  // Responses that servers send instead of a file, files that other tools leave in its place, and
+  // other encodings.
   const std::pair<std::string, std::string> others[] = {
       {"Entry not found", "plain text, such as a server's error message"},
       {"Access to model x is restricted. You must be authenticated to access it.", "plain text"},

@@ -26,7 +26,7 @@ Array sinusoidal_encoding_in_float32(const SinusoidalEncoding&);
 /// accurate than pow.
 long double sinusoidal_frequency(double base, std::int64_t j, std::int64_t width);
 
-/// Whether a column is a cosine, and which frequency it has.
+/// The function of a column, cosine or sine, and the index of its frequency.
 struct SinusoidalColumn {
   bool cosine;
   std::int64_t j;

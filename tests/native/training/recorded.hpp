@@ -22,7 +22,7 @@ struct Trajectory {
 /// 30 steps of a small GPT in PyTorch, as defined in recorded/record.py: logits = norm(encoder(
 /// embedding(tokens) + positions)) · embeddingᵀ. The encoder is causal and has two layers of width
 /// 16 with two heads, 32 hidden units, GELU and norms first. The loss is the cross entropy over all
-/// tokens of a step, and gradients are clipped to a global norm of 1.5. Names are those of its
+/// tokens of a step, and gradients are clipped to a global norm of 1.5. Names are from its
 /// state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…", "encoder.norm.weight"
 /// and so on.
 ///
