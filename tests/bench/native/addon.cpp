@@ -1,7 +1,7 @@
-// A module of Node: attn's calls and the machine's bare loops as jobs, each timed in here, so that
-// nothing of JavaScript is in the time of a call. tests/bench/native.js is its only user.
+// A Node module that runs attn's calls and the machine's bare loops as jobs. It times each job
+// itself, so that the time of a call contains no JavaScript. Only tests/bench/native.js uses it.
 //
-// A job keeps addresses, not objects: the arrays that it was made with have to outlive it.
+// A job keeps addresses, not objects, so the arrays that it was made with must outlive it.
 
 #include <node_api.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs its work `repeats` times and says how many seconds that took.
+/// Runs its work `repeats` times and returns how many seconds that took.
 using Job = std::function<double(std::int64_t repeats)>;
 
 template <class F>
@@ -37,8 +37,8 @@ Job repeated(F work) {
   };
 }
 
-/// Work that is divided among threads beforehand: part(0) … part(num_threads − 1) each on a thread
-/// of its own. The clock runs from when all have started to when all have ended.
+/// Runs work that is divided among threads beforehand: part(0) … part(num_threads − 1), each on its
+/// own thread. The clock starts when all threads have started and stops when all have ended.
 template <class F>
 Job on_threads(int num_threads, F part) {
   return [=](std::int64_t repeats) {
@@ -79,7 +79,8 @@ std::vector<const attn_bench::MachineLoops*> machine_loops() {
 
 struct JavaScriptError {};
 
-/// The arguments of one call. What Node refuses is thrown and left pending for JavaScript.
+/// The arguments of one call. If Node rejects one, throws and leaves Node's error pending for
+/// JavaScript.
 class Arguments {
  public:
   Arguments(napi_env env, napi_callback_info info) : env_(env) {
@@ -103,7 +104,7 @@ class Arguments {
 
   std::int64_t integer(int i) const { return static_cast<std::int64_t>(number(i)); }
 
-  /// A number of an object.
+  /// A number in an object.
   double number(int i, const char* name, double otherwise) const {
     bool is_there = false;
     check(napi_has_named_property(env_, values_[i], name, &is_there));
@@ -209,7 +210,7 @@ attn::ElementType type_of(const Arguments& args) {
 }
 
 /// (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v, output): all
-/// four floats, or numbers of two bytes that are of the type
+/// four are floats, or two-byte numbers of this type
 napi_value attention(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t batch = args.integer(1, "batch");
@@ -240,7 +241,7 @@ napi_value attention(const Arguments& args) {
                           }));
 }
 
-/// (context, { heads, keys, dim, type }, q, k, v, output): one query over a cache of the type
+/// (context, { heads, keys, dim, type }, q, k, v, output): one query over a cache of this type
 napi_value decode(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t heads = args.integer(1, "heads");
@@ -310,7 +311,7 @@ napi_value gradients(const Arguments& args) {
                           }));
 }
 
-/// A GPT whose norms come first, as torch.nn's modules make it.
+/// A pre-norm GPT, as built from torch.nn's modules.
 struct Gpt {
   struct Shape {
     std::int64_t width, layers, heads, tokens, batch, vocabulary;
@@ -454,8 +455,8 @@ napi_value layer(const Arguments& args) {
   return make_object<Job>(args, repeated([=] { mha->forward(x, x, x, output, {}, *context); }));
 }
 
-/// (context, { rows, depth, columns, type }, weight, x, output): the type is how the layer keeps
-/// its weight
+/// (context, { rows, depth, columns, type }, weight, x, output): the layer keeps its weight in this
+/// type
 napi_value linear(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t rows = args.integer(1, "rows");
@@ -545,7 +546,7 @@ napi_value misalignment(const Arguments& args) {
   return make_number(args, static_cast<double>(-reinterpret_cast<std::uintptr_t>(data) % 64));
 }
 
-/// A line of /proc/self/status in bytes; −1 where the system has none.
+/// A line of /proc/self/status in bytes; −1 if the system has none.
 double process_status(const char* name) {
   std::FILE* file = std::fopen("/proc/self/status", "r");
   if (!file) return -1;
@@ -562,8 +563,8 @@ double process_status(const char* name) {
   return result;
 }
 
-/// (job): the most memory, in bytes, that the process held at once while the job ran, beyond what
-/// it held before; −1 where the system does not tell.
+/// (job): the most memory, in bytes, that the process held at once while the job ran, in addition
+/// to what it held before; −1 if the system does not report it.
 napi_value peak_memory(const Arguments& args) {
   std::FILE* file = std::fopen("/proc/self/clear_refs", "w");
   const bool was_reset = file && std::fputs("5", file) >= 0;

@@ -5,7 +5,7 @@
 namespace attn_bench {
 namespace {
 
-// Operations that the compilers have no operator for: C += A·B on tiles of bfloat16 pairs, 16 × 16
+// The compilers have no operator for these operations: C += A·B on tiles of bfloat16 pairs, 16 × 16
 // sums of 16 pairs each, four tiles side by side.
 struct AmxBf16 {
   static constexpr const char* kName = "amx_bf16";
@@ -20,7 +20,7 @@ float multiply_add(std::int64_t steps, float seed) {
     setup[16 + 2 * tile] = 64;
     setup[48 + tile] = 16;
   }
-  // Pairs (0, upper half of seed): sums grow slowly.
+  // The pairs are (0, upper half of seed), so sums grow slowly.
   alignas(64) float numbers[256];
   for (float& x : numbers) {
     std::uint32_t bits = 0;

@@ -1,13 +1,12 @@
 #pragma once
 
 // Measures the limits of the machine with bare loops of multiply-adds, reads and writes, to compare
-// the kernels with. Each translation unit machine_*.cpp compiles them for one
-// instruction set. They are written with the compiler's own vectors, and share nothing with the
-// kernels.
+// the kernels with. Each translation unit machine_*.cpp compiles them for one instruction set. They
+// are written with the compiler's own vectors, and share nothing with the kernels.
 
 #include <cstdint>
 
-/// Before a short loop over vectors, so that they stay in registers.
+/// Unrolls the short loop over vectors that follows, so that they stay in registers.
 #if defined(__clang__)
 #define ATTN_BENCH_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -21,29 +20,29 @@ struct MachineLoops {
   const char* name;
   /// Floating-point operations in one step of `multiply_add`.
   std::int64_t step_operations;
-  /// Independent chains of multiply-adds, nothing else; returns what they end in.
+  /// Runs independent chains of multiply-adds and nothing else. Returns the sum of their results.
   float (*multiply_add)(std::int64_t steps, float seed);
   /// The sum of `count` floats.
   float (*read)(const float* x, std::int64_t count);
   void (*fill)(float* x, std::int64_t count, float value);
 };
 
-/// Null where this build or this machine has none.
+/// Null if this build or this machine has none.
 const MachineLoops* baseline_loops();
 const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
-/// Its multiply-adds are those of bfloat16 pairs.
+/// The multiply-adds of these loops use bfloat16 pairs.
 const MachineLoops* avx512_bf16_loops();
-/// Multiply-adds of bfloat16 pairs in tiles, for processes that Linux allows to use them, as attn
-/// detects.
+/// The multiply-adds of these loops use bfloat16 pairs in tiles. They are for processes that Linux
+/// allows to use tiles, which attn detects.
 const MachineLoops& amx_bf16_loops();
-/// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, as the build is.
+/// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, depending on the build.
 const MachineLoops* wasm_loops();
 
 namespace {
 
-/// `Target` is what a translation unit compiles for: its vectors of floats, as many chains of
-/// multiply-adds as latency asks for and the register file allows, and madd(a, b, c) = a·b + c.
+/// `Target` describes what a translation unit compiles for: its vectors of floats, as many chains
+/// of multiply-adds as latency requires and the register file allows, and madd(a, b, c) = a·b + c.
 template <class Target>
 struct Loops {
   using Vector = typename Target::Vector;
@@ -59,7 +58,7 @@ struct Loops {
 
   static float multiply_add(std::int64_t steps, float seed) {
     Vector chain[kChains];
-    // Chains close in on 1, so that no step meets a subnormal number or infinity.
+    // Chains approach 1, so that no step meets a subnormal number or infinity.
     const Vector factor = Vector{} + (1.0F - seed);
     const Vector addend = Vector{} + seed;
     ATTN_BENCH_UNROLL

@@ -1,5 +1,5 @@
-// For the browser half: the bare loops as WebAssembly, and the dense product, which the package
-// offers only within its layers. tests/bench/page.js is its only user.
+// WebAssembly for the browser half: the bare loops, and the dense product, which the package offers
+// only within its layers. Only tests/bench/page.js uses it.
 
 #include <emscripten/emscripten.h>
 
@@ -28,7 +28,7 @@ ATTN_BENCH_EXPORT void bench_start(int num_threads) {
   the_context = std::make_unique<attn::Context>(attn::ContextOptions{.num_threads = num_threads});
 }
 
-/// As many multiply-adds on each thread as make `operations`.
+/// Runs multiply-adds that make up `operations` floating-point operations on each thread.
 ATTN_BENCH_EXPORT void bench_multiply_adds(double operations, int num_threads) {
   const attn_bench::MachineLoops& loops = *attn_bench::wasm_loops();
   const auto steps = static_cast<std::int64_t>(operations) / loops.step_operations;

@@ -1,5 +1,5 @@
-// Micro-benchmarks of the kernels for every instruction set of the machine, with what they work on
-// in the caches. All but `threads` run on one thread:
+// Micro-benchmarks of the kernels for every instruction set of the machine, with their data in the
+// caches. All except `threads` run on one thread:
 //
 //   npm run bench -- --micro -- --benchmark_filter=product
 //
@@ -101,7 +101,7 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   if (queries == 1) {
     count_bytes(state, static_cast<double>(2 * keys * dim * 4));
   } else if (dim == 1) {
-    // Hardly anything but the softmax is left.
+    // Almost only the softmax is left.
     state.counters["scores"] =
         Counter(static_cast<double>(queries * keys), Counter::kIsIterationInvariantRate);
   } else {
@@ -109,7 +109,7 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
-/// One query over 256 keys in 12 heads, on a context with so many threads. `median` is the median
+/// One query over 256 keys in 12 heads, on a context with this many threads. `median` is the median
 /// of single calls; on a busy machine the mean mostly counts the time of other programs.
 void decode(State& state, attn::InstructionSet isa) {
   attn::Context context({.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
@@ -131,7 +131,7 @@ void decode(State& state, attn::InstructionSet isa) {
   state.counters["median"] = Counter(*middle);
 }
 
-/// The same as attend() for tensors of bfloat16.
+/// Like attend(), for tensors of bfloat16.
 void attend_bf16(State& state, attn::InstructionSet isa, bool causal) {
   attn::Context context = make_context(isa);
   const std::int64_t length = state.range(0);
@@ -182,7 +182,7 @@ void sinusoid(State& state, attn::InstructionSet isa) {
   count_bytes(state, static_cast<double>(rows * width * 4));
 }
 
-/// Loss and gradient; the bytes are those of logits and gradient.
+/// Loss and gradient. Bytes are counted for the logits and the gradient.
 void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   attn::kernels::CrossEntropyArgs args;
   args.cols = state.range(0);
@@ -203,7 +203,8 @@ void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   count_bytes(state, static_cast<double>(2 * count * 4));
 }
 
-/// The bytes are those read and written: values and two averages twice, the gradient once.
+/// Bytes are counted as they are read and written: values and two averages twice, the gradient
+/// once.
 void adam(State& state, const attn::kernels::TrainingTable& kernels) {
   const std::int64_t count = state.range(0);
   Floats values(count), gradient(count), average(count), square_average(count);
