@@ -28,7 +28,9 @@ after(() => site.close());
 
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
-/** The same sentence at the previous figure, and a window that is high enough for both figures. */
+/**
+ * A link to the same sentence at the pipeline, and a window that is high enough for both figures.
+ */
 const both = text.replace('weights', 'pipeline');
 const high = { viewport: { width: 1440, height: 2400 } };
 const n = 6;

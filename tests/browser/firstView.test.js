@@ -17,7 +17,7 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * A page that nothing has been loaded into, because what it may not do depends on the test.
+ * Opens an empty page, because each test forbids different things.
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function blank(options) {

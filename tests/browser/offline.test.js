@@ -1,4 +1,4 @@
-// What the service worker caches, and what it leaves alone.
+// Tests what the service worker caches and what it leaves alone.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -409,7 +409,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
   await figure.getByRole('button', { name: 'Write ten' }).click();
   await becomes(async () => (await box.inputValue()).split(' ').length, ids.length + 10);
   const first = await box.inputValue();
-  // The same seed gives the same text, and another seed another text.
+  // The same seed gives the same text, and another seed gives another text.
   await box.fill(before);
   await page.getByText(`${ids.length} tokens`).first().waitFor();
   await figure.getByRole('button', { name: 'Write ten' }).click();

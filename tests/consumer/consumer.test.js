@@ -25,7 +25,7 @@ const kStrict = '-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werr
 const kCompilers = ['g++-12', 'g++-13', 'g++-14', 'clang++-14', 'clang++-19'].filter(findProgram);
 if (kCompilers.length === 0) kCompilers.push('c++');
 
-// The same as the release preset, so that nothing is compiled twice.
+// The same build type as the release preset's, so that nothing is compiled twice.
 const kSettings = ['-DCMAKE_BUILD_TYPE=Release'];
 if (process.env.CI) kSettings.push('-DATTN_WARNINGS_AS_ERRORS=ON');
 
@@ -75,7 +75,7 @@ after(() => rmSync(temporary, { recursive: true, force: true }));
 
 describe('a static library, installed', () => {
   before(async () => {
-    // Moved afterwards, because an installation must work at any place.
+    // Moved afterwards, because an installation must work anywhere.
     const first = join(temporary, 'first');
     await run('cmake', '--install', join(kBuildFolder, 'release'), '--prefix', first);
     renameSync(first, kStatic);

@@ -1,5 +1,5 @@
-// attn/static where import() is forbidden: in a service worker and in an extension's background
-// script.
+// attn/static where import() is forbidden: in service workers and in the background scripts of
+// extensions.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// What a page downloads: a .wasm and its JavaScript, compressed as by a server, from the package
-// and from a bundle.
+// The size of what a page downloads: a .wasm and its JavaScript, compressed as by a server, from
+// the package and from a bundle.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
