@@ -11,7 +11,7 @@ export const first = {
   startNote: 'Eight steps, about a minute',
 };
 
-/** What `index.html` says until the live page replaces it. */
+/** The text of `index.html` until the live page replaces it. */
 export const still = {
   title: 'A still picture of words, and what they look at',
   /** @param {{ layer: number, head: number, query: string, key: string }} picture */
@@ -32,14 +32,14 @@ export const still = {
   },
 };
 
-/** What to try below the sentence. */
+/** Suggestions below the sentence. */
 export const tries = {
   read: 'The model has read Jane Austen’s novels.',
   add: 'Add',
   or: 'or take',
   /** Words to append. Each is one token of the language model. */
   words: ['and the lady', 'sister', 'letter', 'married'],
-  /** Sentences for the language model, likewise. */
+  /** Sentences for the language model. Each word is one token. */
   learned: ['a friend is a friend is a friend'],
   /** Sentences for projections that have learned nothing, where words that are spelt alike match. */
   spelt: [

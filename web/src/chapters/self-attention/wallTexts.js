@@ -11,8 +11,8 @@ const again = ({ again: count, causal }) =>
   `The mean over the ${count === 1 ? 'one token' : `${count} tokens`} here that also ${count === 1 ? 'stands' : 'stand'} ${causal ? 'earlier' : 'elsewhere'}.${count < 8 ? ' So few say little of a head.' : ''}`;
 
 /**
- * What heads are measured by: a name, which share of their attention it is, and over which tokens that is
- * measured.
+ * The measures of heads: a name, a description of the share of attention, and the tokens over which it
+ * is measured.
  * @type {Record<Pattern, {
  *   name: string,
  *   says: (sentence: Pick<Sentence, 'causal'>) => string,

@@ -1,4 +1,4 @@
-// Remarks on the numbers of a run, if there is something to remark on.
+// Remarks on the numbers of a run, if there is something notable.
 
 import { worlds } from '../../training/worlds.js';
 import { texts } from './texts.js';
