@@ -66,7 +66,7 @@ const learned = ({ tokens: { length }, dModel, seed }) =>
     },
   ]);
 
-/** The bias of a head, of those of all heads. */
+/** The bias of one head, taken from the biases of all heads. */
 const biasOfHead = `const bias = {
   data: all.data.subarray(head * length ** 2, (head + 1) * length ** 2),
   shape: [length, length],

@@ -9,7 +9,7 @@ export const names = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * The same layers as in the table, for one sequence on one thread.
+ * The layers of the table, for one sequence on one thread.
  * @param {{ d: number, k: number }} sizes
  * @returns {Job[]}
  */
