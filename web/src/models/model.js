@@ -1,4 +1,4 @@
-// The interface of all models that the page shows, and what those have in common that are made of
+// The interface of all models that the page shows, and a base class for models that are made of
 // attn's own layers.
 
 import { editOf, effectOf, projectionOf } from '../core/edit.js';
@@ -22,31 +22,32 @@ import { inSlices } from '../work/inSlices.js';
  * @typedef {object} Model
  * @property {number} id 0 for the page's own models
  * @property {Config | null} config null if the reader chooses the sizes
- * @property {string} sizes says them
- * @property {'own' | undefined} chosenAs how the bar names it, if not by its weights
+ * @property {string} sizes the sizes in words
+ * @property {'own' | undefined} chosenAs its name in the bar, if that is not the name of its weights
  * @property {boolean} hasFixedPositions whether the reader cannot switch its positions off
  * @property {Record<string, string>} lacks the parts of the page that it lacks, and why
  * @property {(text: string) => Split} split tokenizes a text
  * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
  * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
- *   here: whether this thread must if it can
- * @property {boolean} readsHere whether this thread embeds even such a sentence
- * @property {(given: Given, exclusion: ExclusionOptions, most?: number) => Reading} read at most so
- *   many tokens
+ *   here: whether this thread must compute it if it can
+ * @property {boolean} readsHere whether this thread embeds even long sentences
+ * @property {(given: Given, exclusion: ExclusionOptions, most?: number) => Reading} read reads
+ *   a sentence, or only its first `most` tokens
  * @property {(given: Given) => Tensor} positions see `Pipeline.positions`
- * @property {(given: Given) => Layer} layer the layer of attention, to be released
+ * @property {(given: Given) => Layer} layer the attention layer; the caller must
+ *   release it
  * @property {(layer: Layer) => void} release
  * @property {(given: Given) => number} depth D
  * @property {(given: Given) => boolean} turns whether the layer rotates queries and keys
  * @property {(figure: string, given: Given, pages: any, shown?: () => any) => any} code programs of
- *   a figure, if they are not those that the page has for its own models
+ *   a figure, if they differ from the page's programs for its own models
  *
  * @property {(question: Question, given: any, options: Answering) => Promise<{ value: any,
  *   milliseconds: number } | null>} answer null if the model has been closed
- * @property {import('./own/own.svelte.js').Own['texts'] | null} texts what chapters say of it, if it is
- *   not what they say of the page's models
+ * @property {import('./own/own.svelte.js').Own['texts'] | null} texts texts about it in the
+ *   chapters, if they differ from the texts about the page's models
  *
- * @typedef {object} Predicts what models also have that predict tokens
+ * @typedef {object} Predicts additional members of models that predict tokens
  * @property {(given: Given, total: number) => Context} context the part of a text that it reads and
  *   continues; total: number of all tokens, including those beyond the limit
  * @property {(text: string) => string} continued a text to which tokens can be appended
@@ -60,7 +61,7 @@ import { inSlices } from '../work/inSlices.js';
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
  * @typedef {{ first: number, left: number, note: string }} Context first: index of the first token
- *   that it still sees; left: number of tokens that it can append; note: says so
+ *   that it still sees; left: number of tokens that it can append; note: explains these limits
  *
  * @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: the
  *   text that it appends
@@ -72,8 +73,8 @@ import { inSlices } from '../work/inSlices.js';
  *
  * @typedef {object} Reading a sentence before the attention of a layer
  * @property {Tensor} embedding (n, E)
- * @property {Tensor} input of the layer's attention, (n, E)
- * @property {Tensor | null} [positions] if only the worker knows them
+ * @property {Tensor} input input of the layer's attention, (n, E)
+ * @property {Tensor | null} [positions] given if only the worker knows them
  * @property {ReturnType<LanguageModel['read']> | null} [reading]
  *
  * @typedef {object} Config
@@ -93,7 +94,7 @@ import { inSlices } from '../work/inSlices.js';
  * A sentence in a layer of a model, on the thread that computes it. Tasks ask it for everything.
  * @typedef {object} Computing
  * @property {() => { output: Tensor, weights: Tensor }} attend (n, E) and (heads, n, n)
- * @property {() => import('../core/stages.js').Stages & { how: How }} stages of the selected head
+ * @property {() => import('../core/stages.js').Stages & { how: How }} stages stages of the selected head
  * @property {() => Effect} edit the effect of one changed number
  * @property {() => import('../core/effects.js').OrderEffects} ordered the effect of token order
  * @property {() => void} dispose
@@ -114,7 +115,7 @@ import { inSlices } from '../work/inSlices.js';
  *   projection: Tensor,
  *   ofHead: boolean,
  *   edit: { row: number, column: number, original: number, value: number },
- * }} Effect projection: its numbers before the change; ofHead: whether they are only the head's part
+ * }} Effect projection: its numbers before the change; ofHead: whether these are only the head's part
  */
 
 /**
@@ -125,7 +126,7 @@ import { inSlices } from '../work/inSlices.js';
  * @property {ExclusionOptions} exclusion
  * @property {LanguageModel | null} model the model that contains the layer
  * @property {ReturnType<LanguageModel['read']> | null} reading
- * @property {{ output: Tensor, weights: Tensor } | null} [attention] if it is known
+ * @property {{ output: Tensor, weights: Tensor } | null} [attention] results of the layer, if they are known
  */
 
 /**
@@ -222,7 +223,7 @@ export class LayerSentence {
   }
 }
 
-/** What the models that are made of attn's layers have in common. @abstract */
+/** The base class of models that are made of attn's layers. @abstract */
 export class Layered {
   id = 0;
   /** @type {Model['lacks']} */

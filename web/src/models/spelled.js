@@ -6,7 +6,7 @@ import { Layered, mostHere } from './model.js';
 /** @typedef {import('./model.js').Model} Model */
 
 /**
- * One layer that nobody trained. Its embeddings are made of the words' letters.
+ * A single untrained layer. Its embeddings are made from the letters of the words.
  * @implements {Model}
  */
 export class Spelled extends Layered {

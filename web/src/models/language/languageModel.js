@@ -214,8 +214,8 @@ export class LanguageModel {
   }
 
   /**
-   * How well the model predicted each token from those before it: log-probabilities of all tokens
-   * but the first, in nats. Their negated mean is the model's loss.
+   * How well the model predicted each token from the tokens before it: log-probabilities of all
+   * tokens except the first, in nats. Their negated mean is the model's loss.
    * @param {ArrayLike<number>} ids
    * @param {{ positions?: boolean }} [options]
    */

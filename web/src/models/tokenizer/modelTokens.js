@@ -9,7 +9,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 /** The tokens of a model according to its tokenizer.json, and their labels. */
 export class ModelTokens {
   #tokenizer;
-  /** What marks tokens that continue a word: their prefix, or a missing suffix or space. */
+  /** The mark of tokens that continue a word: their prefix, or a missing suffix or space. */
   #marks;
   /** Number of ids: the largest id plus one. */
   size;

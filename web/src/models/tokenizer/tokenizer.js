@@ -24,8 +24,9 @@ function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids 
 }
 
 /**
- * Added tokens with the ids that the library gives them, whatever the file says: tokens of the model
- * keep their ids, others get the next free ones. Of two with the same text the last one counts.
+ * Gives added tokens the ids that the library gives them, whatever the file says. Tokens of the
+ * model keep their ids, and other tokens get the next free ones. If two tokens have the same text,
+ * the last one counts.
  * @param {AddedToken[]} tokens
  * @param {ReadonlyMap<string, number>} ids
  * @returns {AddedToken[]}
@@ -68,8 +69,8 @@ export class Tokenizer {
   /** True if its tokens are written in byte letters. */
   #byteLevel;
   /**
-   * What distinguishes tokens that continue a word from those that begin one: a prefix, or else the
-   * lack of a suffix on the previous token, or else the lack of a space.
+   * The difference between tokens that continue a word and tokens that begin one: a prefix, or else
+   * the lack of a suffix on the previous token, or else the lack of a space.
    */
   marks;
 

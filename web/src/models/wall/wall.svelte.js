@@ -8,8 +8,8 @@ import { wallTask } from '../../work/tasks/wall.js';
 /** @typedef {{ sentence: Sentence, tokens: string[], layers: (Layer | undefined)[] }} Found */
 
 /**
- * Every head of every layer of the model that is shown. The results of a sentence stay until those
- * of the next one are complete. The first results appear layer by layer.
+ * Every head of every layer of the model that is shown. The results of a sentence stay until the
+ * results of the next one are complete. The first results appear layer by layer.
  */
 export class Wall {
   /** @type {Found | null} */
