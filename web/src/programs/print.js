@@ -11,7 +11,8 @@ import { indented, snake } from './writers.js';
 /** @typedef {'python' | 'cpp' | 'javascript'} Language */
 
 /**
- * The lines of a call in each language. A language leaves out a call that has no lines in it.
+ * The lines of a call in each language. A program leaves out calls that have no lines in its
+ * language.
  * @typedef {Partial<Record<Language, string>>} Call
  */
 
@@ -68,7 +69,7 @@ for (let i = 0; i < rows; i++) {
   return print([...calls, Object.fromEntries(offered)], load);
 }
 
-/** Imports, and what a Python program that needs them contains. @type {[string, RegExp][]} */
+/** Imports, and a pattern for the Python programs that need them. @type {[string, RegExp][]} */
 const modules = [
   ['import calendar', /\bcalendar\./],
   ['import math', /\bmath\./],
@@ -80,7 +81,7 @@ const modules = [
   ['from safetensors.torch import load_file', /\bload_file\(/],
 ];
 
-/** Headers, and what a program that uses them contains. @type {[string, RegExp][]} */
+/** Headers, and a pattern for the programs that need them. @type {[string, RegExp][]} */
 const headers = [
   ['algorithm', /std::(?:copy|count|fill|max|max_element|min|reverse_copy|sort|stable_sort)\(/],
   ['array', /std::array\b/],

@@ -1,7 +1,7 @@
 /**
- * Three tags for template texts. Each writes values in a text the way its language does: lists,
- * truth values, and objects of options, on several lines if they are long. In options, a text is an
- * expression; names are written as in JavaScript, and C++ turns `dModel` into `d_model`. Options
+ * Three tags for template texts. Each writes values in the syntax of its language: lists, Booleans,
+ * and objects of options, which take several lines if they are long. In options, a text is an
+ * expression. Names are written as in JavaScript, and C++ turns `dModel` into `d_model`. Options
  * without a value are left out, and so is an argument without options.
  */
 
@@ -38,7 +38,7 @@ export const float = (value) => `${Number.isInteger(value) ? value.toFixed(1) : 
 /** A text as a literal that is valid in Python, C++ and JavaScript. @param {string} text */
 export const literal = (text) => JSON.stringify(text);
 
-/** Lines by a number of spaces further to the right. @param {string} text @param {number} by */
+/** Indents lines by a number of spaces. @param {string} text @param {number} by */
 export const indented = (text, by) => text.replace(/^(?=.)/gm, ' '.repeat(by));
 
 /** @param {any} value @returns {value is Options} */
@@ -110,7 +110,7 @@ function openedAt(line) {
   return 4;
 }
 
-/** Whether no line is too long. @param {string} text @param {number} start column of the first */
+/** True if no line is too long. @param {string} text @param {number} start column of the first */
 const isNarrow = (text, start) =>
   text.split('\n').every((line, i) => line.length + (i ? 0 : start) <= longest + 2);
 
