@@ -68,7 +68,7 @@ const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 export const beside = (place, { above }) => {
   /**
    * @param {boolean} up
-   * @param {boolean} whole clear of the whole map, not only of its row
+   * @param {boolean} whole whether to avoid the whole map, not only the row
    * @returns {Way}
    */
   const way = (up, whole = false) => ({

@@ -26,7 +26,7 @@ import { scalarAttention } from './scalarAttention.js';
  */
 
 /**
- * The same random numbers for everyone who does the same work.
+ * Random numbers that are the same for everyone who does the same work.
  * @param {number} count
  * @param {number} seed
  */

@@ -1,5 +1,6 @@
 /**
- * The message of an error written for readers, by attn or the page. Browsers' own messages are not.
+ * The message of an error, if attn or the page wrote it for readers. Browsers' own messages are not
+ * written for readers.
  * @param {any} error
  * @returns {string | undefined}
  */

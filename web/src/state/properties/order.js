@@ -8,7 +8,7 @@ export const properties = {
   shuffle: integer(1, { min: 0, max: largestSeed }),
   order: permutation(2048),
   /**
-   * Whether words may attend only to earlier ones while they are shuffled. No other mask applies
+   * True if words may attend only to earlier ones while they are shuffled. No other mask applies
    * there.
    */
   orderCausal: flag(false),

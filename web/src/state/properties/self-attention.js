@@ -8,7 +8,7 @@ export const editLimits = { min: -3, max: 3, step: 0.05 };
 
 /** The settings of this chapter. */
 export const properties = {
-  /** Whether the encoding has a separate colour scale from the embeddings. */
+  /** True if the encoding has a separate colour scale from the embeddings. */
   ownScale: flag(false),
   /** Locked cells: token and column of the input; query and key of the weights. */
   inputCell: cell(4096),
