@@ -143,7 +143,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   assert.equal(await title(page), 'Nothing guesses yet');
   await page
     .locator('#walk')
-    .getByRole('button', { name: /^Take a model/ })
+    .getByRole('button', { name: /^Use a trained model/ })
     .click();
   await becomes(() => title(page), 'The next word is guessed');
   const shares = await page

@@ -1,7 +1,7 @@
 /** @typedef {import('../../models/language/languageModel.js').Habit} Habit */
 
 /**
- * What heads of a language model learn to do: what such a head does, and what was measured of it.
+ * What heads of a language model learn to do, and what was measured.
  * @type {Record<Habit, { does: string, offer: string, measured: (share: string) => string }>}
  */
 export const habits = {
@@ -12,22 +12,22 @@ export const habits = {
       `In passages that it had not learned from, ${share} of its attention went there.`,
   },
   firstToken: {
-    does: 'has learned to look at the first word, where a head rests that finds nothing.',
+    does: 'has learned to look at the first word, where a head rests if it finds nothing.',
     offer: 'looks at the first word',
     measured: (share) =>
       `In passages that it had not learned from, ${share} of its attention went there.`,
   },
   sameToken: {
-    does: 'has learned to look at the same word before.',
-    offer: 'looks at the same word before',
+    does: 'has learned to look at earlier copies of the same word.',
+    offer: 'looks at earlier copies of the same word',
     measured: (share) =>
-      `In passages that it had not learned from, wherever a word came again, ${share} of its attention went to where it stood before.`,
+      `In passages that it had not learned from, wherever a word was repeated, ${share} of its attention went to the earlier copies.`,
   },
   induction: {
     does: 'has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `Tested on random words that were repeated, ${share} of its attention went there: so the model can repeat what it has just read.`,
+      `Tested on random words that were repeated, ${share} of its attention went there. This lets the model repeat what it has just read.`,
   },
   itself: {
     does: 'has learned to look at its own word.',
@@ -38,16 +38,17 @@ export const habits = {
 };
 
 export const texts = {
-  untrained: 'Nothing has been learned: words look at each other because they are spelt alike.',
-  random: 'Nothing has been learned: what a word looks at is chance.',
-  nameless: 'does nothing that has a name here: it is one of those that mix.',
+  untrained: 'Nothing has been learned. Words look at each other because they are spelt alike.',
+  random: 'Nothing has been learned. What a word looks at is left to chance.',
+  nameless: 'does nothing that has a name here. It is one of the heads that mix.',
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
-    `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other; in each, ${heads} heads look at the words, each in its own way.`,
-  unmasked: 'Without its mask, as now, the model does what it never learned.',
+    `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
+  unmasked:
+    'The mask that the model was trained with is off, so it now does something it never learned.',
   /** @param {number} heads */
   heads: (heads) => `of ${heads} that look at your words side by side, each in its own way.`,
   teaches: 'A small language model that attn trained on novels shows what attention learns.',
-  ask: (/** @type {string} */ size) => `It is fetched only if you want it (${size}).`,
+  ask: (/** @type {string} */ size) => `It is downloaded only if you ask for it (${size}).`,
   fetch: 'Fetch it',
   take: 'Look at it',
 };

@@ -1,7 +1,7 @@
 // What the walk says. A step says one thing in a title and some sentences; `more` is said below them.
 
 /**
- * @typedef {object} Facts what the sentences tell of
+ * @typedef {object} Facts what the sentences are about
  * @property {string} word that is followed, in quotation marks
  * @property {number} place of it, from 0
  * @property {boolean} learned whether the layer is one of the language model
@@ -54,7 +54,7 @@ export const steps = [
         : `A computer cannot read. So ${word} becomes ${width} numbers, made from its letters. Such a row of numbers is called a vector. Each stripe is one number.`,
     more: ({ word, twin, isPiece }) =>
       twin !== null
-        ? `${word} is also at position ${twin}, with the very same numbers. They do not say where a word is.`
+        ? `${word} is also at position ${twin}, with exactly the same numbers. They do not say where a word is.`
         : isPiece
           ? `Rare words are cut into pieces. ${word} is such a piece, and is treated like a word.`
           : '',
@@ -78,17 +78,17 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query, what it looks for, and a key, what it can be found by. Multiply a query and a key number by number and add up. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
+      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query, what it looks for, and a key, what it can be found by. Multiply each number of the query by the matching number of the key, and add up the products. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
         best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
         same
-          ? 'Nothing has been learned here, so query and key are the same: a part of what the layer reads.'
+          ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of what the layer reads.'
           : '',
         learned && layer > 1
-          ? `Layer ${layer} reads what ${layer === 2 ? 'layer 1 has' : 'the layers before it have'} made of the words.`
+          ? `Layer ${layer} reads what ${layer === 2 ? 'layer 1' : 'the previous layers'} computed from the words.`
           : '',
-        positions === 'turns' ? 'Clocks have turned queries and keys.' : '',
+        positions === 'turns' ? 'The clocks have already turned queries and keys.' : '',
         hidden ? 'Later words are hidden, because the model must guess them.' : '',
       ]
         .filter(Boolean)
@@ -116,7 +116,7 @@ export const steps = [
     says: ({ root, depth, divided, undivided }) =>
       depth === 1
         ? 'Here a query is one number, and √1 is 1, so dividing changes nothing. With fewer heads, queries are longer.'
-        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread: it is 0 bits if one word gets everything. It falls from ${divided.entropy} bits to ${undivided.entropy}.`,
+        : `Without the division all scores are ${root} times as large. The largest weight goes from ${divided.largest} to ${undivided.largest}. Entropy measures how evenly the weights are spread. It is 0 bits if one word gets everything. Here it goes from ${divided.entropy} bits to ${undivided.entropy}.`,
     more: ({ depth, divided, undivided }) =>
       depth === 1
         ? ''
@@ -129,7 +129,7 @@ export const steps = [
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value: what it hands over. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for ${word}.`,
+      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for ${word}.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,
@@ -151,12 +151,12 @@ export const steps = [
     title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nothing guesses yet'),
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
-        ? 'The output goes on to the next layer, and the last layer would guess the next word. But this layer has learned nothing: its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. After ${word} the model expects ${guess.word} with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your sentence continues with ${next.word}, which had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
+        ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your sentence continues with ${next.word}, which had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
     more: () =>
       'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
-    link: (number) => `In chapter ${number} it goes on writing`,
+    link: (number) => `In chapter ${number} the model continues your text`,
     seconds: 9,
   },
 ];
@@ -215,7 +215,7 @@ export const controls = {
   keys: 'or ← →',
   step: (/** @type {number} */ step, /** @type {number} */ of) => `Step ${step} of ${of}`,
   broken: 'broken on purpose',
-  noKeys: 'The masks hide every word from this one: there is nothing to look at.',
-  fetch: (/** @type {string} */ size) => `Take a model that has learned (${size})`,
-  take: 'Take the model that has learned',
+  noKeys: 'The masks hide every word from this one, so there is nothing to look at.',
+  fetch: (/** @type {string} */ size) => `Use a trained model (${size})`,
+  take: 'Use the trained model',
 };
