@@ -2,34 +2,34 @@
 export const texts = {
   question: 'How can an average choose what it is made of?',
   lead: [
-    'How warm was it at noon? You have readings of ten o’clock, of two, and of midnight. You would not take the plain mean of all three: the near ones tell you more. Attention is an average of this kind, one that chooses.',
-    'What is asked, noon, is the [query]. Each reading has a [key], the hour by which it is found, and a [value], the temperature that it hands over. How well a query and a key go together is the [score]. Scores become shares, the [weights|weight], which add up to one: mostly by [softmax], which puts e to the power of each score and divides by the sum of all. Then the values are added up, each times its weight.',
-    'Below, keys and values are the x and y of some points, and the query asks for the y at an x between them. It is the oldest attention there is, a regression that Nadaraya and Watson each found in 1964. Drag a point; move along the curve to see who has a say in it.',
+    'How warm was it at noon? You have readings from ten o’clock, two o’clock and midnight. You would not take the plain mean of all three, because the readings near noon tell you more. Attention is an average of this kind, one that chooses.',
+    'Your question, noon, is the [query]. Each reading has a [key], the hour by which it is found, and a [value], the temperature that it hands over. The [score] says how well a query and a key go together. Scores become [attention weights|weight], which add up to one. This is usually done by [softmax], which raises e to the power of each score and divides by the sum of all these powers. Finally each value is multiplied by its weight, and the products are added up.',
+    'Below, keys and values are the x and y of some points, and the query asks for the y at an x between them. This is the oldest form of attention, a regression that Nadaraya and Watson each found in 1964. Drag a point, or move along the curve to see which points have a say in it.',
   ],
   predict: {
     question:
-      'A bell of width σ says how fast a point loses its say with distance. Make it ever narrower: what becomes of the curve?',
+      'A bell curve of width σ sets how fast a point loses its say with distance. What happens to the curve if you make the bell narrower and narrower?',
     choices: {
       flat: {
         says: 'A flat line, the mean of all points',
-        reply: 'That is the other end: under a very *wide* bell all points have the same say.',
+        reply:
+          'That happens at the other extreme. Under a very *wide* bell all points have the same say.',
       },
       smooth: {
         says: 'A smoother curve, nearer to the truth',
         reply:
-          'A narrow bell hears fewer points, and so each one’s noise more. Smoothness comes with width.',
+          'A narrow bell hears fewer points, so the noise of each one counts more. A wider bell makes the curve smoother.',
       },
       steps: {
-        says: 'Steps: everywhere the nearest point decides',
-        reply: 'So it is: one key takes all, and the average has become a choice.',
+        says: 'Steps, because the nearest point decides everywhere',
+        reply: 'Exactly. One key takes all, and the average has become a choice.',
       },
     },
   },
   /** @param {{ narrow: string, wide: string, count: number }} found */
   shares: ({ narrow, wide, count }) =>
-    `Of your ${count} points, the strongest one has ${narrow} of the weight with σ = 0.02, as a mean over the curve, and ${wide} with σ = 5.`,
+    `The strongest of your ${count} points has ${narrow} of the weight with σ = 0.02, and ${wide} with σ = 5 (averaged over the curve).`,
   after:
-    'Distance is only one way to compare. From the next chapter on, keys are not places on a line but words, and query and key are compared by a [dot product]: large where two vectors point the same way. The rest stays: scores, shares, a weighted sum.',
-  takeaway:
-    'Attention is a weighted average whose weights come from comparing what is asked with what there is.',
+    'Distance is only one way to compare. From the next chapter on, keys belong to words instead of points on a line, and query and key are compared by a [dot product], which is large if two vectors point the same way. The rest stays the same: scores, weights, and a weighted sum.',
+  takeaway: 'Attention is a weighted average whose weights come from comparing a query with keys.',
 };
