@@ -72,7 +72,7 @@ test('the opening explains layers and heads, and its settings explain themselves
     for (const [name, means] of Object.entries({
       layer: 'One step of a model',
       head: 'look at the words side by side',
-      projections: 'a new vector out of a vector',
+      projections: 'turns a vector into a new one',
     })) {
       await bar.getByRole('button', { name, exact: true }).focus();
       const note = bar.getByRole('tooltip').filter({ hasText: means, visible: true });
@@ -102,7 +102,7 @@ test('a guess stays while the page is open, and can be changed', async () => {
 test('a term shows its meaning by pointer and keyboard, and Escape hides it', async () => {
   const page = await site.open('#at=pooling', { clock: true });
   const term = page.locator('#pooling .term', { hasText: 'softmax' });
-  const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into shares' });
+  const note = page.locator('#pooling [role=tooltip]', { hasText: 'Turns scores into weights' });
   assert.ok(await note.isHidden());
   await term.hover();
   await note.waitFor();

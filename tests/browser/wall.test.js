@@ -169,7 +169,7 @@ test('the wall says what it cannot measure in a sentence that is too short or ha
   const page = await site.visit(learned.replace(text, 'text=the+lady+sat+by+a+fire'));
   const wall = await wallOf(page, 12);
   await sort(wall, 'same token');
-  await wall.getByText(/No token stands twice/).waitFor();
+  await wall.getByText(/No token occurs twice/).waitFor();
   await page.getByRole('textbox').first().fill('the lady');
   await wall.getByText(/too short/).waitFor();
   await page.getByRole('textbox').first().fill('');

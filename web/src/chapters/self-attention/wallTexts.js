@@ -8,7 +8,7 @@ const all = ({ length }) => `The mean over tokens 2 to ${length - 1}.`;
 
 /** @param {Sentence} sentence */
 const again = ({ again: count, causal }) =>
-  `The mean over the ${count === 1 ? 'one token' : `${count} tokens`} here that also ${count === 1 ? 'stands' : 'stand'} ${causal ? 'earlier' : 'elsewhere'}.${count < 8 ? ' So few say little of a head.' : ''}`;
+  `The mean over the ${count === 1 ? 'one token' : `${count} tokens`} here that also ${count === 1 ? 'occurs' : 'occur'} ${causal ? 'earlier' : 'elsewhere'}.${count < 8 ? ' So few tokens say little about a head.' : ''}`;
 
 /**
  * The measures of heads: a name, a description of the share of attention, and the tokens over which it
@@ -23,7 +23,7 @@ export const measures = {
   previousToken: { name: 'previous token', says: () => 'goes to the token just before', over: all },
   firstToken: {
     name: 'first token',
-    says: () => 'goes to token 0, where a head rests that finds nothing',
+    says: () => 'goes to token 0, where a head rests if it finds nothing',
     over: all,
   },
   sameToken: {
@@ -40,14 +40,14 @@ export const measures = {
   place: {
     name: 'place alone',
     says: () =>
-      'stays where it is when the words are put in reverse order, and so depends on places alone: the sum over keys of the smaller of both weights',
+      'stays where it is when the words are put in reverse order, and so depends on positions alone (the sum over keys of the smaller of the two weights)',
     over: all,
   },
 };
 
 export const texts = {
   title: 'Every head of every layer',
-  lead: 'What a head looks at need not be guessed: it can be measured, for all of them at once. Each small picture is W of one head over your sentence. Sort them by what they do. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first.',
+  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first.',
   order: 'sorted by',
   byLayer: 'layer',
   layer: (/** @type {number} */ layer) => `Layer ${layer + 1}`,
@@ -55,12 +55,12 @@ export const texts = {
     `Layer ${layer + 1}, head ${head + 1}`,
   evenly: (/** @type {number} */ share) => `Spread evenly, it would be ${percent(share)}.`,
   none: {
-    again: 'No token stands twice in this sentence: there is nothing to measure.',
+    again: 'No token occurs twice in this sentence, so there is nothing to measure.',
     short: 'The sentence is too short to measure that.',
   },
   share: ': of its attention',
   first: (/** @type {number} */ length, /** @type {number} */ all) =>
-    `Of the ${all} tokens, the first ${length} are read here.`,
+    `This figure reads the first ${length} of ${all} tokens.`,
   coming: (/** @type {number} */ done, /** @type {number} */ all) =>
     `${done} of ${all} layers have been read.`,
   problem: (/** @type {string} */ why) => `The heads could not be computed: ${why}`,
