@@ -89,14 +89,14 @@ test('a guess stays while the page is open, and can be changed', async () => {
   const page = await site.visit('#at=order');
   const guess = page.locator('[data-predict="order"]');
   await guess.getByRole('button', { name: /^A little/ }).click();
-  await guess.getByText('Near and far do not exist').waitFor();
+  await guess.getByText('Attention does not know near from far').waitFor();
   const answer = await guess.getByRole('status').innerText();
   const [, mantissa, power] = /by more than ([\d.]+)\s·\s10(−\d+)/.exec(answer) ?? [];
   assert.ok(Number(mantissa) * 10 ** numberOf(power) < 1e-5, answer);
   await page.evaluate(() => (location.hash = '#at=order&text=man+bites+dog'));
   await becomes(() => guess.locator('[aria-pressed="true"]').count(), 1);
   await guess.getByRole('button', { name: /^Nothing/ }).click();
-  await guess.getByText('order is simply not there').waitFor();
+  await guess.getByText('Attention simply does not see order').waitFor();
 });
 
 test('a term shows its meaning by pointer and keyboard, and Escape hides it', async () => {
