@@ -122,7 +122,7 @@ test('a score depends only on the distance of a query and a key', async () => {
   const score = figure.locator('[data-score]');
   const scoreNow = async () => Number(await score.getAttribute('data-score'));
   const before = await scoreNow();
-  await figure.getByRole('slider', { name: 'place of the key' }).fill('20');
+  await figure.getByRole('slider', { name: 'position of the key' }).fill('20');
   await figure.getByText('at position 23, key').waitFor();
   assert.ok(Math.abs((await scoreNow()) - before) < 1e-5);
   await figure.getByRole('slider', { name: 'distance' }).fill('4');
@@ -141,7 +141,7 @@ test('a score depends only on the distance of a query and a key', async () => {
   await type('tired');
   await says.getByText('Your sentence has only one word').waitFor();
   await type('');
-  await says.getByText('You have no sentence now').waitFor();
+  await says.getByText('You have typed no sentence').waitFor();
 });
 
 test('every figure offers its own program', async () => {
