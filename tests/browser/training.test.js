@@ -235,7 +235,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   await arrival(page, 'training.training-gain');
   await becomes(isAtTheTop, true);
   await guess.getByRole('button', { name: /^Whether there is a hundred/ }).click();
-  await guess.getByText('Let them learn, and see.').waitFor();
+  await guess.getByText('Let them learn to find out.').waitFor();
   await becomes(isAtTheTop, true);
 
   const table = gain.getByRole('button', { name: /with a table/ });
@@ -323,10 +323,10 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await load('B');
   await said(
     'B',
-    /mine.safetensors is a model of count, sinusoidal.*lane B.*no positions.*as it was/s,
+    /mine.safetensors is a model of count, sinusoidal.*lane B.*no positions.*unchanged/s,
   );
   await load('B', Buffer.from('no weights'));
-  await said('B', /is no file of weights.*as it was/s);
+  await said('B', /is not a file of weights.*unchanged/s);
   assert.deepEqual(await sums(), saved);
   assert.equal(await page.locator('[data-given]').count(), 0);
 
@@ -334,12 +334,12 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await arrives(page, 0);
   assert.equal(await page.locator('[data-file]').count(), 0);
   await load('A');
-  await said('A', /Lane A has the weights.*count, sinusoidal.*4 heads.*after 12 steps of its own/s);
+  await said('A', /Lane A took the weights.*count, sinusoidal.*4 heads.*trained for 12 steps before/s);
   await page.locator('[data-given]').waitFor();
   await becomes(async () => (await sums())[0], saved[0]);
   // A rejected file changes nothing.
   await load('A', Buffer.from('no weights'));
-  await said('A', /is no file of weights/);
+  await said('A', /is not a file of weights/);
   await page.locator('[data-given]').waitFor();
   await button(page, 'One step').click();
   await arrives(page, 1);
