@@ -1,9 +1,9 @@
 /** For engineers: what rounding does to positions. */
 export const texts = {
-  question: 'How far can one count before positions blur?',
+  question: 'How far can you count before positions blur?',
   lead: [
-    'A position encoding needs the sine of an angle, and the angle is the position divided by a number. The usual code, that of PyTorch’s tutorials and of [D2L], computes the angle in [float32]. Such a number has 24 binary digits. The further the position, the more of them are spent on whole turns, and a sine does not care for whole turns: what counts is the fraction of a turn, and that is lost in rounding.',
-    'At a few thousand tokens the error is small; it grows with the position. [The core|the core] computes angles in double precision, with 53 digits, and rounds once, at the end.',
+    'A position encoding needs the sine of an angle, and the angle is the position divided by a number. The usual code, as in PyTorch’s tutorials and in [D2L], computes the angle in [float32]. Such a number has 24 binary digits. The larger the position, the more of these digits are spent on whole turns. But a sine does not depend on whole turns. It depends on the fraction of a turn, and rounding loses that.',
+    'At a few thousand tokens the error is small, but it grows with the position. [The core|the core] computes angles in double precision, with 53 binary digits, and rounds once, at the end.',
   ],
   predict: {
     question: 'What is 16,777,216 + 1 in float32?',
@@ -12,43 +12,44 @@ export const texts = {
         says: '16,777,217',
         reply: 'That takes 25 binary digits, and float32 has 24.',
       },
-      same: { says: '16,777,216', reply: 'So it is.' },
+      same: { says: '16,777,216', reply: 'Exactly.' },
       near: {
         says: 'Something between the two',
         reply:
-          'There is nothing between them in float32: from here on only even numbers can be written.',
+          'There is nothing between them in float32. From here on it can represent only even numbers.',
       },
     },
   },
   /** @param {string} sum */
   sum: (sum) => `This browser says ${sum}. The two positions share one encoding.`,
   drift: [
-    'Exact encodings have products that depend only on how far apart two positions are. So slide a window of sixteen neighbours along the positions: its weights should not change at all. With the usual code they drift: hardly at all below ten thousand, by thousandths in the millions. From 2^{24} on, the last point of the curve, odd positions cannot even be written: each is rounded to an even neighbour and shares its encoding.',
+    'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code they drift, hardly at all below ten thousand and by thousandths in the millions. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
   ],
   fewer: [
-    'A model that writes has to read the keys and values of all words before, for each new word, and waits for its memory more than for its arithmetic. So numbers that are kept are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8: whole numbers from −127 to 127, beside one number for the row that says how much 1 is.',
-    'Below the keys are stored that way, as the core’s cache does it; the queries, which nobody has to keep, stay float32, and so do sums and softmax.',
+    'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. One more number for each row says how much 1 is worth.',
+    'Below, the keys are stored in this way, as in the core’s cache. The queries need not be kept, so they stay float32, and so do sums and softmax.',
   ],
   guess: {
-    question: 'bfloat16 and float16 both take two bytes. Which is nearer to the number?',
+    question: 'bfloat16 and float16 both take two bytes. Which is closer to the original number?',
     choices: {
       bfloat16: {
         says: 'bfloat16',
-        reply: 'It spends 8 of its 16 bits on the range, as float32 does, and 8 digits are left.',
+        reply: 'It spends 8 of its bits on the range, as float32 does, and only 8 digits are left.',
       },
       float16: {
         says: 'float16',
-        reply: 'So it is, as long as numbers are neither huge nor tiny: three more binary digits.',
+        reply:
+          'Exactly. It has three more binary digits, and is closer as long as numbers are neither huge nor tiny.',
       },
       same: {
         says: 'Both the same',
-        reply: 'The bits are as many, but they are shared out otherwise.',
+        reply: 'They have the same number of bits, but the bits are divided differently.',
       },
     },
   },
   /** @param {Record<'bfloat16' | 'float16' | 'int8', string>} largest @param {string} what */
   lost: ({ bfloat16, float16, int8 }, what) =>
-    `${what}, float16 is off by ${float16} at most, bfloat16 by ${bfloat16} and int8, in one byte, by ${int8}.`,
+    `${what}, float16 is off by at most ${float16}, bfloat16 by ${bfloat16} and int8, in one byte, by ${int8}.`,
   of: { positions: 'Of the encoding below', sentence: 'Of your sentence below' },
   stored: 'stored',
   choices: { positions: 'positions', sentence: 'your sentence' },
@@ -57,7 +58,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'Both errors are measured against sines in double precision: those of the usual code by the core, and those of the core by this page, in JavaScript, whose angles are within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'Both errors are measured against sines in double precision. For the usual code, the core computes these sines. For the core, this page computes them in JavaScript, with angles that are within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
-    'Compute angles in double precision and round once: then position sixteen million is as exact as position sixteen. What is only kept may be rounded far more: sums in float32 leave little of it in the weights.',
+    'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more, because little of that error reaches the attention weights if sums are in float32.',
 };
