@@ -2,20 +2,20 @@
 export const texts = {
   question: 'How fast does your browser multiply?',
   lead: [
-    'Every picture above came from the same routines, the kernels of [the core]. Here they are timed in this browser and on this machine, against the same sums written in plain JavaScript. [SIMD] works on four numbers with one instruction; *relaxed* SIMD may do a multiplication and an addition in one; threads share the queries among several cores of the processor.',
-    'What is not measured is not drawn.',
+    'Every picture above came from the same routines, the kernels of [the core]. Here they are timed in your browser and on your machine, against the same calculations in plain JavaScript. [SIMD] works on four numbers with one instruction. *Relaxed* SIMD may do a multiplication and an addition in one instruction. Threads divide the queries among several cores of the processor.',
+    'The figure draws only what it has measured.',
   ],
   predict: {
-    question: 'Twice as many tokens: how much longer does attention take?',
+    question: 'With twice as many tokens, how much longer does attention take?',
     choices: {
       twice: {
         says: 'Twice as long',
-        reply: 'Twice the queries, yes; but each of them now meets twice the keys.',
+        reply: 'There are twice as many queries, but each of them also meets twice as many keys.',
       },
-      four: { says: 'Four times as long', reply: 'So it is, once texts are long.' },
+      four: { says: 'Four times as long', reply: 'Exactly, once texts are long.' },
       eight: {
         says: 'Eight times as long',
-        reply: 'That would be if words met in threes. They meet in pairs.',
+        reply: 'That would be true if words met in threes. They meet in pairs.',
       },
     },
   },
@@ -23,6 +23,6 @@ export const texts = {
   counted: ({ short, long }) =>
     `With 64 columns, 1,024 tokens take ${short} multiply-adds, and 2,048 take ${long}. Press Run to see the time.`,
   growth:
-    'Each query meets each key: with the length, the work grows as its square. The memory does not, because the core never writes the N × N weights down unless they are asked for.',
-  takeaway: 'Work grows as the square of the length; memory need not.',
+    'Each query meets each key, so the work grows as the square of the length. The memory does not, because the core stores the N × N weights only if you ask for them.',
+  takeaway: 'Work grows as the square of the length, but memory need not.',
 };
