@@ -59,7 +59,7 @@ test('a model is recognised, read and shown, and the page says that it stays on 
     '2 tensors of the files are not used: h.0.attn.bias, h.1.attn.bias.',
     'One field of config.json has no effect: architectures.',
   ]);
-  assert.ok(await page.getByText(/stays here: a link does not carry it/).isVisible());
+  assert.ok(await page.getByText(/stays here: links do not include it/).isVisible());
   assert.ok(await page.getByRole('radio', { name: 'yours' }).isChecked());
   assert.ok(await page.getByRole('button', { name: 'Masks: causal' }).isVisible());
   assert.deepEqual(await accessibilityProblems(page), []);
@@ -421,7 +421,7 @@ test('a bidirectional model has no next token, and the page says why', async () 
   const page = await site.open(`${link}&at=transformer`);
   await open(page, bert());
   await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
-  await page.getByText(/there is no next token for it to foretell/).waitFor();
+  await page.getByText(/there is no next token for it to predict/).waitFor();
   assert.equal(await page.locator('#next-word').count(), 0);
   await page.getByText(/nothing can be kept in a cache/).waitFor();
   assert.equal(await page.locator('#decoder-cache').count(), 0);

@@ -168,7 +168,7 @@ test('following a link closes everything that was open before', async () => {
   // The language model is fetched, and a reset restores the settings that the page then starts
   // with.
   await follow('#weights=learned&causal=1&layer=1&head=3&at=self-attention.weights');
-  await page.getByText('Layer 2, which you look at').waitFor();
+  await page.getByText('You are looking at layer 2').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);
   await follow('#at=self-attention.weights');
   await page.getByText(/^Identity projections/).waitFor();

@@ -63,7 +63,7 @@ test('the opening explains layers and heads, and its settings explain themselves
   const page = await site.visit('#weights=learned&causal=1&layer=1&head=3');
   const told = page.locator('#sentence .controls');
   await told
-    .getByText(/in 3 layers, one after the other; in each, 4 heads look at the words/)
+    .getByText(/in 3 layers, one after the other. In each layer 4 heads look at the words/)
     .waitFor();
   const bar = page.getByRole('region', { name: 'Sentence and settings' });
   // The bar sticks to the top of the window while the page scrolls under it.
@@ -172,7 +172,7 @@ test('buttons in the text apply masks', async () => {
 
 test('tables beside the text show the effect of a mask on a row and of the base on the hands', async () => {
   const page = await site.visit('#weights=xavier&causal=1&at=self-attention.weights');
-  const shares = page.getByRole('table', { name: /^The largest shares that “.*”\d+ gives:/ });
+  const shares = page.getByRole('table', { name: /^The largest weights that “.*”\d+ gives:/ });
   const cells = () => shares.locator('td').allInnerTexts();
   await becomes(async () => (await cells()).includes('–'), true);
   const told = await cells();

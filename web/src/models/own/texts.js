@@ -1,27 +1,27 @@
-/** What chapters say of the reader's model, in place of what they say of the page's own. */
+/** Replaces the chapters' texts about the page's model if the reader has opened one. */
 export const texts = {
-  head: 'of your own model. It is computed on this machine and stays here: a link does not carry it, and a reload brings the page’s own back.',
+  head: 'of your own model. It is computed on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
   close: 'Close it',
   embedding: (/** @type {{ d: number }} */ { d }) => [
-    `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of your model’s table, with all that is added before the first layer.`,
-    'The [tokens|token] are your model’s, those that stand for no text included; a piece that goes on with a word has a hyphen before it. This [layer] does not read those rows as they are: it reads what the layers before it have made of them.',
+    `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of your model’s table, plus everything that is added before the first layer.`,
+    'The [tokens|token] are your model’s, including special tokens that represent no text. A piece that continues a word is shown with a hyphen in front. This [layer] does not read those rows directly. It reads the output of the layers before it.',
   ],
   places: {
     learned:
-      'In these rows the place of the word is contained already: your model adds it before its first layer.',
+      'These rows already include the word’s position, which your model adds before its first layer.',
     sinusoidal:
-      'In these rows the place of the word is contained already: your model adds it before its first layer.',
+      'These rows already include the word’s position, which your model adds before its first layer.',
     rotary:
-      'The place of a word comes in later here: queries and keys are turned, as the chapter on rotation shows.',
-    none: 'Where a word stands is not said at all: your model has no positions.',
+      'Here the position of a word enters later: queries and keys are turned, as the chapter on rotation shows.',
+    none: 'Nothing says where a word is, because your model has no positions.',
   },
   /** @param {{ layer: number, layers: number }} given */
   layer: ({ layer, layers }) => `This is layer ${layer} of the ${layers} of your model.`,
   noNext: {
     bidirectional:
-      'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to foretell. It was trained to fill in words that were hidden from it.',
+      'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to predict. It was trained to fill in hidden words.',
     noLogits:
-      'The files of your model have no output layer: it turns tokens into vectors, and gives no probabilities of a next one.',
+      'The files of your model have no output layer: it turns tokens into vectors, and gives no probabilities for the next token.',
   },
   full: (/** @type {number} */ n) => `Your model reads no more than these ${n} tokens here.`,
   ended: 'Your model ended the text there.',
@@ -33,7 +33,7 @@ export const activationNames = {
   ...{ tanh: 'tanh', sigmoid: 'sigmoid' },
 };
 
-/** What stands beside the figures that take it apart. */
+/** Notes next to the figures that take the model apart. */
 export const partTexts = {
   whose: (/** @type {number} */ layer, /** @type {number} */ head) =>
     `Layer ${layer}, head ${head} of your model:`,
@@ -46,7 +46,7 @@ export const partTexts = {
         ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
         : '',
       shared > 1 ? `Every ${shared} heads read the same keys and values.` : '',
-      rms ? 'Its norms divide by the root of the mean square, and leave the mean as it is.' : '',
+      rms ? 'Its normalisations divide by the root mean square, and leave the mean as it is.' : '',
     ]
       .filter(Boolean)
       .join(' '),
@@ -54,15 +54,15 @@ export const partTexts = {
   cache: ({ layer, layers, most }) =>
     `Layer ${layer} of the ${layers} of your model. Each row is a token${most ? `, the first ${most} of them` : ''}.`,
   noCache:
-    'Your model looks both ways: with every token all rows change, in each layer, and nothing can be kept in a cache.',
+    'Your model looks both ways. Each new token changes all rows in each layer, so nothing can be kept in a cache.',
   whoseLoss: 'The loss of your model',
   noLoss: {
     rotary:
-      'It turns queries and keys in every layer, so it has no loss without positions: nothing that was added could be left out.',
+      'It turns queries and keys in every layer. Nothing is added that could be left out, so there is no loss without positions.',
     bidirectional:
-      'Your model looks both ways: it does not foretell tokens one after the other, and has no such loss.',
+      'Your model looks both ways. It does not predict tokens one after the other, so it has no such loss.',
     noLogits:
-      'The files of your model have no output layer: it foretells no tokens, and has no loss.',
+      'The files of your model have no output layer, so it predicts no tokens and has no loss.',
   },
   order: {
     layer:
@@ -80,33 +80,34 @@ export const partTexts = {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */
     lead: ({ layer, head, heads }) =>
-      `The projections are those of head ${head} of ${heads}, layer ${layer}, of your model. Its own way is marked, with its own numbers and weights. Under any other way the head looks through glasses made for somebody else.`,
+      `The projections come from layer ${layer}, head ${head} of ${heads} of your model. Its own encoding is marked, and has its own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
     added:
-      'What the layer reads already has your model’s own positions in it; the other ways come on top.',
-    normalises: 'The other ways leave out that your model normalises queries and keys.',
-    rest: 'The tables of the other ways are random numbers (of deviation 1). So compare the left pictures: they are what the ways differ in.',
+      'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
+    normalises:
+      'Your model normalises queries and keys. The other encodings are shown without that.',
+    rest: 'The tables of the other encodings are random numbers (with standard deviation 1). So compare the left pictures, which show how the encodings differ.',
   },
 };
 
-/** What is said of its positions. */
+/** Describes its positions. */
 export const placeTexts = {
   title: 'The positions of your model',
   coming: 'They have not been computed yet.',
   lead: {
     learned:
-      'Your model was given no waves: it has a table of positions, a row for each place, and learned all of its numbers. Beside it stands the sinusoid of the same size, which was designed. Below each is how alike any two of its rows are, then how much of all its variation lies along its first few directions, and at last the waves that it is made of.',
+      'Your model was given no waves. It has a table with a row for each position, and learned all of its numbers. Next to it is the sinusoid of the same size, which was designed. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
     rotary:
-      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some of them down, so that the model reads further than it learned to; both are shown.',
+      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model reads longer texts than it was trained on. The figure shows both.',
     sinusoidal:
-      'Your model adds the sinusoid of this chapter: what was said of it above holds for your model as it is.',
-    none: 'Your model has no positions at all: what it knows of order, it has from its causal mask, if it has one.',
+      'Your model adds the sinusoid of this chapter, so everything above applies to your model, too.',
+    none: 'Your model has no positions at all. Anything it knows about order comes from its causal mask, if it has one.',
   },
   names: { yours: 'Your model’s table', sinusoid: 'The sinusoid' },
   maps: { rows: 'the table', products: 'dot products of its rows' },
   legend: { rows: 'what a position adds', products: 'dot product' },
   axis: {
     ...{ position: 'position', column: 'column', pair: 'pair of columns' },
-    turn: 'positions that one turn takes',
+    turn: 'positions in one turn',
     ...{ periods: 'periods over all positions', share: 'share' },
   },
   cell: {
@@ -118,15 +119,15 @@ export const placeTexts = {
   sinusoids: 'the sinusoid’s',
   spectrum: 'Share of the variation along each of its leading components',
   helix: (/** @type {number} */ n) =>
-    `The first three components, at positions 0 to ${n - 1}: one way through space, from light to strong.`,
+    `The first three components, at positions 0 to ${n - 1}: one path through space, from light to strong.`,
   turn: 'turn it',
   waves:
-    'The waves that its columns are made of: how much of the variation has so many periods over all positions.',
+    'The waves that its columns consist of: for each number of periods over all positions, how much of the variation it has.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
-    `A learned table of ${n} positions, beside the sinusoid; its leading components have ${shares} of its variation.`,
+    `A learned table of ${n} positions, next to the sinusoid. Its leading components have ${shares} of its variation.`,
   layers: (/** @type {string[]} */ layers) =>
     layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
   ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
@@ -141,14 +142,14 @@ export const placeTexts = {
   ) =>
     `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? `, after the rule ${rule}` : ''}.`,
   chart: (/** @type {number} */ pairs, /** @type {string} */ first, /** @type {string} */ last) =>
-    `Positions that one turn takes, of ${pairs} pairs of columns: from ${first} to ${last}.`,
+    `Positions in one turn, for ${pairs} pairs of columns: from ${first} to ${last}.`,
 };
 
 /** Most unused tensors that are named. */
 const mostNamed = 3;
 
 /**
- * What to know about the files of a model, in sentences.
+ * Describes in sentences what the files of a model contain but attn does not use.
  * @param {Pick<import('attn').LanguageModelDescription,
  *   'warnings' | 'unusedTensors' | 'unusedFields'>} description
  */
