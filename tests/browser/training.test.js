@@ -334,7 +334,10 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await arrives(page, 0);
   assert.equal(await page.locator('[data-file]').count(), 0);
   await load('A');
-  await said('A', /Lane A took the weights.*count, sinusoidal.*4 heads.*trained for 12 steps before/s);
+  await said(
+    'A',
+    /Lane A took the weights.*count, sinusoidal.*4 heads.*trained for 12 steps before/s,
+  );
   await page.locator('[data-given]').waitFor();
   await becomes(async () => (await sums())[0], saved[0]);
   // A rejected file changes nothing.

@@ -38,7 +38,7 @@ export const measures = {
     over: again,
   },
   place: {
-    name: 'place alone',
+    name: 'position alone',
     says: () =>
       'stays where it is when the words are put in reverse order, and so depends on positions alone (the sum over keys of the smaller of the two weights)',
     over: all,
