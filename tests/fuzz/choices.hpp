@@ -23,7 +23,7 @@ class Choices {
     return value;
   }
 
-  /// A number in [low, high], which may contain up to 2^16 values.
+  /// Returns a number in [low, high]. The range contains at most 2^16 numbers.
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     const auto span = static_cast<std::uint64_t>(high - low) + 1;
     if (span <= 256) return low + static_cast<std::int64_t>(bits<std::uint8_t>() % span);

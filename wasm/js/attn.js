@@ -780,8 +780,8 @@ export class Attn {
   /**
    * Embeds tokens without a trained model. Each row is the normalised sum of pseudo-random vectors: one
    * for each character n-gram of the token (2 to 4 characters) and one for the whole word. Words with
-   * similar spelling get similar vectors, identical words get the same vector, and other words are nearly
-   * orthogonal. Case matters; lower-case the tokens if it should not. Every row has root mean square 1
+   * similar spelling get similar vectors, and identical words get the same vector. The vectors of other words
+   * are nearly orthogonal. Case matters; to ignore it, pass tokens in lower case. Every row has root mean square 1
    * and does not depend on the tokens around it.
    *
    * @param {readonly string[]} tokens  N tokens
@@ -854,8 +854,8 @@ export class Attn {
   }
 
   /**
-   * Returns the bytes of a .safetensors file with these tensors, identical to those of the official
-   * implementation. float16 and bfloat16 tensors are written bit by bit, as F16 and BF16, all others as F32.
+   * Returns the bytes of a .safetensors file with these tensors. The official implementation writes the
+   * same bytes. float16 and bfloat16 tensors are written bit by bit, as F16 and BF16, all others as F32.
    *
    * ```js
    * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });

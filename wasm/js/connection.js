@@ -355,7 +355,7 @@ function remote(prototype, state, options) {
 }
 
 /**
- * Makes the prototype of the objects that represent worker objects of one class.
+ * Makes a prototype for the local objects that stand for a worker's objects of one class.
  * @param {Members} members
  */
 function prototypeOf({ type, functions, values, groups }) {

@@ -92,7 +92,7 @@ export class Layer extends NativeObject {
    * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => N} make
    * @param {Sizes} options
    * @param {CheckTable} table
-   * @param {Place} [place]  for a layer of a stack; the options are then those of the stack
+   * @param {Place} [place]  of a layer in a stack, whose `options` are the stack's
    */
   constructor(runtime, make, options, table, place) {
     const { native, sizes } = place

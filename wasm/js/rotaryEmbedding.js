@@ -457,7 +457,7 @@ export function checkRotary(options, rotaryDim, path) {
  */
 function checkScaling(path, scaling) {
   const { type, ...others } = readOptions(scaling, kNamesOfRules, path, true);
-  // If the kind is unknown, accept the names of all kinds: the wrong one may be any of them.
+  // The type may be misspelt. Accept the options of all types, so that the error names the type.
   const table = (typeof type === 'string' && kScalings[type]) || kNamesOfRules;
   const values = readOptions({ type, ...others }, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, Object.keys(kScalings));

@@ -100,7 +100,7 @@ const kBlock = {
 };
 
 /**
- * Checks the options that override those of the stack in each layer, if there are any.
+ * Checks the option `layers`: for each layer, options that override the stack's.
  * @type {Check}
  */
 const layers = (name, value = [], _, options) => {

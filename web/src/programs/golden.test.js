@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import test from 'node:test';
 
+import { lanes } from '../../../tests/lanes.js';
 import { alignmentCode } from '../figures/alignment/code.js';
 import { attentionCode } from '../figures/attention/code.js';
 import { costsPrograms } from '../figures/costs/code.js';
@@ -30,16 +31,7 @@ import { stagesCode } from '../figures/stages/code.js';
 import { timingsPrograms } from '../figures/timings/code.js';
 import { wallCode } from '../figures/wall/code.js';
 import * as languagePrograms from '../models/language/languagePrograms.js';
-import {
-  ownAttentionCode,
-  ownBlockCode,
-  ownCacheCode,
-  ownEditCode,
-  ownLossCode,
-  ownNextCode,
-  ownStagesCode,
-  ownWallCode,
-} from '../models/own/ownCode.js';
+import * as ownPrograms from '../models/own/ownCode.js';
 import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from '../training/code.js';
 
 /** @typedef {Partial<Record<'python' | 'cpp' | 'javascript', string>>} Programs */
@@ -47,19 +39,54 @@ import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from '../
 const golden = new URL('../../../tests/golden/', import.meta.url);
 const isRecording = Boolean(process.env.RECORD);
 
+/** Shorter repetitions are recorded again. */
+const shortest = 4;
+
 /**
+ * Shortens a program: refers to runs of lines that an earlier program has, too.
+ * @param {string[]} lines
+ * @param {{ settings: string, lines: string[] }[]} earlier
+ */
+function shortened(lines, earlier) {
+  const short = [];
+  for (let at = 0; at < lines.length;) {
+    let longest = { of: '', begin: 0, length: 0 };
+    for (const program of earlier) {
+      for (let begin = 0; begin < program.lines.length; begin++) {
+        let length = 0;
+        while (at + length < lines.length && lines[at + length] === program.lines[begin + length]) {
+          length++;
+        }
+        if (length > longest.length) longest = { of: program.settings, begin, length };
+      }
+    }
+    const { of, begin, length } = longest;
+    if (length >= shortest) short.push(`[lines ${begin + 1} to ${begin + length} of ${of}]`);
+    else short.push(lines[at]);
+    at += length >= shortest ? length : 1;
+  }
+  return short;
+}
+
+/**
+ * The programs of a figure, by language. Lines that an earlier one has are recorded once.
  * @param {string} figure
  * @param {Record<string, Programs>} programs by their settings
  */
 const compare = (figure, programs) =>
   test(`the programs of ${figure} are the recorded ones`, () => {
-    const text = Object.entries(programs)
-      .flatMap(([settings, each]) =>
-        Object.entries(each)
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([language, program]) => `======== ${settings}: ${language}\n\n${program}`),
-      )
-      .join('\n');
+    const parts = [];
+    for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
+      /** @type {{ settings: string, lines: string[] }[]} */
+      const earlier = [];
+      for (const [settings, { [language]: program }] of Object.entries(programs)) {
+        if (program === undefined) continue;
+        const lines = program.split('\n');
+        parts.push(`======== ${language}: ${settings}`, '', ...shortened(lines, earlier));
+        earlier.push({ settings, lines });
+      }
+    }
+    const text = parts.join('\n');
     const file = new URL(`${figure}.txt`, golden);
     if (isRecording) {
       mkdirSync(golden, { recursive: true });
@@ -271,44 +298,27 @@ const pair = { ...own, types: [0, 0, 0, 1, 1, 1], ...masked };
 /** @type {any} */
 const joined = { headDim: 8, numHeads: 2, numKvHeads: 1, dModel: 16, joined: true };
 compare('own', {
-  attention: ownAttentionCode(own),
-  'attention, masked pair': ownAttentionCode(pair),
-  stages: ownStagesCode(own, 5),
-  block: ownBlockCode(own, 16),
-  'block, pair': ownBlockCode(pair, 16),
-  cache: ownCacheCode(own, 16),
+  attention: ownPrograms.ownAttentionCode(own),
+  'attention, masked pair': ownPrograms.ownAttentionCode(pair),
+  stages: ownPrograms.ownStagesCode(own, 5),
+  block: ownPrograms.ownBlockCode(own, 16),
+  'block, pair': ownPrograms.ownBlockCode(pair, 16),
+  cache: ownPrograms.ownCacheCode(own, 16),
   ...Object.fromEntries(
     /** @type {const} */ (['q', 'v', 'o']).map((editMatrix) => [
       `edit ${editMatrix}`,
-      ownEditCode({ ...own, editMatrix }, joined, edit),
+      ownPrograms.ownEditCode({ ...own, editMatrix }, joined, edit),
     ]),
   ),
-  loss: ownLossCode(own, order, 24),
-  next: ownNextCode(own, { at: 3, temperature: 0.7, topK: 12, vocabSize: 24 }),
-  'next, all': ownNextCode(own, { at: 5, temperature: 1, topK: 0, vocabSize: 24 }),
-  wall: ownWallCode(own, { pattern: 'previousToken', heads: 2, layers: 3 }),
-  'wall, pair': ownWallCode(pair, { pattern: 'induction', heads: 2, layers: 3 }),
-  'wall, first': ownWallCode(own, { pattern: 'firstToken', heads: 2, layers: 3 }),
-  'wall, same': ownWallCode(own, { pattern: 'sameToken', heads: 2, layers: 3 }),
+  loss: ownPrograms.ownLossCode(own, order, 24),
+  next: ownPrograms.ownNextCode(own, { at: 3, temperature: 0.7, topK: 12, vocabSize: 24 }),
+  'next, all': ownPrograms.ownNextCode(own, { at: 5, temperature: 1, topK: 0, vocabSize: 24 }),
+  wall: ownPrograms.ownWallCode(own, { pattern: 'previousToken', heads: 2, layers: 3 }),
+  'wall, pair': ownPrograms.ownWallCode(pair, { pattern: 'induction', heads: 2, layers: 3 }),
+  'wall, first': ownPrograms.ownWallCode(own, { pattern: 'firstToken', heads: 2, layers: 3 }),
+  'wall, same': ownPrograms.ownWallCode(own, { pattern: 'sameToken', heads: 2, layers: 3 }),
 });
 
-const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
-/** @type {import('../training/model.js').LaneOptions[]} */
-const lanes = [
-  { ...common, world: 'copy', positions: 'learned' },
-  { ...common, world: 'reverse', positions: 'sinusoidal' },
-  { ...common, world: 'sort', positions: 't5', layers: 1 },
-  { ...common, world: 'repeat', positions: 'rotary', causal: true },
-  { ...common, world: 'count', positions: 'shaw', heads: 1 },
-  { ...common, world: 'count', positions: 'alibi' },
-  { ...common, world: 'reverse', positions: 'none' },
-  { ...common, world: 'add', positions: 'sinusoidal', causal: true },
-  { ...common, world: 'dates', positions: 'sinusoidal', decoder: 'transformer' },
-  { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
-  { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
-  { ...common, world: 'dates', positions: 'none', decoder: 'transformer' },
-  { ...common, world: 'dates', positions: 'learned', decoder: 'recurrent' },
-];
 compare(
   'training',
   Object.fromEntries(
@@ -318,7 +328,7 @@ compare(
       const [at, of] = decoder === 'recurrent' ? [0, 0] : [options.layers - 1, options.heads - 1];
       const example = world === 'dates' ? [1, 2, 3, 4, 40, 40] : ids;
       const shown = { ids: Int32Array.from(example), steps: 30, layer: at, head: of };
-      const isExample = ['copy, learned', 'dates, learned recurrent'].includes(name);
+      const isExample = ['copy, learned', 'dates, none recurrent'].includes(name);
       return [
         [`attention of ${name}`, trainingPrograms(options, shown)],
         ...(isExample ? [[`losses of ${name}`, lossPrograms(options, 30)]] : []),

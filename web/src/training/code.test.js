@@ -3,32 +3,13 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
+import { lanes } from '../../../tests/lanes.js';
 import { reasonToSkip, run } from '../../../tests/programs.js';
 import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from './code.js';
 import { Lane } from './lane.js';
 import { exampleOf, worlds } from './worlds.js';
 
-/** @typedef {import('./model.js').LaneOptions} LaneOptions */
-
 const steps = 3;
-const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
-
-/** @type {LaneOptions[]} covers every world and every scheme */
-const lanes = [
-  { ...common, world: 'copy', positions: 'learned' },
-  { ...common, world: 'reverse', positions: 'sinusoidal' },
-  { ...common, world: 'sort', positions: 't5', layers: 1 },
-  { ...common, world: 'repeat', positions: 'rotary', causal: true },
-  { ...common, world: 'count', positions: 'shaw', heads: 1 },
-  { ...common, world: 'count', positions: 'alibi' },
-  { ...common, world: 'reverse', positions: 'none' },
-  { ...common, world: 'add', positions: 'sinusoidal' },
-  { ...common, world: 'dates', positions: 'sinusoidal', decoder: 'transformer' },
-  { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
-  { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
-  { ...common, world: 'dates', positions: 'none', decoder: 'recurrent' },
-];
-
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   const skip = await reasonToSkip(language);
   test(`the ${language} program prints the same table as the page learns`, { skip }, async () => {

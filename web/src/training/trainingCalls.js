@@ -11,7 +11,7 @@ import { trainingStreams } from './worlds.js';
 
 /** Comments and seeds with which Python programs begin. @param {number} seed */
 export const pythonStart = (seed) =>
-  `# Numbers drawn by PyTorch: other examples and first weights than those of the page.
+  `# PyTorch draws the random numbers, so the examples and first weights differ from the page's.
 torch.manual_seed(${seed})`;
 
 /**

@@ -10,8 +10,8 @@ export const encodingPrograms = ({ length, width, base, start, step }) =>
     constants({ length, width, base, start, step }),
     {
       python: `
-# PositionalEncoding of D2L 11.6, for odd widths too, and in float64: in float32 its angles are
-# off by more the further the position.`,
+# PositionalEncoding of D2L 11.6, also for odd widths, and in float64: the errors of float32's
+# angles grow with the position.`,
     },
     sinusoidalEncoding(),
   ]);

@@ -20,7 +20,7 @@ export function wallCode(given, learned) {
     {
       python: `
 def look(ids):
-    """What every head of every layer looks at: (heads, n, n)."""
+    """The attention weights of all heads of all layers: (heads, n, n)."""
     x, found = embed(ids)[None], []
     for each in encoder:
         found.append(each.self_attn(each.norm1(x), attn_mask=~attends)[1][0])
@@ -41,7 +41,7 @@ shares = torch.stack((
     torch.minimum(weights, reversed_weights).sum(2)[:, late].mean(1),
 ), dim=1)`,
       cpp: cxx`
-/// What every head of every layer looks at, n × n weights each.
+/// Returns the attention weights of all heads of all layers, n × n each.
 const std::int64_t num_layers = ${numLayers};
 const auto look = [&](const std::vector<std::int64_t>& ids) {
   std::vector<float> all(num_layers * num_heads * n * n), x = embed(ids);
@@ -81,7 +81,7 @@ for (std::int64_t head = 0; head < num_layers * num_heads; ++head) {
   shares.insert(shares.end(), {previous / queries, first / queries, same / again, followed / again, place / queries});
 }`,
       javascript: js`
-/** What every head of every layer looks at, n × n weights each. */
+/** Returns the attention weights of all heads of all layers, n × n each. */
 const look = (ids) => {
   const attention = ${masks.javascript};
   const { weights } = encoder.forward(embed(ids), { attention, needWeights: true });

@@ -51,7 +51,7 @@ n, d_model, num_heads = ${ids.length}, ${dModel}, ${numHeads}
 state = {name: values.float() for name, values in load_file("model.safetensors").items()}
 
 class Attention(torch.nn.MultiheadAttention):
-    """The same, with pairs of columns of queries and keys turned by their positions."""
+    """Multi-head attention that rotates pairs of columns of queries and keys by position."""
 
     turns = ${positions === 'rotary'}
 

@@ -285,7 +285,7 @@ export function ownWallCode(given, { pattern, heads, layers }) {
       javascript: js`const stage = (layer) => \`encoder.layers.\${layer}.self_attn.weights\`;
 const stages = Array.from({ length: ${layers} }, (_, layer) => stage(layer));
 const { intermediates } = model.forward(ids, ${{ needLogits: false, intermediates, ...javascript }});
-// Where else the same token stands.
+// The other positions of the same token.
 const stands = (i, j) => ${elsewhere} && ids[j] === ids[i];
 const again = (i) => ids.some((_, j) => stands(i, j));
 const shares = { data: new Float64Array(${layers * heads}), shape: [${layers}, ${heads}] };
@@ -306,7 +306,7 @@ for (int layer = 0; layer < ${layers}; ++layer) {
 }
 attn::Intermediates shown(stages);
 model.forward(attn::IdView(ids.data(), {n}), {}, ${{ ...cpp, intermediates: '&shown' }});
-// Where else the same token stands.
+// The other positions of the same token.
 [[maybe_unused]] const auto stands = [&](std::int64_t i, std::int64_t j) {
   return ${inCpp(elsewhere)} && ids[j] == ids[i];
 };
