@@ -10,8 +10,8 @@
  * @property {ResultTensor<As>} logSumExp  (B, H, N)
  */
 
-export const kPartRanks = { 2: '(N, Dv)', 3: '(B, N, Dv)', 4: '(B, H, N, Dv)' };
-export const kLogSumExpRanks = { 1: '(N,)', 2: '(B, N)', 3: '(B, H, N)' };
+const kPartRanks = { 2: '(N, Dv)', 3: '(B, N, Dv)', 4: '(B, H, N, Dv)' };
+const kLogSumExpRanks = { 1: '(N,)', 2: '(B, N)', 3: '(B, H, N)' };
 
 /**
  * @param {Runtime} runtime

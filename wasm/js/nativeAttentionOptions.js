@@ -201,7 +201,7 @@ export function checkWindow(name, window) {
  * @param {T5BiasOptions} bias
  * @param {number} numHeads
  */
-export function checkT5Bias(call, bias, numHeads) {
+function checkT5Bias(call, bias, numHeads) {
   bias = readOptions(bias, kT5Bias, 't5Bias');
   const table = call.tensor('t5Bias.table', bias.table);
   checkShapeIs('t5Bias.table', table.shape, [-1, numHeads]);

@@ -10,7 +10,7 @@ export const divisors = /** @type {const} */ (['none', 'root', 'width']);
 /** @typedef {(typeof divisors)[number]} Divisor */
 
 /** The factor that multiplies scores. @param {Divisor} divisor @param {number} depth */
-export const factorOf = (divisor, depth) =>
+const factorOf = (divisor, depth) =>
   ({ none: 1, root: 1 / Math.sqrt(depth), width: 1 / depth })[divisor];
 
 /**

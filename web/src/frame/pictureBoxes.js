@@ -1,6 +1,6 @@
 // Draws HTML boxes as SVG: everything that CSS draws for an element except its content.
 
-export const svgNamespace = 'http://www.w3.org/2000/svg';
+const svgNamespace = 'http://www.w3.org/2000/svg';
 
 /**
  * @param {string} name
@@ -71,7 +71,7 @@ export function paint(name, css, opacity = 1) {
 }
 
 /** @param {string} css */
-export const isClear = (css) => plain(css).alpha === 0;
+const isClear = (css) => plain(css).alpha === 0;
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 

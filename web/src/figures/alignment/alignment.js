@@ -84,7 +84,7 @@ const embeddingOf = (attn, tokens) =>
   attn.ngramEmbedding(uncased(tokens), { dModel: wordWidth, seed: 0 });
 
 /** Appends a column of ones to a matrix. @param {Tensor} tensor (n, width) @returns {Tensor} */
-export function withOnes({ data, shape: [length, width] }) {
+function withOnes({ data, shape: [length, width] }) {
   const wider = new Float32Array(length * (width + 1)).fill(1);
   for (let i = 0; i < length; i++) {
     wider.set(data.subarray(i * width, (i + 1) * width), i * (width + 1));

@@ -22,7 +22,7 @@
 export const titleHeight = 24;
 
 /** Minimum width of the layout in two rows. */
-export const wideFrom = 960;
+const wideFrom = 960;
 
 const radius = 9;
 

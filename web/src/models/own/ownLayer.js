@@ -13,7 +13,7 @@ import { attentionOf, rowsOf } from './ownStages.js';
 const mostSent = 2 ** 24;
 
 /** Number of heads whose weights are drawn. */
-export const mostHeads = 16;
+const mostHeads = 16;
 
 /** Discarded when another layer or another sentence is requested. @type {Decoder | undefined} */
 let decoder;

@@ -1,7 +1,7 @@
 import { cell, integer } from './property.js';
 
 /** Number of steps in the walk that follows one word. */
-export const walkSteps = 8;
+const walkSteps = 8;
 
 /** The settings of the opening picture. */
 export const properties = {
