@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 
 import { transform } from 'esbuild';
 
-import { first, sentence, still } from './src/chapters/opening/firstTexts.js';
+import { first, still } from './src/chapters/opening/firstTexts.js';
+import { initial } from './src/state/properties/index.js';
 import { stillPicture } from './stillPicture.js';
 
 /** The styles of the first view, minified. */
@@ -62,7 +63,7 @@ function viewOf({ svg, ...picture }) {
 <main>
 <section class="first-words"><div><h1>${first.title}</h1><p class="first-lead">${first.lead}</p></div>
 <p class="first-start label first-later"><span class="button">${first.start}</span> ${first.startNote}</p></section>
-<div class="first-bar"><p>${sentence}</p></div>
+<div class="first-bar"><p>${initial.text}</p></div>
 <div class="first-notes label"><p id="first-script">${failures.script}</p>
 <p id="first-loading">${still.loading}</p>${failure('file')}${failure('network')}${failure('wasm')}</div>
 <figure id="still" class="first-still" aria-labelledby="still-title">

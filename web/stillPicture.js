@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 
-import { sentence } from './src/chapters/opening/firstTexts.js';
 import { mostLines, strongestArcs } from './src/core/arcs.js';
 import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
+import { initial } from './src/state/properties/index.js';
 
 /** Columns of the encoding that the picture shows, as in the live one. */
 const kColumns = 16;
@@ -23,6 +23,9 @@ const kPackage = new URL('../wasm/dist/index.js', import.meta.url).href;
 /** Weights below this share of the largest one can hardly be seen. */
 const kLeast = 0.02;
 
+/** What the page begins with. */
+const { text, layer, head } = initial;
+
 const read = (/** @type {string} */ name) =>
   readFile(new URL(`languageModel/${name}`, import.meta.url));
 
@@ -33,17 +36,15 @@ const read = (/** @type {string} */ name) =>
  *   layer, head: from 1; query, key: the words that the thickest arch connects
  */
 export async function stillPicture() {
-  const [{ load }, { LanguageModel }, { LanguageTokens }, { tellingHeads }] = await Promise.all([
+  const [{ load }, { LanguageModel }, { LanguageTokens }] = await Promise.all([
     /** @type {Promise<typeof import('attn')>} */ (import(kPackage)),
     import('./src/models/language/languageModel.js'),
     import('./src/models/language/languageTokens.js'),
-    import('./src/models/language/habits.js'),
   ]);
   const attn = await load({ threads: 1 });
   const model = new LanguageModel(attn, await read('model.safetensors'));
-  const [{ layer, head }] = tellingHeads(model.heads);
   const tokenizer = new LanguageTokens(JSON.parse((await read('tokenizer.json')).toString()));
-  const { ids, tokens } = tokenizer.of(sentence);
+  const { ids, tokens } = tokenizer.of(text);
   const n = ids.length;
   const x = model.read(model.embed(ids)).layerInput(layer);
   const { weights } = model

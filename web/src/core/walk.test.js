@@ -5,7 +5,7 @@ import { load } from 'attn';
 
 import { smallLanguageModel } from '../../../tests/smallLanguageModel.js';
 import { LanguageModel } from '../models/language/languageModel.js';
-import { initial } from '../state/properties/index.js';
+import { untrained as settings } from '../state/properties/index.js';
 import { exclusionOf } from './exclusion.js';
 import { Embedder, encoded, layerOf, readingOf } from './sentence.js';
 import { bits, keysOf, rowsOf, walkOf } from './walk.js';
@@ -15,7 +15,7 @@ const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat', 'and', 'the', 'cat', 's
 
 /** @param {Partial<import('./sentence.js').Given>} changes */
 function untrained(changes = {}) {
-  const given = { ...initial, tokens, ids: [], rotary: false, ...changes };
+  const given = { ...settings, tokens, ids: [], rotary: false, ...changes };
   const layer = layerOf(attn, { ...given, weights: 'xavier' });
   const embedding = new Embedder(attn).embed(tokens, given.dModel);
   const exclusion = exclusionOf(given, tokens.length);
@@ -32,7 +32,7 @@ function learned(changes = {}) {
   const { dModel, numHeads: heads, base } = config;
   const ids = [3, 20, 7, 7, 0, 3, 20, 11];
   const given = {
-    ...{ ...initial, tokens: ids.map(String), ids, rotary: true, dModel, heads, base },
+    ...{ ...settings, tokens: ids.map(String), ids, rotary: true, dModel, heads, base },
     ...{ weights: /** @type {const} */ ('learned'), causal: true, layer: 1, ...changes },
   };
   const exclusion = exclusionOf(given, ids.length);

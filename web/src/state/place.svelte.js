@@ -200,7 +200,7 @@ class Place {
    */
   follow(fragment) {
     const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
-    const at = parameters.get('at') ?? [...parameters.keys()][0];
+    const at = parameters.get('at') ?? [...parameters.keys()].find((name) => name !== 'v');
     if (at) void this.goTo(at);
   }
 }

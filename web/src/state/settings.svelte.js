@@ -1,5 +1,5 @@
 import { place } from './place.svelte.js';
-import { initial } from './properties/index.js';
+import { initial, untrained } from './properties/index.js';
 import {
   correctedSettings,
   formatSettings,
@@ -8,32 +8,23 @@ import {
   version,
 } from './url.js';
 
+/** True if the reader saves data. The page then fetches the language model only when asked. */
+const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
+
+/** The settings of a page that is opened without a link, and that a reset restores. */
+export const beginning = saves ? untrained : initial;
+
+/** True if a link has no settings. It may lead to a place. @param {string} hash */
+const isBare = (hash) => /^(?:#(?:at=[^&]*)?)?$/.test(hash);
+
+/** @param {string} hash */
+const settingsIn = (hash) => (isBare(hash) ? { ...beginning } : parseSettings(hash));
+
 /** The settings of the page, mirrored in the URL. */
-export const settings = $state(parseSettings(location.hash));
+export const settings = $state(settingsIn(location.hash));
 
-/** True if the page was opened without settings, with or without a place to go to. */
-export const opened = /^(?:#(?:at=[^&]*)?)?$/.test(location.hash);
-
-/** The settings that the page starts with. @type {typeof initial} */
-let beginning = $state.raw(initial);
-
-/** The settings that a reset restores. */
-export const start = () => beginning;
-
-/** Changes the settings that a reset restores. @param {Partial<typeof initial>} changes */
-export function startFrom(changes) {
-  beginning = { ...beginning, ...changes };
-}
-
-/** The settings that the page starts with when it is opened without a link. */
-let home = initial;
-
-/** Changes the settings that the page starts with. @param {Partial<typeof initial>} changes */
-export function beginWith(changes) {
-  startFrom(changes);
-  home = beginning;
-  Object.assign(settings, changes);
-}
+/** True if the page was opened without settings, and begins with the language model. */
+export const beginsLearned = isBare(location.hash) && !saves;
 
 /**
  * The current link: whether a later version of the page made it, its settings, which of them were
@@ -50,7 +41,7 @@ export const linksFollowed = () => followed;
 function linkOf(hash) {
   return {
     later: isFromLaterVersion(hash),
-    read: formatSettings(parseSettings(hash)),
+    read: formatSettings(settingsIn(hash)),
     at: new URLSearchParams(hash.slice(1)).get('at'),
     corrected: correctedSettings(hash),
   };
@@ -86,14 +77,10 @@ export function carry(changes) {
 const linked = $derived(formatSettings({ ...settings, ...carried }));
 
 /**
- * The fragment shown in the address bar. It is empty while the page has the settings that it starts
+ * The fragment shown in the address bar. It is empty while the page has the settings that it begins
  * with.
  */
-const address = $derived.by(() => {
-  if (beginning === initial) return linked;
-  if (linked === formatSettings(beginning)) return '';
-  return linked || `v=${version}&weights=${initial.weights}`;
-});
+const address = $derived(linked === formatSettings(beginning) ? '' : linked || `v=${version}`);
 
 /** The settings as a fragment of the URL, without '#'. */
 export const currentFragment = () => fragment;
@@ -145,8 +132,7 @@ export function mirrorSettingsInUrl() {
       const hash = newURL.replace(/^[^#]*/, '');
       link = linkOf(hash);
       followed++;
-      beginning = hash.length > 1 ? initial : home;
-      Object.assign(settings, hash.length > 1 ? parseSettings(hash) : beginning);
+      Object.assign(settings, settingsIn(hash));
       place.reset();
       place.follow(hash);
     };

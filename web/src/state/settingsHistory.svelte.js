@@ -1,6 +1,6 @@
 import { untrack } from 'svelte';
 import { currentFragment, settings } from './settings.svelte.js';
-import { formatSettings, parseSettings } from './url.js';
+import { parseSettings } from './url.js';
 
 /** Largest number of undo steps. */
 const mostSteps = 500;
@@ -47,14 +47,6 @@ class SettingsHistory {
 
   redo() {
     this.#go(this.#at + 1);
-  }
-
-  /**
-   * Applies changes to all steps, as if the page had started with them.
-   * @param {Partial<import('./properties/index.js').Settings>} changes
-   */
-  amend(changes) {
-    this.#steps = this.#steps.map((step) => formatSettings({ ...parseSettings(step), ...changes }));
   }
 
   /** @param {string} fragment */

@@ -1,24 +1,39 @@
-import { properties } from './properties/index.js';
+import { firstVersion, properties } from './properties/index.js';
 
 /**
  * Version of the links that this page makes. Increase it when the meaning of a link changes. The
- * page reads links of every earlier version; the first had no version number.
+ * page reads links of every earlier version. A link without a version is of this one.
  */
-export const version = 1;
+export const version = 2;
 
 /** @typedef {import('./properties/index.js').Settings} Settings */
 /** @typedef {import('./properties/property.js').Property<any>} AnyProperty */
 
+/**
+ * What settings in links mean, by version.
+ * @type {Record<number, Record<keyof Settings, AnyProperty>>}
+ */
+const meanings = { 1: firstVersion, 2: properties };
+
 /** @type {[keyof Settings, AnyProperty][]} */
 const entries = /** @type {any} */ (Object.entries(properties));
+
+/** @param {string} fragment with or without its leading '#' */
+function parametersOf(fragment) {
+  const given = new URLSearchParams(fragment.replace(/^#/, ''));
+  const stated = given.get('v') ?? '';
+  const of = /^\d+$/.test(stated) ? Number(stated) : version;
+  const meaning = meanings[of] ?? properties;
+  const names = /** @type {(keyof Settings)[]} */ (Object.keys(meaning));
+  return { given, of, meaning, names };
+}
 
 /**
  * True if a later version of this page, which may have more settings, made the link.
  * @param {string} fragment with or without its leading '#'
  */
 export function isFromLaterVersion(fragment) {
-  const given = new URLSearchParams(fragment.replace(/^#/, '')).get('v');
-  return /^\d+$/.test(given ?? '') && Number(given) > version;
+  return parametersOf(fragment).of > version;
 }
 
 /**
@@ -27,12 +42,12 @@ export function isFromLaterVersion(fragment) {
  * @returns {Settings}
  */
 export function parseSettings(fragment) {
-  const given = new URLSearchParams(fragment.replace(/^#/, ''));
+  const { given, meaning, names } = parametersOf(fragment);
   return /** @type {Settings} */ (
     Object.fromEntries(
-      entries.map(([name, property]) => {
+      names.map((name) => {
         const text = given.get(name);
-        return [name, text === null ? property.initial : property.parse(text)];
+        return [name, text === null ? meaning[name].initial : meaning[name].parse(text)];
       }),
     )
   );
@@ -44,12 +59,12 @@ export function parseSettings(fragment) {
  * @returns {{ name: keyof Settings, given: string }[]}
  */
 export function correctedSettings(fragment) {
-  const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
-  return entries.flatMap(([name, property]) => {
-    const given = parameters.get(name);
-    return given === null || property.format(property.parse(given)) === given
+  const { given, meaning, names } = parametersOf(fragment);
+  return names.flatMap((name) => {
+    const text = given.get(name);
+    return text === null || meaning[name].format(meaning[name].parse(text)) === text
       ? []
-      : [{ name, given }];
+      : [{ name, given: text }];
   });
 }
 

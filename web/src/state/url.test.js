@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { limits, maxColumns } from './properties/encoding.js';
-import { limits as shared, maxTextLength, properties } from './properties/index.js';
+import { limits as shared, maxTextLength, properties, untrained } from './properties/index.js';
 import {
   correctedSettings,
   formatSettings,
@@ -104,7 +104,7 @@ test('broken percent escapes are harmless', () => {
   assert.equal(parseSettings('text=%E0%A4%A').text, '\ufffd%A');
 });
 
-test('a link contains its version, and one without a version counts as the first', () => {
+test('a link contains its version, and one without a version is of this one', () => {
   const settings = { ...initial, heads: 8, text: 'v=9' };
   const link = formatSettings(settings);
   assert.ok(link.startsWith(`v=${version}&`));
@@ -114,6 +114,25 @@ test('a link contains its version, and one without a version counts as the first
   for (const fragment of ['', '#heads=8', '#order', '#v=0', '#v=', '#v=x', '#v=-2', '#text=v=9']) {
     assert.equal(isFromLaterVersion(fragment), false, fragment);
   }
+});
+
+test('a link counts layers and heads from 1 and keeps what it leaves out', () => {
+  const link = 'text=dog+bites+man&layer=3&head=4';
+  assert.deepEqual(parseSettings(link), { ...initial, text: 'dog bites man', layer: 2, head: 3 });
+  assert.deepEqual(correctedSettings('layer=0&head=129&heads=2'), [
+    { name: 'head', given: '129' },
+    { name: 'layer', given: '0' },
+  ]);
+});
+
+test('a link of version 1 counts from 0 and leaves out the settings of an untrained layer', () => {
+  const text = 'dog bites man';
+  const link = 'v=1&text=dog+bites+man&layer=2&head=3';
+  assert.deepEqual(parseSettings(link), { ...untrained, text, layer: 2, head: 3 });
+  const { weights, causal } = parseSettings('v=1');
+  assert.deepEqual({ weights, causal }, { weights: 'identity', causal: false });
+  assert.deepEqual(parseSettings(formatSettings(parseSettings(link))), parseSettings(link));
+  assert.deepEqual(correctedSettings('v=1&layer=0&head=0'), []);
 });
 
 test('a link from a later version is recognised, and its known settings are read', () => {

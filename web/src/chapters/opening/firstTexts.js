@@ -1,8 +1,10 @@
 // The first words of the page. `index.html` contains them too, for readers whose browser is still
 // loading the page or cannot run it.
 
-/** The sentence that the page starts with. Each word is one token of the language model. */
-export const sentence = 'the lady sat by the fire because the lady was tired';
+import { initial } from '../../state/properties/index.js';
+
+/** The sentence that the page starts with. */
+const sentence = initial.text;
 
 export const first = {
   title: 'Where a word stands, and\u00a0what it looks\u00a0at',

@@ -2,14 +2,26 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
-import { LanguageTokens } from '../../models/language/languageTokens.js';
-import { sentence, tries } from './firstTexts.js';
+import { load } from 'attn';
 
-const file = new URL('../../../languageModel/tokenizer.json', import.meta.url);
-const tokenizer = new LanguageTokens(JSON.parse(readFileSync(file, 'utf8')));
+import { tellingHeads } from '../../models/language/habits.js';
+import { LanguageModel } from '../../models/language/languageModel.js';
+import { LanguageTokens } from '../../models/language/languageTokens.js';
+import { initial } from '../../state/properties/index.js';
+import { tries } from './firstTexts.js';
+
+const read = (/** @type {string} */ name) =>
+  readFileSync(new URL(`../../../languageModel/${name}`, import.meta.url));
+const tokenizer = new LanguageTokens(JSON.parse(String(read('tokenizer.json'))));
 
 test('each word that the page begins with or offers is one token of the language model', () => {
-  for (const text of [sentence, ...tries.words, ...tries.learned]) {
+  for (const text of [initial.text, ...tries.words, ...tries.learned]) {
     assert.deepEqual(tokenizer.of(`was ${text}`).tokens, ['was', ...text.split(' ')]);
   }
+});
+
+test('the page begins with the head whose habit is easiest to see', async () => {
+  const model = new LanguageModel(await load({ threads: 1 }), read('model.safetensors'));
+  const [{ layer, head }] = tellingHeads(model.heads);
+  assert.deepEqual({ layer: initial.layer, head: initial.head }, { layer, head });
 });

@@ -1,11 +1,9 @@
 import model from '../../../languageModel/model.safetensors?url';
 import tokenizer from '../../../languageModel/tokenizer.json?url';
 
-import { areInitial, beginWith, settings, startFrom } from '../../state/settings.svelte.js';
-import { settingsHistory } from '../../state/settingsHistory.svelte.js';
+import { settings } from '../../state/settings.svelte.js';
 import { reasonOf } from '../../work/errors.js';
 import { Spelled } from '../spelled.js';
-import { tellingHeads } from './habits.js';
 
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
@@ -178,41 +176,6 @@ export function lookAtPages(language) {
 export function closeOwn(language) {
   if (language.looksAtOwn) lookAtPages(language);
   language.replaceOwn();
-}
-
-/** The settings that select the model to show, and how. */
-const own = /** @type {const} */ ([
-  ...['weights', 'dModel', 'heads', 'layer', 'head', 'seed', 'encoding', 'base'],
-  ...['causal', 'window', 'validLen', 'blocked'],
-]);
-
-/** The page's first view: a head with a visible habit. @param {Language} language */
-function beginningOf(language) {
-  const { layer, head } = tellingHeads(language.model?.heads ?? null)[0] ?? { layer: 0, head: 0 };
-  return { weights: /** @type {const} */ ('learned'), causal: true, layer, head };
-}
-
-/**
- * Fetches the language model that a link asks for. A reset then restores what the page starts with
- * without a link.
- * @param {Language} language
- * @param {{ text: string }} others other settings that the page starts with
- */
-export async function startLearned(language, others) {
-  if (!(await language.want()) || settings.weights !== 'learned') return;
-  startFrom({ ...others, ...beginningOf(language) });
-}
-
-/**
- * Starts the page with the language model, at a head with a visible habit, unless the reader has
- * chosen something else in the meantime.
- * @param {Language} language
- */
-export async function beginLearned(language) {
-  if (!(await language.want()) || !areInitial(own)) return;
-  const changes = beginningOf(language);
-  settingsHistory.amend(changes);
-  beginWith(changes);
 }
 
 /** @param {string} address */

@@ -7,7 +7,7 @@ import { properties as opening } from './opening.js';
 import { properties as order } from './order.js';
 import { properties as pooling } from './pooling.js';
 import { properties as precision } from './precision.js';
-import { cells, choice, flag, integer, number, text } from './property.js';
+import { cells, choice, flag, integer, number, ordinal, text } from './property.js';
 import { properties as rotation } from './rotation.js';
 import { properties as selfAttention } from './self-attention.js';
 import { properties as speed } from './speed.js';
@@ -39,18 +39,18 @@ export const limits = {
 };
 
 const shared = {
-  /** The sentence. */
-  text: text('the cat sat on the mat because the cat was tired', maxTextLength),
+  /** The sentence. Each word of the first one is one token of the language model. */
+  text: text('the lady sat by the fire because the lady was tired', maxTextLength),
 
   /** Width E of the embeddings and of the layer. */
   dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
   heads: choice(4, headCounts),
-  /** The head that figures show. */
-  head: integer(0, { min: 0, max: maxHeads - 1 }),
+  /** The head that figures show: at first one whose habit is easy to see. */
+  head: ordinal(3, maxHeads),
   /** The layer's query, key, value and output projections, and the seed of random ones. */
-  weights: choice(/** @type {Weights} */ ('identity'), ['identity', 'xavier', 'learned']),
+  weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
   /** With a language model's weights, the layer that figures show. */
-  layer: integer(0, { min: 0, max: maxLayers - 1 }),
+  layer: ordinal(1, maxLayers),
   seed: integer(1, limits.seed),
 
   /** The positional encoding of the layer's input, and the base of its wavelengths. */
@@ -61,7 +61,7 @@ const shared = {
    * Masks: exclude later keys; exclude keys further away than this (0: no limit); exclude keys from
    * this index on (0: none).
    */
-  causal: flag(false),
+  causal: flag(true),
   window: integer(0, limits.window),
   validLen: integer(0, { min: 0, max: maxTokens }),
   /** Manually excluded cells, as query and key. */
@@ -85,7 +85,27 @@ export const properties = {
 
 /** @typedef {{ -readonly [Name in keyof typeof properties]: (typeof properties)[Name]['initial'] }} Settings */
 
+/** @param {Record<keyof Settings, { initial: unknown }>} from */
+const initialOf = (from) =>
+  /** @type {Settings} */ (
+    Object.fromEntries(Object.entries(from).map(([name, { initial }]) => [name, initial]))
+  );
+
 /** The settings of an untouched page. */
-export const initial = /** @type {Settings} */ (
-  Object.fromEntries(Object.entries(properties).map(([name, { initial }]) => [name, initial]))
-);
+export const initial = initialOf(properties);
+
+/**
+ * Properties whose meaning differs in links of version 1: such a link is about a layer that has
+ * learned nothing, unless it says otherwise, and counts layers and heads from 0.
+ */
+export const firstVersion = {
+  ...properties,
+  text: text('the cat sat on the mat because the cat was tired', maxTextLength),
+  head: integer(0, { min: 0, max: maxHeads - 1 }),
+  weights: choice(/** @type {Weights} */ ('identity'), ['identity', 'xavier', 'learned']),
+  layer: integer(0, { min: 0, max: maxLayers - 1 }),
+  causal: flag(false),
+};
+
+/** The settings of a page that must not load the language model. */
+export const untrained = initialOf(firstVersion);

@@ -34,6 +34,17 @@ export function number(initial, { min, max }, round = (value) => value) {
 export const integer = (initial, range) => number(initial, range, Math.round);
 
 /**
+ * The index of a layer or a head. Links count from 1, as the page does.
+ * @param {number} initial
+ * @param {number} most
+ * @returns {Property<number>}
+ */
+export function ordinal(initial, most) {
+  const { parse } = integer(initial + 1, { min: 1, max: most });
+  return { initial, parse: (text) => parse(text) - 1, format: (value) => String(value + 1) };
+}
+
+/**
  * @param {boolean} initial
  * @returns {Property<boolean>}
  */
