@@ -82,7 +82,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
     'masks are told, although their controls are the figure’s own',
   );
   assert.ok(text.includes(`attn, ${address}#at=self-attention.weights"`));
-  assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=1`));
+  assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=2`));
   const transparent = await exported(page, 'transparent SVG', 'transparent');
   const hasPaper = (/** @type {string} */ svg) => svg.includes('</defs><rect');
   assert.deepEqual([text, transparent.bytes.toString()].map(hasPaper), [true, false]);
@@ -173,7 +173,7 @@ test('controls and figures can be reset', async () => {
   assert.ok(await page.getByRole('radio', { name: '4', exact: true }).first().isChecked());
   await page.getByRole('button', { name: 'Reset What each token looks at' }).click();
   assert.ok(!(await page.getByRole('switch', { name: 'causal mask' }).isChecked()));
-  await page.waitForFunction(() => !/window|causal|heads/.test(location.hash));
+  await page.waitForFunction(() => !/window|causal=1|heads/.test(location.hash));
 });
 
 test('a link restores the picture, its locked cell and its place', async () => {
@@ -185,7 +185,7 @@ test('a link restores the picture, its locked cell and its place', async () => {
   await page.getByRole('radio', { name: 'head 2:' }).check({ force: true });
   const value = await shownValue(map);
   await page.waitForURL(
-    ({ hash }) => /[#&]head=1(&|$)/.test(hash) && /[#&]weightCell=1\.1(&|$)/.test(hash),
+    ({ hash }) => /[#&]head=2(&|$)/.test(hash) && /[#&]weightCell=1\.1(&|$)/.test(hash),
   );
   await page.getByRole('button', { name: 'Link to What each token looks at' }).click();
   await page.getByText('link copied').waitFor();

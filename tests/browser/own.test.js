@@ -224,9 +224,9 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
   assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
   assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
   await open(page, gpt2());
-  await becomes(async () => new URL(page.url()).hash.includes('learned'), true);
+  await page.waitForURL(({ hash }) => hash.startsWith('#v=2') && !hash.includes('weights'));
   const learned = page.getByRole('radio', { name: 'learned' }).and(page.locator(':checked'));
-  await page.evaluate(() => (location.hash = '#weights=learned&causal=1'));
+  await page.evaluate(() => (location.hash = '#v=1&weights=learned&causal=1'));
   await learned.waitFor();
   await page.locator('[data-recognised]').waitFor({ state: 'detached' });
   await page.getByRole('radio', { name: 'yours' }).check({ force: true });

@@ -126,20 +126,11 @@ test('the URL holds the state, and a link restores it', async () => {
   await copy.getByRole('button', { name: 'Masks: causal' }).waitFor();
 });
 
-test('a page opened at a place writes the selected head into its address', async () => {
-  const page = await site.open('#at=encoding', { learns: true });
-  await becomes(async () => {
-    const given = new URLSearchParams(new URL(page.url()).hash.slice(1));
-    return ['weights', 'layer', 'head'].map((name) => given.has(name));
-  }, [true, true, true]);
-  await page.context().close();
-});
-
 test('following a link on the open page applies its settings', async () => {
   const page = await site.visit('#at=encoding');
   await page.evaluate(() => {
     const here = location.href;
-    location.hash = '#text=two+words&heads=2&at=self-attention.weights';
+    location.hash = '#v=1&text=two+words&heads=2&at=self-attention.weights';
     // Simulates the page writing its own settings at that moment.
     history.replaceState(null, '', here);
   });
@@ -148,7 +139,7 @@ test('following a link on the open page applies its settings', async () => {
 });
 
 test('following a link closes everything that was open before', async () => {
-  const page = await site.visit('#at=self-attention.weights');
+  const page = await site.open('#at=self-attention.weights', { learns: true });
   await page.getByRole('button', { name: 'Code for What each token looks at' }).click();
   await page.locator('#weights pre').waitFor();
   await page
@@ -160,20 +151,33 @@ test('following a link closes everything that was open before', async () => {
     page.evaluate((fragment) => void (location.hash = fragment), fragment);
 
   // A link without a place leads to the top.
-  await follow('#text=two+words');
+  await follow('#v=1&text=two+words');
   await page.getByText(/^\s*2\s+tokens/).waitFor();
   assert.equal(await page.evaluate(() => scrollY), 0);
   assert.equal(await page.locator('[data-chapter][data-wanted] figure pre, .maskPanel').count(), 0);
 
-  // The language model is fetched, and a reset restores the settings that the page then starts
-  // with.
-  await follow('#weights=learned&causal=1&layer=1&head=3&at=self-attention.weights');
+  await page.getByRole('radio', { name: 'identity' }).and(page.locator(':checked')).waitFor();
+  assert.notEqual(await page.locator('.bar button.needed').count(), 0);
+  // A link without settings has those that the page starts with.
+  await follow('#at=self-attention.weights');
   await page.getByText('You are looking at layer 2').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);
-  await follow('#at=self-attention.weights');
-  await page.getByText(/^Identity projections/).waitFor();
-  assert.equal(await page.locator('.bar button.needed').count(), 0);
   assert.equal(await page.locator('#weights pre').count(), 0);
+  await page.context().close();
+});
+
+test('a link keeps the settings that the page starts with, and one of version 1 does not', async () => {
+  const page = await site.open('#v=2&text=the+lady+sat&head=2&at=self-attention.weights', {
+    learns: true,
+  });
+  await page.getByText('You are looking at layer 2').waitFor();
+  await page.getByRole('application', { name: 'Attention weights of head 2,' }).waitFor();
+  await page.evaluate(
+    () => (location.hash = '#v=1&text=the+lady+sat&head=2&at=self-attention.weights'),
+  );
+  await page.getByText(/^Identity projections/).waitFor();
+  await page.waitForURL(({ hash }) => /^#v=2&.*head=3&weights=identity/.test(hash));
+  await page.context().close();
 });
 
 test('a link from a later version says so and stays unchanged until a setting changes', async () => {
@@ -185,7 +189,7 @@ test('a link from a later version says so and stays unchanged until a setting ch
   assert.equal(new URL(page.url()).hash, '#v=99&heads=8&new=1');
   await page.getByRole('textbox').first().fill('man bites dog');
   await notice.waitFor({ state: 'detached' });
-  await page.waitForURL(({ hash }) => /^#v=1&.*heads=8/.test(hash) && !hash.includes('new'));
+  await page.waitForURL(({ hash }) => /^#v=2&.*heads=8/.test(hash) && !hash.includes('new'));
 });
 
 test('hostile links are harmless', async () => {

@@ -256,7 +256,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   // Other lanes have other answers.
   await show(page, 'training-gain');
   await gain.getByRole('button', { name: /T5/ }).click();
-  await guess.getByText(/^After \d+ steps here, with T5’s bias/).waitFor();
+  await guess.getByText(/^After \d+ steps here with T5’s bias/).waitFor();
 });
 
 test('invalid settings in a link are corrected, and the page says so', async () => {

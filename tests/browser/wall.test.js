@@ -117,7 +117,7 @@ test('the language model has a wall, and a picture opens the large figure', asyn
   const [layer, head] = best.split('.').map(Number);
   await page.getByRole('application', { name: `Attention weights of head ${head + 1},` }).waitFor();
   await becomes(async () => new URL(page.url()).hash.includes('at=self-attention'), true);
-  assert.match(new URL(page.url()).hash, new RegExp(layer ? `layer=${layer}\\b` : '^#'));
+  assert.match(new URL(page.url()).hash, new RegExp(layer === 1 ? '^#' : `layer=${layer + 1}\\b`));
 });
 
 test('the measures are explained next to the wall before it is sorted', async () => {
@@ -162,7 +162,7 @@ test('keys move between pictures, and Enter opens one', async () => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('Enter');
   await page.getByRole('application', { name: 'Attention weights of head 1,' }).waitFor();
-  await page.waitForURL(/layer=1/);
+  await page.waitForURL(({ hash }) => /head=1&at=self-attention/.test(hash) && !/layer/.test(hash));
 });
 
 test('the wall says what it cannot measure in a sentence that is too short or has no repetition', async () => {

@@ -157,10 +157,13 @@ export function reset(names) {
 }
 
 /**
- * The fragment, with '#', of a link to the page's current state.
- * @param {string} at the chapter to show first, or one of its figures: `chapter.figure`
+ * @param {string} fragment without '#'
+ * @param {string} at a chapter, or one of its figures: `chapter.figure`
  */
-export const fragmentTo = (at) => `#${linked}${linked && '&'}at=${at}`;
+const leading = (fragment, at) => `#${fragment}${fragment && '&'}at=${at}`;
 
-/** The complete link. @param {string} at */
-export const linkTo = (at) => location.href.replace(/#.*|$/, fragmentTo(at));
+/** The page's address at a place, with '#', for links within the page. @param {string} at */
+export const fragmentTo = (at) => leading(address, at);
+
+/** The complete link to the page's current state at a place. @param {string} at */
+export const linkTo = (at) => location.href.replace(/#.*|$/, leading(linked, at));

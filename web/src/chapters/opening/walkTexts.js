@@ -78,7 +78,7 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query, what it looks for, and a key, what it can be found by. Multiply each number of the query by the matching number of the key, and add up the products. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
+      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query, what it looks for, and a key, what it can be found by. Multiply their matching numbers and add up the products. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
         best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
