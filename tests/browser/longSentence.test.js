@@ -235,7 +235,7 @@ test('heatmaps accept neither pointer nor keys until there is something to read'
     };
   });
   await page.goto(
-    `${site.url}#at=self-attention.weights&text=${encodeURIComponent(sentence(700))}`,
+    `${site.url}#v=1&at=self-attention.weights&text=${encodeURIComponent(sentence(700))}`,
   );
   const map = page.locator('#weights .heatmap').first();
   await map.waitFor();

@@ -202,7 +202,7 @@ test('a part that cannot be fetched says so and can be tried again', async () =>
   const page = await context.newPage();
   const parts = /Opening-|OpenModel-|Pooling-/;
   await page.route(parts, (route) => route.abort());
-  await page.goto(site.url + '#text=the+cat');
+  await page.goto(site.url + '#v=1&text=the+cat');
   const failure = (/** @type {string} */ what) =>
     page.getByText(`${what} could not be loaded: the server could not be reached.`);
   const failures = ['The picture of the sentence', 'This chapter'].map(failure);

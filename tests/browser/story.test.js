@@ -81,7 +81,7 @@ test('the opening explains layers and heads, and its settings explain themselves
     }
   }
   // The question in chapter 2 is one that a head of the model answers.
-  await page.goto(`${site.url}#weights=learned&causal=1&at=self-attention&text=${sentence}`);
+  await page.goto(`${site.url}#v=1&weights=learned&causal=1&at=self-attention&text=${sentence}`);
   await page.getByText('In your sentence the answer is “sat”').waitFor();
 });
 
@@ -184,7 +184,7 @@ test('tables beside the text show the effect of a mask on a row and of the base 
     const now = await cells();
     return now.every((text, i) => i % 2 || text === now[i + 1]);
   }, true);
-  await page.goto(`${site.url}#at=encoding&width=32&base=1000`);
+  await page.goto(`${site.url}#v=1&at=encoding&width=32&base=1000`);
   const bases = page.getByRole('table', { name: 'The slowest hand, with d = 32:' });
   const row = bases.getByRole('row', { name: /^1,000 / });
   assert.equal(

@@ -173,7 +173,7 @@ test('another word can be chosen, and the walk says if masks hide every word', a
   await becomes(() => chosen(page), 'mat5');
   assert.equal(await page.locator('#walk .row').count(), 6);
   await page.waitForURL(({ hash }) => /[#&]walkWord=5(&|$)/.test(hash));
-  await page.goto(`${site.url}#walk=3&walkWord=0&blocked=0.0&causal=1`);
+  await page.goto(`${site.url}#v=1&walk=3&walkWord=0&blocked=0.0&causal=1`);
   await page.getByText('The masks hide every word').waitFor();
 });
 

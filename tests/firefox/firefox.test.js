@@ -136,7 +136,7 @@ test('Firefox shows the same as Chromium on opening the page and while typing', 
     kBrowsers.map(async (name) => {
       const { page, close } = await open(
         name,
-        '#at=self-attention.weights&weights=xavier&dModel=16',
+        '#v=1&at=self-attention.weights&weights=xavier&dModel=16',
       );
       assert.equal(await page.$eval('[data-variant]', (label) => label.textContent), 'simd128');
       await type(page, 'a cat, a dog and a mouse saw the same cat');
