@@ -9,8 +9,6 @@ import { sentenceOf } from '../work/errors.js';
 export class Asked {
   /** @type {{ given: Given, answer: Answer } | null} */
   shown = $state.raw(null);
-  /** Time from question to answer. @type {number | undefined} */
-  milliseconds = $state.raw();
   problem = $state('');
   #model;
   #question;
@@ -48,7 +46,6 @@ export class Asked {
     try {
       const answered = await this.#model.answer(this.#question, given, { signal });
       if (signal.aborted || !answered) return;
-      this.milliseconds = answered.milliseconds;
       this.shown = { given, answer: answered.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);

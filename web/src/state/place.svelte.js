@@ -135,6 +135,8 @@ class Place {
       moved || going !== this.#going || now - settled >= 700 || now - started >= 15_000;
     for (let now = started; !isOver(now);) {
       const element = target();
+      const folded = element?.closest('details:not([open])');
+      if (folded) /** @type {HTMLDetailsElement} */ (folded).open = true;
       element?.scrollIntoView({ behavior: 'instant', block: 'start' });
       if (past && element) {
         scrollBy({ top: element.getBoundingClientRect().top + past, behavior: 'instant' });

@@ -9,8 +9,6 @@ import { inSlices } from './inSlices.js';
 export class Stepwise {
   /** @type {T | null} */
   value = $state.raw(null);
-  /** Time that the steps of this result took. @type {number | undefined} */
-  milliseconds = $state.raw();
   /** @type {AbortController | undefined} controller of the current computation */
   #running;
   /** Number of visible figures that show the result. */
@@ -37,7 +35,6 @@ export class Stepwise {
     const { signal } = (this.#running = new AbortController());
     const result = await inSlices(steps, signal);
     if (!result || signal.aborted) return;
-    this.milliseconds = result.milliseconds;
     this.value = result.value;
   }
 }

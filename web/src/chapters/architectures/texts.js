@@ -8,7 +8,7 @@ export const texts = {
   ],
   costs: [
     'The short path has its price. Attention compares all pairs, so twice the words make four times the pairs. The other two networks do the same amount of work for each word, so twice the words make twice the work. But their work grows with the square of the width d, because each of d numbers meets each of d others. So does the work of attention’s own projections.',
-    'So compare the number of words n with d. Comparing all pairs alone costs n/d times as much as an RNN, which is less as long as a text has fewer words than a word has numbers. With attention’s own four projections it costs n/d + 2 times as much, and so always more than twice. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
   ],
   predict: {
     question:
@@ -34,13 +34,14 @@ export const texts = {
   counted: ({ d, rnn, attention, times, seconds }) =>
     `Counted by the core for d = ${d}: the RNN has ${rnn} multiply-adds, attention ${attention}, ${times} times as many. ${
       seconds.includes(undefined)
-        ? 'Press Run below to have both timed.'
+        ? 'To have both timed, press Run under “Measured in this browser” below.'
         : `Timed here: the RNN ${seconds[0]}, attention ${seconds[1]}.`
     }`,
   times: [
     'Counting is one thing, time is another. “Its steps wait for one another” sounds slow, and on a graphics card it is. There all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what about *one* thread, as in this browser?',
   ],
-  why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer (a run above shows how much), because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². A measured power is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
+  more: 'Measured in this browser',
+  why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer (a run shows how much), because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². A measured power is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
   /** @param {{ n: string, d: number, projections: string | number, attention: string | number }} at */
   ratio: ({ n, d, projections, attention }) =>
     `An RNN has projections, too: one for the word that it reads, and one for its state. At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times the multiply-adds of the RNN with its two. That is n/d + 2 times, and so always more than twice as many. The textbook [D2L] counts the projections of the RNN but not those of attention. Counted that way, the ratio is n/d, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉ means rounded up. A dilated convolution leaves gaps, which get wider from layer to layer.)`,

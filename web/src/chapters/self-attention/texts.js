@@ -118,6 +118,10 @@ export const texts = {
   alikeScores:
     'With identity projections a word’s query equals its key, and the product of a vector with itself is large whatever it is divided by. So most of a word’s attention stays at home. Random vectors and learned projections show better what √D does.',
 
+  more: {
+    wall: 'Every head of every layer',
+    edit: 'Change one number of a projection',
+  },
   edit: [
     'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are of the kind called [Xavier], made from a [seed].',
   ],

@@ -21,7 +21,6 @@ const nothing = {
 export class Next {
   /** The selected token, if it is not the last. @type {number | null} */
   place = $state(null);
-  milliseconds = $state.raw(/** @type {number | undefined} */ (undefined));
   problem = $state('');
   #pipeline;
   #model;
@@ -99,7 +98,6 @@ export class Next {
     try {
       const next = await this.#model.answer('next', given, { signal });
       if (signal.aborted || !next) return;
-      this.milliseconds = next.milliseconds;
       this.#shown = { tokens, ...next.value };
     } catch (error) {
       if (!signal.aborted) this.problem = sentenceOf(error);

@@ -63,6 +63,10 @@ export const schemes = /** @type {const} */ ({
   llama3: { title: 'rotary, Llama 3', kind: 'rotation' },
 });
 
+/** True for a rotary scheme with a rule for texts that are longer than any in training. */
+export const isStretched = (/** @type {SchemeName} */ name) =>
+  schemes[name].kind === 'rotation' && name !== 'rotary';
+
 /** @typedef {keyof typeof schemes} SchemeName */
 
 export const schemeNames = /** @type {SchemeName[]} */ (Object.keys(schemes));
