@@ -18,9 +18,9 @@ namespace attn {
 ///   n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_(t−1) + b_hn))
 ///   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
 ///
-/// Parameters, with PyTorch's names and layouts, zeros at first, for each layer l: "weight_ih_l0"
-/// (3·H, E; for later layers 3·H, H) with the rows of r, z and n stacked in this order,
-/// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
+/// Parameters, with PyTorch's names and layouts and initially zero, for each layer l:
+/// "weight_ih_l0" (3·H, E; for later layers 3·H, H) with the rows of r, z and n stacked in this
+/// order, "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
