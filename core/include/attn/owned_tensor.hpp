@@ -25,8 +25,8 @@ class ATTN_API OwnedTensor {
   OwnedTensor(std::initializer_list<std::int64_t> shape)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// Makes a tensor of these values, row-major. Throws the same exceptions, and kShapeMismatch
-  /// unless there is one value for each element.
+  /// Makes a tensor of these values, row-major. Throws what the constructor above throws, and
+  /// kShapeMismatch unless there is one value for each element.
   OwnedTensor(std::span<const std::int64_t> shape, std::vector<float> values);
   OwnedTensor(std::initializer_list<std::int64_t> shape, std::vector<float> values)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size()), std::move(values)) {

@@ -38,8 +38,7 @@ ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, flo
                            float high = 1, Context& context = Context::default_context());
 
 /// Fills `output` with normally distributed numbers. Elements 4b … 4b+3 in row-major order are
-/// computed from block b, each two of them from a pair of its words, (w0, w1) or (w2, w3) (Box &
-/// Muller 1958):
+/// computed from block b: two from its words (w0, w1), and two from (w2, w3) (Box & Muller 1958):
 ///
 ///   r = √(−2 ln((w0 + ½)·2^-32)),  mean + deviation·r·cos(2π·w1·2^-32),  … sin …
 ///

@@ -39,8 +39,8 @@ ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> sh
 /// A default-constructed view means "none": rank 0 and no data. Optional tensor arguments default
 /// to such a view.
 ///
-/// Constructors check their arguments, but the other functions do not: as in std::span, passing
-/// dimensions, indices or ranges outside the view is undefined behaviour. The size of the memory
+/// Constructors check their arguments. Other functions do not check dimensions, indices and ranges:
+/// as in std::span, the behaviour is undefined if they are outside the view. The size of the memory
 /// behind a pointer cannot be checked; a view made from a std::span is checked.
 template <class T>
 class TensorView {
@@ -65,8 +65,8 @@ class TensorView {
   TensorView(T* data, std::initializer_list<std::int64_t> shape)
       : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws the same exceptions, and
-  /// kShapeMismatch unless a tensor of this shape has exactly as many elements.
+  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws what the constructor
+  /// above throws, and kShapeMismatch unless a tensor of this shape has exactly as many elements.
   TensorView(std::span<T> elements, std::span<const std::int64_t> shape)
       : TensorView(elements.data(), shape) {
     detail::require_elements(elements.size(), shape);
@@ -86,8 +86,8 @@ class TensorView {
   TensorView(const Bits& bits, std::initializer_list<std::int64_t>)
       : TensorView(bits, std::span<const std::int64_t>()) {}
 
-  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws the same
-  /// exceptions, and kShapeMismatch unless there are as many strides as sizes.
+  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws what the first
+  /// constructor throws, and kShapeMismatch unless there are as many strides as sizes.
   TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : data_(data) {
     set_shape(shape);

@@ -12,7 +12,7 @@ namespace attn {
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b
 ///
-/// See Dao et al. 2022, arXiv:2205.14135, and for several machines Liu et al. 2023,
+/// See Dao et al. 2022, arXiv:2205.14135, and, for attention across machines, Liu et al. 2023,
 /// arXiv:2310.01889. With this function you can attend to the parts of a sequence in any order,
 /// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
 /// log-sum-exp. Positions keep counting across parts: give a causal part the diagonal it has in the

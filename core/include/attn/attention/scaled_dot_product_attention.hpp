@@ -26,7 +26,8 @@ class Diagonal {
   /// pass the past length.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
-  /// The diagonal for queries that are `by` positions later. For bottom_right() it is the same.
+  /// The diagonal for queries that are `by` positions later. A bottom_right() diagonal stays the
+  /// same.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
     // An offset that would overflow is replaced by the end of the range, which has the same effect.

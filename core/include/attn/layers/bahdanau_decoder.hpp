@@ -35,7 +35,7 @@ struct BahdanauDecoderOptions {
 ///   output, hidden = GRU([context, embedding of the token], hidden)
 ///   logits = dense(output)
 ///
-/// Parameters, with the names of D2L's state_dict and initially zero: "attention.W_k.weight",
+/// Parameters, with the names of D2L's state_dict, all initially zero: "attention.W_k.weight",
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
 /// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
 /// "dense.weight" (V, H), "dense.bias" (V).

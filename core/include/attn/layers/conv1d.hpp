@@ -31,10 +31,10 @@ struct Conv1dOptions {
 ///
 ///   y[t, o] = b[o] + Σ_c Σ_κ weight[o, c, κ] · x[t·stride + κ·dilation − padding, c]
 ///
-/// where x is zero outside the sequence. The length of the output is ⌊(N + 2·padding − dilation·(k
-/// − 1) − 1) / stride⌋ + 1.
+/// x is zero outside the sequence. The length of the output is ⌊(N + 2·padding − dilation·(k − 1) −
+/// 1) / stride⌋ + 1.
 ///
-/// Parameters, with PyTorch's names and layouts and initially zero: "weight" (out_channels,
+/// Parameters, with PyTorch's names and layouts, all initially zero: "weight" (out_channels,
 /// in_channels, k) and, with bias, "bias" (out_channels).
 class ATTN_API Conv1d : public Module {
  public:

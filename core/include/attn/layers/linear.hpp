@@ -29,7 +29,7 @@ class ATTN_API Linear : public Module {
   /// An output layer tied to an embedding (Press & Wolf 2017, arXiv:1608.05859): y = x · weightᵀ
   /// with the embedding's weight, which is not scaled and keeps the type in which it is stored. The
   /// layer has one output for each token of the embedding. The weight remains a parameter of the
-  /// embedding only: set it and read it there. Its gradient, also found there, is the sum over both
+  /// embedding only: set it and read it there. Read its gradient there too: it is the sum over both
   /// layers. This layer keeps the weight alive. Throws std::bad_alloc.
   explicit Linear(const Embedding& embedding, bool bias = false,
                   Context& context = Context::default_context());
@@ -39,15 +39,15 @@ class ATTN_API Linear : public Module {
 
   /// `x` is (N, in_features) or (B, N, in_features); `output` has the same shape with out_features
   /// as the last size. Both may have any strides and must not overlap. Each output is within
-  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored. A
-  /// stored weight differs from the value that was set by a relative error of at most 2^-11 for
-  /// float16 and 2^-8 for bfloat16 (see Float16 and BFloat16). With either type, outputs have the
-  /// same bits as with float32 weights of the same values, unless inputs are rounded (see
-  /// WeightFormat). If inputs are rounded and the instruction set has products of bfloat16, outputs
-  /// are within the same bound of the exact value for the rounded x. Rounding x changes that value
-  /// by at most 2^-8 · Σ|x·w|. Magnitudes below 2^-126 then count as zero. Throws kShapeMismatch,
-  /// kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; `output` is then untouched.
-  /// Intermediate: "output".
+  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored.
+  /// Storing a weight rounds it, with a relative error of at most 2^-11 for float16 and 2^-8 for
+  /// bfloat16 (see Float16 and BFloat16). With either type, outputs have the same bits as with
+  /// float32 weights of the same values, unless inputs are rounded (see WeightFormat). If inputs
+  /// are rounded and the instruction set has products of bfloat16, outputs are within the same
+  /// bound of the exact value for the rounded x. Rounding x changes that value by at most 2^-8 ·
+  /// Σ|x·w|. Magnitudes below 2^-126 then count as zero. Throws kShapeMismatch, kInvalidArgument
+  /// for null data, kSizeOverflow, std::bad_alloc; `output` is then untouched. Intermediate:
+  /// "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16). A bfloat16 `x` loses

@@ -143,7 +143,7 @@ class ATTN_API Module {
   /// projections (even if three of them share one parameter) and two for tables of relative
   /// positions. A TransformerEncoderLayer therefore takes 8 and a TransformerDecoderLayer 16, so
   /// layer l of a stack begins at stream 8·l or 16·l. A T5 table in addition to Shaw's two tables
-  /// takes one more, and so does the third matrix of a GatedFeedForward in a
+  /// takes one more stream, and so does the third matrix of a GatedFeedForward in a
   /// TransformerEncoderLayer.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
   /// Like initialize_xavier({seed, 0}).

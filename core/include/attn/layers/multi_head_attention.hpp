@@ -88,23 +88,23 @@ struct MultiHeadAttentionCall {
   /// sequence: they are projected and appended, and `query` (B, Nq, E) attends to everything in the
   /// cache.
   ///
-  /// With past = cache->length(), everything is counted from the beginning of the sequence: masks
-  /// and lengths cover past + N keys, the first key of the call is at position past, and the first
-  /// query is at position past plus the offset of the diagonal. Options whose shape does not depend
-  /// on the length thus give each token the same result as when the whole sequence is passed at
-  /// once.
+  /// Positions, masks and lengths count from the beginning of the sequence. With past =
+  /// cache->length(), masks and lengths cover past + N keys, the first key of the call is at
+  /// position past, and the first query is at position past plus the offset of the diagonal.
+  /// Options whose shape does not depend on the length thus give each token the same result as when
+  /// the whole sequence is passed at once.
   ///
   /// Dynamic NTK scaling rotates each key for the length at the time it is appended and does not
   /// update it later.
   KeyValueCache* cache = nullptr;
-  /// Receives intermediates, which cover the whole cache if there is one:
-  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so normalised with
-  ///   qk_norm and rotated with rotary positions. With either of these, "projected_q" and
-  ///   "projected_k" are this call's projections before both. With qk_norm, "q_norm.output"
-  ///   (B, Nq, H, D) and "k_norm.output" are the normalised projections of this call; with
-  ///   qk_norm_all_heads their shape is (B, Nq, 1, H·D). "scaled_scores", "capped_scores",
-  ///   "biased_scores", "weights" (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq): as in
-  ///   AttentionOptions. "head_output" (B, H, Nq, D): weights · v. And "output".
+  /// Receives intermediates, which cover the whole cache if there is one. "q" (B, H, Nq, D), "k"
+  /// and "v" (B, Hkv, Nk, D) are the queries, keys and values that attention reads, after qk_norm
+  /// and rotary positions. With either of these, "projected_q" and "projected_k" are this call's
+  /// projections before both. With qk_norm, "q_norm.output" (B, Nq, H, D) and "k_norm.output" are
+  /// the normalised projections of this call; with qk_norm_all_heads, their shape is
+  /// (B, Nq, 1, H·D). "scaled_scores", "capped_scores", "biased_scores" and "weights"
+  /// (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq) are as in AttentionOptions. "head_output"
+  /// (B, H, Nq, D) is weights · v, and "output" is the result of the call.
   Intermediates* intermediates = nullptr;
 };
 
@@ -116,11 +116,12 @@ struct MultiHeadAttentionCall {
 ///
 /// where a slice is D columns wide, and D = d_model / num_heads unless head_dim is set.
 ///
-/// Parameters, with PyTorch's names and layouts and initially zero:
+/// Parameters, with PyTorch's names and layouts, all initially zero:
 ///   "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys and values have
 ///   their own width or number of heads, "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim)
-///   and "v_proj_weight" (Hkv·D, value_dim) replace it. "out_proj.weight" (E, H·D). With biases,
-///   "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
+///   and "v_proj_weight" (Hkv·D, value_dim) replace it;
+///   "out_proj.weight" (E, H·D); with biases, "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias"
+///   (E).
 /// They are followed by parameters that PyTorch does not have:
 ///   "relative_keys" and "relative_values" (2k+1, D), Shaw's tables;
 ///   "relative_attention_bias.weight" (num_buckets, H), as in Hugging Face's T5; "sinks" (H);
@@ -132,8 +133,8 @@ struct MultiHeadAttentionCall {
 ///   layer.forward(x, x, x, output, {.attention = {.causal = true}});  // x, output (B, N, 64)
 class ATTN_API MultiHeadAttention : public Module {
  public:
-  /// Throws kInvalidArgument if sizes do not divide or options are outside their domains,
-  /// kSizeOverflow, std::bad_alloc.
+  /// Throws kInvalidArgument if sizes are not divisible as required or options are outside their
+  /// domains, kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;
@@ -190,8 +191,8 @@ class ATTN_API MultiHeadAttention : public Module {
               const TensorView<const double>& positions = {}) const;
 
   /// `query` attends to the keys and values in the cache. The diagonal is not shifted by the past
-  /// length: query i is at key i + offset. It is rotated for this position too, unless `positions`
-  /// are given. Throws what forward() throws.
+  /// length: query i is at key i + offset. With rotary positions, it is also rotated for this
+  /// position, unless `positions` are given. Throws what forward() throws.
   void attend(const ConstAnyTensor& query, const KeyValueCache& cache, const AnyTensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr,

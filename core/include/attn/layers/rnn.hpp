@@ -35,9 +35,9 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 ///
 ///   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
 ///
-/// Parameters, with PyTorch's names and layouts and initially zero, for each layer l:
-/// "weight_ih_l0" (H, E; for later layers H, H), "weight_hh_l0" (H, H), and with bias "bias_ih_l0"
-/// (H), "bias_hh_l0" (H).
+/// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
+/// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and with bias "bias_ih_l0" (H),
+/// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
@@ -46,10 +46,10 @@ class ATTN_API RNN : public Module {
 
   const RecurrentOptions& options() const noexcept;
 
-  /// `x` is (B, N, E) and `output`, which receives the last layer's h_t, (B, N, H), or both lack B.
-  /// They may have any strides and must not overlap. The bits of a sequence do not depend on the
-  /// other sequences. If you split a sequence into parts and start each part with the final state
-  /// of the previous one, you get the same bits as for the whole sequence.
+  /// `x` is (B, N, E) and `output` (B, N, H), or both lack B. They may have any strides and must
+  /// not overlap. `output` receives the last layer's h_t. The bits of a sequence do not depend on
+  /// the other sequences. If you split a sequence into parts and start each part with the final
+  /// state of the previous one, you get the same bits as for the whole sequence.
   ///
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
   /// of h_(t−1).
@@ -73,10 +73,10 @@ class ATTN_API RNN : public Module {
   /// contributes to the loss therefore do not affect any gradient. The tape keeps only the layers'
   /// outputs; the backward pass computes the sums s_t again.
   ///
-  /// Error, to first order: if δ is the error of s_t, the forward sum before f, ds_t is within
-  /// (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is exact for the computed
-  /// s_t. The error of a sum of n products is at most n·6e-8·Σ|terms|, and the error of a sum over
-  /// tokens is at most (1.6e-5 + 1e-9·B·N)·Σ|terms|.
+  /// Error, to first order: if δ is the error of s_t (the sum before f in the forward pass), ds_t
+  /// is within (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is exact for the
+  /// computed s_t. The error of a sum of n products is at most n·6e-8·Σ|terms|, and the error of a
+  /// sum over tokens is at most (1.6e-5 + 1e-9·B·N)·Σ|terms|.
   ///
   /// Throws what forward() for tensors throws.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n = nullptr) const;

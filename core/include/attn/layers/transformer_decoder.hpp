@@ -41,9 +41,9 @@ struct TransformerDecoderLayerCall {
   /// The positions of the tokens `x`, for rotary positions in self-attention; see
   /// MultiHeadAttentionCall.
   TensorView<const double> positions = {};
-  /// In training, acts in six places: on the weights of self-attention and after it, on the weights
-  /// of cross attention and after it, and within and after the feed-forward network. Uses streams
-  /// random.stream to random.stream + 5.
+  /// In training, acts in six places: on the weights of self-attention, after self-attention, on
+  /// the weights of cross attention, after cross attention, and within and after the feed-forward
+  /// network. Uses streams random.stream to random.stream + 5.
   Dropout dropout = {};
   /// None, or a state from start(), which includes the projections of the memory. With a state,
   /// pass none as `memory`. The rows of `x` are then the next tokens of a sequence: they attend to
@@ -153,8 +153,8 @@ struct TransformerDecoderCall {
   TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 6·l to random.stream + 6·l + 5.
   Dropout dropout = {};
-  /// None, or one tensor for each layer, which receives its attention weights (B, H, Nq, Nk). Empty
-  /// tensors are skipped.
+  /// None, or one tensor for each layer, which receives the layer's attention weights (B, H, Nq,
+  /// Nk). Empty tensors are skipped.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
   /// None, or a state from start(), used like the state of a layer.

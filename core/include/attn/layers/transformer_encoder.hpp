@@ -33,18 +33,17 @@ struct AttentionVariables;
 /// set attention_bias = false and feed_forward_dropout = false.
 ///
 /// These options also describe the blocks of current language models, each with `causal` attention
-/// in the call and a final norm after the stack (names on the right of = are fields of
-/// Transformers' configuration):
+/// in the call and a final norm after the stack (rope_theta is a field of the model's config.json):
 ///
 ///   GPT-2      .activation = kGeluTanh, .norm_first
 ///   Llama      .activation = kSilu, .gated_feed_forward, .rms_norm = {{.eps = …}}, .norm_first,
 ///              .bias = false, .num_kv_heads, .positions = {.rotary = {{.base = rope_theta}}}
-///   Qwen 2     like Llama; attention_bias = true, attention_output_bias = false Qwen 3     like
-///   Llama; head_dim, qk_norm Gemma 3    like Qwen 3; .activation = kGeluTanh, .norm_outputs,
-///   .scale, in rms_norm and qk_norm
-///              zero_centred_weight; and for each layer its own window and rotary base
-///   OLMo 2     like Llama, but without norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
-///   gpt-oss    like Llama; attention_bias = true, .sinks, a window in every other layer
+///   Qwen 2     like Llama; .attention_bias = true, .attention_output_bias = false
+///   Qwen 3     like Llama; .head_dim, .qk_norm
+///   Gemma 3    like Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale, zero_centred_weight in
+///              .rms_norm and .qk_norm; for each layer its own .window and rotary base
+///   OLMo 2     like Llama, but without .norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
+///   gpt-oss    like Llama; .attention_bias = true, .sinks, a .window in every other layer
 struct TransformerLayerOptions {
   std::int64_t d_model = 0;
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
@@ -65,18 +64,18 @@ struct TransformerLayerOptions {
   std::optional<bool> attention_output_bias = {};
   /// In training, also applies dropout between the two layers of the feed-forward network.
   bool feed_forward_dropout = true;
-  // For attention; see MultiHeadAttentionOptions.
+  // Options of attention; see MultiHeadAttentionOptions.
   std::optional<std::int64_t> num_kv_heads = {};
   std::optional<std::int64_t> head_dim = {};
   std::optional<RmsNormOptions> qk_norm = {};
   bool qk_norm_all_heads = false;
   std::optional<float> scale = {};
   float softcap = 0;
-  // For self-attention only.
+  // Options of self-attention only.
   AttentionPositions positions = {};
   bool sinks = false;
   std::optional<Window> window = {};
-  /// For all matrices of attention and of the feed-forward network.
+  /// The format of all matrices of attention and of the feed-forward network.
   WeightFormat weights = {};
 };
 
@@ -86,8 +85,8 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;         ///< for its input or, with post-norm, for the sum
-  std::optional<Norm> output_norm;  ///< for its output
+  std::optional<Norm> norm;         ///< normalises the input or, with post-norm, the sum
+  std::optional<Norm> output_norm;  ///< normalises the output before it is added
 };
 
 }  // namespace detail

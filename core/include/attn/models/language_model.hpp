@@ -28,8 +28,8 @@ namespace attn {
 /// The options of a LanguageModel: its stack of layers and what surrounds it. load_language_model()
 /// derives them from a model's files.
 struct LanguageModelOptions {
-  /// V. If it is 0, there is no embedding and no output layer: the model maps vectors to vectors,
-  /// like torch.nn.TransformerEncoder.
+  /// V, the size of the vocabulary. If it is 0, there is no embedding and no output layer: the
+  /// model maps vectors to vectors, like torch.nn.TransformerEncoder.
   std::int64_t vocab_size = 0;
   bool scale_embedding = false;  ///< multiplies embeddings by √E, as in Gemma
   /// Number of rows of the learned table of positions; 0 means no table.
@@ -97,10 +97,10 @@ struct SamplingOptions {
 };
 
 /// Chooses a token from the logits (V). With temperature 0, this is the token with the largest
-/// logit, or the first of them if several logits are equal. Otherwise, number `step` of the stream,
-/// u in [0, 1) as in fill_uniform, selects the token: starting with the most probable token,
-/// probabilities are added up until their sum exceeds u. The same logits give the same token on
-/// every machine, unless a partial sum is within 1e-15 of u.
+/// logit, or the first of them if several logits are equal. Otherwise the token is selected by u,
+/// number `step` of the stream, which is in [0, 1) as in fill_uniform: starting with the most
+/// probable token, probabilities are added up until their sum exceeds u. The same logits give the
+/// same token on every machine, unless a partial sum is within 1e-15 of u.
 ///
 /// Throws kShapeMismatch for anything but (V) with V ≥ 1, and kInvalidArgument for a temperature
 /// that is not a finite number ≥ 0, a negative top_k or `step`, a logit of NaN, or logits that are
@@ -141,8 +141,8 @@ class ATTN_API LanguageModel : public Module {
   /// `ids` are (B, N) or (N). `logits`, which is (B, n, V), (n, V) or none, receives the logits of
   /// the last n tokens, 1 ≤ n ≤ N. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc, and kUnsupported if the model has no layer for `logits`, `pooled` or `ids`, or
-  /// if numbers overflow; in the latter case, the error's argument is the first layer with an
-  /// output that is not finite. After an error, outputs and caches are unchanged.
+  /// if numbers overflow; in the latter case, the error's argument is the first layer whose output
+  /// is not finite. After an error, outputs and caches are unchanged.
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 

@@ -86,7 +86,7 @@ struct LanguageModelDescription {
 ///
 /// Fields of config.json have the same meaning as in Hugging Face's Transformers 5. Transformers'
 /// defaults apply to missing fields, except that missing sizes are taken from shapes. A field that
-/// a family's class does not have is ignored, unless it is listed as rejected.
+/// the family's class in Transformers does not have is ignored, unless it is listed as rejected.
 ///
 /// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
 ///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`,
@@ -97,10 +97,10 @@ struct LanguageModelDescription {
 /// - `rope_theta`, `rope_scaling`, `rope_parameters`, `max_position_embeddings` and
 ///   `original_max_position_embeddings` are used, with the rules default, linear, dynamic, yarn,
 ///   longrope, llama3 and proportional; other rules are rejected. `rope_scaling` replaces
-///   `rope_parameters`. Rules for each kind of layer and `rope_local_base_freq` are accepted for
-///   Gemma 3 only. Unlike attn, Transformers ignores `truncate` in these rules, and `type` in Gemma
-///   3's `rope_scaling`. `mrope_section` has no effect on text. `partial_rotary_factor` is used by
-///   the rule proportional; other rules require it to be 1.
+///   `rope_parameters`. Separate rules for each kind of layer and `rope_local_base_freq` are
+///   accepted for Gemma 3 only. Unlike attn, Transformers ignores `truncate` in these rules, and
+///   `type` in Gemma 3's `rope_scaling`. `mrope_section` has no effect on text.
+///   `partial_rotary_factor` is used by the rule proportional; other rules require it to be 1.
 /// - `attention_bias` and `mlp_bias` are used. They are rejected if a family has no such biases.
 /// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
 ///   `layer_types` are used in families with windows, and `no_rope_layers` is used in SmolLM 3.
@@ -111,7 +111,7 @@ struct LanguageModelDescription {
 /// - `pad_token_id` is used in RoBERTa, which does not count padding.
 /// - Rejected in all families: experts, `quantization_config`, `pruned_heads`, `per_layer_config`,
 ///   cross attention, `use_bidirectional_attention`, a `position_embedding_type` other than
-///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size`, `swiglu_limit`.
+///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size` and `swiglu_limit`.
 /// - Without effect, and in `unused_fields`: dropout, initialization, special tokens, `use_cache`,
 ///   `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`, `architectures` and
 ///   all other fields.
@@ -135,7 +135,7 @@ ATTN_API LanguageModelDescription describe_language_model(std::span<const Safete
 /// appear. Throws kInvalidFormat, also for a name that leads into another folder.
 ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index);
 
-/// Builds a model from the bytes of its files, which may arrive in slices. They are written
+/// Builds a model from the bytes of its files, which may arrive in slices. The bytes are written
 /// directly to the weights, so no copy of a file is stored. For files on disk, use
 /// load_language_model().
 class ATTN_API LanguageModelLoader {
@@ -149,10 +149,10 @@ class ATTN_API LanguageModelLoader {
   LanguageModelLoader(LanguageModelLoader&&) noexcept;
   LanguageModelLoader& operator=(LanguageModelLoader&&) noexcept;
 
-  /// Passes the next bytes of description.weights[source]; the first call passes the bytes from its
-  /// `begin` on. Each call must pass complete numbers. Throws kInvalidArgument for a source that
-  /// does not exist and for bytes beyond its end, and kInvalidFormat, with the tensor's name and an
-  /// index, for a number that is not finite.
+  /// Passes the next bytes of description.weights[source], which start at its `begin` in the first
+  /// call. Each call must pass complete numbers. Throws kInvalidArgument for a source that does not
+  /// exist and for bytes beyond its end, and kInvalidFormat, with the tensor's name and an index,
+  /// for a number that is not finite.
   void write(std::size_t source, std::span<const std::byte> bytes,
              Context& context = Context::default_context());
 
@@ -176,9 +176,9 @@ struct LoadLanguageModelOptions {
 
 /// Loads a model from one .safetensors file and the config.json in the same folder, or from a
 /// folder. The folder contains model.safetensors, or model.safetensors.index.json and the files
-/// that it names, or other .safetensors files, which are then the parts of one model. It may also
-/// be a model's folder in the Hugging Face cache, which contains snapshots. Files are read in
-/// slices of a megabyte. The tokenizer is not loaded.
+/// that it names, or other .safetensors files, which are then the parts of one model. The folder
+/// may also be a model's folder in the Hugging Face cache, which contains snapshots. Files are read
+/// in slices of a megabyte. The tokenizer is not loaded.
 ///
 ///   const LanguageModel model = load_language_model("SmolLM-135M");
 ///   const std::vector<std::int64_t> next = model.generate(ids);

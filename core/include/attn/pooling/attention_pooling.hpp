@@ -53,7 +53,7 @@ class ScoringFunction {
 };
 
 /// Options of attention pooling: which keys are excluded, and which further outputs are written.
-/// With tensors of rank 2, B is 1 and scores and weights are (Nq, Nk).
+/// With tensors of rank 2, B is 1, and `scores` and `weights` are (Nq, Nk).
 struct AttentionPoolingOptions {
   /// Hard attention: the key with the highest score has weight 1, all others 0. If several keys
   /// have the highest score, the first of them wins. If one of a query's scores is NaN, so is its
@@ -100,7 +100,7 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 ///
 ///   a(q, k) = w_vᵀ tanh(W_q q + W_k k),   output_i = Σ_j softmax_j(a(q_i, k_j)) v_j
 ///
-/// Parameters, with D2L's names and initially zero: "W_k.weight" (num_hiddens, key_dim),
+/// Parameters, with D2L's names, all initially zero: "W_k.weight" (num_hiddens, key_dim),
 /// "W_q.weight" (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of size (Nq, Nk,
 /// num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
 class ATTN_API AdditiveAttention : public Module {
@@ -135,8 +135,8 @@ class ATTN_API AdditiveAttention : public Module {
 
   /// Like the functions for tensors, but they record the computation on the tape of the variables.
   /// Setting options.scores or options.weights is an error: use Tape::watch() instead. Gradients
-  /// are the same as in attention_pooling() for variables (see attn/training/pooling.hpp); with da
-  /// the gradient of a score and t = tanh(W_q q + W_k k),
+  /// are the same as in attention_pooling() for variables (see attn/training/pooling.hpp). If da is
+  /// the gradient of a score and t = tanh(W_q q + W_k k), they continue with
   ///
   ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
   ///

@@ -8,8 +8,8 @@ namespace attn {
 
 /// Fills `slopes` (H) with ALiBi's slope for each head (Press et al. 2022, arXiv:2108.12409):
 ///
-///   H a power of two:  slope_h = 2^(−8·(h+1)/H) otherwise:         the slopes for P, the largest
-///   power of two below H, and then
+///   H a power of two:  slope_h = 2^(−8·(h+1)/H)
+///   otherwise:         the slopes for P, the largest power of two below H, and then
 ///                      the slopes for 2P with even h, as in the authors' code
 ///
 /// Pass the slopes as AttentionOptions::alibi_slopes, which adds −slope_h · |distance| to the

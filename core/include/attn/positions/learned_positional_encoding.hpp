@@ -24,8 +24,8 @@ class ATTN_API LearnedPositionalEncoding : public Module {
   std::int64_t d_model() const noexcept { return d_model_; }
 
   /// Draws the table with fill_normal and mean 0. The deviation is 0.02 in BERT and GPT-2 and 1 in
-  /// torch.nn.Embedding. It uses stream 0 of the seed, like the first matrix of a layer, so choose
-  /// a seed that your layers do not use. Throws kInvalidArgument unless the deviation is
+  /// torch.nn.Embedding. The draw uses stream 0 of the seed, like the first matrix of a layer, so
+  /// choose a seed that your layers do not use. Throws kInvalidArgument unless the deviation is
   /// finite and not negative.
   void initialize_normal(std::uint64_t seed, float deviation = 0.02F,
                          Context& context = Context::default_context());

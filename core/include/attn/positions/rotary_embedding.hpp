@@ -40,9 +40,9 @@ struct LinearRotaryScaling {
 
 /// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings
 ///
-///   base' = base · (factor·L/max_position_embeddings − (factor − 1))^(d/(d−2)),
+///   base' = base · (factor·L/max_position_embeddings − (factor − 1))^(d/(d−2))
 ///
-/// and base' = base for shorter ones. L is RotaryPositions::sequence_length.
+/// For shorter sequences, base' = base. L is RotaryPositions::sequence_length.
 struct DynamicNtkRotaryScaling {
   double factor = 1;
   std::int64_t max_position_embeddings = 2048;
@@ -98,7 +98,8 @@ struct LongRotaryScaling {
   std::vector<double> short_factor = {};  ///< λ_0 … λ_(d/2−1)
   std::vector<double> long_factor = {};
   std::int64_t original_max_position_embeddings = 4096;
-  /// How many times longer than in training sequences may be. Used for the attention factor only.
+  /// The length of the longest sequence divided by that in training. Used for the attention factor
+  /// only.
   double factor = 1;
   /// The default is √(1 + ln factor / ln original_max_position_embeddings) for factor > 1, and 1
   /// otherwise.
@@ -131,8 +132,8 @@ struct RotaryEmbeddingOptions {
   RotaryPairing pairing = RotaryPairing::kHalfSplit;
   double base = 10000;
   RotaryScaling scaling = {};
-  /// If not empty, ω_0 … ω_(d/2−1) in radians per position, which replace `base` and `scaling`. MLX
-  /// calls their reciprocals `freqs`.
+  /// If not empty, the frequencies ω_0 … ω_(d/2−1) in radians per position, which replace `base`
+  /// and `scaling`. MLX calls their reciprocals `freqs`.
   std::vector<double> frequencies = {};
   /// If not empty, the number of pairs for each axis of the positions, such as time, height and
   /// width; the sum is d/2. Hugging Face's Transformers calls it "mrope_section".
@@ -157,13 +158,13 @@ struct RotaryPositions {
 };
 
 /// Rotary positional embedding (RoPE; Su et al. 2021, arXiv:2104.09864): rotates each pair (x, y)
-/// of columns of queries and keys by an angle that grows with the position,
+/// of columns of queries and keys by an angle that grows with the position:
 ///
 ///   ⎛ x' ⎞       ⎛ cos(p·ω_j)  −sin(p·ω_j) ⎞   ⎛ x ⎞
 ///   ⎝ y' ⎠ = a · ⎝ sin(p·ω_j)   cos(p·ω_j) ⎠ · ⎝ y ⎠,   ω_j = base^(−2j/d) or scaled
 ///
-/// so that the score of a query at p and a key at p' depends only on p − p'. a is the attention
-/// factor, which is 1 except with YaRN and LongRoPE.
+/// The score of a query at position p and a key at position p' then depends only on p − p'. a is
+/// the attention factor, which is 1 except with YaRN and LongRoPE.
 ///
 /// Scaling rules have the names, parameters and frequencies of `rope_scaling` in Hugging Face's
 /// Transformers, with two differences. First, frequencies and angles are computed in double
@@ -184,8 +185,8 @@ class ATTN_API RotaryEmbedding {
   /// The factor on all cosines and sines.
   double attention_factor() const noexcept { return attention_factor_; }
 
-  /// ω_0 … ω_(d/2−1), in radians per position, for sequences of length `sequence_length`, on which
-  /// only dynamic NTK and LongRoPE depend.
+  /// The frequencies ω_0 … ω_(d/2−1) in radians per position for sequences of length
+  /// `sequence_length`. Only with dynamic NTK and LongRoPE do they depend on the length.
   std::vector<double> frequencies(double sequence_length = 0) const;
 
   /// Rotates `x` and writes the result to `output`. `x` is (B, H, N, D), (B, N, D) or (N, D) with D
@@ -195,7 +196,8 @@ class ATTN_API RotaryEmbedding {
   /// rounded once if `output` is not float32.
   ///
   /// Error: within a · 1.7e-7 · (|x| + |y|) of the exact rotation for |positions| ≤ 2^24 (with a ≠
-  /// 1, 2e-7 instead of 1.7e-7), caused by the tables below and two to three float operations.
+  /// 1, 2e-7 instead of 1.7e-7), caused by the error of tables() and by two to three float
+  /// operations.
   ///
   /// The bits of a row depend only on its values, its position, the frequencies and the instruction
   /// set.
@@ -257,13 +259,13 @@ struct RotaryCacheOptions {
 ///
 /// `x` and `output` are as in RotaryEmbedding::forward and may have any element types; the tables
 /// are float32. For ONNX's 3-D input (B, N, H·D) with num_heads = H, pass x.split_heads(H). With
-/// position_ids, `cos_cache` and `sin_cache` are (rows, rotary_dim/2). Without, they are (B, N,
-/// rotary_dim/2), or (rows, rotary_dim/2) with at least N rows. Their values are used unchanged. Of
-/// the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), pass only the first half:
-/// cos.slice(-1, 0, rotary_dim / 2).
+/// position_ids, `cos_cache` and `sin_cache` are (rows, rotary_dim/2). Without position_ids, they
+/// are (B, N, rotary_dim/2), or (rows, rotary_dim/2) with at least N rows. Their values are used
+/// unchanged. Of the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), pass only
+/// the first half: cos.slice(-1, 0, rotary_dim / 2).
 ///
 /// Error: at most 1.2e-7 · (|x·cos| + |y·sin|) for x' and 1.2e-7 · (|x·sin| + |y·cos|) for y', with
-/// the names of RotaryEmbedding.
+/// x, y, x' and y' as in RotaryEmbedding.
 ///
 /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for a rotary_dim that is odd or
 /// negative, position_ids outside the caches and null data; `output` is then untouched.

@@ -40,8 +40,8 @@ struct SinusoidalEncodingOptions {
 /// therefore equal the rows of a table that starts at 1000. This is true for every `start` and
 /// `step` whose quotient is exact, such as integers with step 1.
 ///
-/// Cost: one multiply-add in double precision per value if |step| ≤ 2^17, because only the row at
-/// every 64th position is computed exactly and the rows in between are rotated from it. With larger
+/// Cost: one multiply-add in double precision per value if |step| ≤ 2^17, because only the rows at
+/// every 64th position are computed exactly; the rows in between are rotated from them. With larger
 /// steps, each value is computed separately.
 ///
 /// Throws kShapeMismatch unless `output` has rank 2; kInvalidArgument for a width of 0, a base that

@@ -21,7 +21,7 @@ struct AttentionVariables {
 /// log-sum-exp (B, Hq, Nq), but not with scores and weights (B, Hq, Nq, Nk).
 struct AttentionShown {
   Variable* scores = nullptr;   ///< AttentionOptions::biased_scores
-  Variable* weights = nullptr;  ///< AttentionOptions::weights; the gradient is that before dropout
+  Variable* weights = nullptr;  ///< AttentionOptions::weights; its gradient is taken before dropout
   Variable* log_sum_exp = nullptr;  ///< AttentionOptions::log_sum_exp
 };
 
@@ -53,8 +53,8 @@ struct AttentionPart {
 ///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
 ///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
 ///
-/// and 0 for a part with nothing to attend to. Errors come from w_a, w_b and a dot product of Dv
-/// terms.
+/// The gradients of a part with nothing to attend to are 0. Errors come from w_a, w_b and a dot
+/// product of Dv terms.
 ///
 /// Throws what merge_attention() throws.
 ATTN_API AttentionPart merge_attention(const AttentionPart& a, const AttentionPart& b);

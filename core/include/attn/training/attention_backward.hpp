@@ -30,11 +30,14 @@ struct AttentionGradients {
 
 /// The backward pass of scaled_dot_product_attention (Dao et al. 2022, arXiv:2205.14135, appendix
 /// B.4). If dO is the gradient of a loss with respect to the output, and P = exp(S − lse) are the
-/// weights, which are recomputed from the log-sum-exp:
+/// weights, which are recomputed from the log-sum-exp, the gradients are computed as follows:
 ///
-///   D_i   = Σ_d dO_id · output_id dV_j  = Σ_i P_ij · dO_i dP_ij = dO_i · v_j, times the factor by
-///   which dropout multiplied the weight dS_ij = P_ij · (dP_ij − D_i) dQ_i  = scale · Σ_j dS_ij ·
-///   k_j dK_j  = scale · Σ_i dS_ij · q_i
+///   D_i   = Σ_d dO_id · output_id
+///   dV_j  = Σ_i P_ij · dO_i
+///   dP_ij = dO_i · v_j, times the factor by which dropout multiplied the weight
+///   dS_ij = P_ij · (dP_ij − D_i)
+///   dQ_i  = scale · Σ_j dS_ij · k_j
+///   dK_j  = scale · Σ_i dS_ij · q_i
 ///
 /// `query`, `key`, `value` and `options` are the arguments of the forward pass, `output` and
 /// `log_sum_exp` (B, Hq, Nq) are its results, and `output_gradient` has the shape of the output. A

@@ -62,16 +62,16 @@ inline Variable reshape(const Variable& x, std::initializer_list<std::int64_t> s
 
 /// Selects the indices [begin, end) of dimension `dim`; a negative `dim` counts from the last
 /// dimension. The gradient of all other indices is 0. Throws kInvalidArgument for a range or a
-/// dimension that x does not have.
+/// dimension that `x` does not have.
 ATTN_API Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end);
 
 /// Selects index `at` of dimension `dim` and removes that dimension. For example, select(x, 1, n −
 /// 1) is the last token of each sequence. Throws what slice() throws.
 ATTN_API Variable select(const Variable& x, int dim, std::int64_t at);
 
-/// Joins parts along dimension `dim`, the only one in which their sizes may differ. Each part gets
-/// its share of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no parts or
-/// if they do not have this dimension.
+/// Joins `parts` along dimension `dim`, the only one in which their sizes may differ. Each part
+/// gets its share of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no
+/// parts or if they do not have this dimension.
 ATTN_API Variable concatenate(std::span<const Variable> parts, int dim);
 inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
   return concatenate(std::span<const Variable>(parts.begin(), parts.size()), dim);
@@ -82,15 +82,15 @@ inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
 ATTN_API Variable apply_activation(const Variable& x, Activation activation);
 
 /// Inverted dropout. Where a value is kept, its gradient is multiplied by the same factor as the
-/// value; where a value is dropped, its gradient is 0. Outside training, returns x itself.
+/// value; where a value is dropped, its gradient is 0. Outside training, returns `x` itself.
 ATTN_API Variable apply_dropout(const Variable& x, const Dropout& dropout);
 
 /// Softmax along the last dimension, over the columns that take part, like masked_softmax() for
-/// tensors. If w is the result,
+/// tensors. If w is the result, the gradient is
 ///
 ///   dx_j = w_j · (dw_j − Σ_k w_k·dw_k)
 ///
-/// and dx_j = 0 where w_j = 0, as for excluded columns, whatever dw_j is. To first order, dx_j is
+/// Where w_j = 0, as in excluded columns, dx_j is 0, whatever dw_j is. To first order, dx_j is
 /// within (K/64 + 70)·6e-8 · w_j·(|dw_j| + Σ_k w_k·|dw_k|) of the exact value for the same w.
 ATTN_API Variable masked_softmax(const Variable& x, const MaskedSoftmaxOptions& options = {});
 

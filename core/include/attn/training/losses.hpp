@@ -30,9 +30,10 @@ struct CrossEntropyOptions {
 ///   (1 − s) · (lse − x_t) + s · (lse − mean_c x_c),   lse = ln Σ_c exp(x_c)
 ///
 /// `logits` are (N, C) or (B, N, C); `targets` are (N), (B, N) or (B·N). The loss has rank 0. Its
-/// gradient, (exp(x_c − lse) − (1 − s)·[c = t] − s/C) / (number of targets that count), or with
-/// kSum the same without the divisor, is computed in the same pass and kept on the tape. A logit of
-/// −∞ means that the class is impossible; its gradient is computed with a probability of 0.
+/// gradient is computed in the same pass and kept on the tape: (exp(x_c − lse) − (1 − s)·[c = t] −
+/// s/C) / (number of targets that count), or the same without the divisor if the reduction is kSum.
+/// A logit of −∞ means that the class is impossible; its gradient is computed with a probability of
+/// 0.
 ///
 /// Logits may have any magnitude: the largest of a row is subtracted before exp.
 ///

@@ -133,7 +133,7 @@ struct AdamOptions {
 ///   p ← p − learning_rate / (1 − β₁ᵗ) · exp_avg / (√exp_avg_sq / √(1 − β₂ᵗ) + eps)
 ///
 /// State: "exp_avg", "exp_avg_sq" and "step", which counts the steps of each parameter. As in
-/// PyTorch it is a float32, so it counts up to 2^24.
+/// PyTorch, "step" is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
   /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or more,
@@ -166,17 +166,18 @@ class ATTN_API AdamW final : public Optimizer {
 };
 
 /// The state of an optimiser, with `prefix` in front of each name: "exp_avg.layers.0.weight",
-/// "step.layers.0.weight". The views are valid as long as the optimiser. Options are not part of
-/// the state: if the learning rate changes from step to step, set it again. Throws std::bad_alloc.
+/// "step.layers.0.weight". The views are valid for as long as the optimiser exists. Options are not
+/// part of the state: if the learning rate changes from step to step, set it again. Throws
+/// std::bad_alloc.
 ///
 /// If you stop a run after a step and continue with a model and an optimiser loaded from files, you
 /// get the same bits as without the stop.
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 
-/// Sets the state from a file, like load_state_dict() for a module. Throws what that throws, and
-/// kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is checked
-/// before anything is set.
+/// Sets the state from a file, like load_state_dict() for a module. Throws what that function
+/// throws, and kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is
+/// checked before anything is set.
 ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true);
 

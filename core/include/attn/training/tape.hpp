@@ -40,8 +40,8 @@ struct TapeData;
 /// tape keeps the parameters of its layers alive until clear(), so a layer may be destroyed before
 /// backward().
 ///
-/// Same bits: gradients depend on the recorded steps and on the instruction set, not on the number
-/// of threads.
+/// Same bits: the bits of gradients depend on the recorded steps and on the instruction set, not on
+/// the number of threads.
 ///
 /// Only one thread may use a tape at a time, but it need not always be the same thread.
 class ATTN_API Tape {
@@ -125,7 +125,7 @@ class ATTN_API Tape {
 };
 
 /// A tensor on a tape: an input, a parameter or a result. It is a small handle that you can copy
-/// freely, valid until the tape is cleared. A default-constructed one means "none".
+/// freely. It is valid until the tape is cleared. A default-constructed variable means "none".
 class ATTN_API Variable {
  public:
   Variable() = default;
