@@ -69,9 +69,9 @@ struct AttentionOptions {
   Diagonal diagonal = Diagonal::top_left();
 
   /// Shaw's relative keys (arXiv:1803.02155), (2k+1, D) or (Hq, 2k+1, D), add scale · q·a_c to the
-  /// score. Row c is for distance c − k; the first and last rows are also for all larger distances.
-  /// Relative values, (2k+1, Dv) or (Hq, 2k+1, Dv), act in the same way: output_i += Σ_j weight_ij
-  /// · a_c. If you set both, they must have the same k.
+  /// score. Row c is for distance c − k; the first and last rows also apply to all larger
+  /// distances. Relative values, (2k+1, Dv) or (Hq, 2k+1, Dv), act in the same way: output_i += Σ_j
+  /// weight_ij · a_c. If you set both, they must have the same k.
   ConstTensor relative_keys = {};
   ConstTensor relative_values = {};
 
@@ -83,14 +83,15 @@ struct AttentionOptions {
   ConstTensor alibi_slopes = {};
   /// Adds table[bucket(distance), h] to the scores of head h (T5; see t5_bias.hpp).
   std::optional<T5Bias> t5_bias = {};
-  /// Added to the scores. Broadcasts to (B, Hq, Nq, Nk), aligned at the last dimension. −∞ excludes
-  /// a key. If the last size is from 2 to Nk, the keys beyond it are excluded.
+  /// A bias that is added to the scores. It broadcasts to (B, Hq, Nq, Nk), aligned at the last
+  /// dimension. −∞ excludes a key. If the last size is from 2 to Nk, the keys beyond it are
+  /// excluded.
   ConstTensor bias = {};
 
   // Exclusion. A key takes part if all of the following allow it.
 
-  /// A query attends to a key where the mask is true (not 0). Broadcasts to (B, Hq, Nq, Nk),
-  /// aligned at the last dimension. If the last size is from 2 to Nk, the keys beyond it are
+  /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Hq, Nq,
+  /// Nk), aligned at the last dimension. If the last size is from 2 to Nk, the keys beyond it are
   /// excluded.
   ConstMask mask = {};
   /// Query i attends only to keys j ≤ i + offset, with the offset of `diagonal`.

@@ -24,7 +24,7 @@ struct FeedForwardOptions {
   std::optional<std::int64_t> out_features = {};  ///< width of the output; d_model by default
   Activation activation = Activation::kRelu;
   bool bias = true;
-  WeightFormat weights = {};  ///< of both layers
+  WeightFormat weights = {};  ///< format of both layers' weights
 };
 
 /// The position-wise feed-forward network of a Transformer (Vaswani et al. 2017, section 3.3; D2L

@@ -23,7 +23,7 @@ struct GatedFeedForwardOptions {
   /// kSilu: SwiGLU (Llama, Qwen, Mistral); kGeluTanh: GeGLU (Gemma, T5 1.1); kSigmoid: GLU.
   Activation activation = Activation::kSilu;
   bool bias = false;
-  WeightFormat weights = {};  ///< of all three layers
+  WeightFormat weights = {};  ///< format of all three layers' weights
 };
 
 /// The gated feed-forward network of current Transformers (Shazeer 2020, arXiv:2002.05202), like

@@ -65,7 +65,7 @@ struct MultiHeadAttentionOptions {
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;
   std::optional<Window> window = {};
-  WeightFormat weights = {};  ///< for the four projections
+  WeightFormat weights = {};  ///< format of the four projections
 };
 
 /// The options of a call to MultiHeadAttention.
@@ -82,8 +82,8 @@ struct MultiHeadAttentionCall {
   /// other positional schemes still follow the order of the rows, and dynamic NTK scaling still
   /// follows the number of keys.
   TensorView<const double> positions = {};
-  TensorView<const double> key_positions =
-      {};  ///< (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none
+  /// Positions of the keys: (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none.
+  TensorView<const double> key_positions = {};
   /// None, or a cache from make_cache(). `key` and `value` (B, N, ·) are then the next tokens of a
   /// sequence: they are projected and appended, and `query` (B, Nq, E) attends to everything in the
   /// cache.
@@ -134,7 +134,7 @@ struct MultiHeadAttentionCall {
 class ATTN_API MultiHeadAttention : public Module {
  public:
   /// Throws kInvalidArgument if sizes are not divisible as required or options are outside their
-  /// domains, kSizeOverflow, std::bad_alloc.
+  /// domains; kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;

@@ -17,8 +17,8 @@ class Variable;
 struct RecurrentOptions {
   std::int64_t input_size = 0;   ///< E, width of the input
   std::int64_t hidden_size = 0;  ///< H, width of the state and of the output
-  std::int64_t num_layers =
-      1;  ///< each layer after the first reads the outputs of the previous one
+  /// Each layer after the first reads the outputs of the previous one.
+  std::int64_t num_layers = 1;
   bool bias = true;
 };
 

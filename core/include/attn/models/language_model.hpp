@@ -40,8 +40,8 @@ struct LanguageModelOptions {
   std::optional<std::int64_t> padding_id = {};
   std::optional<PositionalEncodingOptions> sinusoidal = {};
   std::int64_t num_token_types = 0;  ///< number of token types, as in BERT; 0 means none
-  std::optional<LayerNormOptions> embedding_norm =
-      {};  ///< normalises the sum of the embeddings, as in BERT
+  /// Normalises the sum of the embeddings, as in BERT.
+  std::optional<LayerNormOptions> embedding_norm = {};
   TransformerEncoderOptions stack = {};
   bool causal = true;  ///< true if a token attends only to itself and earlier tokens
 
@@ -111,9 +111,9 @@ ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOpti
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  std::vector<std::int64_t> stop_ids =
-      {};  ///< stops after one of these ids and keeps it in the result
-  ElementType cache_type = ElementType::kFloat32;  ///< for keys and values of past tokens
+  /// Generation stops after one of these ids, which is kept in the result.
+  std::vector<std::int64_t> stop_ids = {};
+  ElementType cache_type = ElementType::kFloat32;  ///< type of the cached keys and values
 };
 
 /// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and similar models.

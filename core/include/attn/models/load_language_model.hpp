@@ -47,8 +47,8 @@ struct WeightSource {
   std::int64_t begin = 0;  ///< offset of its first byte from the beginning of the file
   std::int64_t end = 0;
   std::string parameter;  ///< destination in the LanguageModel
-  std::int64_t first_row =
-      0;  ///< first row of the parameter, if its other rows come from other tensors
+  /// First row of the parameter, if its other rows come from other tensors.
+  std::int64_t first_row = 0;
   bool transposed = false;  ///< true if the file stores (in, out), as for GPT-2
 };
 

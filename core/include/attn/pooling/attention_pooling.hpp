@@ -56,11 +56,11 @@ class ScoringFunction {
 /// With tensors of rank 2, B is 1, and `scores` and `weights` are (Nq, Nk).
 struct AttentionPoolingOptions {
   /// Hard attention: the key with the highest score has weight 1, all others 0. If several keys
-  /// have the highest score, the first of them wins. If one of a query's scores is NaN, so is its
-  /// result.
+  /// have the highest score, the first of them wins. If one of a query's scores is NaN, that
+  /// query's result is NaN too.
   bool hard = false;
-  /// A query attends to a key where the mask is true (not 0). Broadcasts to (B, Nq, Nk), aligned at
-  /// the last dimension.
+  /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Nq, Nk),
+  /// aligned at the last dimension.
   ConstMask mask = {};
   /// Queries attend only to the first valid_lens keys. Shape (B) or (B, Nq), values in [0, Nk].
   LengthsView valid_lens = {};
@@ -115,8 +115,8 @@ class ATTN_API AdditiveAttention : public Module {
   /// `query` is (B, Nq, query_dim), `key` (B, Nk, key_dim), `value` (B, Nk, Dv) and `output` (B,
   /// Nq, Dv), or all lack B; otherwise like attention_pooling().
   ///
-  /// Intermediates: "projected_queries" (B, Nq, num_hiddens), which are W_q q; "projected_keys" (B,
-  /// Nk, num_hiddens), which are W_k k; "scores" and "weights" (B, Nq, Nk); "output".
+  /// Intermediates: "projected_queries" (B, Nq, num_hiddens), the products W_q q; "projected_keys"
+  /// (B, Nk, num_hiddens), the products W_k k; "scores" and "weights" (B, Nq, Nk); "output".
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const AttentionPoolingOptions& options = {},
                Context& context = Context::default_context(),
@@ -136,7 +136,7 @@ class ATTN_API AdditiveAttention : public Module {
   /// Like the functions for tensors, but they record the computation on the tape of the variables.
   /// Setting options.scores or options.weights is an error: use Tape::watch() instead. Gradients
   /// are the same as in attention_pooling() for variables (see attn/training/pooling.hpp). If da is
-  /// the gradient of a score and t = tanh(W_q q + W_k k), they continue with
+  /// the gradient of a score and t = tanh(W_q q + W_k k), the remaining gradients are
   ///
   ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
   ///

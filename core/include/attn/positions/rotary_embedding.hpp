@@ -38,7 +38,7 @@ struct LinearRotaryScaling {
   double factor = 1;  ///< here and below: any finite number above 0
 };
 
-/// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings
+/// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings,
 ///
 ///   base' = base · (factor·L/max_position_embeddings − (factor − 1))^(d/(d−2))
 ///
@@ -55,8 +55,8 @@ struct DynamicNtkRotaryScaling {
 ///
 /// where low is d·ln(original_max_position_embeddings / (2π·beta_fast)) / (2·ln base), and high is
 /// the same with beta_slow. With `truncate`, low is rounded down and high is rounded up. Then low
-/// is replaced by max(low, 0) and high by min(high, d − 1), and if they are equal, 0.001 is added
-/// to high. All cosines and sines are multiplied by the attention factor.
+/// is replaced by max(low, 0) and high by min(high, d − 1). If the two are then equal, 0.001 is
+/// added to high. All cosines and sines are multiplied by the attention factor.
 struct YarnRotaryScaling {
   double factor = 1;
   std::int64_t original_max_position_embeddings = 2048;
@@ -86,7 +86,7 @@ struct Llama3RotaryScaling {
 /// not rotate at all, ω'_j = 0. Set rotary_dim to the whole head: a smaller one would pair
 /// different columns and rotate them faster.
 struct ProportionalRotaryScaling {
-  double partial_rotary_factor = 1;  ///< in [0, 1]
+  double partial_rotary_factor = 1;  ///< fraction of the pairs that rotate, in [0, 1]
   double factor = 1;
 };
 

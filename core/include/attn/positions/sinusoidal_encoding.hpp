@@ -18,7 +18,7 @@ enum class SinusoidalLayout : int {
 struct SinusoidalEncodingOptions {
   double base = 10000;
   double start = 0;  ///< position of row 0
-  double step = 1;   ///< between adjacent rows; may be fractional, negative or 0
+  double step = 1;   ///< distance between adjacent rows; may be fractional, negative or 0
   SinusoidalLayout layout = SinusoidalLayout::kInterleaved;
 };
 

@@ -7,12 +7,12 @@
 
 namespace attn {
 
-/// T5's relative position bias (Raffel et al. 2020, arXiv:1910.10683, section 2.1): one learned
-/// number for each head and each bucket of distances, which is added to the scores.
+/// T5's relative position bias (Raffel et al. 2020, arXiv:1910.10683, section 2.1). It adds to the
+/// scores one learned number for each head and each bucket of distances.
 struct T5Bias {
   ConstTensor table;  ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
-  bool bidirectional =
-      true;  ///< true in encoders: half of the buckets are for keys after the query
+  /// True in encoders: half of the buckets are for keys after the query.
+  bool bidirectional = true;
   std::int64_t max_distance = 128;  ///< this and all larger distances share a bucket
 };
 

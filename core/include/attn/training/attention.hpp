@@ -20,8 +20,9 @@ struct AttentionVariables {
 /// Further results of a call, as variables whose gradients you can read. You may compute with the
 /// log-sum-exp (B, Hq, Nq), but not with scores and weights (B, Hq, Nq, Nk).
 struct AttentionShown {
-  Variable* scores = nullptr;   ///< AttentionOptions::biased_scores
-  Variable* weights = nullptr;  ///< AttentionOptions::weights; its gradient is taken before dropout
+  Variable* scores = nullptr;  ///< AttentionOptions::biased_scores
+  /// AttentionOptions::weights. The gradient is with respect to the weights before dropout.
+  Variable* weights = nullptr;
   Variable* log_sum_exp = nullptr;  ///< AttentionOptions::log_sum_exp
 };
 
