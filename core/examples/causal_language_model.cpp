@@ -13,9 +13,9 @@ namespace {
 
 struct ModelOptions {
   std::int64_t vocab_size = 0;
-  std::int64_t max_positions = 0;  ///< of a learned table of positions; 0: none
-  bool scale_embedding = false;    ///< by √E, as in Gemma
-  bool tied = true;                ///< the embedding's weight is also the output layer's
+  std::int64_t max_positions = 0;  ///< rows of a learned table; 0 means no table
+  bool scale_embedding = false;    ///< multiplies embeddings by √E, as in Gemma
+  bool tied = true;                ///< the output layer shares the embedding's weight
   attn::TransformerEncoderOptions stack = {};
 };
 
@@ -46,8 +46,8 @@ class CausalLanguageModel : public attn::Module {
     if (positions_) positions_->initialize_normal(seed + 1);
   }
 
-  /// Processes the next tokens ids (1, N) of a sequence whose keys and values are in the caches.
-  /// Writes logits (1, N, V).
+  /// Processes `ids` (1, N), the next tokens of a sequence whose keys and values are in the caches.
+  /// Writes `logits` (1, N, V).
   void forward(const attn::IdView& ids, const attn::Tensor& logits,
                std::span<attn::KeyValueCache> caches) const {
     attn::OwnedTensor x({ids.size(0), ids.size(1), output_.in_features()});
@@ -60,7 +60,7 @@ class CausalLanguageModel : public attn::Module {
     output_.forward(x, logits);
   }
 
-  /// Computes and records logits of a whole sequence.
+  /// Computes the logits of a whole sequence and records the computation.
   attn::Variable forward(attn::Tape& tape, const attn::IdView& ids) const {
     attn::Variable x = embedding_.forward(tape, ids);
     if (positions_) x = positions_->forward(x);
@@ -127,8 +127,8 @@ ModelOptions gemma3() {
   return options;
 }
 
-/// Trains on the text, with one token per byte, and returns what the model generates from the first
-/// byte.
+/// Trains a model on `text`, with one token per byte, and returns the text that the model then
+/// generates from the first byte.
 std::string learn(const ModelOptions& options, std::string_view text) {
   CausalLanguageModel model(options);
   model.initialize(/*seed=*/1);

@@ -30,7 +30,7 @@ int main() {
     decoder.forward(tokens.view().slice(1, i, i + 1), one_by_one.view().slice(1, i, i + 1), call);
   }
 
-  // The whole sequence at once gives the same numbers, to within rounding.
+  // Processing the whole sequence at once gives the same numbers, up to rounding.
   call.caches = {};
   attn::OwnedTensor at_once(tokens.shape());
   decoder.forward(tokens, at_once, call);

@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A colour channel reduced by `fraction`.
+/// The value of a colour channel that is reduced by `fraction`.
 char fade(float fraction) {
   return static_cast<char>(static_cast<unsigned char>(255 - 255 * fraction));
 }

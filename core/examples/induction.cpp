@@ -1,7 +1,7 @@
-// Trains two attention-only layers to continue a pattern that they have seen before. A sequence is
-// a run of random tokens, a gap of random length and the same run again, whose tokens the model
-// predicts. Attention heads that learn to do this are called induction heads (Olsson et al. 2022,
-// arXiv:2209.11895).
+// Trains two attention-only layers to continue a pattern that they have seen before. A sequence
+// consists of a run of random tokens, a gap of random length and the same run again. The model
+// learns to predict the tokens of the second run. Attention heads that learn to do this are called
+// induction heads (Olsson et al. 2022, arXiv:2209.11895).
 
 #include <attn/attn.hpp>
 #include <cstdio>

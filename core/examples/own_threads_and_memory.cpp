@@ -1,6 +1,6 @@
 // Attention in a program with its own threads and memory layout. The context uses the program's
-// threads. Views address queries, keys and values in place, interleaved in one buffer as a fused
-// projection writes them.
+// threads. Views address queries, keys and values in place. All three are interleaved in one
+// buffer, as a fused projection writes them.
 
 #include <attn/attn.hpp>
 #include <cstdio>
@@ -20,7 +20,7 @@ void parallel_for(int count, const std::function<void(int)>& function) {
 
 void attend(const attn::ConstTensor& projections, const attn::Tensor& output, std::int64_t heads,
             attn::Context& context) {
-  // Each part is (B, H, N, D), without a copy.
+  // Each view is (B, H, N, D) and copies nothing.
   const std::int64_t width = output.size(2);
   const attn::ConstTensor q = projections.slice(2, 0, width).split_heads(heads);
   const attn::ConstTensor k = projections.slice(2, width, 2 * width).split_heads(heads);
@@ -42,12 +42,12 @@ int main() {
   attn::OwnedTensor output({batch, length, width});
   attend(projections, output, heads, own);
 
-  // The bits are the same on one thread, and with a thread and a context for each sequence.
+  // The bits are the same on one thread, and also if each sequence has its own thread and context.
   attn::Context one_thread({.num_threads = 1});
   attn::OwnedTensor expected(output.shape()), by_sequence(output.shape());
   attend(projections, expected, heads, one_thread);
   parallel_for(batch, [&](int b) {
-    attn::Context context({.num_threads = 1});  // a real program keeps one per thread
+    attn::Context context({.num_threads = 1});  // a real program keeps a context for each thread
     attend(projections.slice(0, b, b + 1), by_sequence.view().slice(0, b, b + 1), heads, context);
   });
   const bool same = output == expected && by_sequence == expected;

@@ -1,9 +1,9 @@
 // Causal attention over a sequence that is too long for one machine, divided among MPI processes
 // (Liu et al. 2023, arXiv:2310.01889). Keys and values travel around a ring. Each process attends
-// from its own queries to the keys that have arrived, merges the result with its previous one, and
-// meanwhile sends the keys on.
+// from its own queries to the keys that have arrived and merges the result with its previous
+// result, while it sends the keys on to the next process.
 //
-//   mpirun -n 4 ring_attention [tokens of a stripe]
+//   mpirun -n 4 ring_attention [tokens per stripe]
 //
 // A query attends only to tokens up to its own, so the first queries have the least work. The
 // sequence is therefore cut into 2·P stripes, and process p gets stripes p and 2·P − 1 − p, so that
@@ -32,23 +32,24 @@ std::array<int, 2> stripes_of(int process, int processes) {
   return {process, 2 * processes - 1 - process};
 }
 
-/// Fills (1, H, length, D) of a stripe with random numbers; a model would have computed them.
+/// Fills a stripe's tensor (1, H, length, D) with random numbers, in place of those that a model
+/// would compute.
 void fill(Input input, int stripe, const attn::Tensor& x) {
   attn::fill_normal(x, {.seed = input, .stream = static_cast<std::uint64_t>(stripe)});
 }
 
 int count_of(const attn::OwnedTensor& x) { return static_cast<int>(x.values().size()); }
 
-/// The queries of a stripe and their attention to all keys so far.
+/// The queries of a stripe, and the result of their attention to all keys so far.
 struct Queries {
   int stripe;
   attn::OwnedTensor query, output, log_sum_exp;
 };
 
-/// Attends from a stripe's queries to a stripe of keys and merges the result.
+/// Attends from a stripe's queries to a stripe of keys and merges the result with the previous one.
 void attend(Queries& q, int key_stripe, const attn::ConstTensor& key,
             const attn::ConstTensor& value, std::int64_t& pairs) {
-  if (key_stripe > q.stripe) return;  // all of these keys come later
+  if (key_stripe > q.stripe) return;  // these keys come after all of the queries
   const std::int64_t length = key.size(2);
   attn::OwnedTensor output(q.output.shape()), log_sum_exp(q.log_sum_exp.shape());
   attn::AttentionOptions options{.causal = true};
@@ -69,7 +70,7 @@ int main(int argc, char** argv) {
   const std::int64_t length = argc > 1 ? std::atoll(argv[1]) : 96;
   if (length < 1) {
     if (process == 0)
-      std::fprintf(stderr, "usage: ring_attention [tokens of a stripe, 1 or more]\n");
+      std::fprintf(stderr, "usage: ring_attention [tokens per stripe, 1 or more]\n");
     MPI_Finalize();
     return 2;
   }

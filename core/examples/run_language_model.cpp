@@ -1,6 +1,6 @@
-// Runs a language model from its published files: a folder with config.json and model.safetensors
-// of GPT-2, Llama, Qwen, Gemma or a similar model. Tokens go in and out as numbers, because attn
-// has no tokenizer.
+// Runs a language model from its published files: a folder with the config.json and
+// model.safetensors of GPT-2, Llama, Qwen, Gemma or a similar model. Tokens are read and printed as
+// numbers, because attn has no tokenizer.
 
 #include <attn/attn.hpp>
 #include <cstdio>
@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   std::vector<std::int64_t> ids;
   for (int i = 2; i < argc; ++i) ids.push_back(std::atoll(argv[i]));
   try {
-    // Reads only names and sizes, to find out what the files are and how much memory they need.
+    // Reads only names and sizes, to find out which model the files contain and how much memory it
+    // needs.
     const auto description = attn::describe_language_model(argv[1]);
     std::printf("%s, %.1f million weights, %.1f MB of memory\n", description.family.c_str(),
                 static_cast<double>(description.num_parameters) / 1e6,
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
     if (!model.options().causal || !model.options().output) return 0;
     attn::GenerationOptions options{.max_new_tokens = 10};
     options.sampling = {.temperature = 0.8, .top_k = 40, .random = {.seed = 1}};
-    std::printf("what follows:");
+    std::printf("generated tokens:");
     for (const std::int64_t id : model.generate(ids, options)) {
       std::printf(" %lld", static_cast<long long>(id));
     }

@@ -1,4 +1,4 @@
-// Writes a Transformer encoder to a file with the same names and layouts as
+// Writes a Transformer encoder to a file. Names and layouts are those that
 // `safetensors.torch.save_file(model.state_dict(), path)` writes for a torch.nn.TransformerEncoder
 // in PyTorch.
 

@@ -14,8 +14,9 @@
 namespace attn {
 
 /// A view of float32, float16 or bfloat16 elements whose type is known only at run time. Functions
-/// that read or write tensors of any type take one. A TensorView of each of these types converts to
-/// it, and so does everything that converts to a Tensor or ConstTensor, such as an OwnedTensor.
+/// that read or write tensors of any element type take such a view. A TensorView of any of the
+/// three types converts to it, and so does everything that converts to a Tensor or ConstTensor,
+/// such as an OwnedTensor.
 ///
 /// A default-constructed view means "none". As in a TensorView, dimensions, indices and ranges are
 /// not checked.
@@ -53,7 +54,7 @@ class AnyTensorView {
   AnyTensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : AnyTensorView(TensorView<T>(data, shape, strides)) {}
 
-  /// A float32 view without data.
+  /// A float32 view that has a shape but no data.
   AnyTensorView(std::nullptr_t, std::initializer_list<std::int64_t> shape)
       : view_(nullptr, shape) {}
 
@@ -67,7 +68,7 @@ class AnyTensorView {
   /// The size of an element in bytes.
   std::int64_t element_bytes() const noexcept { return type_ == ElementType::kFloat32 ? 4 : 2; }
 
-  // These are as in TensorView; strides count elements.
+  // As in TensorView. Strides are in elements.
   int rank() const noexcept { return view_.rank(); }
   [[nodiscard]] bool is_none() const noexcept { return view_.is_none(); }
   std::span<const std::int64_t> shape() const noexcept { return view_.shape(); }
@@ -82,7 +83,7 @@ class AnyTensorView {
     return TensorView<Stored<T>>(reinterpret_cast<Stored<T>*>(view_.data()), shape(), strides());
   }
 
-  /// Calls function(as<T>()) with the element type T and returns its result.
+  /// Calls `function(as<T>())`, where T matches type(), and returns its result.
   template <class Function>
   decltype(auto) visit(Function&& function) const {
     switch (type_) {
@@ -95,7 +96,7 @@ class AnyTensorView {
     }
   }
 
-  /// The following return views, as their namesakes in TensorView do.
+  /// The following functions return views, like the functions of the same names in TensorView.
   [[nodiscard]] AnyTensorView select(int i, std::int64_t index) const {
     return visit([&](const auto& view) -> AnyTensorView { return view.select(i, index); });
   }
@@ -113,14 +114,15 @@ class AnyTensorView {
   AnyTensorView(const TensorView<Stored<float>>& view, ElementType type)
       : view_(view), type_(type) {}
 
-  // Holds the shape, strides and address; the elements may have another type.
+  // Holds the address, shape and strides. The elements have the type `type_`, which may not be
+  // float.
   TensorView<Stored<float>> view_;
   ElementType type_ = ElementType::kFloat32;
 };
 
-/// The type of outputs of any element type.
+/// The type of output arguments that may have any element type.
 using AnyTensor = AnyTensorView<false>;
-/// The type of inputs of any element type. An AnyTensor converts to it.
+/// The type of input arguments that may have any element type. An AnyTensor converts to it.
 using ConstAnyTensor = AnyTensorView<true>;
 
 }  // namespace attn

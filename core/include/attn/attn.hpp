@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything that attn offers. Needs C++20, and GCC or Clang.
+/// Everything that attn offers. Requires C++20 and either GCC or Clang.
 
 #include "attn/any_tensor.hpp"
 #include "attn/context.hpp"

@@ -13,36 +13,37 @@ namespace runtime {
 struct ContextAccess;
 }
 
-/// Calls function(0) … function(count − 1), each once, on any threads or all on one, and returns
-/// when all have returned. Must not throw.
+/// Calls function(0), …, function(count − 1), each exactly once and on any thread, possibly all on
+/// the same one. Returns after all calls have returned. Must not throw.
 using ParallelFor = std::function<void(int count, const std::function<void(int)>& function)>;
 
 struct ContextOptions {
-  /// Threads that share the work, including the calling one, at most 1024. 0 means as many as can
-  /// run at the same time: one for each processor that the calling thread may use, within the CPU
-  /// quota of the program's container.
+  /// The number of threads that share the work, including the calling thread; at most 1024. 0 means
+  /// as many threads as can run at the same time: one for each processor that the calling thread
+  /// may use, within the CPU quota of the program's container.
   int num_threads = 0;
-  /// The instruction set of the kernels. By default the environment variable ATTN_ISA decides
-  /// (WebAssembly has no environment), or else the best one of the machine is used.
+  /// The instruction set of the kernels. If it is not set, the environment variable ATTN_ISA
+  /// selects it, except in WebAssembly, which has no environment. If neither is set, the best one
+  /// that the machine can run is used.
   std::optional<InstructionSet> instruction_set = {};
-  /// Runs the work on the program's own threads; the context then starts none. Its count is at most
-  /// num_threads.
+  /// Runs the work on the program's own threads; the context then starts no threads. The `count`
+  /// that it receives is at most num_threads.
   ParallelFor parallel_for = {};
 };
 
 /// The threads, the instruction set and the scratch memory that calls use. Scratch memory is kept
-/// between calls, so a steady loop of calls allocates nothing.
+/// between calls, so a loop that repeats the same calls allocates nothing.
 ///
-/// Results have the same bits for any number of threads, whether they are the context's or the
-/// caller's. Calls on one context from several threads are safe and run one after another. To run
-/// independent calls at the same time, give each its own context.
+/// Results have the same bits for any number of threads, whether the threads belong to the context
+/// or to the caller. Calls on one context from several threads are safe and run one after another.
+/// To run independent calls at the same time, give each call its own context.
 ///
-/// A call never waits for a thread that has not started on its part of the work, so having more
+/// A call never waits for a thread that has not yet started its part of the work, so having more
 /// threads than free processors costs next to nothing.
 ///
-/// After fork(), the child may use its parent's contexts and create its own. A context starts its
-/// threads again when the child first makes a call that shares work. If another thread of the
-/// parent was inside a call on the context, the child leaves that call's scratch memory unused.
+/// After fork(), the child may use its parent's contexts and create its own. In the child, a
+/// context starts its threads again at the first call whose work is shared. If another thread of
+/// the parent was inside a call on the context, the child leaves that call's scratch memory unused.
 ///
 /// A moved-from context may only be destroyed or assigned to. Do not use a context while it is
 /// being moved.
@@ -50,7 +51,7 @@ class ATTN_API Context {
  public:
   /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA,
   /// kUnsupported for an instruction set that this build or machine lacks, and std::bad_alloc. It
-  /// is not an error if the system refuses to start a thread: see num_threads().
+  /// is not an error if the system refuses to start a thread; see num_threads().
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
@@ -58,18 +59,18 @@ class ATTN_API Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// The number of threads that share the work, including the calling one. It is lower than
-  /// requested if the system refused to start some.
+  /// The number of threads that share the work, including the calling thread. It is lower than
+  /// requested if the system refused to start some of them.
   int num_threads() const noexcept;
   InstructionSet instruction_set() const noexcept;
 
   /// Returns the scratch memory to the system, after waiting for any running call.
   void release_memory() noexcept;
 
-  /// The context of calls that do not pass one. It is created on first use, with ContextOptions{},
-  /// and never destroyed, so calls may run on other threads while the program exits. exit() ends
-  /// its threads unless a call is running; later calls run on the calling thread. Throws what the
-  /// constructor throws, and tries again at the next call.
+  /// The context used by calls that do not pass one. It is created on first use, with
+  /// ContextOptions{}, and never destroyed, so calls may run on other threads while the program
+  /// exits. exit() ends the context's threads unless a call is running; later calls run on the
+  /// calling thread. Throws what the constructor throws; the next call then tries again.
   static Context& default_context();
 
  private:

@@ -13,11 +13,11 @@ namespace attn {
 /// to 65504. It is a storage type: arithmetic is done in float.
 class Float16 {
  public:
-  /// Like a float, it is uninitialised unless you give it a value; Float16() is 0.
+  /// Like a float, a Float16 is uninitialised unless you give it a value. `Float16()` is 0.
   Float16() = default;
-  /// Rounds to the nearest number, ties to even: the relative error is at most 2^-11, or for
-  /// magnitudes below 2^-14 the absolute error is at most 2^-25. Magnitudes from 65520 on become
-  /// infinite; NaN stays NaN.
+  /// Rounds to the nearest number, ties to even. The relative error is at most 2^-11; for
+  /// magnitudes below 2^-14, the absolute error is at most 2^-25. Magnitudes of 65520 or more
+  /// become infinite. NaN stays NaN.
   constexpr explicit Float16(float value) noexcept : bits_(round(value)) {}
   static constexpr Float16 from_bits(std::uint16_t bits) noexcept {
     Float16 result{};
@@ -27,13 +27,13 @@ class Float16 {
 
   constexpr std::uint16_t bits() const noexcept { return bits_; }
 
-  /// Exact.
+  /// The conversion is exact.
   constexpr operator float() const noexcept {
     const std::uint32_t sign = (bits_ & 0x8000U) << 16;
     const std::uint32_t exponent = bits_ >> 10 & 0x1FU;
     const std::uint32_t mantissa = bits_ & 0x3FFU;
     if (exponent == 0) {
-      // Subnormal, a multiple of 2^-24, or zero.
+      // Zero or a subnormal number: a multiple of 2^-24.
       const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
       return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
     }
@@ -51,7 +51,7 @@ class Float16 {
     if (magnitude > 0x7F80'0000U) {
       result = kInfinity | 0x200U | (magnitude >> 13 & 0x3FFU);
     } else if (magnitude < kSmallestNormal) {
-      // The result is a multiple of 2^-24; adding 0.5 rounds to one.
+      // The result is a multiple of 2^-24. Adding 0.5 rounds the magnitude to such a multiple.
       const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
       result = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F);
     } else {
@@ -69,11 +69,11 @@ class Float16 {
 /// a storage type: arithmetic is done in float.
 class BFloat16 {
  public:
-  /// Like a float, it is uninitialised unless you give it a value; BFloat16() is 0.
+  /// Like a float, a BFloat16 is uninitialised unless you give it a value. `BFloat16()` is 0.
   BFloat16() = default;
-  /// Rounds to the nearest number, ties to even: the relative error is at most 2^-8, or for
-  /// magnitudes below 2^-126 the absolute error is at most 2^-134. Magnitudes from 2^128 − 2^119 on
-  /// become infinite; NaN stays NaN.
+  /// Rounds to the nearest number, ties to even. The relative error is at most 2^-8; for magnitudes
+  /// below 2^-126, the absolute error is at most 2^-134. Magnitudes of 2^128 − 2^119 or more become
+  /// infinite. NaN stays NaN.
   constexpr explicit BFloat16(float value) noexcept : bits_(round(value)) {}
   static constexpr BFloat16 from_bits(std::uint16_t bits) noexcept {
     BFloat16 result{};
@@ -83,7 +83,7 @@ class BFloat16 {
 
   constexpr std::uint16_t bits() const noexcept { return bits_; }
 
-  /// Exact.
+  /// The conversion is exact.
   constexpr operator float() const noexcept {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits_) << 16);
   }
@@ -101,8 +101,8 @@ class BFloat16 {
 
 static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);
 
-/// How numbers are stored. Sums, softmax and log-sum-exps are float32 for every type. Enumerators
-/// never change their meaning; new ones are added at the end.
+/// How numbers are stored. Whatever the type, sums, softmax and log-sum-exps are computed in
+/// float32. Enumerators never change their meaning; new ones are added at the end.
 enum class ElementType : int {
   kFloat32 = 0,
   kFloat16 = 1,

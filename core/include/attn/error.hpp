@@ -14,8 +14,8 @@ enum class ErrorCode : int {
   kInvalidArgument = 1,  ///< A value outside its domain, e.g. a negative length.
   kShapeMismatch = 2,    ///< Ranks or sizes of tensors do not fit together.
   kSizeOverflow = 3,     ///< A product of sizes exceeds the address space.
-  // 4 was for running out of memory, which throws std::bad_alloc now.
-  kUnsupported = 5,    ///< This build or machine cannot do it, e.g. an instruction set it lacks.
+  // 4 meant running out of memory, for which functions now throw std::bad_alloc.
+  kUnsupported = 5,    ///< Unsupported by attn, this build or this machine.
   kNotFound = 6,       ///< A name does not exist, e.g. the name of a parameter.
   kInvalidFormat = 7,  ///< Data violates its format, e.g. a truncated file.
   kFileError = 8,      ///< A file cannot be read or written.
@@ -30,8 +30,9 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 /// change. A call that throws has not written to its outputs.
 ///
 /// In addition to the codes that a function lists, every function may throw kSizeOverflow for a
-/// tensor with more elements than can be addressed, kInvalidArgument for null data if there are
-/// elements, and, if called without a context, what Context::default_context() throws.
+/// tensor with more elements than can be addressed, kInvalidArgument for a tensor that has elements
+/// but a null pointer as data, and, if called without a context, what Context::default_context()
+/// throws.
 ///
 /// If memory runs out, every function throws std::bad_alloc instead. The guarantees are the same as
 /// for an Error: outputs, caches and layers are unchanged.
@@ -41,18 +42,18 @@ class ATTN_API Error : public std::runtime_error {
   Error(ErrorCode code, std::string_view argument, std::string_view got, std::string_view needs);
   Error(const Error&) noexcept = default;
   Error& operator=(const Error&) noexcept = default;
-  // Defined in the library, so that the type has one identity and programs compiled without RTTI
-  // can catch it too.
+  // Defined in the library, so that there is only one type_info for this class. Even programs
+  // compiled without RTTI can then catch it.
   ~Error() override;
 
   ErrorCode code() const noexcept { return code_; }
 
-  /// The name of the wrong argument, e.g. "valid_lens", or of the parameter, the file or a tensor
-  /// in it. Like what(), it is valid as long as this error.
+  /// The name of the wrong argument, e.g. "valid_lens", or of a parameter, a file or a tensor in a
+  /// file. Like what(), it is valid for as long as this error exists.
   std::string_view argument() const noexcept;
   /// What the argument got, e.g. "length 6".
   std::string_view got() const noexcept;
-  /// What it needs, e.g. "5, the length of value".
+  /// What the argument needs, e.g. "5, the length of value".
   std::string_view needs() const noexcept;
 
  private:

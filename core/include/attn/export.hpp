@@ -10,9 +10,9 @@
 #include "attn needs C++20: compile with -std=c++20 or newer"
 #endif
 
-/// ATTN_API marks what a shared library exports. Everything else has hidden visibility; ATTN_LOCAL
-/// hides a member of an exported class. What a static library defines is always hidden, so a shared
-/// library that it is linked into exports none of it.
+/// ATTN_API marks the symbols that the shared library exports. All other symbols are hidden;
+/// ATTN_LOCAL hides a member of an exported class. In the static library all symbols are hidden, so
+/// a shared library that links it does not export them.
 #ifdef ATTN_STATIC
 #define ATTN_API
 #define ATTN_LOCAL

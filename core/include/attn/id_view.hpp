@@ -17,12 +17,12 @@ concept Id = std::same_as<std::remove_const_t<T>, std::int64_t> ||
              std::same_as<std::remove_const_t<T>, std::int32_t>;
 }  // namespace detail
 
-/// A non-owning view of token ids, int64 or int32. Wherever a function takes an IdView, you can
-/// pass a TensorView of either type, a pointer and a shape, or a contiguous container such as
+/// A non-owning view of token ids of type int64 or int32. Wherever a function takes an IdView, you
+/// can pass a TensorView of either type, a pointer and a shape, or a contiguous container such as
 /// std::vector, std::array or std::span, which gives shape (N).
 class IdView {
  public:
-  /// None.
+  /// A view that means "none".
   IdView() = default;
 
   template <detail::Id T>
@@ -56,7 +56,7 @@ class IdView {
     return is_wide_ ? static_cast<const void*>(wide_.data()) : narrow_.data();
   }
 
-  /// The id at the given indices, unchecked.
+  /// The id at the given indices, which are not checked.
   template <class... Index>
   std::int64_t operator()(Index... index) const noexcept {
     return is_wide_ ? wide_(index...) : narrow_(index...);
@@ -68,7 +68,7 @@ class IdView {
   }
 
  private:
-  // At least one of the two is none.
+  // At most one of the two is set; the other is none.
   TensorView<const std::int64_t> wide_;
   TensorView<const std::int32_t> narrow_;
   bool is_wide_ = true;

@@ -12,22 +12,22 @@ namespace attn {
 /// best that the machine can run, unless ContextOptions or the environment variable ATTN_ISA (set
 /// to one of the names below) selects another.
 enum class InstructionSet : int {
-  kScalar,           ///< "scalar": plain C++, runs anywhere.
+  kScalar,           ///< "scalar": plain C++ that runs anywhere.
   kSse41,            ///< "sse4_1"
   kAvx2,             ///< "avx2": AVX2 with FMA and F16C.
   kAvx512,           ///< "avx512": AVX-512 F, CD, DQ, BW and VL.
   kNeon,             ///< "neon": aarch64.
   kWasmSimd128,      ///< "wasm_simd128"
   kWasmRelaxedSimd,  ///< "wasm_relaxed_simd": SIMD128 with relaxed multiply-add.
-  kAvx512Bf16,       ///< "avx512_bf16": avx512 for float32, plus products of bf16 pairs.
-  kAmxBf16,          ///< "amx_bf16": avx512 for float32, plus products of bf16 pairs in AMX tiles.
-  kNeonBf16,         ///< "neon_bf16": neon for float32, plus products of bf16 pairs.
+  kAvx512Bf16,       ///< "avx512_bf16": avx512 plus products of bfloat16 pairs.
+  kAmxBf16,          ///< "amx_bf16": avx512 plus products of bfloat16 pairs in AMX tiles.
+  kNeonBf16,         ///< "neon_bf16": neon plus products of bfloat16 pairs.
 };
 
 /// The name of an instruction set, as ATTN_ISA expects it.
 ATTN_API const char* to_string(InstructionSet isa) noexcept;
 
-/// The instruction set with this name, if there is one.
+/// The instruction set with this name, or nothing if no instruction set has it.
 ATTN_API std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexcept;
 
 /// The instruction sets that this build contains and this machine can execute, best first.

@@ -13,7 +13,7 @@
 namespace attn {
 
 namespace detail {
-/// The integers of 4 and 8 bytes. They include std::size_t, a common type for lengths.
+/// Integers of 4 or 8 bytes, including std::size_t, a common type for lengths.
 template <class T>
 concept Length = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
                  !std::same_as<std::remove_const_t<T>, wchar_t> &&
@@ -22,8 +22,8 @@ concept Length = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
 
 /// A non-owning view of the lengths of sequences, in tokens. Wherever an option takes a
 /// LengthsView, you can pass a TensorView, a pointer and a shape, or a contiguous container such as
-/// std::vector, std::array or std::span, with integers of 4 or 8 bytes. A container without a shape
-/// has shape (B), one length for each batch entry:
+/// std::vector, std::array or std::span, each with integers of 4 or 8 bytes. A container passed
+/// without a shape gets shape (B), one length for each batch entry:
 ///
 ///   std::vector<int> lengths{3, 5};
 ///   scaled_dot_product_attention(q, k, v, output, {.valid_lens = lengths});
@@ -31,7 +31,7 @@ concept Length = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
 /// The lengths must outlive the call.
 class LengthsView {
  public:
-  /// None.
+  /// A view that means "none".
   LengthsView() = default;
 
   template <detail::Length T>
@@ -43,7 +43,7 @@ class LengthsView {
     }
   }
 
-  /// Throws what TensorView throws. So do the following constructors.
+  /// This and the following constructors throw what TensorView throws.
   template <detail::Length T>
   LengthsView(const T* lengths, std::span<const std::int64_t> shape)
       : LengthsView(TensorView<const T>(lengths, shape)) {}
@@ -75,7 +75,8 @@ class LengthsView {
   }
   std::int64_t size(int i) const noexcept { return shape_[i]; }
 
-  /// The length at the given indices, unchecked. Lengths above 2^63 − 1 are negative.
+  /// The length at the given indices, which are not checked. A length above 2^63 − 1 is returned as
+  /// a negative number.
   template <class... Index>
   std::int64_t operator()(Index... index) const noexcept {
     std::int64_t offset = 0;

@@ -6,13 +6,14 @@
 
 namespace attn {
 
-/// output = a · b, for every matrix of a batch: output[…, i, j] = Σ_k a[…, i, k] · b[…, k, j].
+/// Computes output = a · b for every matrix of a batch: output[…, i, j] = Σ_k a[…, i, k] · b[…, k,
+/// j].
 ///
-/// a (M, K), (B, M, K) or (B, H, M, K); b (…, K, N) with the same leading sizes, or (K, N) for all
-/// matrices of a; output (…, M, N). Any strides. The output must not overlap a or b. With K = 0 it
-/// is 0.
+/// `a` is (M, K), (B, M, K) or (B, H, M, K). `b` is (…, K, N) with the same leading sizes, or (K,
+/// N), which is then used for all matrices of `a`. `output` is (…, M, N). All may have any strides.
+/// `output` must not overlap `a` or `b`. With K = 0, all elements of `output` are 0.
 ///
-/// Error: at most K · 6e-8 · Σ_k |a_ik · b_kj|. Same bits for any number of threads.
+/// Error: at most K · 6e-8 · Σ_k |a_ik · b_kj|. The bits are the same for any number of threads.
 ///
 /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc.
 ATTN_API void matmul(const ConstTensor& a, const ConstTensor& b, const Tensor& output,

@@ -25,8 +25,8 @@ class ATTN_API OwnedTensor {
   OwnedTensor(std::initializer_list<std::int64_t> shape)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// Makes a tensor of these values, row-major. Throws the same, and kShapeMismatch unless there is
-  /// one value for each element.
+  /// Makes a tensor of these values, row-major. Throws what the constructor above throws, and
+  /// kShapeMismatch unless there is one value for each element.
   OwnedTensor(std::span<const std::int64_t> shape, std::vector<float> values);
   OwnedTensor(std::initializer_list<std::int64_t> shape, std::vector<float> values)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size()), std::move(values)) {
@@ -47,7 +47,7 @@ class ATTN_API OwnedTensor {
   std::span<float> values() noexcept { return values_; }
   std::span<const float> values() const noexcept { return values_; }
 
-  /// The element at the given indices, unchecked.
+  /// The element at the given indices, which are not checked.
   template <class... Index>
   float& operator()(Index... index) noexcept {
     return view()(index...);
@@ -57,7 +57,7 @@ class ATTN_API OwnedTensor {
     return view()(index...);
   }
 
-  /// Sets every element.
+  /// Sets every element to `value`.
   void fill(float value) noexcept;
 
   /// True if shapes and elements are equal.

@@ -10,43 +10,43 @@
 namespace attn {
 
 /// The counter-based generator Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy
-/// as 1, 2, 3"): a bijection that turns a counter and a key into 128 random bits. There is no
-/// state: any number of a sequence can be computed directly, so results do not depend on threads or
-/// order.
+/// as 1, 2, 3"): a bijection that turns a counter and a key into 128 random bits. It has no state:
+/// each number of a sequence can be computed directly, so results do not depend on the number of
+/// threads or on the order of computation.
 ATTN_API std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                                  std::array<std::uint32_t, 2> key) noexcept;
 
-/// One of 2^64 independent sequences of a seed. Give each use of a seed (each weight matrix, each
-/// dropout) its own stream.
+/// One of the 2^64 independent sequences that each seed provides. Give each use of a seed (each
+/// weight matrix, each dropout) its own stream.
 struct RandomStream {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
 
-  /// Block number `block` of four 32-bit words: counter = (block, stream), key = seed, with low
-  /// words first.
+  /// The four 32-bit words of block number `block`, computed by philox4x32() with counter = (block,
+  /// stream) and key = seed, each with the low word first.
   ATTN_API std::array<std::uint32_t, 4> words(std::uint64_t block) const noexcept;
 };
 
-/// Fills output, of any shape and strides, with uniform numbers from [low, high): element i in
-/// row-major order is low + (high − low)·(w_i >> 8)·2^-24, computed in double precision and rounded
-/// to float, where w_i is word i mod 4 of block i / 4. Rounding can give `high` itself if the
-/// floats near it are further apart than (high − low)·2^-24. The bits are the same on every
-/// machine.
+/// Fills `output`, which may have any shape and strides, with uniformly distributed numbers in
+/// [low, high). Element i in row-major order is low + (high − low)·(w_i >> 8)·2^-24, computed in
+/// double precision and rounded to float, where w_i is word i mod 4 of block ⌊i/4⌋. Rounding can
+/// give `high` itself if the floats near it are further apart than (high − low)·2^-24. The bits are
+/// the same on every machine.
 ///
-/// Throws kInvalidArgument unless low ≤ high are finite, and for null data.
+/// Throws kInvalidArgument unless `low` and `high` are finite and low ≤ high, and for null data.
 ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, float low = 0,
                            float high = 1, Context& context = Context::default_context());
 
-/// Fills output with normally distributed numbers. Elements 4b … 4b+3 in row-major order are
-/// computed from block b, whose words (w0, w1) and (w2, w3) give two numbers each (Box & Muller
-/// 1958):
+/// Fills `output` with normally distributed numbers. Elements 4b … 4b+3 in row-major order are
+/// computed from block b: two from its words (w0, w1), and two from (w2, w3) (Box & Muller 1958):
 ///
 ///   r = √(−2 ln((w0 + ½)·2^-32)),  mean + deviation·r·cos(2π·w1·2^-32),  … sin …
 ///
-/// No value is further than 6.77 deviations from the mean. The functions are attn's own, in double
-/// precision, so the bits are the same on every machine.
+/// No value is further than 6.77 deviations from the mean. The logarithm, sine and cosine are
+/// attn's own implementations in double precision, so the bits are the same on every machine.
 ///
-/// Throws kInvalidArgument unless mean and deviation ≥ 0 are finite, and for null data.
+/// Throws kInvalidArgument unless `mean` and `deviation` are finite and deviation ≥ 0, and for null
+/// data.
 ATTN_API void fill_normal(const Tensor& output, const RandomStream& random, float mean = 0,
                           float deviation = 1, Context& context = Context::default_context());
 

@@ -32,16 +32,16 @@ ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> sh
                                             std::int64_t num_heads);
 }  // namespace detail
 
-/// A non-owning view of elements in memory: a pointer, a shape and a stride per dimension, counted
-/// in elements. Strides may be zero (a broadcast dimension) or negative. attn never copies a tensor
-/// to change its layout: (B, H, N, D) and (B, N, H·D) are both read in place, see split_heads().
+/// A non-owning view of elements in memory: a pointer, a shape and one stride per dimension, in
+/// elements. Strides may be zero (a broadcast dimension) or negative. attn never copies a tensor to
+/// change its layout: (B, H, N, D) and (B, N, H·D) are both read in place (see split_heads()).
 ///
-/// A default-constructed view means "none": rank 0, no data. Optional tensor arguments default to
-/// it.
+/// A default-constructed view means "none": rank 0 and no data. Optional tensor arguments default
+/// to such a view.
 ///
-/// Constructors check their arguments, but uses of a view are unchecked: dimensions, indices and
-/// ranges outside the view are undefined behaviour, as in std::span. The size of the memory behind
-/// a pointer cannot be checked; a view made from a std::span is checked.
+/// Constructors check their arguments. Other functions do not check dimensions, indices and ranges:
+/// as in std::span, the behaviour is undefined if they are outside the view. The size of the memory
+/// behind a pointer cannot be checked; a view made from a std::span is checked.
 template <class T>
 class TensorView {
  public:
@@ -65,8 +65,8 @@ class TensorView {
   TensorView(T* data, std::initializer_list<std::int64_t> shape)
       : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws the same, and
-  /// kShapeMismatch unless a tensor of this shape has as many elements.
+  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws what the constructor
+  /// above throws, and kShapeMismatch unless a tensor of this shape has exactly as many elements.
   TensorView(std::span<T> elements, std::span<const std::int64_t> shape)
       : TensorView(elements.data(), shape) {
     detail::require_elements(elements.size(), shape);
@@ -75,7 +75,7 @@ class TensorView {
   TensorView(std::span<T> elements, std::initializer_list<std::int64_t> shape)
       : TensorView(elements, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// Rejects std::vector<bool>, whose bits have no addresses.
+  /// Rejects std::vector<bool>, whose elements have no addresses.
   template <std::same_as<std::vector<bool>> Bits>
   TensorView(const Bits&, std::span<const std::int64_t>) {
     static_assert(!std::same_as<Bits, std::vector<bool>>,
@@ -86,8 +86,8 @@ class TensorView {
   TensorView(const Bits& bits, std::initializer_list<std::int64_t>)
       : TensorView(bits, std::span<const std::int64_t>()) {}
 
-  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws the same, and
-  /// kShapeMismatch unless there are as many strides as sizes.
+  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws what the first
+  /// constructor throws, and kShapeMismatch unless there are as many strides as sizes.
   TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : data_(data) {
     set_shape(shape);
@@ -121,7 +121,7 @@ class TensorView {
   int rank() const noexcept { return rank_; }
   /// True if this view means "none". A view of shape (0, 4) does not.
   [[nodiscard]] bool is_none() const noexcept { return data_ == nullptr && rank_ == 0; }
-  /// Shape and strides; valid as long as this view.
+  /// The shape and the strides. These spans are valid for as long as the view exists.
   std::span<const std::int64_t> shape() const noexcept {
     return {shape_, static_cast<std::size_t>(rank_)};
   }
@@ -129,11 +129,12 @@ class TensorView {
     return {strides_, static_cast<std::size_t>(rank_)};
   }
 
-  /// Size and stride of dimension `i`; a negative `i` counts from the last one.
+  /// The size and the stride of dimension `i`; a negative `i` counts from the last one.
   std::int64_t size(int i) const noexcept { return shape_[i < 0 ? i + rank_ : i]; }
   std::int64_t stride(int i) const noexcept { return strides_[i < 0 ? i + rank_ : i]; }
 
-  /// The address for the given indices, unchecked; there need not be an element.
+  /// The address of the element at the given indices, which are not checked. There need not be an
+  /// element at that address.
   template <class... Index>
   T* pointer(Index... index) const noexcept {
     std::int64_t offset = 0;
@@ -142,13 +143,13 @@ class TensorView {
     return data_ + offset;
   }
 
-  /// The element at the given indices, unchecked.
+  /// The element at the given indices, which are not checked.
   template <class... Index>
   T& operator()(Index... index) const noexcept {
     return *pointer(index...);
   }
 
-  /// The view with dimension `i` fixed at `index`: rank − 1.
+  /// The view with dimension `i` fixed at `index`, which lowers the rank by 1.
   [[nodiscard]] TensorView select(int i, std::int64_t index) const noexcept {
     if (i < 0) i += rank_;
     TensorView result;
@@ -161,7 +162,7 @@ class TensorView {
     return result;
   }
 
-  /// The view narrowed to [begin, end) of dimension `i`.
+  /// The view narrowed to the indices [begin, end) of dimension `i`.
   [[nodiscard]] TensorView slice(int i, std::int64_t begin, std::int64_t end) const noexcept {
     if (i < 0) i += rank_;
     TensorView result = *this;
@@ -186,8 +187,8 @@ class TensorView {
     return result;
   }
 
-  /// (B, N, H·D) seen as (B, H, N, D), without a copy. Throws kShapeMismatch unless the rank is 3
-  /// and the last size a multiple of num_heads ≥ 1.
+  /// Views (B, N, H·D) as (B, H, N, D), without a copy. Throws kShapeMismatch unless the rank is 3,
+  /// num_heads ≥ 1 and the last size is a multiple of num_heads.
   TensorView split_heads(std::int64_t num_heads) const {
     if (rank_ != 3 || num_heads < 1 || shape_[2] % num_heads != 0) {
       detail::fail_split_heads(shape(), num_heads);
@@ -204,7 +205,7 @@ class TensorView {
     std::int64_t expected = 1;
     for (int i = rank_ - 1; i >= 0; --i) {
       if (shape_[i] != 1 && strides_[i] != expected) return false;
-      // More elements than can be counted do not fit into memory.
+      // A tensor with more elements than an int64 can count does not fit into memory.
       if (i > 0 && __builtin_mul_overflow(expected, shape_[i], &expected)) return false;
     }
     return true;
@@ -222,21 +223,22 @@ class TensorView {
 
   T* data_ = nullptr;
   int rank_ = 0;
-  // Plain arrays, because signed indices then cause no warning in the user's build.
+  // These are plain arrays because indexing them with signed integers causes no warnings in the
+  // user's build.
   std::int64_t shape_[kMaxRank] = {};
   std::int64_t strides_[kMaxRank] = {};
 };
 
-/// The type of outputs. As with std::span, a const Tensor always views the same elements, but they
-/// can be written. No two elements of an output may share memory (a stride of 0 with a size above
-/// 1); this is not checked.
+/// The type of outputs. As with std::span, a const Tensor always views the same elements, but these
+/// can still be written. No two elements of an output may share memory, as they would with a stride
+/// of 0 and a size above 1; this is not checked.
 using Tensor = TensorView<float>;
 /// The type of inputs. A Tensor converts to it.
 using ConstTensor = TensorView<const float>;
 
-/// Booleans are one byte each: zero is false, anything else is true.
+/// A mask. Booleans are one byte each: zero is false, anything else is true.
 using ConstMask = TensorView<const std::uint8_t>;
-/// Lengths of sequences, in tokens. See LengthsView for other integers.
+/// Lengths of sequences, in tokens. See LengthsView for other integer types.
 using ConstLengths = TensorView<const std::int32_t>;
 
 /// Prints the elements row by row, with four digits after the decimal point as in PyTorch:
@@ -244,10 +246,10 @@ using ConstLengths = TensorView<const std::int32_t>;
 ///   [[ 0.5000, -1.2500],
 ///    [ 2.0000,  3.0000]]
 ///
-/// Numbers of very different or unusual magnitudes are printed with exponents, whole numbers
-/// without digits after the point. If there are more than 1000 elements, only the first and last
-/// three of each dimension are printed. None is printed as "none", and a tensor without elements is
-/// printed with its shape.
+/// Numbers of very different or unusual magnitudes are printed with exponents. If all numbers are
+/// whole, they are printed without digits after the point. If there are more than 1000 elements,
+/// only the first and last three of each dimension are printed. A view that means "none" is printed
+/// as "none", and a tensor without elements is printed with its shape.
 ATTN_API std::ostream& operator<<(std::ostream& stream, const ConstTensor& tensor);
 ATTN_API std::ostream& operator<<(std::ostream& stream, const TensorView<const double>& tensor);
 ATTN_API std::ostream& operator<<(std::ostream& stream,

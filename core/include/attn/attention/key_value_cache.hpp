@@ -19,22 +19,24 @@ namespace attn {
 ///   options.diagonal = Diagonal::offset(cache.length() - num_new);
 ///   scaled_dot_product_attention(new_queries, cache, output, options);
 ///
-/// Numbers are stored as float32, or in a half or a quarter of its bytes; decoding has to read all
-/// of them for each token. float16 and bfloat16 round each number to the nearest. int8 uses a
-/// float32 scale s for each token and head, the row's largest magnitude divided by 127, and stores
-/// each number x as the integer nearest to x/s: the error is at most 1/253 of the row's largest
-/// magnitude. If a row contains NaN or infinity, the whole row becomes NaN. A row whose magnitudes
-/// are all below 2^-120 becomes zero. The bits do not depend on the instruction set.
+/// Numbers are stored as float32, or in half or a quarter as many bytes. Decoding reads all of
+/// these bytes for each token. With float16 and bfloat16, each number is rounded to the nearest one
+/// of that type. With int8, each row (one token in one head) has a float32 scale s, which is the
+/// row's largest magnitude divided by 127, and each number x is stored as the integer nearest to
+/// x/s. The error is at most 1/253 of the row's largest magnitude. If a row contains NaN or
+/// infinity, the whole row becomes NaN. A row whose magnitudes are all below 2^-120 becomes zero.
+/// The bits do not depend on the instruction set.
 ///
 /// Copy a cache to branch off a sequence, e.g. for beam search. A moved-from cache may only be
 /// destroyed or assigned to. Do not use a cache in one thread while another thread changes it.
-/// Memory: B·Hkv·capacity · ((D + Dv) · bytes of the type, plus 8 for int8).
+/// Memory in bytes: B·Hkv·capacity · ((D + Dv) · bytes per number, plus 8 for int8).
 class ATTN_API KeyValueCache {
  public:
-  /// head_dim is D and value_dim is Dv, each for one head. MultiHeadAttention::make_cache() makes a
-  /// cache that fits its layer. The cache has room for `capacity` tokens at first and doubles when
-  /// it is full. Throws kInvalidArgument for a size below 1 (capacity may be 0) or an unknown type,
-  /// kSizeOverflow, std::bad_alloc.
+  /// `head_dim` is D and `value_dim` is Dv; both are widths of one head.
+  /// MultiHeadAttention::make_cache() makes a cache that fits its layer. The cache initially has
+  /// room for `capacity` tokens. The capacity doubles when the cache is full. Throws
+  /// kInvalidArgument for a size below 1 (`capacity` may be 0) or an unknown type, kSizeOverflow,
+  /// std::bad_alloc.
   KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
                 std::int64_t value_dim, std::int64_t capacity = 0,
                 ElementType type = ElementType::kFloat32);
@@ -49,20 +51,20 @@ class ATTN_API KeyValueCache {
   ConstTensor keys() const;
   ConstTensor values() const;
 
-  /// Copies the keys or values to `output` as float32, whatever type the cache has. `output` may
+  /// Copies the keys or values to `output` as float32, whatever the type of the cache. `output` may
   /// have any strides. Throws kShapeMismatch, and kInvalidArgument for null data.
   void read_keys(const Tensor& output) const;
   void read_values(const Tensor& output) const;
 
-  /// Appends key (B, Hkv, N, D) and value (B, Hkv, N, Dv), of any type and strides. They may be
-  /// views of this cache. Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow,
-  /// std::bad_alloc; the cache is then unchanged.
+  /// Appends `key` (B, Hkv, N, D) and `value` (B, Hkv, N, Dv), which may have any element type and
+  /// strides. They may be views of this cache. Throws kShapeMismatch, kInvalidArgument for null
+  /// data, kSizeOverflow, std::bad_alloc; the cache is then unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value);
 
   /// Removes all tokens from position `length` on. Throws kInvalidArgument unless 0 ≤ length ≤
   /// length().
   void truncate(std::int64_t length);
-  /// Removes all tokens. Like truncate(), keeps the memory.
+  /// Removes all tokens but, like truncate(), keeps the memory.
   void clear() noexcept { length_ = 0; }
 
  private:
@@ -76,7 +78,7 @@ class ATTN_API KeyValueCache {
   };
 
   Rows allocate(std::int64_t dim, std::int64_t capacity) const;
-  /// Grows the memory and returns the old one.
+  /// Moves the tokens to new memory for `capacity` tokens and returns the old memory.
   std::array<Rows, 2> reserve(std::int64_t capacity);
   void write(const ConstAnyTensor& from, Rows& rows, float* widened) noexcept;
   void read(const Rows& rows, const Tensor& output) const;

@@ -6,16 +6,17 @@
 
 namespace attn {
 
-/// Merges the attention of the same queries over two parts of the keys into attention over both:
+/// Takes the attention of the same queries to two parts of the keys and merges it into their
+/// attention to both parts:
 ///
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b
 ///
-/// (Dao et al. 2022, arXiv:2205.14135; across machines: Liu et al. 2023, arXiv:2310.01889). This
-/// way you can attend to a sequence in parts, wherever they are stored and in any order. Compute
-/// each part with scaled_dot_product_attention() and ask for its log-sum-exp. Positions keep
-/// counting across parts: give a causal part the diagonal it has in the whole sequence. Add a sink
-/// to one part only.
+/// See Dao et al. 2022, arXiv:2205.14135, and, for attention across machines, Liu et al. 2023,
+/// arXiv:2310.01889. With this function you can attend to the parts of a sequence in any order,
+/// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
+/// log-sum-exp. Positions keep counting across parts: give a causal part the diagonal it has in the
+/// whole sequence. Add a sink to one part only.
 ///
 /// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
 /// last size and use the natural logarithm. `log_sum_exp` may be none. All may have any strides.
@@ -26,14 +27,14 @@ namespace attn {
 /// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp −∞.
 /// Swapping a and b changes at most the last bits.
 ///
-/// Error: with exact inputs, output is within (5e-7 + 1.2e-7 · |lse_a − lse_b| · w) · m of the
+/// Error: with exact inputs, `output` is within (5e-7 + 1.2e-7 · |lse_a − lse_b| · w) · m of the
 /// exact one, where m is the larger of |output_a| and |output_b|, and w is the smaller of the two
-/// weights; lse is within 6e-8 · |lse| + 3e-7. If the log-sum-exps passed in are off by ε,
-/// including their rounding to float, the output is off by up to 2·ε·w·m more. Merging n parts in
-/// different groupings therefore gives results that differ by at most n times that.
+/// factors on the outputs; lse is within 6e-8 · |lse| + 3e-7. If the log-sum-exps passed in are off
+/// by ε, including their rounding to float, the output is off by up to 2·ε·w·m more. Merging n
+/// parts in different groupings therefore gives results that differ by at most n times this bound.
 ///
-/// Bits: a row depends on its own inputs, on the instruction set, and on whether the columns of all
-/// three outputs are contiguous.
+/// The bits of a row depend only on its own inputs, on the instruction set, and on whether the
+/// columns of all three outputs are contiguous.
 ///
 /// Throws kShapeMismatch, kInvalidArgument for null data, and std::bad_alloc; outputs are then
 /// untouched.

@@ -22,14 +22,15 @@ class Diagonal {
   /// The last query is at the last key: the offset is Nk − Nq, or key_lens[b] − Nq if key_lens are
   /// given.
   static constexpr Diagonal bottom_right() { return Diagonal(true, 0); }
-  /// Query 0 is at key `offset`, which is the past length when decoding with a key/value cache. May
-  /// be negative.
+  /// Query 0 is at key `offset`, which may be negative. When you decode with a key/value cache,
+  /// pass the past length.
   static constexpr Diagonal offset(std::int64_t offset) { return Diagonal(false, offset); }
 
-  /// The diagonal for queries that are `by` positions later. bottom_right() does not change.
+  /// The diagonal for queries that are `by` positions later. A bottom_right() diagonal stays the
+  /// same.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
-    // Offsets near the ends of the range act exactly like the end itself.
+    // An offset that would overflow is replaced by the end of the range, which has the same effect.
     if (__builtin_add_overflow(offset_, by, &result.offset_)) {
       result.offset_ = by < 0 ? INT64_MIN : INT64_MAX;
     }
@@ -50,7 +51,7 @@ class Diagonal {
 };
 
 /// A sliding window: query i attends to keys j with i + offset − left ≤ j ≤ i + offset + right,
-/// with the offset of AttentionOptions::diagonal. Both sides are 0 or more keys.
+/// with the offset of AttentionOptions::diagonal. Each side is a number of keys, 0 or more.
 struct Window {
   std::optional<std::int64_t> left = {};   ///< none: unbounded on the left
   std::optional<std::int64_t> right = {};  ///< none: unbounded on the right
@@ -63,55 +64,58 @@ struct AttentionOptions {
   /// The factor on q·k: any finite number, 1/√D by default.
   std::optional<float> scale = {};
 
-  /// Puts query i at key i + offset, for causal order, the window, and the terms that depend on the
-  /// distance j − (i + offset): relative keys and values, ALiBi and T5.
+  /// Puts query i at key i + offset. This determines the causal order, the window, and the terms
+  /// that depend on the distance j − (i + offset): relative keys and values, ALiBi and T5.
   Diagonal diagonal = Diagonal::top_left();
 
   /// Shaw's relative keys (arXiv:1803.02155), (2k+1, D) or (Hq, 2k+1, D), add scale · q·a_c to the
-  /// score. Row c is for distance c − k; the outer rows are also for all distances beyond. Relative
-  /// values, (2k+1, Dv) or (Hq, 2k+1, Dv), act likewise: output_i += Σ_j weight_ij · a_c. If you
-  /// give both, k must be the same.
+  /// score. Row c is for distance c − k; the first and last rows also apply to all larger
+  /// distances. Relative values, (2k+1, Dv) or (Hq, 2k+1, Dv), act in the same way: output_i += Σ_j
+  /// weight_ij · a_c. If you set both, they must have the same k.
   ConstTensor relative_keys = {};
   ConstTensor relative_values = {};
 
-  /// If c > 0, scores become c·tanh(score / c) (Gemma 2). 0 means no softcap.
+  /// With a softcap c > 0, scores become c·tanh(score / c) (Gemma 2). 0 means no softcap.
   float softcap = 0;
 
-  /// (Hq): adds −slope_h · |distance| (ALiBi, arXiv:2108.12409; see alibi.hpp).
+  /// (Hq). Adds −slope_h · |distance| to the scores of head h (ALiBi, arXiv:2108.12409; see
+  /// alibi.hpp).
   ConstTensor alibi_slopes = {};
-  /// Adds table[bucket(distance), h] (T5; see t5_bias.hpp).
+  /// Adds table[bucket(distance), h] to the scores of head h (T5; see t5_bias.hpp).
   std::optional<T5Bias> t5_bias = {};
-  /// Added to the scores; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A last size
-  /// from 2 to Nk excludes the keys beyond it.
+  /// A bias that is added to the scores. It broadcasts to (B, Hq, Nq, Nk), aligned at the last
+  /// dimension. −∞ excludes a key. If the last size is from 2 to Nk, the keys beyond it are
+  /// excluded.
   ConstTensor bias = {};
 
   // Exclusion. A key takes part if all of the following allow it.
 
-  /// A query attends to a key where the mask is true (not 0). Broadcasts to (B, Hq, Nq, Nk) from
-  /// the right. A last size from 2 to Nk excludes the keys beyond it.
+  /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Hq, Nq,
+  /// Nk), aligned at the last dimension. If the last size is from 2 to Nk, the keys beyond it are
+  /// excluded.
   ConstMask mask = {};
-  /// Query i attends to keys j ≤ i + offset of `diagonal`.
+  /// Query i attends only to keys j ≤ i + offset, with the offset of `diagonal`.
   bool causal = false;
   std::optional<Window> window = {};
-  /// Queries attend to the first valid_lens keys only: (B) or (B, Nq), values in [0, Nk].
+  /// Queries attend only to the first valid_lens keys. Shape (B) or (B, Nq), values in [0, Nk].
   LengthsView valid_lens = {};
-  /// The number of keys in each batch entry that are not padding: (B), values in [0, Nk]. Unlike
-  /// valid_lens, key_lens also move Diagonal::bottom_right().
+  /// The number of keys in each batch entry that are not padding. Shape (B), values in [0, Nk].
+  /// Unlike valid_lens, key_lens also move Diagonal::bottom_right().
   LengthsView key_lens = {};
 
-  /// (Hq): one extra score per head that takes part in the softmax but has no value. It adds
+  /// (Hq). One extra score per head, which takes part in the softmax but has no value. It adds
   /// exp(sink_h) to the sum that weights are divided by.
   ConstTensor sinks = {};
 
   /// The probability, from 0 to 1, of setting a weight to 0; the other weights are divided by 1 −
-  /// dropout. It is meant for training: above 0 it acts in every call. Whether weight (b, h, i, j)
-  /// is dropped depends only on the stream, on b, h, i, j and on Hq, Nq and Nk. The pattern
-  /// therefore differs between batch entries, on purpose.
+  /// dropout. Set it only in training: if it is above 0, it acts in every call. Whether weight (b,
+  /// h, i, j) is dropped depends only on the stream, on b, h, i, j and on Hq, Nq and Nk. The
+  /// pattern therefore differs between batch entries, on purpose.
   float dropout = 0;
   RandomStream dropout_random = {};
 
-  // Further outputs. Empty ones are not computed. None may overlap another one, the output or an
-  // input. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+  // Further outputs, which are computed only if they are set. They must not overlap one another,
+  // the output or an input. Those of shape (B, Hq, Nq, Nk) cost a second pass.
 
   Tensor scaled_scores = {};  ///< scale · q·k plus the relative-key term
   Tensor capped_scores = {};  ///< after softcap
@@ -124,42 +128,43 @@ struct AttentionOptions {
 ///
 ///   output_i = Σ_j softmax_j(scale · q_i·k_j) v_j
 ///
-/// query is (B, Hq, Nq, D), key (B, Hkv, Nk, D), value (B, Hkv, Nk, Dv) and output (B, Hq, Nq, Dv).
-/// Hq is a multiple of Hkv; query head h reads key head h / (Hq/Hkv). All four may also have rank
-/// 3, (B, N, D), or 2, (N, D), and then have one head. They may have any strides; output must not
-/// overlap an input.
+/// `query` is (B, Hq, Nq, D), `key` (B, Hkv, Nk, D), `value` (B, Hkv, Nk, Dv) and `output` (B, Hq,
+/// Nq, Dv). Hq is a multiple of Hkv; query head h reads key head h / (Hq/Hkv). All four may also
+/// have rank 3, (B, N, D), or 2, (N, D), and then have one head. They may have any strides;
+/// `output` must not overlap an input.
 ///
 /// Scores pass through scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion,
 /// softmax and dropout, in this order. Excluded keys and values do not enter the arithmetic, so NaN
-/// and infinity in them have no effect; in an attended key or value they do. A query with nothing
-/// to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
+/// and infinity in them have no effect; NaN and infinity in attended keys and values do. A query
+/// with nothing to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
 /// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are always
-/// float32, so a call with 16-bit tensors gives the result for the same numbers as float32, rounded
-/// once to the output's type.
+/// float32, so a call with 16-bit tensors gives the same result as with float32 tensors of the same
+/// numbers, rounded once to the output's type.
 ///
-/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 differ if query, key and value are all
-/// bfloat16 with contiguous columns and there are several queries. They then multiply pairs of
-/// bfloat16 numbers, and round weights to bfloat16 before multiplying them by the values. They
-/// still use float32 for calls with relative keys or values, with dropout, or that ask for a stage
-/// of the scores.
+/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 are an exception. If query, key and
+/// value are all bfloat16 with contiguous columns and there are several queries, they multiply
+/// pairs of bfloat16 numbers, and round weights to bfloat16 before multiplying them by the values.
+/// They still use float32 for calls that have relative keys or values, use dropout, or request
+/// scores or weights as further outputs.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
-/// Same bits: a result depends on its own batch entry and head (queries, keys, values and options),
-/// on Nq and Nk, and on the instruction set. It does not depend on the other batch entries, the
-/// number of threads, the strides, the further outputs requested, or the machine's caches and C
-/// library. Its last bits may differ when the number of queries differs: a single query (Nq = 1, as
-/// in decoding) is summed in a different order from the same query among several. With dropout, the
-/// index in the batch counts too.
+/// Same bits: the bits of a result depend on its own batch entry and head (queries, keys, values
+/// and options), on Nq and Nk, and on the instruction set. They do not depend on the other batch
+/// entries, the number of threads, the strides, the further outputs requested, or the machine's
+/// caches and C library. The last bits may differ when the number of queries differs: a single
+/// query (Nq = 1, as in decoding) is summed in a different order from the same query among several.
+/// With dropout, a result also depends on its index in the batch.
 ///
 /// Error: rounding of the scores dominates, and it grows with their size. For |scores| ≤ 20 each
-/// output is within 2.5e-6·√D·max|v| of the exact value, each weight within 1.3e-6·√D (relatively
-/// 1e-5·√D) and log-sum-exp within 3e-6·√D. With relative values, add max|a| to max|v|. Outputs of
-/// float16 and bfloat16 are rounded once more, by up to 2^-11 or 2^-8 of their size (see Float16
-/// and BFloat16). The bounds do not include the rounding of inputs before the call. With products
-/// of bfloat16 pairs, output o with weights w is off by a further 2^-8 · Σ_j w_j·|v_j − o|, while
-/// the bound of log-sum-exp stays the same. Inputs below 2^-126 then count as zero.
+/// output is within 2.5e-6·√D·max|v| of the exact value, each weight within 1.3e-6·√D (with a
+/// relative error of at most 1e-5·√D) and each log-sum-exp within 3e-6·√D. With relative values,
+/// add max|a| to max|v|. Outputs of float16 and bfloat16 are rounded once more, by up to 2^-11 or
+/// 2^-8 of their size (see Float16 and BFloat16). The bounds do not include the rounding of inputs
+/// before the call. With products of bfloat16 pairs, output o with weights w is off by up to a
+/// further 2^-8 · Σ_j w_j·|v_j − o|, while the bound of log-sum-exp stays the same. Inputs below
+/// 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together; kInvalidArgument for null data, D =
 /// 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
@@ -169,8 +174,8 @@ ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const Co
                                            const AttentionOptions& options = {},
                                            Context& context = Context::default_context());
 
-/// Attends to the keys and values of a cache of any type: query is (B, Hq, Nq, D), output (B, Hq,
-/// Nq, Dv). A single query reads the cache in place.
+/// Attends to the keys and values of a cache, which may have any type. `query` is (B, Hq, Nq, D)
+/// and `output` (B, Hq, Nq, Dv). A single query reads the cache in place.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
                                            const AnyTensor& output,
                                            const AttentionOptions& options = {},

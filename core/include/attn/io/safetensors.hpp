@@ -16,7 +16,7 @@
 
 namespace attn {
 
-/// Free text about a file, as pairs of key and value. The key "format" usually has the value "pt".
+/// Free text about a file, as key/value pairs. The key "format" usually has the value "pt".
 using SafetensorsMetadata = std::vector<std::pair<std::string, std::string>>;
 
 /// A tensor in a .safetensors file.
@@ -30,19 +30,20 @@ struct SafetensorsEntry {
 
 /// The header of a .safetensors file: everything needed to read the file in parts.
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes
+  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes in the file
   SafetensorsMetadata metadata;           ///< in file order
-  std::int64_t data_begin = 0;  ///< file offset that begin and end of the tensors count from
+  std::int64_t data_begin = 0;            ///< file offset to which `begin` and `end` are relative
 };
 
-/// Returns how many bytes read_safetensors_header() needs from a file of `file_size` bytes: its
-/// first eight bytes, which you pass as `beginning`, plus the header. Throws kInvalidFormat.
+/// Returns the number of bytes that read_safetensors_header() needs from a file of `file_size`
+/// bytes: the file's first eight bytes plus the header. `beginning` must include those eight bytes.
+/// Throws kInvalidFormat.
 ATTN_API std::int64_t safetensors_header_size(std::span<const std::byte> beginning,
                                               std::int64_t file_size);
 
-/// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header. It
-/// makes the same checks as Safetensors, including the offsets of the tensors in the file. Throws
-/// kInvalidFormat, std::bad_alloc.
+/// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header.
+/// Makes the same checks as Safetensors, including the check of the tensors' offsets in the file.
+/// Throws kInvalidFormat, std::bad_alloc.
 ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
                                                    std::int64_t file_size);
 
@@ -51,30 +52,30 @@ ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> be
 /// offsets of each tensor; and the tensors' bytes, little-endian and row-major.
 ///
 /// The whole file is checked before any of it is used. It is rejected if the official
-/// implementation rejects it, and also for duplicate names, duplicate or unknown fields and a
+/// implementation would reject it, and also for duplicate names, duplicate or unknown fields and a
 /// header that does not begin with "{". F32, F16 and BF16 are read exactly, as float32; F64 is
 /// rounded to float32. Tensors of other dtypes are listed but cannot be read.
 class ATTN_API Safetensors {
  public:
-  /// Reads the file in `bytes`, which must outlive this object. Throws kInvalidFormat with the name
-  /// of the tensor and its fault; std::bad_alloc.
+  /// Reads the file in `bytes`, which must outlive this object. Throws kInvalidFormat, with the
+  /// name of the faulty tensor and its fault, and std::bad_alloc.
   static Safetensors view(std::span<const std::byte> bytes);
   /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
   static Safetensors own(std::vector<std::byte> bytes);
   /// Reads a file from disk into memory. Throws what view() throws, and kFileError.
   static Safetensors load(const std::string& path);
 
-  /// Can be moved but not copied, because the data may be gigabytes.
+  /// Can be moved but not copied, because the data may take gigabytes.
   Safetensors(Safetensors&&) noexcept = default;
   Safetensors& operator=(Safetensors&&) noexcept = default;
 
-  /// The tensors in the order of their bytes.
+  /// The tensors, in the order of their bytes in the file.
   const std::vector<SafetensorsEntry>& tensors() const noexcept { return tensors_; }
-  /// The metadata in file order.
+  /// The metadata, in file order.
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
   bool contains(std::string_view name) const noexcept;
-  /// Throws kNotFound.
+  /// Throws kNotFound if no tensor has this name.
   const SafetensorsEntry& entry(std::string_view name) const;
   /// Throws kUnsupported unless read() can read the entry's dtype.
   static void require_readable(const SafetensorsEntry& entry);
@@ -90,32 +91,32 @@ class ATTN_API Safetensors {
   Safetensors() = default;
 
   std::vector<std::byte> owned_;
-  std::span<const std::byte> data_;  ///< after the header
+  std::span<const std::byte> data_;  ///< the file's bytes after the header
   std::vector<SafetensorsEntry> tensors_;
-  std::vector<std::size_t> by_name_;  ///< indices of tensors_, sorted by name
+  std::vector<std::size_t> by_name_;  ///< indices into tensors_, sorted by tensor name
   SafetensorsMetadata metadata_;
 };
 
 /// A tensor to write, with its name.
 struct NamedTensor {
   std::string name;
-  ConstAnyTensor values;                   ///< any strides and type
+  ConstAnyTensor values;                   ///< may have any strides and element type
   std::shared_ptr<const void> owner = {};  ///< keeps the values alive if nothing else does
 };
 
-/// Returns the bytes of a .safetensors file with these tensors. The official
-/// implementation writes the same bytes: it sorts tensors by name and pads the header to a multiple
-/// of eight bytes. Tensors of float16 and bfloat16 are written bit by bit, as F16 and BF16. Tensors
-/// of float32 are written as `dtype`; if that is a smaller type, they are rounded to the nearest,
-/// as in Float16 and BFloat16. Throws kInvalidArgument for kInt8, for a name that appears twice, is
-/// "__metadata__" or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and
-/// for null data; kSizeOverflow, std::bad_alloc.
+/// Returns the bytes of a .safetensors file with these tensors. The official implementation writes
+/// the same bytes: it sorts tensors by name and pads the header to a multiple of eight bytes.
+/// Tensors of float16 and bfloat16 are written bit for bit, as F16 and BF16. Tensors of float32 are
+/// written as `dtype`; if that is a smaller type, numbers are rounded as by Float16 and BFloat16.
+/// Throws kInvalidArgument for a `dtype` of kInt8, for a name that appears twice, is "__metadata__"
+/// or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and for null data;
+/// kSizeOverflow, std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);
 
-/// Like to_safetensors(), but writes a file on disk. Also throws kFileError; the file may then be
-/// incomplete.
+/// Like to_safetensors(), but writes the bytes to a file. Also throws kFileError; the file may then
+/// be incomplete.
 ATTN_API void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                                const SafetensorsMetadata& metadata = {},
                                ElementType dtype = ElementType::kFloat32);

@@ -12,16 +12,15 @@
 namespace attn {
 
 /// Returns the parameters of a layer, with `prefix` in front of each name, ready to be saved.
-/// Parameters stored as float32 are views, valid as long as the layer; parameters of other types
-/// are copies in their type. A file thus stores each parameter as the layer does, and matrices of
-/// F16 or BF16 that were loaded from one file go into another with the same bits. Throws
-/// std::bad_alloc.
+/// Parameters stored as float32 are returned as views, which are valid for as long as the layer
+/// exists; parameters of other types are returned as copies in the same type. A file thus stores
+/// each parameter as the layer does, and F16 or BF16 matrices that were loaded from one file are
+/// written to another with the same bits. Throws std::bad_alloc.
 ///
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");
 
-/// The names that a file and a layer do not share. They are names in the file, including the
-/// prefix.
+/// The names that only the file or only the layer has. They include the prefix, as in the file.
 struct IncompatibleKeys {
   std::vector<std::string> missing_keys;     ///< in the layer, not in the file
   std::vector<std::string> unexpected_keys;  ///< in the file, not in the layer
@@ -31,9 +30,9 @@ struct IncompatibleKeys {
 /// is read from the tensor `prefix` + name; for a part of a model the prefix is e.g. "encoder.".
 /// Tensors whose names do not start with the prefix are ignored.
 ///
-/// Everything is checked before anything is set. If `strict`, throws kNotFound with up to 16
-/// missing and 16 unexpected names; if not, returns all of them. Always throws kShapeMismatch,
-/// kUnsupported (a dtype other than F32, F16, BF16 and F64) and std::bad_alloc.
+/// Everything is checked before anything is set. If `strict` is true, throws kNotFound with up to
+/// 16 missing and 16 unexpected names; otherwise returns all of them. In both cases, also throws
+/// kShapeMismatch, kUnsupported (a dtype other than F32, F16, BF16 and F64) and std::bad_alloc.
 ATTN_API IncompatibleKeys load_state_dict(Module& module, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true,
                                           Context& context = Context::default_context());

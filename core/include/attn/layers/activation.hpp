@@ -16,8 +16,8 @@ enum class Activation : int {
   kSigmoid,   ///< 1/(1 + exp(−x)): torch.nn.Sigmoid
 };
 
-/// Computes output = f(x) element by element. x may have any shape and strides; output has the same
-/// shape. output may be x itself, otherwise they must not overlap.
+/// Computes output = f(x) element by element. `x` may have any shape and strides; `output` has the
+/// same shape. `output` may be `x` itself; otherwise the two must not overlap.
 ///
 /// Error: ReLU is exact. For x ≥ −1, GELU is within 5e-7·|f(x)| of the exact value and its tanh
 /// approximation within 1e-6·|f(x)|. For smaller x, where f tends to 0, both are within (1e-6 +
@@ -25,7 +25,8 @@ enum class Activation : int {
 /// tanh is within 3e-7·|f(x)|. Sigmoid and SiLU are within 5e-7·|f(x)| for x ≥ 0, within (5e-7 +
 /// 7e-8·|x|)·|f(x)| for x < 0, and 0 below −88.
 ///
-/// NaN gives NaN. With ReLU, GELU and SiLU, ∞ gives ∞; −∞ gives NaN (0 with ReLU), as in PyTorch.
+/// NaN gives NaN. With ReLU, GELU and SiLU, ∞ gives ∞. −∞ gives 0 with ReLU and NaN with GELU and
+/// SiLU, as in PyTorch.
 ///
 /// Throws kShapeMismatch if the shapes differ; kInvalidArgument for null data.
 ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,

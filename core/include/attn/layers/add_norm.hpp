@@ -27,17 +27,18 @@ class ATTN_API AddNorm : public Module {
 
   std::int64_t width() const noexcept { return norm_.width(); }
 
-  /// x is (…, width); y and output have the same shape. All may have any strides. output may be x
-  /// or y, otherwise it must not overlap them. The sum is one float addition; its normalisation has
-  /// the error bound of LayerNorm. Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for
-  /// null data or a dropout probability outside [0, 1]; output is then untouched.
+  /// `x` is (…, width); `y` and `output` have the same shape. All may have any strides. `output`
+  /// may be `x` or `y`; otherwise it must not overlap either. The sum is one float addition; its
+  /// normalisation has the error bound of LayerNorm. Throws kShapeMismatch, std::bad_alloc, and
+  /// kInvalidArgument for null data or a dropout probability outside [0, 1]; `output` is then
+  /// untouched.
   ///
   /// Intermediates: "sum", which is dropout(y) + x, and "ln.output".
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,
                const Dropout& dropout = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x and y.
+  /// Like forward() for tensors, but records the computation on the tape of `x` and `y`.
   Variable forward(const Variable& x, const Variable& y, const Dropout& dropout = {}) const;
 
  private:

@@ -19,23 +19,23 @@ class Tape;
 class Variable;
 
 struct BahdanauDecoderOptions {
-  std::int64_t vocab_size = 0;   ///< V, of the target language
+  std::int64_t vocab_size = 0;   ///< V, size of the target language's vocabulary
   std::int64_t embed_size = 0;   ///< width of the embedding of a target token
-  std::int64_t num_hiddens = 0;  ///< H, of the attention and of the GRU
-  std::int64_t num_layers = 1;   ///< of the GRU
+  std::int64_t num_hiddens = 0;  ///< H, width of the attention and of the GRU
+  std::int64_t num_layers = 1;   ///< number of layers of the GRU
   /// Width of the encoder's outputs; num_hiddens by default.
   std::optional<std::int64_t> encoder_dim = {};
 };
 
 /// The decoder of Bahdanau et al. (2015, arXiv:1409.0473), which learns to align and translate, as
-/// in D2L 11.4 (Seq2SeqAttentionDecoder). At each step
+/// in D2L 11.4 (Seq2SeqAttentionDecoder). At each step:
 ///
 ///   context = additive attention(query: the last layer's hidden state, keys and values: the
 ///             encoder's outputs)
 ///   output, hidden = GRU([context, embedding of the token], hidden)
 ///   logits = dense(output)
 ///
-/// Parameters, with the names of D2L's state_dict, zeros at first: "attention.W_k.weight",
+/// Parameters, with the names of D2L's state_dict, all initially zero: "attention.W_k.weight",
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
 /// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
 /// "dense.weight" (V, H), "dense.bias" (V).
@@ -46,13 +46,13 @@ class ATTN_API BahdanauDecoder : public Module {
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
 
-  /// The state carried from step to step. Copy it to branch off, e.g. for beam search.
+  /// The state carried from step to step. Copy it to branch off a sequence, e.g. for beam search.
   class ATTN_API State {
    public:
     std::int64_t batch() const noexcept { return batch_; }
     /// Length of the encoder's outputs, including padding.
     std::int64_t num_keys() const noexcept { return num_keys_; }
-    /// (num_layers, B, H); valid as long as this state.
+    /// The GRU's hidden state (num_layers, B, H), valid for as long as this state exists.
     ConstTensor hidden() const noexcept;
 
    private:
@@ -64,38 +64,39 @@ class ATTN_API BahdanauDecoder : public Module {
     std::vector<std::int32_t> encoder_lens_;
   };
 
-  /// Makes the state before the first step from encoder_outputs (B, Nk, encoder_dim), the encoder's
-  /// final hidden state (num_layers, B, H) and encoder_lens (B) in [0, Nk], which may be none if
-  /// nothing is padded. All inputs are copied. Throws kShapeMismatch, kInvalidArgument,
+  /// Returns the state before the first step. `encoder_outputs` is (B, Nk, encoder_dim), `hidden`
+  /// is the encoder's final hidden state (num_layers, B, H), and `encoder_lens` is (B) in [0, Nk],
+  /// or none if nothing is padded. All inputs are copied. Throws kShapeMismatch, kInvalidArgument,
   /// kSizeOverflow, std::bad_alloc.
   State init_state(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
                    const LengthsView& encoder_lens = {},
                    Context& context = Context::default_context()) const;
 
-  /// Decodes T tokens one after another: tokens (B, T) in [0, V) to logits (B, T, V). The optional
-  /// alignment matrix (B, T, Nk) receives in row t how strongly step t attends to each of the
-  /// encoder's outputs. One call with T steps (teacher forcing) gives the same bits as T calls with
-  /// one step.
+  /// Decodes T tokens one after another: `tokens` (B, T) in [0, V) give `logits` (B, T, V). If
+  /// `alignment` (B, T, Nk) is passed, its row t receives the weights with which step t attends to
+  /// the encoder's outputs. One call with T steps (teacher forcing) gives the same bits as T calls
+  /// with one step.
   ///
-  /// Error, measured over five steps with weights drawn from deviation 1/√(their columns): logits
-  /// are within 1e-6 of the exact values, alignments within 3e-7.
+  /// Error, measured over five steps with weights drawn with deviation 1/√(number of columns):
+  /// logits are within 1e-6 of the exact values, alignments within 3e-7.
   ///
   /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state of another
   /// decoder, null data), kSizeOverflow, std::bad_alloc; state and outputs are then unchanged.
   ///
-  /// Intermediates, of all T steps: "attention.projected_queries" (B, T, H), "attention.scores" and
-  /// "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the context,
-  /// "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on for each layer, and
-  /// "dense.output" (B, T, V); also "attention.projected_keys" (B, Nk, H), which are part of the
-  /// state.
+  /// Intermediates, for all T steps: "attention.projected_queries" (B, T, H), "attention.scores"
+  /// and "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the
+  /// context, "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on for each
+  /// layer, and "dense.output" (B, T, V); also "attention.projected_keys" (B, Nk, H), which are
+  /// part of the state.
   void forward(const IdView& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like init_state() followed by forward(), recorded on a tape for training. `tokens` are the
-  /// decoder's inputs at each step (teacher forcing). Returns the logits (B, T, V). If
-  /// `last_hidden` is not null, it receives the hidden state after the last step, from which
-  /// another call can continue; it may be `hidden`. With an encoder made of an Embedding and a GRU:
+  /// Like init_state() followed by forward(), but records the computation on a tape for training.
+  /// `tokens` are the decoder's inputs at each step (teacher forcing). Returns the logits (B, T,
+  /// V). If `last_hidden` is not null, it receives the hidden state after the last step, from which
+  /// another call can continue; it may be the same variable as `hidden`. For example, with an
+  /// encoder made of an Embedding and a GRU:
   ///
   ///   attn::Variable hidden;
   ///   attn::Variable outputs = encoder.forward(embedding.forward(tape, source), {}, &hidden);
@@ -103,10 +104,11 @@ class ATTN_API BahdanauDecoder : public Module {
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
   /// Values have the same bits as forward() for tensors. Gradients come from the inner layers, each
-  /// with the error stated in its header; measured over five steps, they are within 1e-5 of
-  /// the largest gradient in their tensor. Encoder outputs beyond a length have gradient 0.
+  /// with the error stated in its header; measured over five steps, they are off by at most 1e-5
+  /// times the largest gradient in the same tensor. Encoder outputs beyond the length of a sequence
+  /// have gradient 0.
   ///
-  /// Throws what init_state() and forward() throw. The intermediates of attention and rnn
+  /// Throws what init_state() and forward() throw. The intermediates of "attention" and "rnn"
   /// belong to the last step (see Tape::watch()).
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},

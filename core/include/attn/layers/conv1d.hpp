@@ -18,11 +18,11 @@ struct Conv1dOptions {
   std::int64_t out_channels = 0;
   std::int64_t kernel_size = 1;  ///< k
   std::int64_t stride = 1;
-  std::int64_t padding = 0;  ///< zeros before and after the sequence
-  /// Pads with as many zeros as keep the length; an odd one goes at the end. This is PyTorch's
-  /// padding='same'. Requires stride 1 and padding 0.
+  std::int64_t padding = 0;  ///< number of zeros before and after the sequence
+  /// Pads with as many zeros as are needed to keep the length. If their number is odd, the extra
+  /// zero goes at the end. This is PyTorch's padding='same'. Requires stride 1 and padding 0.
   bool same = false;
-  std::int64_t dilation = 1;  ///< distance between the tokens that one output reads
+  std::int64_t dilation = 1;  ///< distance between adjacent tokens that one output reads
   bool bias = true;
 };
 
@@ -31,14 +31,15 @@ struct Conv1dOptions {
 ///
 ///   y[t, o] = b[o] + Σ_c Σ_κ weight[o, c, κ] · x[t·stride + κ·dilation − padding, c]
 ///
-/// with zeros outside the sequence. The length of the output is ⌊(N + 2·padding − dilation·(k − 1)
-/// − 1) / stride⌋ + 1.
+/// x is zero outside the sequence. The length of the output is ⌊(N + 2·padding − dilation·(k − 1) −
+/// 1) / stride⌋ + 1.
 ///
-/// Parameters, with PyTorch's names and layouts, zeros at first: "weight" (out_channels,
+/// Parameters, with PyTorch's names and layouts, all initially zero: "weight" (out_channels,
 /// in_channels, k) and, with bias, "bias" (out_channels).
 class ATTN_API Conv1d : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1 (padding: 0), kSizeOverflow, std::bad_alloc.
+  /// Throws kInvalidArgument for a size below 1 (below 0 for `padding`), kSizeOverflow,
+  /// std::bad_alloc.
   explicit Conv1d(const Conv1dOptions& options);
 
   const Conv1dOptions& options() const noexcept { return options_; }
@@ -47,24 +48,24 @@ class ATTN_API Conv1d : public Module {
   /// below 1.
   std::int64_t output_length(std::int64_t length) const;
 
-  /// x is (B, N, in_channels) and output (B, output_length(N), out_channels), or both lack B. They
-  /// may have any strides and must not overlap. Windows are read in place. Only padding, dilation
-  /// or gaps between tokens cost a copy of x; the windows themselves are never copied.
+  /// `x` is (B, N, in_channels) and `output` (B, output_length(N), out_channels), or both lack B.
+  /// They may have any strides and must not overlap. Windows are read in place and never copied.
+  /// Only padding, dilation or gaps between tokens require a copy of `x`.
   ///
   /// Each output is within (in_channels·k + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value. Throws
-  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; output is then untouched.
+  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; `output` is then untouched.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x:
+  /// Like forward() for tensors, but records the computation on the tape of `x`. The gradients are:
   ///
   ///   dx[i, c] = Σ_o,t,κ weight[o, c, κ] · dy[t, o]   over t·stride + κ·dilation − padding = i
   ///   dweight[o, c, κ] = Σ_t dy[t, o] · x[t·stride + κ·dilation − padding, c]
   ///   dbias[o] = Σ_t dy[t, o]
   ///
-  /// To first order, dx is within (out_channels + k)·6e-8 · Σ|terms| of the exact value, and sums
-  /// over B·N outputs are within (1.6e-5 + 1e-9·B·N) of their terms' magnitudes. Additional memory:
-  /// one token per output.
+  /// To first order, dx is within (out_channels + k)·6e-8 · Σ|terms| of the exact value, and the
+  /// error of a sum over B·N outputs is at most (1.6e-5 + 1e-9·B·N) · Σ|terms|. The backward pass
+  /// needs additional memory for one token per output.
   Variable forward(const Variable& x) const;
 
  private:

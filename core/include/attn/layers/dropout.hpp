@@ -9,22 +9,22 @@ namespace attn {
 
 /// Settings of dropout. By default, no values are dropped.
 struct Dropout {
-  float probability = 0;     ///< that a value becomes 0, in [0, 1]
+  float probability = 0;     ///< probability of setting a value to 0, in [0, 1]
   bool training = false;     ///< if false, nothing is dropped or scaled
-  RandomStream random = {};  ///< change the seed or stream in each step
+  RandomStream random = {};  ///< use a new seed or stream in each step
 };
 
 /// Inverted dropout (Srivastava et al. 2014), like torch.nn.functional.dropout. In training, each
 /// element becomes 0 with the given probability p and x / (1 − p) otherwise. Outside training,
 /// output = x.
 ///
-/// x and output have the same shape and any strides. output may be x itself, otherwise they must
-/// not overlap. Element i in row-major order is dropped if (w_i >> 8)·2^-24 < p, with w_i as in
-/// fill_uniform: the same elements on every machine and for any number of threads. A dropped NaN or
-/// infinity becomes 0.
+/// `x` and `output` have the same shape and any strides. `output` may be `x` itself; otherwise the
+/// two must not overlap. Element i in row-major order is dropped if (w_i >> 8)·2^-24 < p, with w_i
+/// as in fill_uniform, so the same elements are dropped on every machine and for any number of
+/// threads. A dropped NaN or infinity becomes 0. With p = 1 everything is dropped.
 ///
 /// Throws kShapeMismatch if the shapes differ; kInvalidArgument for a probability outside [0, 1] or
-/// null data. output is then untouched. With p = 1 everything is dropped.
+/// null data. `output` is then untouched.
 ATTN_API void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
                             Context& context = Context::default_context());
 

@@ -36,7 +36,7 @@ struct EmbeddingOptions {
 ///
 ///   output[…, :] = weight[ids[…], :] (· √E)
 ///
-/// Parameter: "weight" (num_embeddings, embedding_dim), zeros at first. Values are copied exactly;
+/// Parameter: "weight" (num_embeddings, embedding_dim), initially zeros. Values are copied exactly;
 /// with scaling, each is one float product with √E rounded to float.
 class ATTN_API Embedding : public Module {
  public:
@@ -51,30 +51,33 @@ class ATTN_API Embedding : public Module {
   void initialize_normal(const RandomStream& random, float deviation = 1,
                          Context& context = Context::default_context());
 
-  /// ids are (N) or (B, N), output is (N, E) or (B, N, E). output may have any strides and any
-  /// type, to which each number is rounded once. Throws kShapeMismatch, kInvalidArgument for null
-  /// data or an index outside the vocabulary, std::bad_alloc; output is then untouched.
+  /// `ids` are (N) or (B, N); `output` is (N, E) or (B, N, E). `output` may have any strides and
+  /// any element type, to which each number is rounded once. Throws kShapeMismatch,
+  /// kInvalidArgument for null data or an id outside the vocabulary, std::bad_alloc; `output` is
+  /// then untouched.
   void forward(const IdView& ids, const AnyTensor& output,
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on a tape, which copies the ids. The gradient of a row of
-  /// the table is the sum of dy over the tokens that use the row, in their order, times √E or 1. It
-  /// is 0 for the row of padding, as in PyTorch. A layer tied to the table adds its own gradient.
+  /// Like forward() for tensors, but records the computation on a tape, which copies the ids. The
+  /// gradient of a row of the table is the sum of dy over the tokens that use the row, in their
+  /// order, times √E if rows are scaled. For the row of the padding token it is 0, as in PyTorch. A
+  /// layer tied to the table adds its own gradient.
   ///
-  /// Error, to first order: within (6e-6 + 1e-9·n) · Σ|dy| (· √E) for n equal tokens. The cost is
-  /// one pass over the table if this is its only gradient, and otherwise one pass over the rows
-  /// that are used. Throws kUnsupported for weights that are not float32.
+  /// Error, to first order: for n tokens that use the row, the gradient is within (6e-6 + 1e-9·n) ·
+  /// Σ|dy| (· √E) of the exact value. The cost is one pass over the table if it receives no other
+  /// gradient, and otherwise one pass over the rows that are used. Throws kUnsupported for weights
+  /// that are not float32.
   Variable forward(Tape& tape, const IdView& ids) const;
 
  private:
   friend class Linear;
   float factor() const noexcept;
-  /// Negative if there is no padding row.
+  /// The row of the padding token; negative if there is none.
   std::int64_t padding_row() const noexcept;
 
   EmbeddingOptions options_;
-  Tensor weight_;                         ///< none unless it is float32
-  std::shared_ptr<PackedMatrix> packed_;  ///< otherwise
+  Tensor weight_;                         ///< none unless it is stored as float32
+  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it has another type
 };
 
 }  // namespace attn

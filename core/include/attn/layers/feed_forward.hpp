@@ -24,17 +24,17 @@ struct FeedForwardOptions {
   std::optional<std::int64_t> out_features = {};  ///< width of the output; d_model by default
   Activation activation = Activation::kRelu;
   bool bias = true;
-  WeightFormat weights = {};  ///< of both layers
+  WeightFormat weights = {};  ///< format of both layers' weights
 };
 
 /// The position-wise feed-forward network of a Transformer (Vaswani et al. 2017, section 3.3; D2L
-/// 11.7.2, `PositionWiseFFN`): the same two layers at every position,
+/// 11.7.2, `PositionWiseFFN`), which applies the same two layers at every position:
 ///
 ///   output = dropout(f(x · W_1ᵀ + b_1)) · W_2ᵀ + b_2
 ///
-/// Parameters, zeros at first: "linear1.weight" (dim_feedforward, d_model), "linear2.weight"
-/// (out_features, dim_feedforward), and with bias "linear1.bias" and "linear2.bias": the names in
-/// torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
+/// Parameters, initially zero: "linear1.weight" (dim_feedforward, d_model), "linear2.weight"
+/// (out_features, dim_feedforward), and with bias "linear1.bias" and "linear2.bias". These are the
+/// names in torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
 class ATTN_API FeedForward : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
@@ -42,20 +42,20 @@ class ATTN_API FeedForward : public Module {
 
   const FeedForwardOptions& options() const noexcept { return options_; }
 
-  /// x is (N, d_model) or (B, N, d_model); output has the same shape with out_features as the last
-  /// size. Both may have any strides. output may be x itself, otherwise they must not overlap.
-  /// Needs memory for B·N·dim_feedforward floats. Each Linear and the activation have the
+  /// `x` is (N, d_model) or (B, N, d_model); `output` has the same shape with out_features as the
+  /// last size. Both may have any strides. `output` may be `x` itself; otherwise the two must not
+  /// overlap. Needs memory for B·N·dim_feedforward floats. Each Linear and the activation have the
   /// errors stated in their headers; the second layer multiplies the errors of the first by its
-  /// weights. x and output may have any types, as in Linear; the values in between are float32.
-  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data or a
-  /// dropout probability outside [0, 1]; output is then untouched.
+  /// weights. `x` and `output` may have any element types, as in Linear; the values in between are
+  /// float32. Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null
+  /// data or a dropout probability outside [0, 1]; `output` is then untouched.
   ///
   /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".
   void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x.
+  /// Like forward() for tensors, but records the computation on the tape of `x`.
   Variable forward(const Variable& x, const Dropout& dropout = {}) const;
 
  private:

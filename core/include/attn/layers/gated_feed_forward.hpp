@@ -23,7 +23,7 @@ struct GatedFeedForwardOptions {
   /// kSilu: SwiGLU (Llama, Qwen, Mistral); kGeluTanh: GeGLU (Gemma, T5 1.1); kSigmoid: GLU.
   Activation activation = Activation::kSilu;
   bool bias = false;
-  WeightFormat weights = {};  ///< of all three layers
+  WeightFormat weights = {};  ///< format of all three layers' weights
 };
 
 /// The gated feed-forward network of current Transformers (Shazeer 2020, arXiv:2002.05202), like
@@ -31,9 +31,9 @@ struct GatedFeedForwardOptions {
 ///
 ///   output = dropout(f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ
 ///
-/// With bias, one is added after each product. Parameters, zeros at first: "gate_proj.weight" and
-/// "up_proj.weight" (dim_feedforward, d_model), "down_proj.weight" (d_model, dim_feedforward), and
-/// with bias "gate_proj.bias", "up_proj.bias" and "down_proj.bias".
+/// With `bias`, a bias is added after each of the three matrix products. Parameters, initially
+/// zero: "gate_proj.weight" and "up_proj.weight" (dim_feedforward, d_model), "down_proj.weight"
+/// (d_model, dim_feedforward), and with bias "gate_proj.bias", "up_proj.bias" and "down_proj.bias".
 class ATTN_API GatedFeedForward : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
@@ -41,13 +41,13 @@ class ATTN_API GatedFeedForward : public Module {
 
   const GatedFeedForwardOptions& options() const noexcept { return options_; }
 
-  /// x and output are (N, d_model) or (B, N, d_model) and may have any strides. output may be x
-  /// itself, otherwise they must not overlap. Needs memory for 2·B·N·dim_feedforward floats. Each
-  /// Linear and the activation have the errors stated in their headers; the last layer multiplies
-  /// the earlier errors by its weights. x and output may have any types, as in Linear; the values
-  /// in between are float32. Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and
-  /// kInvalidArgument for null data, an undefined activation or a dropout probability outside [0,
-  /// 1]; output is then untouched.
+  /// `x` and `output` are (N, d_model) or (B, N, d_model) and may have any strides. `output` may be
+  /// `x` itself; otherwise the two must not overlap. Needs memory for 2·B·N·dim_feedforward floats.
+  /// Each Linear and the activation have the errors stated in their headers; the last layer
+  /// multiplies the earlier errors by its weights. `x` and `output` may have any element types, as
+  /// in Linear; the values in between are float32. Throws kShapeMismatch, kSizeOverflow,
+  /// std::bad_alloc, and kInvalidArgument for null data, an undefined activation or a dropout
+  /// probability outside [0, 1]; `output` is then untouched.
   ///
   /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (the last layer's input) and
   /// "down_proj.output".
@@ -55,8 +55,9 @@ class ATTN_API GatedFeedForward : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. In addition to the inputs of the three
-  /// products, the tape keeps both factors; the backward pass computes f of the first one again.
+  /// Like forward() for tensors, but records the computation on the tape of `x`. In addition to the
+  /// inputs of the three matrix products, the tape keeps the outputs of gate_proj and up_proj; the
+  /// backward pass computes f of the former again.
   Variable forward(const Variable& x, const Dropout& dropout = {}) const;
 
  private:

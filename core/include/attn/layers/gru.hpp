@@ -18,7 +18,7 @@ namespace attn {
 ///   n_t = tanh(W_in x_t + b_in + r_t ⊙ (W_hn h_(t−1) + b_hn))
 ///   h_t = (1 − z_t) ⊙ n_t + z_t ⊙ h_(t−1)
 ///
-/// Parameters, with PyTorch's names and layouts, zeros at first, for each layer l: "weight_ih_l0"
+/// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
 /// (3·H, E; for later layers 3·H, H) with the rows of r, z and n stacked in this order,
 /// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
@@ -34,8 +34,8 @@ class ATTN_API GRU : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like RNN::forward for variables, with the same memory and the same zero gradients, but with
-  /// three gates:
+  /// Like RNN::forward for variables, with the same use of memory and the same rule for gradients
+  /// of 0, but with three gates:
   ///
   ///   dn = dh_t ∘ (1 − z_t) ∘ (1 − n_t²),   dz = dh_t ∘ (h_(t−1) − n_t) ∘ z_t ∘ (1 − z_t)
   ///   dr = dn ∘ (W_hn h_(t−1) + b_hn) ∘ r_t ∘ (1 − r_t)

@@ -11,11 +11,11 @@ namespace attn {
 ///
 ///   weight (fan_out, fan_in) uniform in [−a, a],   a = gain · √(6 / (fan_in + fan_out))
 ///
-/// so that outputs and gradients keep the variance of their inputs. weight may have any strides.
-/// The bits are the same on every machine; elements are drawn in the order of fill_uniform.
+/// Outputs and gradients then keep the variance of their inputs. `weight` may have any strides. The
+/// bits are the same on every machine; elements are drawn in the order of fill_uniform.
 ///
-/// Throws kShapeMismatch unless weight has rank 2; kInvalidArgument for a size of 0, null data or a
-/// gain that is not a finite number ≥ 0.
+/// Throws kShapeMismatch unless `weight` has rank 2; kInvalidArgument for a size of 0, null data or
+/// a gain that is not a finite number ≥ 0.
 ATTN_API void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain = 1,
                              Context& context = Context::default_context());
 

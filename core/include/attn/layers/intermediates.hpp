@@ -11,14 +11,15 @@
 
 namespace attn {
 
-/// Named values between the steps of a layer; TransformerLens calls this a cache.
+/// Collects named values that a layer computes between its steps. TransformerLens calls this a
+/// cache.
 ///
 ///   Intermediates shown({"layers.0.self_attn.weights", "layers.0.resid_mid"});
 ///   encoder.forward(x, output, {.intermediates = &shown});
 ///   ConstTensor weights = shown["layers.0.self_attn.weights"];
 ///
-/// A name is the path to a layer, as in the names of its parameters, followed by a value: "output"
-/// for every inner layer, and the values that the layer's header lists.
+/// A name is the path to a layer, as in the names of its parameters, followed by the name of a
+/// value: "output" for every inner layer, or one of the values that the layer's header lists.
 /// Module::intermediate_names() returns all names of a layer.
 ///
 /// Requested values are copied, row-major; the others cost nothing. Each value has a batch
@@ -35,8 +36,8 @@ class ATTN_API Intermediates {
   /// keys. Always false after a failed call.
   bool contains(std::string_view name) const noexcept;
 
-  /// The value from the last call. The view is valid until the next call or the end of this object.
-  /// Throws kNotFound if the value was not requested or not computed.
+  /// The value from the last call. The view is valid until the next call or until this object is
+  /// destroyed. Throws kNotFound if the value was not requested or not computed.
   ConstTensor operator[](std::string_view name) const;
 
  private:
@@ -50,7 +51,7 @@ class ATTN_API Intermediates {
   const Entry* find(std::string_view name) const noexcept;
 
   std::vector<Entry> entries_;
-  std::string path_;  ///< of the layer that is computing, ending with a dot
+  std::string path_;  ///< path of the layer that is computing, with a dot at the end
   bool running_ = false;
 };
 

@@ -27,10 +27,10 @@ struct LayerNormOptions {
 ///
 ///   y = (x − mean(x)) / √(var(x) + eps) · weight + bias,   var(x) = mean((x − mean(x))²)
 ///
-/// Parameters: "weight" (width), ones at first, and "bias" (width), zeros at first.
+/// Parameters: "weight" (width), initially ones, and "bias" (width), initially zeros.
 ///
 /// Error: each value is within 1.5e-6·(1 + |ŷ|)·|weight| + 6e-8·|y| of the exact one for widths up
-/// to 16384, where ŷ is y before weight and bias. This is true however large the mean is compared
+/// to 16384, where ŷ is y before weight and bias. This holds however large the mean is compared
 /// with the deviation, because a second pass corrects the mean. NaN or infinity in a row makes the
 /// whole row NaN.
 class ATTN_API LayerNorm : public Module {
@@ -42,24 +42,24 @@ class ATTN_API LayerNorm : public Module {
   std::int64_t width() const noexcept { return width_; }
   const LayerNormOptions& options() const noexcept { return options_; }
 
-  /// x is (…, width); output has the same shape. Both may have any strides. output may be x itself,
-  /// otherwise they must not overlap. Throws kShapeMismatch, kInvalidArgument for null data,
-  /// std::bad_alloc; output is then untouched. Intermediate: "output".
+  /// `x` is (…, width); `output` has the same shape. Both may have any strides. `output` may be `x`
+  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, kInvalidArgument for null
+  /// data, std::bad_alloc; `output` is then untouched. Intermediate: "output".
   ///
-  /// x and output may have any types. The result is computed from the exact values of x and rounded
-  /// once if output is not float32 (see Float16 and BFloat16).
+  /// `x` and `output` may have any element types. The result is computed from the exact values of x
+  /// and rounded once if `output` is not float32 (see Float16 and BFloat16).
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Normalises x + y, as a residual connection needs. y has the shape of x. The sum is one float
-  /// addition. output may also be y itself.
+  /// Normalises x + y, as in a residual connection. `y` has the shape of `x`. The sum is one float
+  /// addition. `output` may also be `y` itself.
   void forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                    Context& context = Context::default_context(),
                    Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. With g = weight ∘ dy, x̂ = (x −
-  /// mean(x)) / d and d = √(var(x) + eps),
+  /// Like forward() for tensors, but records the computation on the tape of `x`. With g = weight ∘
+  /// dy, x̂ = (x − mean(x)) / d and d = √(var(x) + eps), the gradients are
   ///
   ///   dx = (g − mean(g) − x̂ · mean(g ∘ x̂)) / d,
   ///   dweight = Σ over rows of dy ∘ x̂,   dbias = Σ over rows of dy
@@ -68,7 +68,7 @@ class ATTN_API LayerNorm : public Module {
   /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
   /// |x̂|), and an element of dbias within (4e-6 + 1e-9·rows) · Σ|dy|.
   Variable forward(const Variable& x) const;
-  /// Like forward(x + y); x and y have the same shape.
+  /// Like forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:

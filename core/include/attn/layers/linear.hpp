@@ -18,7 +18,7 @@ class PackedMatrix;
 class Variable;
 
 /// A dense layer, y = x · Wᵀ + b, like torch.nn.Linear. Parameters: "weight" (out_features,
-/// in_features) and, with bias, "bias" (out_features); zeros at first.
+/// in_features) and, with bias, "bias" (out_features). Both are initially zero.
 class ATTN_API Linear : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1 and for weights of int8, kSizeOverflow,
@@ -27,42 +27,43 @@ class ATTN_API Linear : public Module {
          WeightFormat weights = {});
 
   /// An output layer tied to an embedding (Press & Wolf 2017, arXiv:1608.05859): y = x · weightᵀ
-  /// with the embedding's weight, in the type in which it is stored and unscaled. It has one output
-  /// for each token of the embedding. The weight remains a parameter of the embedding only: set and
-  /// read it there, and find the sum of both gradients there. This layer keeps it alive. Throws
-  /// std::bad_alloc.
+  /// with the embedding's weight, which is not scaled and keeps the type in which it is stored. The
+  /// layer has one output for each token of the embedding. The weight remains a parameter of the
+  /// embedding only: set it and read it there. Read its gradient there too: it is the sum over both
+  /// layers. This layer keeps the weight alive. Throws std::bad_alloc.
   explicit Linear(const Embedding& embedding, bool bias = false,
                   Context& context = Context::default_context());
 
   std::int64_t in_features() const noexcept { return in_features_; }
   std::int64_t out_features() const noexcept { return out_features_; }
 
-  /// x is (N, in_features) or (B, N, in_features); output has the same shape with out_features as
-  /// the last size. Both may have any strides and must not overlap. Each output is within
-  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored. A
-  /// stored float16 weight is within 2^-11 of the value that was set, relative to it, and a
-  /// bfloat16 weight within 2^-8 (see Float16 and BFloat16). With either type, outputs have the
-  /// same bits as with float32 weights of the same values, unless inputs are rounded (see
-  /// WeightFormat). If they are, and the instruction set has products of bfloat16, outputs are
-  /// within the bound above of the exact value for the rounded x, which is off by at most 2^-8 ·
-  /// Σ|x·w|; numbers below 2^-126 then count as zero. Throws kShapeMismatch, kInvalidArgument for
-  /// null data, kSizeOverflow, std::bad_alloc; output is then untouched. Intermediate: "output".
+  /// `x` is (N, in_features) or (B, N, in_features); `output` has the same shape with out_features
+  /// as the last size. Both may have any strides and must not overlap. Each output is within
+  /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored.
+  /// Storing a weight rounds it, with a relative error of at most 2^-11 for float16 and 2^-8 for
+  /// bfloat16 (see Float16 and BFloat16). With either type, outputs have the same bits as with
+  /// float32 weights of the same values, unless inputs are rounded (see WeightFormat). If inputs
+  /// are rounded and the instruction set has products of bfloat16, outputs are within the same
+  /// bound of the exact value for the rounded x. Rounding x changes that value by at most 2^-8 ·
+  /// Σ|x·w|. Magnitudes below 2^-126 then count as zero. Throws kShapeMismatch, kInvalidArgument
+  /// for null data, kSizeOverflow, std::bad_alloc; `output` is then untouched. Intermediate:
+  /// "output".
   ///
-  /// x and output may have any types. The result is computed from the exact values of x and rounded
-  /// once if output is not float32 (see Float16 and BFloat16). A bfloat16 x loses nothing when
-  /// inputs are rounded.
+  /// `x` and `output` may have any element types. The result is computed from the exact values of x
+  /// and rounded once if `output` is not float32 (see Float16 and BFloat16). A bfloat16 `x` loses
+  /// nothing when inputs are rounded.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. Throws kUnsupported for a weight that
-  /// is not float32.
+  /// Like forward() for tensors, but records the computation on the tape of `x`. Throws
+  /// kUnsupported for a weight that is not float32.
   Variable forward(const Variable& x) const;
 
  private:
   std::int64_t in_features_;
   std::int64_t out_features_;
-  ConstTensor weight_;  ///< none unless it is float32
+  ConstTensor weight_;  ///< none unless it is stored as float32
   Tensor bias_;
   std::shared_ptr<PackedMatrix> packed_;
 };

@@ -30,8 +30,8 @@ struct Initialization {
 
   static constexpr Initialization zeros() { return {}; }
   static constexpr Initialization ones() { return {.kind = Kind::kOnes}; }
-  /// For a matrix made of `parts` matrices of equal size stacked vertically; each part is drawn
-  /// separately.
+  /// For a matrix that consists of `parts` matrices of equal size, stacked vertically. Each part is
+  /// drawn separately.
   static constexpr Initialization xavier_uniform(int parts = 1) {
     return {.kind = Kind::kXavierUniform, .parts = parts};
   }
@@ -50,17 +50,18 @@ struct Initialization {
 template <class T>
 struct VisitedParameter {
   std::string_view name;  ///< includes the path to the layer; valid during the visit
-  /// Row-major. Values stored as float32 are at an address that stays valid as long as the layer;
-  /// values of another type are a copy that lasts for the visit.
+  /// Row-major. Values stored as float32 are passed in place, at an address that is valid for as
+  /// long as the layer exists. Values of another type are passed as a copy that is valid during the
+  /// visit.
   TensorView<T> values;
   const Initialization& initialization;
 };
 using Parameter = VisitedParameter<float>;
 using ConstParameter = VisitedParameter<const float>;
 
-/// Lets a layer store a matrix in its own way. read() copies the block of the view's shape that
-/// begins at (row, col) to a view of any strides and type; for the matrix's own type the copy is
-/// exact. write() stores such a block.
+/// Lets a layer store a matrix in its own format. read() copies a block of the matrix to `block`,
+/// which may have any strides and type; the block begins at (row, col) and has the shape of
+/// `block`. If `block` has the matrix's own type, the copy is exact. write() stores such a block.
 struct ParameterKeeper {
   ElementType type;
   std::function<void(const AnyTensor& block, std::int64_t row, std::int64_t col)> read;
@@ -94,32 +95,32 @@ class ATTN_API Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// The names of all parameters in PyTorch's order, which `state_dict` uses too.
+  /// The names of all parameters in PyTorch's order, which is also the order of state_dict().
   std::vector<std::string> parameter_names() const;
 
-  /// The values of a parameter, row-major. The view is valid as long as the layer and shows values
-  /// that are set later. Throws kNotFound, and kUnsupported for a parameter that is not stored as
-  /// float32.
+  /// The values of a parameter, row-major. The view is valid for as long as the layer exists, and
+  /// shows values that are set later. Throws kNotFound, and kUnsupported for a parameter that is
+  /// not stored as float32.
   ConstTensor parameter(std::string_view name) const;
 
   /// The type in which a parameter is stored: float32, unless an option of its layer selects
   /// another. Throws kNotFound.
   ElementType parameter_type(std::string_view name) const;
 
-  /// The shape of a parameter, valid as long as the layer. Throws kNotFound.
+  /// The shape of a parameter, valid for as long as the layer exists. Throws kNotFound.
   std::span<const std::int64_t> parameter_shape(std::string_view name) const;
 
   /// Copies the values of a parameter to `values`, which has the same shape and any strides. Both
-  /// may have any type. If the types are equal, the copy is exact, and so is a copy to float32;
-  /// otherwise values are rounded (see Float16 and BFloat16). Throws kNotFound, kShapeMismatch,
-  /// kInvalidArgument for null data, std::bad_alloc.
+  /// may have any type. A copy to the same type or to float32 is exact; otherwise values are
+  /// rounded (see Float16 and BFloat16). Throws kNotFound, kShapeMismatch, kInvalidArgument for
+  /// null data, std::bad_alloc.
   void read_parameter(std::string_view name, const AnyTensor& values,
                       Context& context = Context::default_context()) const;
 
-  /// Copies `values`, of the same shape and any strides, into the parameter. If the parameter is
-  /// not stored as float32, they are rounded to its type; values that already fit it, e.g. from a
-  /// file of BF16, do not change. Throws kNotFound, kShapeMismatch, kInvalidArgument for null data,
-  /// or std::bad_alloc; the layer is then unchanged.
+  /// Copies `values`, which have the same shape and any strides, into the parameter. If the
+  /// parameter is not stored as float32, they are rounded to its type. Values that its type
+  /// represents exactly, e.g. from a BF16 file, do not change. Throws kNotFound, kShapeMismatch,
+  /// kInvalidArgument for null data, or std::bad_alloc; the layer is then unchanged.
   void set_parameter(std::string_view name, const ConstTensor& values,
                      Context& context = Context::default_context());
 
@@ -128,21 +129,22 @@ class ATTN_API Module {
 
   /// Like visit_parameters(), but `update` may write the values in place, as an optimiser does.
   /// After each visit, data derived from the parameter is rebuilt, such as the copy of weights in
-  /// the order in which products read them. An exception in `update` ends the visits; the data is
-  /// rebuilt then too.
+  /// the order in which products read them. If `update` throws, the visits end, and the data is
+  /// rebuilt in this case too.
   void update_parameters(const std::function<void(const Parameter&)>& update,
                          Context& context = Context::default_context());
 
   /// Draws initial values: matrices with xavier_uniform, embedding tables with fill_normal; vectors
-  /// become zeros and weights of norms ones. Each matrix uses the next stream, starting at
+  /// become zeros, and weights of norms become ones. Each matrix uses the next stream, starting at
   /// random.stream, in the order of parameter_names().
   ///
-  /// Some layers reserve more streams than they have matrices, so that an optional matrix does not
-  /// change the ones after it. MultiHeadAttention reserves 6: one for each of its four projections
-  /// (even if three of them share one parameter) and two for tables of relative positions. A
-  /// TransformerEncoderLayer therefore takes 8 and a TransformerDecoderLayer 16, so layer l of a
-  /// stack begins at stream 8·l or 16·l. A T5 table in addition to Shaw's two tables takes one
-  /// more, and so does the third matrix of a GatedFeedForward in a TransformerEncoderLayer.
+  /// Some layers reserve more streams than they have matrices, so that adding an optional matrix
+  /// does not change the matrices after it. MultiHeadAttention reserves 6: one for each of its four
+  /// projections (even if three of them share one parameter) and two for tables of relative
+  /// positions. A TransformerEncoderLayer therefore takes 8 and a TransformerDecoderLayer 16, so
+  /// layer l of a stack begins at stream 8·l or 16·l. A T5 table in addition to Shaw's two tables
+  /// takes one more stream, and so does the third matrix of a GatedFeedForward in a
+  /// TransformerEncoderLayer.
   void initialize_xavier(const RandomStream& random, Context& context = Context::default_context());
   /// Like initialize_xavier({seed, 0}).
   void initialize_xavier(std::uint64_t seed, Context& context = Context::default_context());
@@ -158,8 +160,8 @@ class ATTN_API Module {
   Module& operator=(Module&&) noexcept;
 
   /// Adds a parameter filled with zeros, or with ones if `initialization` is ones(). The view is
-  /// valid as long as the layer, even if the layer is moved. Throws kInvalidArgument for a negative
-  /// size, kSizeOverflow, std::bad_alloc; nothing is then added.
+  /// valid for as long as the layer exists, even if the layer is moved. Throws kInvalidArgument for
+  /// a negative size, kSizeOverflow, std::bad_alloc; nothing is then added.
   Tensor add_parameter(std::string name, std::span<const std::int64_t> shape,
                        const Initialization& initialization = {});
   Tensor add_parameter(std::string name, std::initializer_list<std::int64_t> shape,
@@ -174,21 +176,21 @@ class ATTN_API Module {
   void add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
                           const Initialization& initialization, ParameterKeeper keeper);
 
-  /// Calls `refresh` after each change of the parameter that was added last.
+  /// Calls `refresh` after each change of the most recently added parameter.
   void when_changed(std::function<void(Context&)> refresh);
 
-  /// Gives access to a parameter of another layer, such as the table that an output layer is tied
-  /// to. The other layer still owns it: this layer does not list its name, but keeps it alive.
-  /// `refresh` is called after each change. Throws kNotFound, std::bad_alloc.
+  /// Gives this layer access to a parameter of another layer, such as the table that an output
+  /// layer is tied to. The other layer still owns the parameter: this layer does not list its name,
+  /// but keeps it alive. `refresh` is called after each change. Throws kNotFound, std::bad_alloc.
   ConstTensor share_parameter(const Module& owner, std::string_view name,
                               std::function<void(Context&)> refresh = {});
 
   /// Adds the parameters and intermediates of another layer, with `name` and a dot in front of
   /// their names; an empty `name` leaves the names unchanged. You may move the child. If you assign
-  /// another layer to it, add it again; it then replaces the child of that name.
+  /// another layer to the child, add it again; it then replaces the previous child of that name.
   void add_child(std::string name, const Module& child);
 
-  /// Reserves at least this many random streams, see initialize_xavier().
+  /// Reserves at least this many random streams; see initialize_xavier().
   void reserve_streams(std::uint64_t count);
 
   /// Adds names of intermediates that this layer itself provides.

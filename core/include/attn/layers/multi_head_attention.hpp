@@ -29,20 +29,21 @@ struct T5BiasOptions {
 };
 
 /// The positional schemes of a layer's attention: none, one, or several together. All of them put
-/// query i at key i + offset, see AttentionOptions::diagonal.
+/// query i at key i + offset (see AttentionOptions::diagonal).
 struct AttentionPositions {
   /// Rotates projected queries and keys. A rotary_dim of 0 means the whole head.
   std::optional<RotaryEmbeddingOptions> rotary = {};
-  bool alibi = false;  ///< AttentionOptions::alibi_slopes with the values of alibi_slopes()
-  std::optional<T5BiasOptions> t5_bias = {};  ///< with the layer's own table
-  /// k of Shaw's relative keys and values, with the layer's own tables.
+  bool alibi = false;  ///< sets AttentionOptions::alibi_slopes to alibi_slopes()
+  std::optional<T5BiasOptions> t5_bias = {};  ///< uses the layer's own table
+  /// k of Shaw's relative keys and values, which use the layer's own tables.
   std::optional<std::int64_t> max_relative_distance = {};
 };
 
 struct MultiHeadAttentionOptions {
-  std::int64_t d_model = 0;                       ///< E, width of queries and of the output
-  std::int64_t num_heads = 1;                     ///< H
-  std::optional<std::int64_t> num_kv_heads = {};  ///< heads of keys and values; divides num_heads
+  std::int64_t d_model = 0;    ///< E, width of queries and of the output
+  std::int64_t num_heads = 1;  ///< H
+  /// Number of heads of keys and values, which must divide num_heads; num_heads by default.
+  std::optional<std::int64_t> num_kv_heads = {};
   /// D. The default is d_model / num_heads, which must then be a whole number.
   std::optional<std::int64_t> head_dim = {};
   /// Width of the keys passed in, before they are projected to heads; d_model by default.
@@ -50,8 +51,8 @@ struct MultiHeadAttentionOptions {
   /// Width of the values passed in; d_model by default.
   std::optional<std::int64_t> value_dim = {};
   bool bias = false;  ///< biases on all four projections: off in D2L, on by default in PyTorch
-  std::optional<bool> output_bias =
-      {};  ///< on the last projection; `bias` by default (Qwen 2: off)
+  /// A bias on the last projection; `bias` by default (off in Qwen 2).
+  std::optional<bool> output_bias = {};
   /// QK-norm: normalises each head of queries and keys between projection and rotation, with the
   /// layer's own weights (Qwen 3, Gemma 3).
   std::optional<RmsNormOptions> qk_norm = {};
@@ -59,12 +60,12 @@ struct MultiHeadAttentionOptions {
   /// Requires qk_norm.
   bool qk_norm_all_heads = false;
   AttentionPositions positions = {};
-  bool sinks = false;  ///< a learned score per head without a value, see AttentionOptions::sinks
-  // As in AttentionOptions, for calls that do not set them.
+  bool sinks = false;  ///< a learned score per head, see AttentionOptions::sinks
+  // As in AttentionOptions; used by calls that do not set them.
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;
   std::optional<Window> window = {};
-  WeightFormat weights = {};  ///< for the four projections
+  WeightFormat weights = {};  ///< format of the four projections
 };
 
 /// The options of a call to MultiHeadAttention.
@@ -72,36 +73,38 @@ struct MultiHeadAttentionCall {
   /// As for scaled_dot_product_attention with Hq = num_heads: masks broadcast to (B, H, Nq, Nk),
   /// and `weights`, if set, receives (B, H, Nq, Nk). Positional terms and sinks that you set here
   /// replace the layer's own, and so do a scale, a softcap above 0 and a window. Relative keys and
-  /// values are replaced together: setting one of them drops both of the layer's.
+  /// values are replaced together: setting one of them drops both of the layer's tables.
   AttentionOptions attention = {};
-  /// The positions of the call's rows, for rotary positions only: none, or as in RotaryPositions
-  /// (Nq) or (B, Nq), and along several axes (A, B, Nq) or (A, 1, Nq), like Qwen2-VL's
-  /// position_ids. They apply to the keys too, unless key_positions are given. Keys in a cache keep
-  /// the rotation they got when they were appended. The causal order, windows and all other
-  /// positions still follow the order of the rows, and dynamic NTK scaling the number of keys.
+  /// The positions of the call's rows, which affect rotary positions only. None, or as in
+  /// RotaryPositions: (Nq) or (B, Nq), or for several axes (A, B, Nq) or (A, 1, Nq), like
+  /// Qwen2-VL's position_ids. They also apply to the keys, unless key_positions are given. Keys in
+  /// a cache keep the rotation they got when they were appended. The causal order, windows and the
+  /// other positional schemes still follow the order of the rows, and dynamic NTK scaling still
+  /// follows the number of keys.
   TensorView<const double> positions = {};
-  TensorView<const double> key_positions =
-      {};  ///< (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none
-  /// None, or a cache from make_cache(). key and value (B, N, ·) are then the next tokens of a
-  /// sequence: they are projected and appended, and query (B, Nq, E) attends to everything in the
+  /// Positions of the keys: (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none.
+  TensorView<const double> key_positions = {};
+  /// None, or a cache from make_cache(). `key` and `value` (B, N, ·) are then the next tokens of a
+  /// sequence: they are projected and appended, and `query` (B, Nq, E) attends to everything in the
   /// cache.
   ///
-  /// Everything counts from the beginning of the sequence: masks and lengths cover past + N keys,
-  /// and the first query and key of the call are at position past = cache->length(), to which the
-  /// offset of the diagonal is added. Options whose shape does not depend on the length thus give
-  /// each token the same result as when the whole sequence is passed at once.
+  /// Positions, masks and lengths count from the beginning of the sequence. With past =
+  /// cache->length(), masks and lengths cover past + N keys, the first key of the call is at
+  /// position past, and the first query is at position past plus the offset of the diagonal.
+  /// Options whose shape does not depend on the length thus give each token the same result as when
+  /// the whole sequence is passed at once.
   ///
   /// Dynamic NTK scaling rotates each key for the length at the time it is appended and does not
   /// update it later.
   KeyValueCache* cache = nullptr;
-  /// Receives intermediates, which cover the whole cache if there is one:
-  ///   "q" (B, H, Nq, D), "k" and "v" (B, Hkv, Nk, D): as they enter the scores, so normalised with
-  ///   qk_norm and rotated with rotary positions. With either of these, "projected_q" and
-  ///   "projected_k" are this call's projections before both. With qk_norm, "q_norm.output"
-  ///   (B, Nq, H, D) and "k_norm.output" are the normalised projections of this call; with
-  ///   qk_norm_all_heads their shape is (B, Nq, 1, H·D). "scaled_scores", "capped_scores",
-  ///   "biased_scores", "weights" (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq): as in
-  ///   AttentionOptions. "head_output" (B, H, Nq, D): weights · v. And "output".
+  /// Receives intermediates, which cover the whole cache if there is one. "q" (B, H, Nq, D), "k"
+  /// and "v" (B, Hkv, Nk, D) are the queries, keys and values that attention reads, after qk_norm
+  /// and rotary positions. With either of these, "projected_q" and "projected_k" are this call's
+  /// projections before both. With qk_norm, "q_norm.output" (B, Nq, H, D) and "k_norm.output" are
+  /// the normalised projections of this call; with qk_norm_all_heads, their shape is
+  /// (B, Nq, 1, H·D). "scaled_scores", "capped_scores", "biased_scores" and "weights"
+  /// (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq) are as in AttentionOptions. "head_output"
+  /// (B, H, Nq, D) is weights · v, and "output" is the result of the call.
   Intermediates* intermediates = nullptr;
 };
 
@@ -111,14 +114,15 @@ struct MultiHeadAttentionCall {
 ///   head_h = attention(query · W_qᵀ, key · W_kᵀ, value · W_vᵀ) of slice h
 ///   output = concat(head_1 … head_H) · W_oᵀ
 ///
-/// where a slice is D columns wide; D = d_model / num_heads unless head_dim is set.
+/// where a slice is D columns wide, and D = d_model / num_heads unless head_dim is set.
 ///
-/// Parameters, with PyTorch's names and layouts, zeros at first:
+/// Parameters, with PyTorch's names and layouts, all initially zero:
 ///   "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys and values have
-///   their own width or number of heads: "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim)
-///   and "v_proj_weight" (Hkv·D, value_dim) instead. "out_proj.weight" (E, H·D). With biases,
-///   "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
-/// Then follow parameters that PyTorch does not have:
+///   their own width or number of heads, "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim)
+///   and "v_proj_weight" (Hkv·D, value_dim) replace it;
+///   "out_proj.weight" (E, H·D); with biases, "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias"
+///   (E).
+/// They are followed by parameters that PyTorch does not have:
 ///   "relative_keys" and "relative_values" (2k+1, D), Shaw's tables;
 ///   "relative_attention_bias.weight" (num_buckets, H), as in Hugging Face's T5; "sinks" (H);
 ///   "q_norm.weight" and "k_norm.weight", (D) as in Hugging Face's Qwen 3, or (H·D) and (Hkv·D) as
@@ -129,8 +133,8 @@ struct MultiHeadAttentionCall {
 ///   layer.forward(x, x, x, output, {.attention = {.causal = true}});  // x, output (B, N, 64)
 class ATTN_API MultiHeadAttention : public Module {
  public:
-  /// Throws kInvalidArgument if sizes do not divide or options are outside their domains,
-  /// kSizeOverflow, std::bad_alloc.
+  /// Throws kInvalidArgument if sizes are not divisible as required or options are outside their
+  /// domains; kSizeOverflow, std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;
@@ -138,33 +142,34 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Sets all four projections to the identity, so that head h sees slice h of the unchanged
   /// inputs. Biases and sinks become zero, norms return to their initial values, and tables of
   /// relative positions do not change. Throws kInvalidArgument unless keys and values have d_model
-  /// columns and num_heads heads, which together have d_model columns.
+  /// columns and num_heads heads, whose columns add up to d_model.
   void initialize_identity(Context& context = Context::default_context());
 
-  /// query is (B, Nq, E), key (B, Nk, key_dim), value (B, Nk, value_dim) and output (B, Nq, E), or
-  /// all lack B. With rotary positions, key j is at j and query i at i + offset of `diagonal`.
+  /// `query` is (B, Nq, E), `key` (B, Nk, key_dim), `value` (B, Nk, value_dim) and `output` (B, Nq,
+  /// E), or all lack B. With rotary positions, key j is at position j and query i at position i +
+  /// offset, with the offset of `diagonal`.
   ///
-  /// All may have any strides; output must not overlap an input. Errors come from Linear
-  /// (four times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights that
-  /// follow it. Inputs and output may have any types, as in Linear; the values in between are
-  /// float32.
+  /// All may have any strides; `output` must not overlap an input. Errors come from Linear (four
+  /// times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights of the steps
+  /// after it. Inputs and output may have any element types, as in Linear; the values in between
+  /// are float32.
   ///
   /// Throws kShapeMismatch, also for a cache of the wrong sizes and for positions with the wrong
-  /// number of rows or axes; kInvalidArgument, also for positions if the layer has no rotary ones;
-  /// kSizeOverflow, std::bad_alloc. Outputs and the cache are then unchanged.
+  /// number of rows or axes; kInvalidArgument, also for positions passed to a layer without rotary
+  /// positions; kSizeOverflow, std::bad_alloc. Outputs and the cache are then unchanged.
   void forward(const ConstAnyTensor& query, const ConstAnyTensor& key, const ConstAnyTensor& value,
                const AnyTensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of query, key and value. Passing a cache,
-  /// intermediates or output tensors in `call.attention` is an error: use Tape::watch() instead.
-  /// Tensors of the call are copied.
+  /// Like forward() for tensors, but records the computation on the tape of `query`, `key` and
+  /// `value`. Passing a cache, intermediates or output tensors in `call.attention` is an error: use
+  /// Tape::watch() instead. The tensors in `call` are copied.
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
                    const MultiHeadAttentionCall& call = {}) const;
 
-  /// Also takes terms of the score that are variables (attn/training/attention.hpp). Each replaces
-  /// the option of the same name, including the layer's own, and gets a gradient in its own shape,
-  /// even if it is broadcast. A t5_table also needs the t5_bias of `call.attention`.
+  /// Also takes terms of the score as variables (attn/training/attention.hpp). Each replaces the
+  /// option of the same name, including the layer's own, and gets a gradient in its own shape, even
+  /// if it is broadcast. A t5_table also needs the t5_bias of `call.attention`.
   ///
   ///   layer.forward(x, x, x, {.attention = {.causal = true}}, {.bias = bias})
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
@@ -177,17 +182,17 @@ class ATTN_API MultiHeadAttention : public Module {
   KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0,
                            ElementType type = ElementType::kFloat32) const;
 
-  /// Projects key and value and appends them to the cache. For cross attention, call this once and
-  /// then attend() in every step. `positions` are the positions of the keys, like
+  /// Projects `key` and `value` and appends them to the cache. For cross attention, call this once
+  /// and then attend() in every step. `positions` are the positions of the keys, like
   /// MultiHeadAttentionCall::key_positions. Throws what forward() throws; the cache is then
   /// unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context(),
               const TensorView<const double>& positions = {}) const;
 
-  /// query attends to the keys and values in the cache. The diagonal is not shifted by the past
-  /// length: query i is at key i + offset, unless `positions` give the positions for its rotation.
-  /// Throws what forward() throws.
+  /// `query` attends to the keys and values in the cache. The diagonal is not shifted by the past
+  /// length: query i is at key i + offset. With rotary positions, it is also rotated for this
+  /// position, unless `positions` are given. Throws what forward() throws.
   void attend(const ConstAnyTensor& query, const KeyValueCache& cache, const AnyTensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr,

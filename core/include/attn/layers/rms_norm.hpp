@@ -30,7 +30,7 @@ struct RmsNormOptions {
 ///
 ///   y = x / √(mean(x²) + eps) · weight
 ///
-/// Parameter: "weight" (width), ones at first.
+/// Parameter: "weight" (width), initially ones, or zeros with zero_centred_weight.
 ///
 /// Error: each value is within 6e-7·|y| of the exact one for widths up to 16384 and rows whose
 /// squares stay in the range of float. NaN in a row makes the whole row NaN.
@@ -43,31 +43,31 @@ class ATTN_API RmsNorm : public Module {
   std::int64_t width() const noexcept { return width_; }
   const RmsNormOptions& options() const noexcept { return options_; }
 
-  /// x is (…, width); output has the same shape. Both may have any strides. output may be x itself,
-  /// otherwise they must not overlap. Throws kShapeMismatch, kInvalidArgument for null data,
-  /// std::bad_alloc; output is then untouched. Intermediate: "output".
+  /// `x` is (…, width); `output` has the same shape. Both may have any strides. `output` may be `x`
+  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, kInvalidArgument for null
+  /// data, std::bad_alloc; `output` is then untouched. Intermediate: "output".
   ///
-  /// x and output may have any types. The result is computed from the exact values of x and rounded
-  /// once if output is not float32 (see Float16 and BFloat16).
+  /// `x` and `output` may have any element types. The result is computed from the exact values of x
+  /// and rounded once if `output` is not float32 (see Float16 and BFloat16).
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Normalises x + y, as a residual connection needs. y has the shape of x. The sum is one float
-  /// addition. output may also be y itself.
+  /// Normalises x + y, as in a residual connection. `y` has the shape of `x`. The sum is one float
+  /// addition. `output` may also be `y` itself.
   void forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                    Context& context = Context::default_context(),
                    Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. With g = weight ∘ dy and x̂ = x /
-  /// √(mean(x²) + eps),
+  /// Like forward() for tensors, but records the computation on the tape of `x`. With g = weight ∘
+  /// dy and x̂ = x / √(mean(x²) + eps), the gradients are
   ///
   ///   dx = (g − x̂ · mean(g ∘ x̂)) / √(mean(x²) + eps),   dweight = Σ over rows of dy ∘ x̂
   ///
   /// Error, to first order: an element of dx is within 2e-6 · (|g| + |x̂| · mean(|g ∘ x̂|)) /
-  /// √(mean(x²) + eps), an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
+  /// √(mean(x²) + eps), and an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
   Variable forward(const Variable& x) const;
-  /// Like forward(x + y); x and y have the same shape.
+  /// Like forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:

@@ -17,15 +17,15 @@ class Variable;
 struct RecurrentOptions {
   std::int64_t input_size = 0;   ///< E, width of the input
   std::int64_t hidden_size = 0;  ///< H, width of the state and of the output
-  std::int64_t num_layers =
-      1;  ///< each layer after the first reads the outputs of the previous one
+  /// Each layer after the first reads the outputs of the previous one.
+  std::int64_t num_layers = 1;
   bool bias = true;
 };
 
 /// The states before and after a sequence: (num_layers, B, H), or (num_layers, H) for a sequence
-/// without B. The last row is the last layer's.
+/// without B. The last row belongs to the last layer.
 struct RecurrentStates {
-  ConstTensor h_0 = {};  ///< before the first step; zeros by default
+  ConstTensor h_0 = {};  ///< states before the first step; zeros by default
   Tensor h_n = {};       ///< receives the states after the last step; optional, may be h_0
 };
 
@@ -35,7 +35,7 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 ///
 ///   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
 ///
-/// Parameters, with PyTorch's names and layouts, zeros at first, for each layer l: "weight_ih_l0"
+/// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
 /// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and with bias "bias_ih_l0" (H),
 /// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
@@ -46,10 +46,10 @@ class ATTN_API RNN : public Module {
 
   const RecurrentOptions& options() const noexcept;
 
-  /// x is (B, N, E) and output (B, N, H), the last layer's h_t, or both lack B. They may have any
-  /// strides and must not overlap. The bits of a sequence do not depend on the other sequences. If
-  /// you split a sequence into parts and start each part with the final state of the previous one,
-  /// you get the bits of the whole.
+  /// `x` is (B, N, E) and `output` (B, N, H), or both lack B. They may have any strides and must
+  /// not overlap. `output` receives the last layer's h_t. The bits of a sequence do not depend on
+  /// the other sequences. If you split a sequence into parts and start each part with the final
+  /// state of the previous one, you get the same bits as for the whole sequence.
   ///
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
   /// of h_(t−1).
@@ -62,21 +62,21 @@ class ATTN_API RNN : public Module {
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like forward() for tensors, recorded on the tape of x and h_0, which may be none. If h_n is
-  /// not null, it receives the states after the last step. Gradients flow backwards through time, t
-  /// = N … 1:
+  /// Like forward() for tensors, but records the computation on the tape of `x` and `h_0`. `h_0`
+  /// may be none. If `h_n` is not null, it receives the states after the last step. Gradients flow
+  /// backwards through time, t = N … 1:
   ///
   ///   ds_t = f'(s_t) ∘ dh_t,   dh_(t−1) = dy_(t−1) + W_hhᵀ ds_t,   dx_t = W_ihᵀ ds_t
   ///   dW_hh = Σ ds_t h_(t−1)ᵀ,   dW_ih = Σ ds_t x_tᵀ,   db = Σ ds_t
   ///
-  /// If dh_t is 0, so is ds_t, whatever the value of x_t, so tokens after the last relevant one do
-  /// not affect any gradient. The tape keeps only the layers' outputs; the backward pass computes
-  /// the sums s_t again.
+  /// If dh_t is 0, so is ds_t, whatever the value of x_t. Tokens after the last one that
+  /// contributes to the loss therefore do not affect any gradient. The tape keeps only the layers'
+  /// outputs; the backward pass computes the sums s_t again.
   ///
-  /// Error, to first order: if δ is the error of s_t, the forward sum before f, ds_t is within
-  /// (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is exact for the computed
-  /// s_t. A sum of n products is within n·6e-8·Σ|terms|, and a sum over tokens within (1.6e-5 +
-  /// 1e-9·B·N) of its terms' magnitudes.
+  /// Error, to first order: if δ is the error of s_t (the sum before f in the forward pass), ds_t
+  /// is within (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is exact for the
+  /// computed s_t. The error of a sum of n products is at most n·6e-8·Σ|terms|, and the error of a
+  /// sum over tokens is at most (1.6e-5 + 1e-9·B·N)·Σ|terms|.
   ///
   /// Throws what forward() for tensors throws.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n = nullptr) const;

@@ -38,24 +38,25 @@ struct TransformerDecoderLayerCall {
   /// PyTorch's memory_mask and memory_key_padding_mask. Use `dropout` below: it already covers the
   /// attention weights, so a dropout in self_attention or cross_attention is an error.
   AttentionOptions cross_attention = {};
-  /// The positions of the tokens x, for rotary positions in self-attention: see
+  /// The positions of the tokens `x`, for rotary positions in self-attention; see
   /// MultiHeadAttentionCall.
   TensorView<const double> positions = {};
-  /// In training, acts in six places: on the weights of self-attention and after it, on the weights
-  /// of cross attention and after it, and within and after the feed-forward network. Uses streams
-  /// random.stream … + 5.
+  /// In training, acts in six places: on the weights of self-attention, after self-attention, on
+  /// the weights of cross attention, after cross attention, and within and after the feed-forward
+  /// network. Uses streams random.stream to random.stream + 5.
   Dropout dropout = {};
-  /// None, or a state from start(), which includes the projections of the memory. Then pass none as
-  /// the memory; the rows of x are the next tokens of a sequence, which attend to all tokens before
-  /// them and are appended. Options count from the beginning of the sequence (see
-  /// MultiHeadAttentionCall), so a causal layer gives the same results token by token as for the
-  /// whole sequence.
+  /// None, or a state from start(), which includes the projections of the memory. With a state,
+  /// pass none as `memory`. The rows of `x` are then the next tokens of a sequence: they attend to
+  /// all tokens before them and are appended to the state. Options count from the beginning of the
+  /// sequence (see MultiHeadAttentionCall), so a causal layer gives the same results token by token
+  /// as for the whole sequence.
   TransformerDecoderLayerState* state = nullptr;
   /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
   /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
-  /// GatedFeedForward; "norm1.output" and so on for each norm of the layer; "resid_pre" (x);
-  /// "resid_mid", "resid_mid_cross" and "resid_post", the sums after self-attention, cross
-  /// attention and the feed-forward network, before post-norm normalises them; and "output".
+  /// GatedFeedForward; "norm1.output" and so on for each norm of the layer; and "output". The
+  /// residual stream is "resid_pre" (x), and "resid_mid", "resid_mid_cross" and "resid_post", the
+  /// sums after self-attention, cross attention and the feed-forward network. With post-norm, these
+  /// are the sums before they are normalised.
   Intermediates* intermediates = nullptr;
 };
 
@@ -84,26 +85,27 @@ class ATTN_API TransformerDecoderLayer : public Module {
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
   const MultiHeadAttention& cross_attention() const noexcept { return cross_attention_; }
 
-  /// x and output are (B, N, E), memory is (B, M, E), or all lack B. They may have any strides.
-  /// output may be x itself, otherwise it must not overlap the inputs. All may have any types, as
-  /// in TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// std::bad_alloc; outputs and state are then unchanged.
+  /// `x` and `output` are (B, N, E), `memory` is (B, M, E), or all lack B. They may have any
+  /// strides. `output` may be `x` itself; otherwise it must not overlap the inputs. All may have
+  /// any element types, as in TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument,
+  /// kSizeOverflow, std::bad_alloc; outputs and state are then unchanged.
   void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x and memory. Passing a state or
-  /// intermediates is an error: use Tape::watch() for intermediates.
+  /// Like forward() for tensors, but records the computation on the tape of `x` and `memory`.
+  /// Passing a state or intermediates is an error: use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderLayerCall& call = {}) const;
-  /// Also takes terms of attention that are variables, see MultiHeadAttention.
+  /// Also takes terms of attention as variables; see MultiHeadAttention.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderLayerCall& call, const AttentionVariables& self_terms,
                    const AttentionVariables& cross_terms) const;
 
-  /// Returns a state with the projections of memory (B, M, E) or (M, E) and no tokens yet; it has
-  /// room for `capacity` tokens at first. `type` is the type of both caches. Throws kShapeMismatch,
-  /// kInvalidArgument (also for B = 0), kSizeOverflow, std::bad_alloc.
+  /// Returns a state with the projections of `memory`, which is (B, M, E) or (M, E). The state
+  /// contains no tokens yet and initially has room for `capacity` of them. `type` is the type of
+  /// both caches. Throws kShapeMismatch, kInvalidArgument (also for B = 0), kSizeOverflow,
+  /// std::bad_alloc.
   State start(const ConstAnyTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context(),
               ElementType type = ElementType::kFloat32) const;
@@ -111,7 +113,7 @@ class ATTN_API TransformerDecoderLayer : public Module {
  private:
   friend class TransformerDecoder;
   void check_memory(const ConstAnyTensor& x, const ConstAnyTensor& memory, bool has_state) const;
-  /// When it throws, it may have written to outputs of attention and to the state.
+  /// When run() throws, it may already have written to outputs of attention and to the state.
   void run(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
            const TransformerDecoderLayerCall& call, Context& context) const;
 
@@ -121,8 +123,8 @@ class ATTN_API TransformerDecoderLayer : public Module {
   detail::SublayerNorms norms1_, norms2_, norms3_;
 };
 
-/// The state of a stack when decoding token by token, made by TransformerDecoder::start(). Copy it
-/// to branch off, e.g. for beam search.
+/// The state of a stack when decoding token by token, created by TransformerDecoder::start(). Copy
+/// it to branch off a sequence, e.g. for beam search.
 class ATTN_API TransformerDecoderState {
  public:
   /// The number of tokens decoded so far.
@@ -147,12 +149,12 @@ struct TransformerDecoderCall {
   AttentionOptions self_attention = {};
   AttentionOptions cross_attention = {};
   /// The positions of the tokens, as in TransformerDecoderLayerCall, for every layer with rotary
-  /// positions. If no layer has them, passing positions is an error.
+  /// positions. If no layer has rotary positions, passing positions is an error.
   TensorView<const double> positions = {};
-  /// Layer l uses streams random.stream + 6·l … + 5.
+  /// Layer l uses streams random.stream + 6·l to random.stream + 6·l + 5.
   Dropout dropout = {};
-  /// None, or one tensor for each layer, which receives its attention weights (B, H, Nq, Nk). Empty
-  /// tensors are skipped.
+  /// None, or one tensor for each layer, which receives the layer's attention weights (B, H, Nq,
+  /// Nk). Empty tensors are skipped.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
   /// None, or a state from start(), used like the state of a layer.
@@ -181,11 +183,11 @@ class ATTN_API TransformerDecoder : public Module {
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x and memory. Passing a state, weights
-  /// or intermediates is an error.
+  /// Like forward() for tensors, but records the computation on the tape of `x` and `memory`.
+  /// Passing a state, weights or intermediates is an error.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderCall& call = {}) const;
-  /// Also takes terms that are variables, for the attention of every layer.
+  /// Also takes terms of attention as variables, used in every layer.
   Variable forward(const Variable& x, const Variable& memory, const TransformerDecoderCall& call,
                    const AttentionVariables& self_terms,
                    const AttentionVariables& cross_terms) const;

@@ -33,18 +33,17 @@ struct AttentionVariables;
 /// set attention_bias = false and feed_forward_dropout = false.
 ///
 /// These options also describe the blocks of current language models, each with `causal` attention
-/// in the call and a final norm after the stack (the names on the right are fields of
-/// Transformers' configuration):
+/// in the call and a final norm after the stack (rope_theta is a field of the model's config.json):
 ///
 ///   GPT-2      .activation = kGeluTanh, .norm_first
 ///   Llama      .activation = kSilu, .gated_feed_forward, .rms_norm = {{.eps = …}}, .norm_first,
 ///              .bias = false, .num_kv_heads, .positions = {.rotary = {{.base = rope_theta}}}
-///   Qwen 2     as Llama; attention_bias = true, attention_output_bias = false
-///   Qwen 3     as Llama; head_dim, qk_norm
-///   Gemma 3    as Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale, in rms_norm and qk_norm
-///              zero_centred_weight; and layer by layer a window, and the rotary base
-///   OLMo 2     as Llama, without norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
-///   gpt-oss    as Llama; attention_bias = true, .sinks, a window in every other layer
+///   Qwen 2     like Llama; .attention_bias = true, .attention_output_bias = false
+///   Qwen 3     like Llama; .head_dim, .qk_norm
+///   Gemma 3    like Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale, zero_centred_weight in
+///              .rms_norm and .qk_norm; for each layer its own .window and rotary base
+///   OLMo 2     like Llama, but without .norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
+///   gpt-oss    like Llama; .attention_bias = true, .sinks, a .window in every other layer
 struct TransformerLayerOptions {
   std::int64_t d_model = 0;
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
@@ -59,24 +58,24 @@ struct TransformerLayerOptions {
   /// With norm_first their inputs are normalised too (Gemma 2 and 3); without it, only the outputs
   /// are (OLMo 2).
   bool norm_outputs = false;
-  bool bias = true;                         ///< for all linear layers and LayerNorms
-  std::optional<bool> attention_bias = {};  ///< for attention's projections; `bias` by default
-  /// For attention's last projection; attention_bias by default.
+  bool bias = true;                         ///< biases in all linear layers and LayerNorms
+  std::optional<bool> attention_bias = {};  ///< in the projections of attention; `bias` by default
+  /// Bias of attention's last projection; attention_bias by default.
   std::optional<bool> attention_output_bias = {};
   /// In training, also applies dropout between the two layers of the feed-forward network.
   bool feed_forward_dropout = true;
-  // For attention, see MultiHeadAttentionOptions.
+  // Options of attention; see MultiHeadAttentionOptions.
   std::optional<std::int64_t> num_kv_heads = {};
   std::optional<std::int64_t> head_dim = {};
   std::optional<RmsNormOptions> qk_norm = {};
   bool qk_norm_all_heads = false;
   std::optional<float> scale = {};
   float softcap = 0;
-  // For self-attention only.
+  // Options of self-attention only.
   AttentionPositions positions = {};
   bool sinks = false;
   std::optional<Window> window = {};
-  /// For all matrices of attention and of the feed-forward network.
+  /// The format of all matrices of attention and of the feed-forward network.
   WeightFormat weights = {};
 };
 
@@ -86,8 +85,8 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;         ///< for its input or, with post-norm, for the sum
-  std::optional<Norm> output_norm;  ///< for its output
+  std::optional<Norm> norm;         ///< normalises the input or, with post-norm, the sum
+  std::optional<Norm> output_norm;  ///< normalises the output before it is added
 };
 
 }  // namespace detail
@@ -97,21 +96,22 @@ struct TransformerEncoderLayerCall {
   /// Options of self-attention. Use `dropout` below: it already covers the attention weights, so a
   /// dropout in these options is an error.
   AttentionOptions attention = {};
-  /// The positions of the tokens, for rotary positions: see MultiHeadAttentionCall.
+  /// The positions of the tokens, for rotary positions; see MultiHeadAttentionCall.
   TensorView<const double> positions = {};
   /// In training, acts in four places: on the attention weights, after attention, and within and
-  /// after the feed-forward network. Uses streams random.stream … + 3.
+  /// after the feed-forward network. Uses streams random.stream to random.stream + 3.
   Dropout dropout = {};
-  /// None, or a cache from self_attention().make_cache(). The rows of x are then the next tokens of
-  /// a sequence: they also attend to all tokens before them, and are appended to the cache (see
+  /// None, or a cache from self_attention().make_cache(). The rows of `x` are then the next tokens
+  /// of a sequence: they also attend to all tokens before them, and are appended to the cache (see
   /// MultiHeadAttentionCall). A causal layer gives the same results token by token as for the whole
   /// sequence.
   KeyValueCache* cache = nullptr;
   /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
   /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
-  /// for each norm of the layer; the residual stream, with TransformerLens' names, "resid_pre" (x),
-  /// "resid_mid" (x + dropout(self_attn(…))) and "resid_post" (h + dropout(feed_forward(…))), the
-  /// last two before post-norm normalises them; and "output".
+  /// for each norm of the layer; and "output". The residual stream has TransformerLens' names:
+  /// "resid_pre" (x), "resid_mid" (x + dropout(self_attn(…))) and "resid_post" (h +
+  /// dropout(feed_forward(…))). With post-norm, the latter two are the sums before they are
+  /// normalised.
   Intermediates* intermediates = nullptr;
 };
 
@@ -123,19 +123,19 @@ struct TransformerEncoderLayerCall {
 ///               output = h + dropout(feed_forward(norm2(h)))
 ///
 /// With norm_outputs, output_norm1(self_attn(…)) and output_norm2(feed_forward(…)) replace
-/// self_attn(…) and feed_forward(…); without norm_first there are then no norm1 and norm2.
+/// self_attn(…) and feed_forward(…); without norm_first, there is then neither norm1 nor norm2.
 ///
 /// Parameters, in PyTorch's order: "self_attn.…" (see MultiHeadAttention), "linear1.…" and
 /// "linear2.…" (FeedForward) or "gate_proj.…", "up_proj.…" and "down_proj.…" (GatedFeedForward),
 /// "norm1.…" and "norm2.…", "output_norm1.…" and "output_norm2.…" (LayerNorm or RmsNorm).
 ///
-/// Error: with weights of deviation 1/√(their columns), and therefore values of the order of 1,
+/// Error: with weights of deviation 1/√(number of columns), and therefore values of the order of 1,
 /// outputs are within 1e-5 of the exact ones for d_model up to 64. Larger values have larger
-/// errors, see the inner layers.
+/// errors; see the inner layers.
 ///
-/// Coming from PyTorch: src_mask is AttentionOptions::mask (true for keys that take part) or bias;
-/// src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1, N) if the padding is not at the
-/// end; and is_causal is `causal`.
+/// PyTorch's arguments correspond to these options: src_mask is AttentionOptions::mask (true for
+/// keys that take part) or bias; src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1,
+/// N) if the padding is not at the end; and is_causal is `causal`.
 class ATTN_API TransformerEncoderLayer : public Module {
  public:
   /// Throws what the inner layers throw, and kInvalidArgument if both layer_norm_eps and rms_norm
@@ -145,24 +145,25 @@ class ATTN_API TransformerEncoderLayer : public Module {
   const TransformerLayerOptions& options() const noexcept { return options_; }
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
 
-  /// x is (B, N, E) or (N, E); output has the same shape. Both may have any strides. output may be
-  /// x itself, otherwise they must not overlap. Both may have any types: the result is computed in
-  /// float32 from the exact values of x and rounded once. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, std::bad_alloc; outputs and the cache are then unchanged.
+  /// `x` is (B, N, E) or (N, E); `output` has the same shape. Both may have any strides. `output`
+  /// may be `x` itself; otherwise the two must not overlap. Both may have any element types: the
+  /// result is computed in float32 from the exact values of x and rounded once. Throws
+  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs and the cache are
+  /// then unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. Passing a cache or intermediates is an
-  /// error: use Tape::watch() for intermediates.
+  /// Like forward() for tensors, but records the computation on the tape of `x`. Passing a cache or
+  /// intermediates is an error: use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
-  /// Also takes terms of attention that are variables, see MultiHeadAttention.
+  /// Also takes terms of attention as variables; see MultiHeadAttention.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call,
                    const AttentionVariables& terms) const;
 
  private:
   friend class TransformerEncoder;
-  /// When it throws, it may have written to outputs of attention and to the cache.
+  /// When run() throws, it may already have written to outputs of attention and to the cache.
   void run(const ConstAnyTensor& x, const AnyTensor& output,
            const TransformerEncoderLayerCall& call, Context& context) const;
 
@@ -176,11 +177,11 @@ class ATTN_API TransformerEncoderLayer : public Module {
 struct TransformerEncoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
-  /// Adds a norm of the layers' kind after the last layer: PyTorch's argument `norm`, usual with
-  /// pre-norm.
+  /// Adds a norm after the last layer, of the same kind as the norms in the layers. It is usual
+  /// with pre-norm and corresponds to PyTorch's argument `norm`.
   bool final_norm = false;
-  /// If not empty, the options of each layer, instead of `layer` and num_layers, for layers that
-  /// differ in windows, positions or sizes. All must have the same d_model.
+  /// If not empty, the options of each layer, which replace `layer` and num_layers. Use them if
+  /// layers differ in windows, positions or sizes. All must have the same d_model.
   std::vector<TransformerLayerOptions> layers = {};
 };
 
@@ -190,12 +191,12 @@ struct TransformerEncoderCall {
   /// must be empty, because every layer would write them.
   AttentionOptions attention = {};
   /// The positions of the tokens, as in TransformerEncoderLayerCall, for every layer with rotary
-  /// positions. If no layer has them, passing positions is an error.
+  /// positions. If no layer has rotary positions, passing positions is an error.
   TensorView<const double> positions = {};
-  /// Layer l uses streams random.stream + 4·l … + 3.
+  /// Layer l uses streams random.stream + 4·l to random.stream + 4·l + 3.
   Dropout dropout = {};
-  /// None, or one tensor for each layer, which receives its attention weights, (B, H, Nq, Nk).
-  /// Empty tensors are skipped.
+  /// None, or one tensor for each layer, which receives the layer's attention weights (B, H, Nq,
+  /// Nk). Empty tensors are skipped.
   std::span<const Tensor> weights = {};
   /// None, or the caches from make_caches(), used like the cache of a layer. With `causal`
   /// attention the stack is a decoder without cross attention, like GPT.
@@ -215,17 +216,17 @@ class ATTN_API TransformerEncoder : public Module {
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
-  /// x and output are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc; outputs and caches are then unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. Passing caches, weights or
-  /// intermediates is an error.
+  /// Like forward() for tensors, but records the computation on the tape of `x`. Passing caches,
+  /// weights or intermediates is an error.
   Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
-  /// Also takes terms that are variables, for the attention of every layer, such as a T5 table that
-  /// all layers share.
+  /// Also takes terms of attention as variables, used in every layer, such as a T5 table that all
+  /// layers share.
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 

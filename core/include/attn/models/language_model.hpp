@@ -28,33 +28,33 @@ namespace attn {
 /// The options of a LanguageModel: its stack of layers and what surrounds it. load_language_model()
 /// derives them from a model's files.
 struct LanguageModelOptions {
-  /// V. With 0 there is no embedding and no output layer: the model maps vectors to vectors, like
-  /// torch.nn.TransformerEncoder.
+  /// V, the size of the vocabulary. If it is 0, there is no embedding and no output layer: the
+  /// model maps vectors to vectors, like torch.nn.TransformerEncoder.
   std::int64_t vocab_size = 0;
-  bool scale_embedding = false;  ///< by √E, as in Gemma
-  /// Rows of a learned table of positions; 0 means no table.
+  bool scale_embedding = false;  ///< multiplies embeddings by √E, as in Gemma
+  /// Number of rows of the learned table of positions; 0 means no table.
   std::int64_t max_positions = 0;
   std::int64_t first_position = 0;  ///< the row of the first token (RoBERTa: 2)
-  /// The id of the padding token. RoBERTa does not count such tokens; they use the row before
+  /// The id of the padding token. RoBERTa does not count padding tokens; they use the row before
   /// first_position.
   std::optional<std::int64_t> padding_id = {};
   std::optional<PositionalEncodingOptions> sinusoidal = {};
-  std::int64_t num_token_types = 0;  ///< for BERT; 0 means none
-  std::optional<LayerNormOptions> embedding_norm =
-      {};  ///< for the sum of the embeddings, as in BERT
+  std::int64_t num_token_types = 0;  ///< number of token types, as in BERT; 0 means none
+  /// Normalises the sum of the embeddings, as in BERT.
+  std::optional<LayerNormOptions> embedding_norm = {};
   TransformerEncoderOptions stack = {};
   bool causal = true;  ///< true if a token attends only to itself and earlier tokens
 
-  bool output = true;  ///< true if there are logits; requires a vocabulary
-  bool tied = true;    ///< the output layer's weight is the embedding's
+  bool output = true;  ///< true if the model computes logits; requires a vocabulary
+  bool tied = true;    ///< true if the output layer shares the embedding's weight
   bool output_bias = false;
   /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this f before the output
   /// layer.
   std::optional<Activation> transform = {};
   float transform_norm_eps = 1e-12F;
-  float final_softcap = 0;  ///< if c > 0, logits become c·tanh(logits / c), as in Gemma 2
+  float final_softcap = 0;  ///< with c > 0, logits become c·tanh(logits / c), as in Gemma 2
   bool pooler = false;      ///< BERT's pooler: tanh(x_0 · Wᵀ + b) for the first token x_0
-  /// The format of the matrices outside the stack: the embedding, and matrices that products read.
+  /// The format of the matrices outside the stack: the embedding and the weights of linear layers.
   /// The layers of the stack have their own formats. Tables of positions and of token types stay
   /// float32.
   WeightFormat weights = {};
@@ -62,18 +62,19 @@ struct LanguageModelOptions {
 
 /// The options of a call to a LanguageModel.
 struct LanguageModelCall {
-  /// Options for the attention of every layer. Later tokens are excluded if either this `causal` or
-  /// the model's is true.
+  /// Options for the attention of every layer. Later tokens are excluded if `causal` is true here
+  /// or in the model's options.
   AttentionOptions attention = {};
   /// Positions of the tokens, (N) or (B, N), e.g. for a batch that is padded on the left. They
   /// apply to the layers' rotary positions (see TransformerEncoderCall), to a sinusoidal encoding,
-  /// which takes any numbers, and to a learned table, where position p uses row first_position + p.
-  /// Positions for a table are non-negative integers. By default tokens count from 0 or from the
-  /// past length, in RoBERTa from the first token that is not padding.
+  /// which accepts any numbers, and to a learned table, where position p uses row first_position +
+  /// p. Positions for a table must be non-negative integers. By default, positions are counted from
+  /// 0 or from the past length; in RoBERTa they are counted from the first token that is not
+  /// padding.
   TensorView<const double> positions = {};
-  /// None, or the caches from make_caches(); the tokens are then the next ones of a sequence.
+  /// None, or the caches from make_caches(); the tokens are then the next tokens of a sequence.
   std::span<KeyValueCache> caches = {};
-  /// The type of each token, in the shape of the ids. None means that all have type 0.
+  /// The type of each token, in the shape of the ids. None means that all tokens have type 0.
   IdView token_types = {};
   /// Receives the output of the last layer after the final norm, (B, N, E) or (N, E). May be none.
   Tensor hidden = {};
@@ -87,31 +88,32 @@ struct LanguageModelCall {
 
 /// How a token is chosen from logits.
 struct SamplingOptions {
-  /// Divides the logits; 0 selects the largest one.
+  /// Divides the logits. 0 selects the token with the largest logit.
   double temperature = 0;
-  /// Keeps only this many of the most probable tokens; of equal ones, the first are kept. 0 keeps
-  /// all.
+  /// Keeps only this many of the most probable tokens. Of equally probable tokens, the first are
+  /// kept. 0 keeps all.
   std::int64_t top_k = 0;
   RandomStream random = {};
 };
 
-/// Chooses a token from the logits (V). With temperature 0 it is the one with the largest logit,
-/// and the first of equal ones. Otherwise number `step` of the stream, u in [0, 1) as in
-/// fill_uniform, selects it: starting from the most probable token, probabilities are added up
-/// until their sum exceeds u. The same logits give the same token on every machine, unless a
-/// partial sum is within 1e-15 of u.
+/// Chooses a token from the logits (V). With temperature 0, this is the token with the largest
+/// logit, or the first of them if several logits are equal. Otherwise the token is selected by u,
+/// number `step` of the stream, which is in [0, 1) as in fill_uniform: starting with the most
+/// probable token, probabilities are added up until their sum exceeds u. The same logits give the
+/// same token on every machine, unless a partial sum is within 1e-15 of u.
 ///
 /// Throws kShapeMismatch for anything but (V) with V ≥ 1, and kInvalidArgument for a temperature
-/// that is not a finite number ≥ 0, a negative top_k or step, NaN, or logits that are all −∞.
+/// that is not a finite number ≥ 0, a negative top_k or `step`, a logit of NaN, or logits that are
+/// all −∞.
 ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOptions& options = {},
                                    std::int64_t step = 0);
 
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  std::vector<std::int64_t> stop_ids =
-      {};  ///< stops after one of these, which is part of the result
-  ElementType cache_type = ElementType::kFloat32;  ///< for keys and values of past tokens
+  /// Generation stops after one of these ids, which is kept in the result.
+  std::vector<std::int64_t> stop_ids = {};
+  ElementType cache_type = ElementType::kFloat32;  ///< type of the cached keys and values
 };
 
 /// A Transformer between an embedding and an output layer: GPT-2, BERT, Llama and similar models.
@@ -124,8 +126,8 @@ struct GenerationOptions {
 /// "token_types.weight", "embedding_norm.…", "encoder.…" (see TransformerEncoder), "transform.…",
 /// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
 ///
-/// Errors come from the layers. For models with three layers of width 24 and weights of
-/// deviation 1/√(their columns), logits are within 1e-5 of the exact ones.
+/// Errors come from the layers. For models that have three layers of width 24 and weights of
+/// deviation 1/√(number of columns), logits are within 1e-5 of the exact ones.
 class ATTN_API LanguageModel : public Module {
  public:
   /// Throws what the layers throw, and kInvalidArgument for options that contradict each other.
@@ -136,16 +138,16 @@ class ATTN_API LanguageModel : public Module {
   const TransformerEncoder& encoder() const noexcept { return stack_; }
   std::int64_t d_model() const noexcept { return stack_.layers().front().options().d_model; }
 
-  /// ids are (B, N) or (N). logits, (B, n, V) or (n, V), receives the logits of the last n tokens,
-  /// 1 ≤ n ≤ N, and may be none. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// std::bad_alloc, and kUnsupported for logits, pooled or ids that the model has no layer for,
-  /// and for numbers that overflow: the error's argument is then the first layer with an output
-  /// that is not finite. After an error, outputs and caches are unchanged.
+  /// `ids` are (B, N) or (N). `logits`, which is (B, n, V), (n, V) or none, receives the logits of
+  /// the last n tokens, 1 ≤ n ≤ N. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// std::bad_alloc, and kUnsupported if the model has no layer for `logits`, `pooled` or `ids`, or
+  /// if numbers overflow; in the latter case, the error's argument is the first layer whose output
+  /// is not finite. After an error, outputs and caches are unchanged.
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Takes vectors (B, N, E) or (N, E) instead of ids. They replace the embeddings; positions and
-  /// so on are added to them.
+  /// Takes vectors (B, N, E) or (N, E) instead of ids. They replace the embeddings of the tokens;
+  /// positions and token types are still added to them.
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -154,25 +156,25 @@ class ATTN_API LanguageModel : public Module {
   std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 
-  /// Continues the ids (N), N ≥ 1, and returns the new tokens, decoded one by one with a cache.
+  /// Continues `ids` (N), N ≥ 1, and returns the new tokens, decoded one by one with a cache.
   /// Throws what forward() and choose_token() throw, and kInvalidArgument for more tokens than
   /// there are positions.
   std::vector<std::int64_t> generate(const IdView& ids, const GenerationOptions& options = {},
                                      Context& context = Context::default_context()) const;
 
  private:
-  /// Exactly one of ids and x is none.
+  /// Exactly one of `ids` and `x` is none.
   void run(const IdView& ids, const ConstTensor& x, const Tensor& logits,
            const LanguageModelCall& call, Context& context, bool check_overflow = true) const;
-  /// Adds the sinusoidal encoding to x (B, N, E).
+  /// Adds the sinusoidal encoding to `x` (B, N, E).
   ATTN_LOCAL void add_sinusoids(const Tensor& x, const TensorView<const double>& given,
                                 std::int64_t past, Context& context) const;
-  /// Adds the table of positions to x (B, N, E), which are the embeddings of the ids if there are
-  /// ids.
+  /// Adds the table's rows to `x` (B, N, E), which are the embeddings of `ids` unless `ids` is
+  /// none.
   ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
                                 std::int64_t past, Context& context) const;
-  /// Repeats a call to find the first layer whose output is not finite, and throws the error about
-  /// it.
+  /// Repeats a call to find the first layer whose output is not finite, and throws the error that
+  /// names it.
   ATTN_LOCAL void fail_overflow(const IdView& ids, const ConstTensor& x, LanguageModelCall call,
                                 Context& context) const;
 

@@ -24,32 +24,32 @@ namespace attn {
 struct LanguageModelHints {
   /// The number of attention heads, which shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
-  /// For a torch.nn.TransformerEncoder, whose file contains only weights, kRelu by default; for a
-  /// nanoGPT model without config.json, kGelu by default.
+  /// The activation of a torch.nn.TransformerEncoder, whose file contains only weights (kRelu by
+  /// default), or of a nanoGPT model without config.json (kGelu by default).
   std::optional<Activation> activation = {};
   // For a torch.nn.TransformerEncoder.
   bool norm_first = false;
   bool causal = false;
   /// How the embedding and the matrices that products read are stored; all other parameters are
-  /// float32. By default they are stored as in the files if all of them are F16 or all are BF16,
-  /// without rounding of inputs, and otherwise as float32: results have the same bits as with
-  /// float32, on every instruction set. Training needs float32. If you set kBFloat16 here, inputs
-  /// are rounded, see WeightFormat.
+  /// float32. By default, these matrices are stored as in the files if all of them are F16 or all
+  /// are BF16, and otherwise as float32. Inputs are not rounded by default, so results have the
+  /// same bits as with float32 on every instruction set. Training requires float32. If you set
+  /// kBFloat16 here, inputs are rounded; see WeightFormat.
   std::optional<WeightFormat> weights = {};
 };
 
 /// A range of weights in a file and its destination in the model.
 struct WeightSource {
-  std::string tensor;  ///< in the file
+  std::string tensor;  ///< name of the tensor in the file
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::size_t file = 0;    ///< index of the file, from 0
   std::int64_t begin = 0;  ///< offset of its first byte from the beginning of the file
   std::int64_t end = 0;
   std::string parameter;  ///< destination in the LanguageModel
-  std::int64_t first_row =
-      0;  ///< first row of the parameter, if its other rows come from other tensors
-  bool transposed = false;  ///< true for (in, out) in the file, as in GPT-2
+  /// First row of the parameter, if its other rows come from other tensors.
+  std::int64_t first_row = 0;
+  bool transposed = false;  ///< true if the file stores (in, out), as for GPT-2
 };
 
 /// A model as described by its files.
@@ -58,9 +58,9 @@ struct LanguageModelDescription {
   LanguageModelOptions options = {};
   std::vector<WeightSource> weights = {};  ///< in the order of the files and their bytes
   std::int64_t num_parameters = 0;
-  /// Bytes of memory for the weights: 4 for each float32 weight, plus 4 for each in a matrix that
-  /// products read, for the copy in their order; 2 for each 16-bit weight. Caches and the memory of
-  /// calls are not included.
+  /// Bytes of memory for the weights: 4 for each float32 weight, 4 more if it is in a matrix that
+  /// products read, because the matrix is also stored in their order, and 2 for each 16-bit weight.
+  /// Caches and the memory of calls are not included.
   std::int64_t memory = 0;
   std::vector<std::string> unused_tensors = {};  ///< tensors that the model does not use
   std::vector<std::string> unused_fields = {};  ///< fields of the configuration that have no effect
@@ -80,13 +80,13 @@ struct LanguageModelDescription {
 /// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | with num_heads |
 /// | attn's own | the same, and `embedding.weight` | its options are in the file's metadata |
 ///
-/// Parts of names that wrappers add are ignored: "module.", "_orig_mod." and the
-/// prefixes of FSDP and DeepSpeed. nanoGPT's models have GPT-2's names, with matrices in the layout
-/// of nn.Linear and with or without biases.
+/// Parts of names that wrappers add are ignored: "module.", "_orig_mod." and the prefixes of FSDP
+/// and DeepSpeed. nanoGPT's models have GPT-2's names, but their matrices have the layout of
+/// nn.Linear, and biases may be missing.
 ///
-/// Fields of config.json have the same meaning as in Hugging Face's Transformers 5. Its defaults
-/// apply to missing fields, except that missing sizes are taken from shapes. A field that a
-/// family's class does not have is ignored, unless it is listed as rejected.
+/// Fields of config.json have the same meaning as in Hugging Face's Transformers 5. Transformers'
+/// defaults apply to missing fields, except that missing sizes are taken from shapes. A field that
+/// the family's class in Transformers does not have is ignored, unless it is listed as rejected.
 ///
 /// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
 ///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`,
@@ -94,28 +94,27 @@ struct LanguageModelDescription {
 ///   `is_causal`.
 /// - `tie_word_embeddings`: an output layer in the files is always used; without one, an untied
 ///   model has no logits. Files that contradict the flag cause a warning.
-/// - `rope_theta`, `rope_scaling`, `rope_parameters` and both maxima of positions are used, with
-///   the rules default, linear, dynamic, yarn, longrope, llama3 and proportional; other rules are
-///   rejected.
-///   `rope_scaling` replaces `rope_parameters`. Rules for each kind of layer and
-///   `rope_local_base_freq` are accepted for Gemma 3 only; Transformers ignores their `truncate`,
-///   and `type` in Gemma 3's `rope_scaling`, but attn does not. `mrope_section` has no effect on
-///   text.
-///   `partial_rotary_factor` is used by proportional; other rules require 1.
-/// - `attention_bias` and `mlp_bias` are used, or rejected if a family has no such biases.
+/// - `rope_theta`, `rope_scaling`, `rope_parameters`, `max_position_embeddings` and
+///   `original_max_position_embeddings` are used, with the rules default, linear, dynamic, yarn,
+///   longrope, llama3 and proportional; other rules are rejected. `rope_scaling` replaces
+///   `rope_parameters`. Separate rules for each kind of layer and `rope_local_base_freq` are
+///   accepted for Gemma 3 only. Unlike attn, Transformers ignores `truncate` in these rules, and
+///   `type` in Gemma 3's `rope_scaling`. `mrope_section` has no effect on text.
+///   `partial_rotary_factor` is used by the rule proportional; other rules require it to be 1.
+/// - `attention_bias` and `mlp_bias` are used. They are rejected if a family has no such biases.
 /// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
-///   `layer_types` are used in families with windows, `no_rope_layers` in SmolLM 3. Types other
-///   than full and sliding attention are rejected.
+///   `layer_types` are used in families with windows, and `no_rope_layers` is used in SmolLM 3.
+///   Layer types other than full and sliding attention are rejected.
 /// - `query_pre_attn_scalar` and `final_logit_softcapping` are used in Gemma 2 and 3, and
 ///   `attn_logit_softcapping` in Gemma 2. Gemma 1 uses `hidden_act`, with a warning for "gelu"
 ///   and for a `hidden_activation` that differs.
 /// - `pad_token_id` is used in RoBERTa, which does not count padding.
 /// - Rejected in all families: experts, `quantization_config`, `pruned_heads`, `per_layer_config`,
 ///   cross attention, `use_bidirectional_attention`, a `position_embedding_type` other than
-///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size`, `swiglu_limit`.
+///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size` and `swiglu_limit`.
 /// - Without effect, and in `unused_fields`: dropout, initialization, special tokens, `use_cache`,
 ///   `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`, `architectures` and
-///   all others.
+///   all other fields.
 ///
 /// `files` are the headers of a model's .safetensors files. `config` is the text of its
 /// config.json, or empty. `index` is the text of its model.safetensors.index.json, or empty; it
@@ -125,23 +124,24 @@ struct LanguageModelDescription {
 /// that is not a configuration, for a field that is missing or out of range, and for a tensor that
 /// appears twice; kNotFound for tensors that are missing or that a layer has no use for;
 /// kShapeMismatch for a tensor whose shape differs from the configuration; kInvalidArgument if the
-/// number of heads is unknown. LanguageModelLoader rejects options that layers do not support
-/// together.
+/// number of heads is unknown. LanguageModelLoader rejects combinations of options that layers do
+/// not support.
 ATTN_API LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
                                                           std::string_view config,
                                                           const LanguageModelHints& hints = {},
                                                           std::string_view index = {});
 
-/// Returns the file names in a model.safetensors.index.json, each once, in their order there.
-/// Throws kInvalidFormat, also for a name that leads into another folder.
+/// Returns the file names in a model.safetensors.index.json, each once, in the order in which they
+/// appear. Throws kInvalidFormat, also for a name that leads into another folder.
 ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index);
 
-/// Builds a model from the bytes of its files, which may arrive in slices; nothing is stored twice.
-/// For files on disk, use load_language_model().
+/// Builds a model from the bytes of its files, which may arrive in slices. The bytes are written
+/// directly to the weights, so no copy of a file is stored. For files on disk, use
+/// load_language_model().
 class ATTN_API LanguageModelLoader {
  public:
-  /// Allocates the memory for the weights. Throws what LanguageModel throws. Throws kUnsupported,
-  /// before it allocates anything, if the weights need more than max_memory bytes.
+  /// Allocates the memory for the weights. Throws what LanguageModel throws, and kUnsupported,
+  /// before it allocates anything, if the weights need more than `max_memory` bytes.
   explicit LanguageModelLoader(const LanguageModelDescription& description,
                                std::optional<std::int64_t> max_memory = {},
                                Context& context = Context::default_context());
@@ -149,9 +149,10 @@ class ATTN_API LanguageModelLoader {
   LanguageModelLoader(LanguageModelLoader&&) noexcept;
   LanguageModelLoader& operator=(LanguageModelLoader&&) noexcept;
 
-  /// Passes the next bytes of description.weights[source], starting at its `begin`. They must be
-  /// complete numbers. Throws kInvalidArgument for a source that does not exist and for bytes
-  /// beyond its end, and kInvalidFormat, with name and index, for a number that is not finite.
+  /// Passes the next bytes of description.weights[source], which start at its `begin` in the first
+  /// call. Each call must pass complete numbers. Throws kInvalidArgument for a source that does not
+  /// exist and for bytes beyond its end, and kInvalidFormat, with the tensor's name and an index,
+  /// for a number that is not finite.
   void write(std::size_t source, std::span<const std::byte> bytes,
              Context& context = Context::default_context());
 
@@ -166,18 +167,18 @@ class ATTN_API LanguageModelLoader {
 
 struct LoadLanguageModelOptions {
   LanguageModelHints hints = {};
-  /// Weights that need more bytes of memory are rejected before any are read. By default this is
-  /// the memory of the machine.
+  /// The largest number of bytes that the weights may need in memory. A model that needs more is
+  /// rejected before any weights are read. The default is the memory of the machine.
   std::optional<std::int64_t> max_memory = {};
-  /// Called while bytes are read, with the number of bytes done and of all bytes.
+  /// Called while bytes are read, with the number of bytes read so far and the number of all bytes.
   std::function<void(std::int64_t done, std::int64_t all)> on_progress = {};
 };
 
 /// Loads a model from one .safetensors file and the config.json in the same folder, or from a
 /// folder. The folder contains model.safetensors, or model.safetensors.index.json and the files
-/// that it names, or other .safetensors files, which then are all parts of one model. It may also
-/// be a model's folder in the Hugging Face cache, which contains snapshots. Files are read in
-/// slices of a megabyte. The tokenizer is not loaded.
+/// that it names, or other .safetensors files, which are then the parts of one model. The folder
+/// may also be a model's folder in the Hugging Face cache, which contains snapshots. Files are read
+/// in slices of a megabyte. The tokenizer is not loaded.
 ///
 ///   const LanguageModel model = load_language_model("SmolLM-135M");
 ///   const std::vector<std::int64_t> next = model.generate(ids);

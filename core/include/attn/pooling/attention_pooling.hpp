@@ -16,7 +16,8 @@ namespace attn {
 class PackedMatrix;
 class Variable;
 
-/// How a score a(q, k) is computed from a query q and a key k, and weights from scores.
+/// Defines how a score a(q, k) is computed from a query q and a key k, and how weights are computed
+/// from scores.
 class ScoringFunction {
  public:
   enum class Kind : int { kScaledDot, kGaussian, kBoxcar, kEpanechnikov, kAverage };
@@ -26,7 +27,7 @@ class ScoringFunction {
     return {Kind::kScaledDot, scale};
   }
   /// a = −‖q − k‖² / (2·width²); weights are the softmax of the scores, so a query far from all
-  /// keys still gives the weight to the nearest ones.
+  /// keys still gives its weight to the nearest keys.
   static constexpr ScoringFunction gaussian(float width = 1) { return {Kind::kGaussian, width}; }
   /// a = 1 where ‖q − k‖ < width, else 0; weights are a / Σa.
   static constexpr ScoringFunction boxcar(float width = 1) { return {Kind::kBoxcar, width}; }
@@ -51,19 +52,20 @@ class ScoringFunction {
   std::optional<float> parameter_;
 };
 
-/// Options that exclude keys, and further outputs. With tensors of rank 2, B is 1 and scores and
-/// weights are (Nq, Nk).
+/// Options of attention pooling: which keys are excluded, and which further outputs are written.
+/// With tensors of rank 2, B is 1, and `scores` and `weights` are (Nq, Nk).
 struct AttentionPoolingOptions {
-  /// Hard attention: the key with the highest score has weight 1, all others 0. If several are
-  /// highest, the first wins. A NaN among the scores makes the result NaN.
+  /// Hard attention: the key with the highest score has weight 1, all others 0. If several keys
+  /// have the highest score, the first of them wins. If one of a query's scores is NaN, that
+  /// query's result is NaN too.
   bool hard = false;
-  /// A query attends to a key where the mask is true (not 0). Broadcasts to (B, Nq, Nk) from the
-  /// right.
+  /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Nq, Nk),
+  /// aligned at the last dimension.
   ConstMask mask = {};
-  /// Queries attend to the first valid_lens keys only: (B) or (B, Nq), values in [0, Nk].
+  /// Queries attend only to the first valid_lens keys. Shape (B) or (B, Nq), values in [0, Nk].
   LengthsView valid_lens = {};
-  /// (B, Nq, Nk): a(q, k) for attended keys. For other keys it is −∞ if weights are a softmax, and
-  /// 0 if they are a / Σa.
+  /// (B, Nq, Nk): a(q, k) for attended keys. For other keys, the score is −∞ if weights are a
+  /// softmax, and 0 if weights are a / Σa.
   Tensor scores = {};
   Tensor weights = {};  ///< (B, Nq, Nk)
 };
@@ -72,21 +74,22 @@ struct AttentionPoolingOptions {
 ///
 ///   output_i = Σ_j weight_ij · v_j
 ///
-/// query is (B, Nq, D), key (B, Nk, D), value (B, Nk, Dv) and output (B, Nq, Dv), or all lack B.
-/// They may have any strides; output must not overlap an input. Memory beyond inputs and outputs is
-/// linear in Nq and Nk.
+/// `query` is (B, Nq, D), `key` (B, Nk, D), `value` (B, Nk, Dv) and `output` (B, Nq, Dv), or all
+/// lack B. They may have any strides; `output` must not overlap an input. Memory beyond inputs and
+/// outputs is linear in Nq and Nk.
 ///
 /// Excluded keys and values do not enter the arithmetic, nor does the value of a key whose boxcar
 /// or Epanechnikov score is 0. A query with nothing to attend to, or whose boxcar or Epanechnikov
-/// scores are all 0, gets zeros. NaN in an attended key or value reaches the output. Bits depend
-/// only on the sequence itself and the instruction set, not on the batch or the number of threads.
+/// scores are all 0, gets zeros. NaN in an attended key or value reaches the output. The bits for a
+/// sequence depend only on the sequence itself and the instruction set, not on the rest of the
+/// batch or the number of threads.
 ///
 /// Error: the relative error of distances is at most (D + 4)·6e-8. If scores are within ε of the
 /// exact ones, the relative error of weights is at most 2ε + (Nk + 16)·6e-8.
 ///
-/// Throws kShapeMismatch, kInvalidArgument (lengths out of range, a width outside [1e-18, 1e18],
-/// for scaled_dot a scale that is not finite or D = 0, null data), kSizeOverflow, std::bad_alloc;
-/// outputs are then untouched.
+/// Throws kShapeMismatch, kInvalidArgument (lengths out of range; null data; a width outside
+/// [1e-18, 1e18]; with scaled_dot, D = 0 or a scale that is not finite), kSizeOverflow,
+/// std::bad_alloc; outputs are then untouched.
 ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
                                 const ScoringFunction& scoring,
@@ -97,9 +100,9 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 ///
 ///   a(q, k) = w_vᵀ tanh(W_q q + W_k k),   output_i = Σ_j softmax_j(a(q_i, k_j)) v_j
 ///
-/// Parameters, with D2L's names, zeros at first: "W_k.weight" (num_hiddens, key_dim), "W_q.weight"
-/// (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of size (Nq, Nk, num_hiddens)
-/// is formed. Unlike in D2L, there is no dropout on the weights in training.
+/// Parameters, with D2L's names, all initially zero: "W_k.weight" (num_hiddens, key_dim),
+/// "W_q.weight" (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of size (Nq, Nk,
+/// num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
 class ATTN_API AdditiveAttention : public Module {
  public:
   /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
@@ -109,19 +112,19 @@ class ATTN_API AdditiveAttention : public Module {
   std::int64_t key_dim() const noexcept { return key_dim_; }
   std::int64_t num_hiddens() const noexcept { return num_hiddens_; }
 
-  /// query is (B, Nq, query_dim), key (B, Nk, key_dim), value (B, Nk, Dv) and output (B, Nq, Dv),
-  /// or all lack B; otherwise like attention_pooling().
+  /// `query` is (B, Nq, query_dim), `key` (B, Nk, key_dim), `value` (B, Nk, Dv) and `output` (B,
+  /// Nq, Dv), or all lack B; otherwise like attention_pooling().
   ///
-  /// Intermediates: "projected_queries" (B, Nq, num_hiddens), W_q q; "projected_keys" (B, Nk,
-  /// num_hiddens), W_k k; "scores" and "weights" (B, Nq, Nk); "output".
+  /// Intermediates: "projected_queries" (B, Nq, num_hiddens), the products W_q q; "projected_keys"
+  /// (B, Nk, num_hiddens), the products W_k k; "scores" and "weights" (B, Nq, Nk); "output".
   void forward(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
                const Tensor& output, const AttentionPoolingOptions& options = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Computes W_k · key once for keys that many calls share. key is (B, Nk, key_dim) and projected
-  /// (B, Nk, num_hiddens), or both lack B. forward_projected() then gives the same bits as
-  /// forward().
+  /// Computes W_k · key once, for keys that several calls share. `key` is (B, Nk, key_dim) and
+  /// `projected` (B, Nk, num_hiddens), or both lack B. forward_projected() then gives the same bits
+  /// as forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;
   void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,
@@ -130,10 +133,10 @@ class ATTN_API AdditiveAttention : public Module {
                          Context& context = Context::default_context(),
                          Intermediates* intermediates = nullptr) const;
 
-  /// Like the functions for tensors, recorded on the tape of their variables. Setting
-  /// options.scores or options.weights is an error: use Tape::watch() instead. Gradients are the
-  /// same as in attention_pooling() for variables (see attn/training/pooling.hpp); with da the
-  /// gradient of a score and t = tanh(W_q q + W_k k),
+  /// Like the functions for tensors, but they record the computation on the tape of the variables.
+  /// Setting options.scores or options.weights is an error: use Tape::watch() instead. Gradients
+  /// are the same as in attention_pooling() for variables (see attn/training/pooling.hpp). If da is
+  /// the gradient of a score and t = tanh(W_q q + W_k k), the remaining gradients are
   ///
   ///   dw_v = Σ da·t,   d(W_q q) = w_v ∘ Σ_k da·(1 − t²),   d(W_k k) = w_v ∘ Σ_q da·(1 − t²)
   ///

@@ -25,22 +25,23 @@ class ATTN_API PositionalEncoding {
 
   const PositionalEncodingOptions& options() const noexcept { return options_; }
 
-  /// Computes output[b, i] = dropout(x[b, i] + P[start + i]) for x (B, N, E) or (N, E) and output
-  /// of the same shape. Both may have any strides. output may be x itself, otherwise they must not
-  /// overlap. P has the same bits as sinusoidal_encoding(), the sum is one float addition, and
-  /// dropout is apply_dropout on the sum.
+  /// Computes output[b, i] = dropout(x[b, i] + P[start + i]) for `x` (B, N, E) or (N, E) and
+  /// `output` of the same shape. Both may have any strides. `output` may be `x` itself; otherwise
+  /// the two must not overlap. P has the same bits as sinusoidal_encoding(), the sum is one float
+  /// addition, and apply_dropout is then applied to the sum.
   ///
   /// `start` is the position of the first token; with a key/value cache, pass the past length.
   ///
-  /// Error: sinusoidal_encoding and the addition together are within 3.2e-8 + 6e-8·|x + P| up to
-  /// position 10^6, divided by 1 − probability if dropout acts.
+  /// Error: up to position 10^6, x + P is within 3.2e-8 + 6e-8·|x + P| of the exact sum. If dropout
+  /// acts, it divides this bound by 1 − probability.
   ///
   /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for an E of 0, null data,
-  /// positions beyond ±2^53 or a dropout probability outside [0, 1]; output is then untouched.
+  /// positions beyond ±2^53 or a dropout probability outside [0, 1]; `output` is then untouched.
   void forward(const ConstTensor& x, const Tensor& output, double start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 
-  /// Like forward() for tensors, recorded on the tape of x. The gradient is passed through.
+  /// Like forward() for tensors, but records the computation on the tape of `x`. `x` receives the
+  /// gradient of the sum unchanged.
   Variable forward(const Variable& x, double start = 0, const Dropout& dropout = {}) const;
 
  private:

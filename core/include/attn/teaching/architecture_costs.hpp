@@ -10,37 +10,37 @@ namespace attn {
 /// The costs of one layer over a sequence (Vaswani et al. 2017, arXiv:1706.03762, table 1; D2L
 /// 11.6.1), as exact numbers; the sources give orders of magnitude.
 struct ArchitectureCosts {
-  /// Multiply-adds for one sequence, without biases, activations and the softmax.
+  /// Number of multiply-adds for one sequence, without biases, activations and the softmax.
   std::int64_t multiply_adds = 0;
-  /// Steps of a layer that must run one after another.
+  /// Number of steps of a layer that must run one after another.
   std::int64_t sequential_operations = 0;
-  /// The number of connections that a signal passes until the two tokens furthest apart meet in one
-  /// output, in a stack of as many such layers as needed; none if they never meet.
+  /// The number of connections that signals pass until the two tokens furthest apart meet in one
+  /// output, in a stack of as many such layers as necessary; none if they never meet.
   std::optional<std::int64_t> max_path_length = {};
 };
 
 // n is the number of tokens and d their width before and after the layer. All functions throw
-// kInvalidArgument for a size below 1 (sides of a window: 0) and kSizeOverflow for a count beyond
-// 2^63 − 1.
+// kInvalidArgument for a size below 1 (below 0 for the sides of a window) and kSizeOverflow for a
+// count beyond 2^63 − 1.
 
 /// A convolution with kernel size k that keeps the length; zeros around the sequence are multiplied
-/// like tokens. n·k·d² multiply-adds, 1 sequential operation, path length ⌈(n − 1) / (k − 1)⌉, at
-/// least 1: L layers see L·(k − 1) + 1 tokens.
+/// like tokens. It costs n·k·d² multiply-adds and 1 sequential operation. The path length is ⌈(n −
+/// 1) / (k − 1)⌉, but at least 1, because L layers see L·(k − 1) + 1 tokens.
 ATTN_API ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k);
 
-/// Like convolution_costs(), with dilations 1, k, k², … in successive layers: path length ⌈log_k
-/// n⌉, at least 1, because L layers see k^L tokens.
+/// Like convolution_costs(), with dilations 1, k, k², … in successive layers. The path length is
+/// ⌈log_k n⌉, but at least 1, because L layers see k^L tokens.
 ATTN_API ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d,
                                                      std::int64_t k);
 
-/// A recurrent layer: 2·gates·n·d² multiply-adds (input and state, each gate), n sequential
-/// operations, path length n: one step into the state, and n − 1 steps from state to state. A plain
-/// RNN has 1 gate, a GRU 3, an LSTM 4.
+/// A recurrent layer. It costs 2·gates·n·d² multiply-adds (for the input and the state, in each
+/// gate) and n sequential operations. The path length is n: one step into the state, and n − 1
+/// steps from state to state. A plain RNN has 1 gate, a GRU 3, an LSTM 4.
 ATTN_API ArchitectureCosts recurrent_costs(std::int64_t n, std::int64_t d, std::int64_t gates = 1);
 
-/// Self-attention, any number of heads: 2·n²·d multiply-adds (scores and weighted sum), 1
-/// sequential operation, path length 1. With `projections`, the four projections of a multi-head
-/// layer add 4·n·d².
+/// Self-attention with any number of heads. It costs 2·n²·d multiply-adds (for the scores and the
+/// weighted sum) and 1 sequential operation. The path length is 1. With `projections`, the four
+/// projections of a multi-head layer add 4·n·d².
 ATTN_API ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d,
                                                 bool projections = false);
 
@@ -50,8 +50,8 @@ ATTN_API ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d,
 ///
 ///   pairs = n·(l + r + 1) − l·(l + 1)/2 − r·(r + 1)/2
 ///
-/// 2·pairs·d multiply-adds (plus 4·n·d² with `projections`), 1 sequential operation, path length
-/// ⌈(n − 1) / (l + r)⌉, at least 1.
+/// It costs 2·pairs·d multiply-adds (plus 4·n·d² with `projections`) and 1 sequential operation.
+/// The path length is ⌈(n − 1) / (l + r)⌉, but at least 1.
 ATTN_API ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::int64_t left,
                                                   std::int64_t right, bool projections = false);
 

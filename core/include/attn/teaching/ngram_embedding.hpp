@@ -16,31 +16,33 @@ struct NgramEmbeddingOptions {
   std::uint64_t seed = 0;
 };
 
-/// Embeddings for tokens without a trained model: each token is the normalised sum of pseudo-random
-/// vectors, one for each of its character n-grams, min_n ≤ n ≤ max_n, and one for the word as a
-/// whole (as in fastText: Bojanowski et al. 2017, arXiv:1607.04606, but with the vectors drawn from
-/// a hash instead of learned):
+/// Embeds tokens without a trained model. The embedding of a token is the normalised sum of
+/// pseudo-random vectors, one for each of its character n-grams, min_n ≤ n ≤ max_n, and one for the
+/// word as a whole (as in fastText: Bojanowski et al. 2017, arXiv:1607.04606, but with the vectors
+/// drawn from a hash instead of learned):
 ///
 ///   x_i = Σ_g v(g),   output[i] = x_i / √(mean of x_i²)
 ///
-/// tokens (N) in UTF-8, output (N, d_model), any strides. Every row has root mean square 1. A token
-/// always gives the same row, whatever its neighbours. Words with similar spelling point in nearly
-/// the same direction, other words in nearly orthogonal directions (cosine 0 ± 1/√d).
+/// `tokens` (N) are in UTF-8. `output` is (N, d_model) and may have any strides. Every row has a
+/// root mean square of 1. A token always gives the same row, whatever its neighbours. The rows of
+/// words with similar spelling point in nearly the same direction; the rows of other words are
+/// nearly orthogonal (cosine 0 ± 1/√d).
 ///
 /// - Characters are Unicode code points. There is no normalisation, so an accent written as a
 ///   separate character makes a different spelling.
-/// - A mark that equals no character is put before the first character and another after the last,
-///   so that beginnings and ends are recognised.
-/// - Capitals differ from small letters. If case should not matter, convert the tokens to lower
-///   case.
-/// - Each byte that is not part of valid UTF-8 counts as a character of its own kind.
+/// - A mark that equals no character is added before the first character, and another after the
+///   last, so that n-grams at the beginning or end of a word differ from those inside it.
+/// - Upper-case letters differ from lower-case letters. If case should not matter, convert the
+///   tokens to lower case.
+/// - Each byte that is not part of valid UTF-8 counts as one character, which differs from all
+///   valid ones.
 /// - An empty token consists of its two marks and has a row like any other.
-/// - v(g) has entries spread evenly over the odd numbers from −255 to 255, the bytes of
-///   RandomStream{seed, hash of g}. Sums of integers are exact, so the bits are the same on every
-///   machine.
+/// - The entries of v(g) are spread evenly over the odd numbers from −255 to 255. They are derived
+///   from the bytes of RandomStream{seed, hash of g}. Sums of integers are exact, so the bits are
+///   the same on every machine.
 ///
-/// Throws kShapeMismatch unless output is (N, d_model) for the N tokens; kInvalidArgument for a
-/// d_model of 0 and unless 1 ≤ min_n ≤ max_n ≤ 64; std::bad_alloc.
+/// Throws kShapeMismatch unless `output` is (N, d_model) for the N tokens; kInvalidArgument if
+/// d_model is 0, and unless 1 ≤ min_n ≤ max_n ≤ 64; std::bad_alloc.
 ATTN_API void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& output,
                               const NgramEmbeddingOptions& options = {},
                               Context& context = Context::default_context());

@@ -13,17 +13,17 @@ struct RelativeSkewOptions {
 };
 
 /// Relative logits as Music Transformer computes them (Huang et al. 2018, arXiv:1809.04281, section
-/// 3.4): one product of all queries with all embeddings, whose rows are then skewed, each by one
-/// place more than the row above, so that equal distances form diagonals:
+/// 3.4): all queries are multiplied by all embeddings in one product. Its rows are then skewed,
+/// each by one place more than the row above, so that equal distances form diagonals:
 ///
 ///   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
 ///
-/// query is (B, H, N, D), (B, N, D) or (N, D); output is the same with N instead of D. The
-/// embeddings E^r are (L, D), or (H, L, D) if each head has its own. Row r is for a key r − (L − 1)
-/// places after the query, so the last row is for the query's own position. S[i, j] = 0 for j > i,
-/// where the paper's procedure leaves numbers that must be masked. Bidirectional: embeddings are
-/// (2L − 1, D), and all of S is computed. All may have any strides; output must not overlap an
-/// input. N ≤ L.
+/// `query` is (B, H, N, D), (B, N, D) or (N, D); `output` has the same shape with N instead of D.
+/// `embeddings`, the paper's E^r, are (L, D), or (H, L, D) if each head has its own. Row r is for a
+/// key r − (L − 1) places after the query, so the last row is for the query's own position. S[i, j]
+/// = 0 for j > i, where the paper's procedure leaves numbers that must be masked. With
+/// `bidirectional`, embeddings are (2L − 1, D), and all of S is computed. All may have any strides;
+/// `output` must not overlap an input. N must not exceed L.
 ///
 /// The relative_keys of scaled_dot_product_attention() give the same numbers and need neither S nor
 /// L ≥ N: see relative_keys_of_skew().
@@ -31,16 +31,16 @@ struct RelativeSkewOptions {
 /// Error: within (D + 2) · 6e-8 · |scale| · Σ|q·e| of the exact value.
 ///
 /// Throws kShapeMismatch; kInvalidArgument for a scale that is not finite or null data;
-/// kSizeOverflow, std::bad_alloc; output is then untouched.
+/// kSizeOverflow, std::bad_alloc; `output` is then untouched.
 ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddings,
                             const Tensor& output, const RelativeSkewOptions& options = {},
                             Context& context = Context::default_context());
 
-/// The relative_keys table that gives the same logits, for models trained with the skewed form:
-/// embeddings (L, D) or (H, L, D) become relative_keys (2L − 1, D) or (H, 2L − 1, D), with zeros
-/// for keys after the query. Embeddings of the bidirectional form already are such a table. Queries
-/// further than L − 1 from a key use the embedding of the longest distance. The tensors may have
-/// any strides and must not overlap.
+/// Computes the relative_keys table that gives the same logits, for models trained with the skewed
+/// form: `embeddings` (L, D) or (H, L, D) become `relative_keys` (2L − 1, D) or (H, 2L − 1, D),
+/// with zeros for keys after the query. Embeddings of the bidirectional form are such a table
+/// already. Queries further than L − 1 from a key use the embedding of the longest distance. The
+/// tensors may have any strides and must not overlap.
 ///
 /// Throws kShapeMismatch, and kInvalidArgument for null data.
 ATTN_API void relative_keys_of_skew(const ConstTensor& embeddings, const Tensor& relative_keys);

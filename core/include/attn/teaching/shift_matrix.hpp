@@ -24,7 +24,7 @@ struct ShiftOptions {
 ///   ⎛ sin((i+δ)·ω_j) ⎞   ⎛  cos(δ·ω_j)  sin(δ·ω_j) ⎞   ⎛ sin(i·ω_j) ⎞
 ///   ⎝ cos((i+δ)·ω_j) ⎠ = ⎝ −sin(δ·ω_j)  cos(δ·ω_j) ⎠ · ⎝ cos(i·ω_j) ⎠
 ///
-/// In the concatenated layout the same numbers are on three diagonals. output is (d, d) with any
+/// In the concatenated layout the same numbers are on three diagonals. `output` is (d, d) with any
 /// strides. δ may be negative or fractional. M_δ depends only on δ; M_−δ = M_δᵀ = M_δ⁻¹ and M_δ ·
 /// M_ε = M_(δ+ε).
 ///
@@ -33,18 +33,18 @@ struct ShiftOptions {
 ///
 /// Error: each entry is within 3.1e-8 + 4.5e-16·|δ| of the exact one, for base ≥ 1.
 ///
-/// Throws kShapeMismatch unless output is square and of even width ≥ 2; kInvalidArgument for a
-/// base that is not in [1e-100, ∞) or a |δ| > 2^53; std::bad_alloc.
+/// Throws kShapeMismatch unless `output` is square and has an even width ≥ 2; kInvalidArgument for
+/// a base that is not in [1e-100, ∞) or a |δ| > 2^53; std::bad_alloc.
 ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOptions& options = {},
                            Context& context = Context::default_context());
 
-/// Computes M_δ · P[i] for every row of an encoding without forming M_δ. encoding is (N, d) or (B,
-/// N, d); output has the same shape. Both may have any strides. output may be encoding itself,
-/// otherwise they must not overlap. This works for any rows, not only for rows of an encoding: each
-/// pair of columns is rotated.
+/// Computes M_δ · P[i] for every row of an encoding without forming M_δ. `encoding` is (N, d) or
+/// (B, N, d); `output` has the same shape. Both may have any strides. `output` may be `encoding`
+/// itself; otherwise the two must not overlap. This works for any rows, not only for rows of an
+/// encoding: each pair of columns is rotated.
 ///
-/// Error: within 1.5e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) of M_δ applied exactly, for |δ| ≤ 2^24; so an
-/// encoding with error 3.1e-8 becomes one with error 2.7e-7.
+/// Error: for |δ| ≤ 2^24, values are within 1.5e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) of the exact
+/// product. An encoding with an error of 3.1e-8 thus becomes one with an error of 2.7e-7.
 ///
 /// Throws what shift_matrix() throws, and kShapeMismatch if the shapes differ.
 ATTN_API void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output,

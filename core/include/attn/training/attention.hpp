@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Terms of the score that are variables and therefore have gradients. Each replaces the option of
-/// the same name and has its shape. For a term that is none, the option applies.
+/// Terms of the score as variables, which have gradients. Each replaces the option of the same name
+/// and has the same shape. If a term is none, the option applies.
 struct AttentionVariables {
   Variable bias = {};
   Variable alibi_slopes = {};
@@ -17,18 +17,19 @@ struct AttentionVariables {
   Variable sinks = {};
 };
 
-/// Further results of a call, as variables whose gradients you can read. Do not compute with scores
-/// and weights (B, Hq, Nq, Nk); you may compute with the log-sum-exp (B, Hq, Nq).
+/// Further results of a call, as variables whose gradients you can read. You may compute with the
+/// log-sum-exp (B, Hq, Nq), but not with scores and weights (B, Hq, Nq, Nk).
 struct AttentionShown {
   Variable* scores = nullptr;  ///< AttentionOptions::biased_scores
-  Variable* weights =
-      nullptr;  ///< AttentionOptions::weights; its gradient is the one before dropout
+  /// AttentionOptions::weights. The gradient is with respect to the weights before dropout.
+  Variable* weights = nullptr;
   Variable* log_sum_exp = nullptr;  ///< AttentionOptions::log_sum_exp
 };
 
-/// Like scaled_dot_product_attention() for tensors, recorded on the tape of query, key and value.
-/// The output has the shape of the query, with the values' last size. Tensors in the options are
-/// copied. Output tensors in the options are errors: use `shown` instead.
+/// Like scaled_dot_product_attention() for tensors, but records the computation on the tape of
+/// `query`, `key` and `value`. The output has the shape of the query, with the values' last size.
+/// Tensors in the options are copied. Setting output tensors in the options is an error: use
+/// `shown` instead.
 ///
 /// The gradients have the same bits and error bounds as scaled_dot_product_attention_backward().
 /// Memory beyond the recorded tensors is linear in the lengths.
@@ -40,21 +41,21 @@ ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Vari
                                                const AttentionVariables& terms = {},
                                                const AttentionShown& shown = {});
 
-/// Attention over a part of the keys.
+/// The result of attention to a part of the keys.
 struct AttentionPart {
   Variable output;       ///< (B, H, N, Dv)
   Variable log_sum_exp;  ///< (B, H, N)
 };
 
-/// Like merge_attention() for tensors, recorded on a tape: attention over the keys of both parts.
-/// If w_a and w_b are the factors on the outputs, and e = dO·(output_a − output_b), the gradients
-/// are
+/// Like merge_attention() for tensors, but records the computation on a tape. Returns the attention
+/// to the keys of both parts. If w_a and w_b are the factors on the outputs, and e = dO·(output_a −
+/// output_b), the gradients are
 ///
 ///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
 ///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
 ///
-/// and 0 for a part with nothing to attend to. The error comes from w_a, w_b and a product of Dv
-/// terms.
+/// The gradients of a part with nothing to attend to are 0. Errors come from w_a, w_b and a dot
+/// product of Dv terms.
 ///
 /// Throws what merge_attention() throws.
 ATTN_API AttentionPart merge_attention(const AttentionPart& a, const AttentionPart& b);

@@ -18,8 +18,8 @@ struct AttentionGradients {
   Tensor scores = {};
   /// dP, for the weights before dropout, (B, Hq, Nq, Nk); 0 where a key is excluded.
   Tensor weights = {};
-  /// For AttentionOptions::bias, summed over the dimensions that it broadcasts over; 0 where it
-  /// excludes.
+  /// For AttentionOptions::bias, summed over the dimensions over which the bias broadcasts; 0 where
+  /// the bias excludes a key.
   Tensor bias = {};
   Tensor alibi_slopes = {};     ///< (Hq)
   Tensor t5_table = {};         ///< (buckets, Hq), for T5Bias::table
@@ -29,34 +29,35 @@ struct AttentionGradients {
 };
 
 /// The backward pass of scaled_dot_product_attention (Dao et al. 2022, arXiv:2205.14135, appendix
-/// B.4). If dO is the gradient of a loss with respect to the output, and the weights P = exp(S −
-/// lse) are recomputed from the log-sum-exp:
+/// B.4). If dO is the gradient of a loss with respect to the output, and P = exp(S − lse) are the
+/// weights, which are recomputed from the log-sum-exp, the gradients are computed as follows:
 ///
 ///   D_i   = Σ_d dO_id · output_id
 ///   dV_j  = Σ_i P_ij · dO_i
-///   dP_ij = dO_i · v_j, times what dropout multiplied the weight by
+///   dP_ij = dO_i · v_j, times the factor by which dropout multiplied the weight
 ///   dS_ij = P_ij · (dP_ij − D_i)
 ///   dQ_i  = scale · Σ_j dS_ij · k_j
 ///   dK_j  = scale · Σ_i dS_ij · q_i
 ///
 /// `query`, `key`, `value` and `options` are the arguments of the forward pass, `output` and
 /// `log_sum_exp` (B, Hq, Nq) are its results, and `output_gradient` has the shape of the output. A
-/// softcap multiplies gradients by its slope; dropout passes gradients through the weights that it
-/// kept, which are drawn again from the same stream. Further outputs in `options` are not written.
+/// softcap multiplies gradients by its slope; dropout passes gradients only through the weights
+/// that it kept, and its pattern is drawn again from the same stream. Further outputs in `options`
+/// are not written.
 ///
-/// Excluded keys and values do not enter the arithmetic: the gradient of an excluded score is 0 by
-/// selection, and NaN or infinity in a key or value reaches only the gradients of queries that
-/// attend to it. A query with nothing to attend to has gradient 0.
+/// Excluded keys and values do not enter the arithmetic: the gradient of an excluded score is set
+/// to 0, and NaN or infinity in a key or value reaches only the gradients of queries that attend to
+/// it. A query with nothing to attend to has gradient 0.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
-/// Same bits: gradients depend on the call's inputs and on the instruction set, not on the number
-/// of threads. The gradients of query, key, value, scores and weights do not depend on other batch
-/// entries either.
+/// Same bits: the bits of gradients depend on the call's inputs and on the instruction set, not on
+/// the number of threads. The gradients of query, key, value, scores and weights do not depend on
+/// other batch entries either.
 ///
 /// Error: for |scores| ≤ 20, the relative error of a weight is at most 1e-5·√D, as in the forward
-/// pass. The error of a gradient is the same fraction of the magnitudes of the terms that it sums,
-/// including the terms of D_i.
+/// pass. The error of a gradient is at most the same fraction of the summed magnitudes of its
+/// terms, including the terms of D_i.
 ///
 /// Tensors may have any strides. No gradient may overlap an input or another gradient.
 ///

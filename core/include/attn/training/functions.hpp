@@ -10,9 +10,10 @@
 #include "attn/layers/dropout.hpp"
 #include "attn/training/tape.hpp"
 
-/// Functions of variables. They compute the same as the functions of the same name for tensors,
-/// with the same bits and error bounds, and record it. All throw kInvalidArgument for a variable
-/// that is none or that its tape has cleared, kSizeOverflow and std::bad_alloc.
+/// Functions of variables. They compute the same values as the functions of the same name for
+/// tensors, with the same bits and error bounds, and record the computation on a tape. All throw
+/// kInvalidArgument for a variable that is none or that its tape has cleared, kSizeOverflow and
+/// std::bad_alloc.
 namespace attn {
 
 /// a ∘ b, element by element; both have the same shape. The gradients are dy ∘ b and dy ∘ a, one
@@ -37,15 +38,15 @@ inline Variable operator-(const Variable& a, const Variable& b) { return a + -b;
 /// a divisor of 0 gives infinity or NaN.
 ATTN_API Variable operator/(const Variable& x, float divisor);
 
-/// The mean of all elements, of rank 0. Each element has the gradient dy / n. The sum is computed
-/// in double precision, in order, and rounded to float once. Throws kInvalidArgument if there are
-/// no elements.
+/// The mean of all elements, as a variable of rank 0. Each element has the gradient dy / n. The sum
+/// is computed in double precision, in order, and rounded to float once. Throws kInvalidArgument if
+/// there are no elements.
 ATTN_API Variable mean(const Variable& x);
 
-/// y = x · weightᵀ + bias, like Linear and torch.nn.functional.linear, for x (N, in) or (B, N, in),
-/// weight (out, in) and bias (out) or none. Values and gradients have the bits and error bounds of
-/// Linear. Use it for weights that are used in several places, such as an output layer tied to an
-/// embedding:
+/// y = x · weightᵀ + bias, like Linear and torch.nn.functional.linear, for `x` (N, in) or (B, N,
+/// in), `weight` (out, in), and `bias` (out) or none. Values and gradients have the bits and error
+/// bounds of Linear. Call it for weights that are used in several places, such as an output layer
+/// tied to an embedding:
 ///
 ///   logits = linear(x, tape.parameter(embedding, "weight"))
 ///
@@ -59,18 +60,18 @@ inline Variable reshape(const Variable& x, std::initializer_list<std::int64_t> s
   return reshape(x, std::span<const std::int64_t>(shape.begin(), shape.size()));
 }
 
-/// Indices [begin, end) of dimension `dim`, which counts from the last one if negative. The
-/// gradient of all other indices is 0. Throws kInvalidArgument for a range or a dimension that x
-/// does not have.
+/// Selects the indices [begin, end) of dimension `dim`; a negative `dim` counts from the last
+/// dimension. The gradient of all other indices is 0. Throws kInvalidArgument for a range or a
+/// dimension that `x` does not have.
 ATTN_API Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end);
 
-/// Index `at` of dimension `dim`, without that dimension. For example, select(x, 1, n − 1) is the
-/// last token of each sequence. Throws what slice() throws.
+/// Selects index `at` of dimension `dim` and removes that dimension. For example, select(x, 1, n −
+/// 1) is the last token of each sequence. Throws what slice() throws.
 ATTN_API Variable select(const Variable& x, int dim, std::int64_t at);
 
-/// Joins parts along dimension `dim`, the only one in which their sizes may differ. Each part gets
-/// its share of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no parts or
-/// if they do not have this dimension.
+/// Joins `parts` along dimension `dim`, the only one in which their sizes may differ. Each part
+/// gets its share of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no
+/// parts or if they do not have this dimension.
 ATTN_API Variable concatenate(std::span<const Variable> parts, int dim);
 inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
   return concatenate(std::span<const Variable>(parts.begin(), parts.size()), dim);
@@ -81,14 +82,15 @@ inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
 ATTN_API Variable apply_activation(const Variable& x, Activation activation);
 
 /// Inverted dropout. Where a value is kept, its gradient is multiplied by the same factor as the
-/// value; where a value is dropped, its gradient is 0. Outside training, returns x itself.
+/// value; where a value is dropped, its gradient is 0. Outside training, returns `x` itself.
 ATTN_API Variable apply_dropout(const Variable& x, const Dropout& dropout);
 
-/// Softmax over the columns that take part, like masked_softmax() for tensors. If w is the result,
+/// Softmax along the last dimension, over the columns that take part, like masked_softmax() for
+/// tensors. If w is the result, the gradient is
 ///
 ///   dx_j = w_j · (dw_j − Σ_k w_k·dw_k)
 ///
-/// and dx_j = 0 where w_j = 0, as for excluded columns, whatever dw_j is. To first order, dx_j is
+/// Where w_j = 0, as in excluded columns, dx_j is 0, whatever dw_j is. To first order, dx_j is
 /// within (K/64 + 70)·6e-8 · w_j·(|dw_j| + Σ_k w_k·|dw_k|) of the exact value for the same w.
 ATTN_API Variable masked_softmax(const Variable& x, const MaskedSoftmaxOptions& options = {});
 

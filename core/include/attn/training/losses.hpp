@@ -10,16 +10,16 @@
 
 namespace attn {
 
-/// How the losses of single targets or elements are combined.
+/// How the losses of single targets or elements are combined into one.
 enum class LossReduction : int {
-  kMean,  ///< their sum, divided by the number of targets or elements that count
+  kMean,  ///< their sum divided by the number of targets or elements that count
   kSum,
 };
 
 struct CrossEntropyOptions {
   /// Targets with this value do not count and pass no gradient.
   std::int64_t ignore_index = -100;
-  /// From 0 to 1: how much of the target's probability is spread evenly over all classes.
+  /// The fraction of the target's probability, from 0 to 1, that is spread evenly over all classes.
   float label_smoothing = 0;
   LossReduction reduction = LossReduction::kMean;
 };
@@ -29,10 +29,11 @@ struct CrossEntropyOptions {
 ///
 ///   (1 − s) · (lse − x_t) + s · (lse − mean_c x_c),   lse = ln Σ_c exp(x_c)
 ///
-/// logits are (N, C) or (B, N, C), targets (N), (B, N) or (B·N). The loss has rank 0. Its gradient,
-/// (exp(x_c − lse) − (1 − s)·[c = t] − s/C) / (targets that count), is computed in the same pass
-/// and kept on the tape. A logit of −∞ means that the class is impossible; its gradient is
-/// computed with a probability of 0.
+/// `logits` are (N, C) or (B, N, C); `targets` are (N), (B, N) or (B·N). The loss has rank 0. Its
+/// gradient is computed in the same pass and kept on the tape: (exp(x_c − lse) − (1 − s)·[c = t] −
+/// s/C) / (number of targets that count), or the same without the divisor if the reduction is kSum.
+/// A logit of −∞ means that the class is impossible; its gradient is computed with a probability of
+/// 0.
 ///
 /// Logits may have any magnitude: the largest of a row is subtracted before exp.
 ///
@@ -41,11 +42,12 @@ struct CrossEntropyOptions {
 ///
 /// Throws kShapeMismatch, also for zero classes; kInvalidArgument for a target outside the classes
 /// (the message says which and where), for a mean over no targets, for a label_smoothing outside
-/// [0, 1], and like every recorded function; std::bad_alloc. A sum over no targets is 0.
+/// [0, 1], and in the cases that all recorded functions share; std::bad_alloc. A sum over no
+/// targets is 0.
 ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
                                 const CrossEntropyOptions& options = {});
 
-/// Computes the same value without a tape. logits may have any strides.
+/// Computes the same value without a tape. `logits` may have any strides.
 ATTN_API float cross_entropy(const ConstTensor& logits, const IdView& targets,
                              const CrossEntropyOptions& options = {},
                              Context& context = Context::default_context());
@@ -58,15 +60,15 @@ ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdVi
                                            Context& context = Context::default_context());
 
 /// Σ (prediction − target)², divided by the number of elements unless the reduction is kSum, like
-/// torch.nn.functional.mse_loss. Both have the same shape, of any rank. The loss has rank 0. The
-/// gradient of the prediction is 2·(prediction − target), divided in the same way; the
-/// gradient of the target is its negative.
+/// torch.nn.functional.mse_loss. `prediction` and `target` have the same shape, of any rank. The
+/// loss has rank 0. The gradient of the prediction is 2·(prediction − target), divided in the same
+/// way; the gradient of the target is its negative.
 ///
 /// The bits are the same for any number of threads. Error: one rounding to float for the loss,
 /// three for a gradient.
 ///
-/// Throws kShapeMismatch; kInvalidArgument for a mean over no elements, and like every recorded
-/// function; std::bad_alloc.
+/// Throws kShapeMismatch; kInvalidArgument for a mean over no elements, and in the cases that all
+/// recorded functions share; std::bad_alloc.
 ATTN_API Variable mse_loss(const Variable& prediction, const Variable& target,
                            LossReduction reduction = LossReduction::kMean);
 /// Takes a target that is not a variable. It may have any strides and is copied.

@@ -22,24 +22,24 @@ namespace training {
 struct OptimizerData;
 }
 
-/// A part of a model. Its parameters' names get `name` and a dot in front, unless `name` is empty.
-/// While the optimiser lives, errors of a tape use these names too, unless the part was added to a
-/// larger module, whose names are then used.
+/// A part of a model. The names of its parameters are prefixed with `name` and a dot, unless `name`
+/// is empty. While the optimiser exists, the error messages of a tape use these names too. If the
+/// part was added to a larger module, they use the names of that module instead.
 struct NamedModule {
   std::string_view name;
   Module& module;
 };
 
-/// Parameters with their own settings, like the param_groups of torch.optim. This one turns off
-/// weight decay for biases and norms:
+/// Parameters with their own settings, like the param_groups of torch.optim. For example, this
+/// group turns off weight decay for biases and norms:
 ///
 ///   attn::AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{
 ///       .params = [](std::string_view, auto shape) { return shape.size() < 2; },
 ///       .weight_decay = 0}}});
 struct ParameterGroup {
-  /// Returns true for the parameters of the group, given their names in the model (as in the
-  /// optimiser's state, "layers.0.linear1.bias") and shapes. A parameter that several groups select
-  /// belongs to the first of them. Called only while the optimiser is constructed.
+  /// Returns true for the parameters of the group, given their names in the model (e.g.
+  /// "layers.0.linear1.bias", as in the optimiser's state) and shapes. A parameter that several
+  /// groups select belongs to the first of them. Called only while the optimiser is constructed.
   std::function<bool(std::string_view name, std::span<const std::int64_t> shape)> params = {};
   /// The default is the optimiser's learning rate, which set_learning_rate() changes.
   std::optional<double> learning_rate = {};
@@ -48,7 +48,8 @@ struct ParameterGroup {
 };
 
 /// Updates the parameters of a model with their gradients. The equations and defaults follow
-/// PyTorch's torch.optim, computed in float32 with bias corrections in double precision.
+/// PyTorch's torch.optim. Updates are computed in float32, with bias corrections in double
+/// precision.
 ///
 /// The optimiser updates the parameters that the model has when the optimiser is created. It keeps
 /// them alive, and you may move the model. A parameter reached by two paths is updated once.
@@ -64,13 +65,13 @@ class ATTN_API Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates every parameter that has a gradient after Tape::backward(), using the tape's context.
-  /// Other parameters and their state do not change. Throws kInvalidArgument before backward();
-  /// nothing has then changed.
+  /// Other parameters and their state do not change. Throws kInvalidArgument, and changes nothing,
+  /// if backward() has not been called.
   void step(const Tape& tape);
 
   double learning_rate() const noexcept;
-  /// Sets the learning rate for the next steps, except for groups that have their own. Throws
-  /// kInvalidArgument for NaN, infinity and negative numbers.
+  /// Sets the learning rate for the next steps, except for groups that have their own learning
+  /// rate. Throws kInvalidArgument for NaN, infinity and negative numbers.
   void set_learning_rate(double learning_rate);
 
   /// Returns the learning rate of a group: its own, or else the optimiser's. `group` is an
@@ -106,8 +107,8 @@ struct SgdOptions {
 /// State, with momentum: "momentum_buffer" and "step".
 class ATTN_API Sgd final : public Optimizer {
  public:
-  /// Throws kInvalidArgument for options that are negative or not finite, for nesterov
-  /// without momentum or with dampening, for groups without parameters, and for names given twice;
+  /// Throws kInvalidArgument for options that are negative or not finite, for nesterov without
+  /// momentum or with dampening, for groups without `params`, and for names given twice;
   /// std::bad_alloc.
   explicit Sgd(Module& model, const SgdOptions& options = {});
   explicit Sgd(std::span<const NamedModule> models, const SgdOptions& options = {});
@@ -132,11 +133,11 @@ struct AdamOptions {
 ///   p ← p − learning_rate / (1 − β₁ᵗ) · exp_avg / (√exp_avg_sq / √(1 − β₂ᵗ) + eps)
 ///
 /// State: "exp_avg", "exp_avg_sq" and "step", which counts the steps of each parameter. As in
-/// PyTorch it is a float32, so it counts up to 2^24.
+/// PyTorch, "step" is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
-  /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or
-  /// more, for groups without parameters, and for names given twice; std::bad_alloc.
+  /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or more,
+  /// for groups without `params`, and for names given twice; std::bad_alloc.
   explicit Adam(Module& model, const AdamOptions& options = {});
   explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});
   explicit Adam(std::initializer_list<NamedModule> models, const AdamOptions& options = {})
@@ -165,30 +166,32 @@ class ATTN_API AdamW final : public Optimizer {
 };
 
 /// The state of an optimiser, with `prefix` in front of each name: "exp_avg.layers.0.weight",
-/// "step.layers.0.weight". The views are valid as long as the optimiser. Options are not part of
-/// the state: set a learning rate that changes from step to step again. Throws std::bad_alloc.
+/// "step.layers.0.weight". The views are valid for as long as the optimiser exists. Options are not
+/// part of the state: if the learning rate changes from step to step, set it again. Throws
+/// std::bad_alloc.
 ///
 /// If you stop a run after a step and continue with a model and an optimiser loaded from files, you
 /// get the same bits as without the stop.
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 
-/// Sets the state from a file, like load_state_dict() for a module. Throws what that throws, and
-/// kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is checked
-/// before anything is set.
+/// Sets the state from a file, like load_state_dict() for a module. Throws what that function
+/// throws, and kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is
+/// checked before anything is set.
 ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true);
 
 /// Scales the gradients of all parameters on a tape, after backward(), so that their norm (the root
 /// of the sum of all squares) is at most max_norm, like torch.nn.utils.clip_grad_norm_. The factor
 /// is max_norm / (norm + 1e-6) if that is less than 1. Returns the norm before scaling. Sums use
-/// double precision and a fixed order, so the norm is exact to one rounding to float and has the
-/// same bits for any number of threads.
+/// double precision and a fixed order, so the norm is exact except for one rounding to float, and
+/// has the same bits for any number of threads.
 ///
-/// Throws kInvalidArgument before backward(), for a max_norm that is NaN or negative, and, unlike
-/// PyTorch, for gradients that are not finite, because scaling by their norm would destroy all of
-/// them; the message names the first such parameter. After an error the gradients are unchanged. A
-/// norm beyond float's range is returned as infinity, but gradients are still scaled correctly.
+/// Throws kInvalidArgument if backward() has not been called, for a max_norm that is NaN or
+/// negative, and, unlike PyTorch, for gradients that are not finite, because scaling by their norm
+/// would destroy all of them; the message names the first such parameter. After an error the
+/// gradients are unchanged. A norm beyond float's range is returned as infinity, but gradients are
+/// still scaled correctly.
 ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
 
 }  // namespace attn

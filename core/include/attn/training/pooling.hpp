@@ -6,14 +6,15 @@
 
 namespace attn {
 
-/// Like attention_pooling() for tensors, recorded on the tape of query, key, value and width.
-/// `width`, a variable with one element, replaces the width of a Gaussian, boxcar or Epanechnikov
-/// kernel, so that it can be learned, as in D2L's parametric Nadaraya-Watson regression.
+/// Like attention_pooling() for tensors, but records the computation on the tape of `query`, `key`,
+/// `value` and `width`. `width`, a variable with one element, replaces the width of a Gaussian,
+/// boxcar or Epanechnikov kernel, so that it can be learned, as in D2L's parametric Nadaraya-Watson
+/// regression.
 ///
 ///   attn::Variable y = attn::attention_pooling(x, keys, values, attn::ScoringFunction::gaussian(),
 ///                                              {}, tape.parameter(model, "width"));
 ///
-/// If dw is the gradient of the weights w, and g = dw − Σ_j w_j·dw_j:
+/// If dw is the gradient of the weights w, and g = dw − Σ_j w_j·dw_j, the gradients are:
 ///
 ///   softmax of scores a    da = w·g
 ///   a / Σa                 da = g / Σa
@@ -29,11 +30,11 @@ namespace attn {
 /// scaled_dot_product_attention_backward().
 ///
 /// Error, to first order, if δ is the relative error of the weights: da is within (Dv + Nk/64 +
-/// 80)·6e-8 · w·(Σ_c |dy_c·v_c| + Σ_j w_j·Σ_c |dy_c·v_jc|) + 2δ·w·|dw| of the exact one, and sums
-/// over n pairs are within (n/64 + 72)·6e-8 of their terms' magnitudes.
+/// 80)·6e-8 · w·(Σ_c |dy_c·v_c| + Σ_j w_j·Σ_c |dy_c·v_jc|) + 2δ·w·|dw| of the exact one, and the
+/// error of a sum over n pairs is at most (n/64 + 72)·6e-8 · Σ|terms|.
 ///
-/// Throws what attention_pooling() throws, and kInvalidArgument for options.scores and
-/// options.weights and for a width if the kernel has none.
+/// Throws what attention_pooling() throws, and kInvalidArgument if options.scores or
+/// options.weights is set, or if a width is passed for a kernel that has none.
 ATTN_API Variable attention_pooling(const Variable& query, const Variable& key,
                                     const Variable& value, const ScoringFunction& scoring,
                                     const AttentionPoolingOptions& options = {},

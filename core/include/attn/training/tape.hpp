@@ -33,16 +33,17 @@ struct TapeData;
 ///     optimizer.step(tape);
 ///   }
 ///
-/// A tape records steps of layers, not single numbers: a variable is a tensor, and each entry knows
-/// the gradient of one step. A layer gives the same bits for variables as for tensors.
+/// A tape records steps of layers, not single numbers: a variable is a tensor, and each entry can
+/// compute the gradients of one step. A layer gives the same bits for variables as for tensors.
 ///
-/// Memory is reused after clear(), so a steady loop allocates nothing. The tape keeps the
-/// parameters of its layers alive until clear(), so a layer may be destroyed before backward().
+/// Memory is reused after clear(), so a loop that repeats the same steps allocates nothing. The
+/// tape keeps the parameters of its layers alive until clear(), so a layer may be destroyed before
+/// backward().
 ///
-/// Same bits: gradients depend on the recorded steps and on the instruction set, not on the number
-/// of threads.
+/// Same bits: the bits of gradients depend on the recorded steps and on the instruction set, not on
+/// the number of threads.
 ///
-/// Only one thread may use a tape at a time, but it need not always be the same one.
+/// Only one thread may use a tape at a time, but it need not always be the same thread.
 class ATTN_API Tape {
  public:
   /// Uses `context` for all work; the context must outlive the tape. Throws std::bad_alloc.
@@ -55,7 +56,7 @@ class ATTN_API Tape {
 
   Context& context() const noexcept;
 
-  /// Removes all variables and gradients, so that you can start again.
+  /// Removes all variables and gradients, so that you can record new steps.
   void clear() noexcept;
 
   /// Removes all variables, as clear() does, but keeps the gradients of parameters. The next
@@ -83,23 +84,24 @@ class ATTN_API Tape {
   Variable constant(const ConstTensor& values);
 
   /// Records a parameter of a layer with its current value. Layers record their own parameters
-  /// themselves; call this for weights that you use in other ways too. Repeated calls return the
-  /// same variable, and its gradient is the sum over all uses. Throws kNotFound, and what
-  /// variable() throws.
+  /// themselves; call this function for weights that you also use in other ways. Repeated calls
+  /// return the same variable, and its gradient is the sum over all uses. Throws kNotFound, and
+  /// what variable() throws.
   Variable parameter(const Module& layer, std::string_view name);
 
-  /// Makes `layer` record intermediates on this tape from now on, with names from
-  /// Module::intermediate_names(). Read them with intermediate(). A later call replaces an earlier
-  /// one. The layer must outlive the tape. Throws kNotFound.
+  /// Makes `layer` record the intermediates with these names on this tape from now on.
+  /// Module::intermediate_names() returns the possible names. Read the values with intermediate().
+  /// A later call replaces an earlier one. The layer must outlive the tape. Throws kNotFound.
   void watch(const Module& layer, std::span<const std::string> names);
 
   /// Returns an intermediate requested with watch(), as computed by the last call of its layer
-  /// since clear(). It has a gradient if one passes through it. Throws kNotFound if it was not
-  /// requested or not computed.
+  /// since clear(). The intermediate has a gradient if the loss depends on it. Throws kNotFound if
+  /// it was not requested or not computed.
   Variable intermediate(const Module& layer, std::string_view name) const;
 
-  /// Computes the gradients of `loss`, a variable with one element, with respect to all that it was
-  /// computed from. Before you call it again, call clear() or clear_keeping_gradients().
+  /// Computes the gradients of `loss`, a variable with one element, with respect to all variables
+  /// that it was computed from. Before you call it again, call clear() or
+  /// clear_keeping_gradients().
   ///
   /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
   /// one element, for a second call, for a loss that is not finite (the message says in which call
@@ -109,11 +111,12 @@ class ATTN_API Tape {
   void backward(const Variable& loss);
 
   /// Like backward(loss) for an output of any shape, starting from the gradient of a loss with
-  /// respect to it.
+  /// respect to `output`.
   void backward(const Variable& output, const ConstTensor& output_gradient);
 
   /// The gradient of a parameter, row-major, valid until clear(). None if the loss does not depend
-  /// on the parameter. Throws kNotFound for an unknown name, kInvalidArgument before backward().
+  /// on the parameter. Throws kNotFound for an unknown name, and kInvalidArgument before
+  /// backward().
   ConstTensor gradient(const Module& layer, std::string_view name) const;
 
  private:
@@ -122,7 +125,7 @@ class ATTN_API Tape {
 };
 
 /// A tensor on a tape: an input, a parameter or a result. It is a small handle that you can copy
-/// freely, valid until the tape is cleared. A default-constructed one means "none".
+/// freely. It is valid until the tape is cleared. A default-constructed variable means "none".
 class ATTN_API Variable {
  public:
   Variable() = default;
@@ -130,14 +133,15 @@ class ATTN_API Variable {
   bool is_none() const noexcept { return tape_ == nullptr; }
 
   /// The values, row-major, valid until the tape is cleared. This and the following functions throw
-  /// kInvalidArgument for none and after the tape was cleared.
+  /// kInvalidArgument if the variable is none or the tape was cleared.
   const ConstTensor& value() const;
   std::span<const std::int64_t> shape() const { return value().shape(); }
   int rank() const { return value().rank(); }
   /// The size of dimension `i`; a negative `i` counts from the last one.
   std::int64_t size(int i) const { return value().size(i); }
 
-  /// The only element of a variable that has one, such as a loss. Throws kShapeMismatch for more.
+  /// The value of a variable with exactly one element, such as a loss. Throws kShapeMismatch for
+  /// any other number of elements.
   float item() const;
 
   /// The gradient of the loss passed to Tape::backward(), in the shape of the value. None if the
@@ -152,7 +156,8 @@ class ATTN_API Variable {
   std::uint64_t era_ = 0;  ///< counts calls of the tape's clear()
 };
 
-/// a + b for equal shapes, e.g. for a residual connection. Throws kShapeMismatch, std::bad_alloc.
+/// a + b, element by element, e.g. for a residual connection. Both have the same shape. Throws
+/// kShapeMismatch, std::bad_alloc.
 ATTN_API Variable operator+(const Variable& a, const Variable& b);
 
 }  // namespace attn
