@@ -8,8 +8,8 @@
 namespace attn_test {
 namespace {
 
-// Not thread_local: in WebAssembly, variants without threads share objects with variants that have
-// them, and a thread_local variable would overlap other data there.
+// Not thread_local: in WebAssembly, variants with and without threads share object files, and in
+// variants without threads a thread_local variable would overlap other data.
 std::atomic<std::int64_t> allocations = 0;
 std::atomic<std::int64_t> allowed = -1;  // negative: no limit
 std::atomic<bool> only_once = false;

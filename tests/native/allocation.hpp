@@ -18,7 +18,7 @@ class AllocationProbe {
   AllocationProbe(const AllocationProbe&) = delete;
   AllocationProbe& operator=(const AllocationProbe&) = delete;
 
-  /// Calls of operator new since the probe was made.
+  /// Number of calls of operator new since the probe was created.
   std::int64_t count() const;
 
   /// The next `successes` calls succeed, all later ones throw std::bad_alloc until the probe ends.
@@ -42,7 +42,7 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   }
 }
 
-/// "bad_alloc", or the result of error_of().
+/// Returns "bad_alloc" if the call runs out of memory, and the result of error_of() otherwise.
 template <class F>
 std::string error_or_bad_alloc(F&& call) {
   try {

@@ -30,7 +30,7 @@ std::vector<double> positions_from(double start, std::int64_t rows) {
   return positions;
 }
 
-/// Fractional positions with either sign and all magnitudes up to 2^24.
+/// Fractional positions of both signs and of all magnitudes up to 2^24.
 std::vector<double> positions_of_every_size(Case& c, std::int64_t count) {
   std::vector<double> positions;
   for (const float exponent : c.uniforms(count, -1, 24)) {

@@ -36,7 +36,8 @@ struct Call {
   AttentionProblem problem;
 };
 
-/// A call for every path, with and without the conditions that switch a path to another one.
+/// Calls for every path through the core, with and without conditions that make a call switch to a
+/// different path.
 std::vector<Call> calls(Random& random) {
   std::vector<Call> calls;
   const auto add = [&](const std::string& name, const attn_test::AttentionSizes& sizes) {
@@ -130,7 +131,7 @@ TEST_P(AttentionPartitionsTest, any_number_of_threads) {
   const std::vector<Call> all = calls(random);
   std::vector<AttentionOutputs> alone;
   for (const Call& call : all) alone.push_back(attend(call.problem, context(1)));
-  // Heads of up to six blocks of queries; with six threads or more, each block is a task.
+  // A head has up to six blocks of queries. With six or more threads, each block is a task.
   for (const int threads : {2, 3, 4, 5, 6, 11, 33}) {
     attn::Context many({.num_threads = threads, .instruction_set = GetParam()});
     if (many.num_threads() == 1) break;  // a build without threads
@@ -168,8 +169,8 @@ TEST_P(AttentionPartitionsTest, any_layout) {
   }
 }
 
-// Divides the queries of a head into tasks in every possible way, not only in the ways that some
-// number of threads leads to.
+// Divides the queries of a head into tasks in every possible way, including ways that result from
+// no number of threads.
 TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   constexpr std::int64_t kQueries = 250, kKeys = 300, kDim = 20;
   Random random;
@@ -223,7 +224,8 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   EXPECT_TRUE(same_bits(output, first_output));
 }
 
-// Any thread may compute the parts of a single query in any order; only their merging is ordered.
+// Any thread may compute the parts of a single query, in any order. Only merging them has a fixed
+// order.
 TEST_P(AttentionPartitionsTest, parts_of_a_single_query_in_any_order) {
   constexpr std::int64_t kKeys = 1700, kDim = 20;
   constexpr index kSplit = attn::kernels::kSplitKeys;

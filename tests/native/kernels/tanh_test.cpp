@@ -1,5 +1,6 @@
-// The hyperbolic tangent of the kernels, observed through softcap. With q = 1, scale 1 and a cap of
-// 1, one-column keys are the arguments, and the capped scores are their tangents.
+// Tests the hyperbolic tangent of the kernels through softcap. With q = 1, a scale of 1, a cap of 1
+// and keys of width 1, the keys are the arguments, and the capped scores are their hyperbolic
+// tangents.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Names of tensors: names changed by wrappers around a model, and which matrix gives logits.
+// Tests names of tensors: names that wrappers around a model change, and which matrix computes
+// logits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

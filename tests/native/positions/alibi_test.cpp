@@ -24,7 +24,7 @@ TEST(AlibiTest, slopes_of_any_number_of_heads) {
   attn::alibi_slopes({});
 }
 
-/// The slopes by the authors' recursion, in extended precision.
+/// The slopes according to the authors' recursion, in extended precision.
 std::vector<long double> alibi_slopes_of(int num_heads) {
   int power = 1;
   while (2 * power <= num_heads) power *= 2;

@@ -38,7 +38,7 @@ Array merge_heads(const Array& x) {
   return result;
 }
 
-/// Concatenates along the sequence.
+/// Concatenates along the sequence dimension.
 Array concatenate(const Array& past, const Array& x) {
   if (!past.given()) return x;
   const std::int64_t before = past.size(2);

@@ -42,7 +42,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(LossesTest);
 struct Expected {
   double loss = 0;
   reference::Array gradient;
-  reference::Array error;  ///< allowed by the header
+  reference::Array error;  ///< bound that the header states
 };
 
 /// PyTorch's definition, in double precision.

@@ -72,7 +72,7 @@ void expect_gradients_of_the_reference(const Layer& layer, reference::Cell cell,
   const Variable y = layer.forward(in, before, &h_n);
   EXPECT_TRUE(same_bits(values(y.value()), values(output)));
   EXPECT_TRUE(same_bits(values(h_n.value()), values(last)));
-  // A loss of both outputs: one as it is, the other through one of its rows.
+  // The loss is Σ dy·y + Σ dh·h_n. Linear layers with weights of 1 compute the sums.
   const Variable loss =
       attn::linear(
           attn::reshape(y * tape.constant(dy), {1, -1}),
