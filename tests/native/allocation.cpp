@@ -24,7 +24,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
   // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = nullptr;
-  // Sizes that no address space has are not even requested, because valgrind would report them.
+  // Sizes beyond any address space are not requested, because valgrind would report them.
   if (rounded >= size && rounded <= PTRDIFF_MAX) {
     memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   }

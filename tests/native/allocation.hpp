@@ -21,10 +21,11 @@ class AllocationProbe {
   /// Number of calls of operator new since the probe was created.
   std::int64_t count() const;
 
-  /// The next `successes` calls succeed, all later ones throw std::bad_alloc until the probe ends.
+  /// Lets the next `successes` calls succeed and makes all later ones throw std::bad_alloc until
+  /// the probe ends.
   void fail_after(std::int64_t successes);
-  /// The next `successes` calls succeed, the one after them throws std::bad_alloc, later ones
-  /// succeed.
+  /// Lets the next `successes` calls succeed, makes the one after them throw std::bad_alloc, and
+  /// lets all later ones succeed.
   void fail_once_after(std::int64_t successes);
 };
 

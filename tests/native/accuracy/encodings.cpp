@@ -117,7 +117,7 @@ const Row kLearned("LearnedPositionalEncoding", "(2, 200, 48), start 7", "6e-8·
                      }
                    });
 
-/// cos and sin of δ·ω_j.
+/// cos(δ·ω_j) or sin(δ·ω_j).
 long double shifted(double delta, std::int64_t j, bool cosine) {
   const long double angle = delta * reference::sinusoidal_frequency(10000, j, kWidth);
   return cosine ? std::cos(angle) : std::sin(angle);

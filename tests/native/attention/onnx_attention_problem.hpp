@@ -45,7 +45,8 @@ namespace attn_test {
 /// The ONNX TensorProto types that softmax_precision may name.
 enum class OnnxPrecision : int { kFloat = 1, kFloat16 = 10, kDouble = 11, kBfloat16 = 16 };
 
-/// A node with its inputs, under ONNX's names. A default-constructed tensor is an omitted input.
+/// A node with its inputs, under ONNX's names. A default-constructed tensor stands for an omitted
+/// input.
 struct OnnxNode {
   bool is_causal = false;
   std::int64_t kv_num_heads = 0;

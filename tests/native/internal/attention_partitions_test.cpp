@@ -1,5 +1,5 @@
 // The work of a call is divided differently depending on the number of cores, on what else is in
-// the batch, and on the path that its sizes and strides allow. Every division must give the same
+// the batch, and on the path that its sizes and strides select. Every division must give the same
 // bits.
 
 #include <gtest/gtest.h>
@@ -156,7 +156,8 @@ TEST_P(AttentionPartitionsTest, any_neighbours_in_the_batch) {
   }
 }
 
-// Strides decide whether few keys take a separate path, and whether keys and values are copied.
+// Strides decide whether a call with few keys takes a separate path, and whether keys and values
+// are copied.
 TEST_P(AttentionPartitionsTest, any_layout) {
   Random random;
   for (Call& call : calls(random)) {
@@ -200,7 +201,7 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
     for (auto* out : {&output, &weights, &sums}) std::ranges::fill(*out, 77.0F);
     index begin = 0;
     for (index block = 1; block <= blocks; ++block) {
-      // If bit i is set, a task ends after block i.
+      // If bit i of `ends` is set, a task ends after block i.
       if (block < blocks && (ends >> (block - 1) & 1) == 0) continue;
       const index end = std::min(block * step, kQueries);
       kernels.attend(head, begin, end, &scores, 1, scratch);

@@ -104,8 +104,8 @@ TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   EXPECT_EQ(sum, 66 * 1000);
 }
 
-// Every loop has its own body and memory, which no longer exist once it has returned. A late worker
-// that accessed either would count in the wrong loop, or be found by a sanitizer.
+// Every loop has its own body and memory, which no longer exist after the loop has ended. A late
+// worker that accessed either would count in the wrong loop, or be found by a sanitizer.
 TEST(ThreadPoolTest, late_workers_touch_nothing_of_a_loop_that_has_ended) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   constexpr int kThreads = 6;  // more than many machines have, so that some are late

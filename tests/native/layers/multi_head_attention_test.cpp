@@ -69,7 +69,7 @@ TEST_P(MultiHeadAttentionTest, d2l_example_of_self_attention) {
   Random random;
   const MultiHeadLayer layer({.d_model = 100, .num_heads = 5}, random);
   const std::vector<std::int32_t> valid_lens{3, 2};
-  // With all ones, as in D2L 11.6.1, every query of an entry gets the same output.
+  // If all inputs are ones, as in D2L 11.6.1, every query of a batch entry gets the same output.
   const std::vector<float> x(2 * 4 * 100, 1.0F);
   AttentionOptions options;
   options.valid_lens = {valid_lens.data(), {2}};

@@ -84,7 +84,7 @@ TEST(LoadLanguageModel, weights_are_kept_as_stored_and_give_the_same_logits) {
     const LanguageModel a =
         attn_test::load_from_memory(recorded_files(recorded.name), recorded.hints);
     const LanguageModel b = attn_test::load_from_memory(recorded_files(recorded.name), hints);
-    // Parameters that a layer stores itself must also be read unchanged.
+    // Parameters that a layer keeps in their stored type must be read as the same numbers.
     for (const std::string& name : a.parameter_names()) {
       attn::OwnedTensor got(a.parameter_shape(name));
       a.read_parameter(name, got);

@@ -196,7 +196,7 @@ TEST_P(RotaryAxesTest, rules_of_scaling_act_on_every_axis) {
 
 TEST_P(RotaryAxesTest, proportional_turns_the_fast_pairs_of_the_whole_head) {
   Random random;
-  // As in the global layers of Gemma 4: a quarter of the head, base 10^6.
+  // As in the global layers of Gemma 4: a quarter of the head rotates, with base 10^6.
   const RotaryEmbedding rotary(
       {.rotary_dim = 64,
        .base = 1e6,

@@ -578,7 +578,7 @@ TEST_P(RotaryEmbeddingTest, linear_scaling_is_division_of_positions) {
   const std::vector<float> x = random.normals(100 * 32);
   std::vector<double> quarters(100);
   for (std::size_t i = 0; i < 100; ++i) quarters[i] = static_cast<double>(i) / 4;
-  // A power of two divides frequencies and positions without rounding.
+  // Dividing frequencies or positions by a power of two causes no rounding.
   EXPECT_TRUE(same_bits(rotate(scaled, x, {100, 32}),
                         rotate(plain, x, {100, 32}, {.positions = {quarters.data(), {100}}})));
 }

@@ -13,7 +13,7 @@ namespace reference {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A row-major array. A default-constructed array is an omitted argument.
+/// A row-major array. A default-constructed array stands for an omitted argument.
 template <class T>
 struct ArrayOf {
   std::vector<std::int64_t> shape;

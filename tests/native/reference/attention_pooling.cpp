@@ -7,7 +7,7 @@
 namespace reference {
 namespace {
 
-/// The errors that the headers of the kernels state.
+/// The error bounds that the headers of the kernels state.
 constexpr double kTanhError = 3e-7;
 
 template <class T>

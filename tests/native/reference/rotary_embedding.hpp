@@ -8,7 +8,7 @@
 
 namespace reference {
 
-/// Frequencies of rotary embedding in extended precision, with the names of Hugging Face's
+/// Frequencies of rotary embedding in extended precision, with the field names of Hugging Face's
 /// `rope_scaling`.
 struct RotaryFrequencies {
   enum class Type { kDefault, kLinear, kDynamic, kYarn, kLlama3 };
@@ -39,8 +39,8 @@ struct RotaryEmbeddingOf {
 };
 using RotaryEmbedding = RotaryEmbeddingOf<double>;
 
-/// `error` is |x| + |y| of each rotated pair, to be multiplied by the bound that the header states,
-/// and 0 where nothing is rotated.
+/// `error` is |x| + |y| for the elements of a rotated pair, and 0 for elements that are not
+/// rotated. Multiply it by the bound that the header states.
 template <class T>
 BoundedOf<T> rotary_embedding(const RotaryEmbeddingOf<T>&);
 

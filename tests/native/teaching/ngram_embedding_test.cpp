@@ -146,7 +146,7 @@ TEST_P(NgramEmbeddingTest, characters_are_code_points_not_bytes) {
   // 日 and 本 share their first byte, but no character.
   EXPECT_NEAR(similarity("日日日", "本本本"), 0, kUnrelated);
   EXPECT_NEAR(similarity("\U0001F600\U0001F600", "\U0001F601\U0001F601"), 0, kUnrelated);
-  // é as one code point and as two.
+  // é, written as one code point and as two.
   EXPECT_LT(similarity("caf\u00e9", "cafe\u0301"), 0.9);
 }
 

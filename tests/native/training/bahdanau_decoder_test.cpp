@@ -1,5 +1,5 @@
-// Bahdanau's decoder and an encoder on a tape: compares the bits of the forward pass, and the
-// gradients with the analytic reference in double precision.
+// Tests Bahdanau's decoder and an encoder on a tape. Outputs must have the same bits as without a
+// tape, and gradients must match the analytic reference in double precision.
 
 #include "attn/layers/bahdanau_decoder.hpp"
 

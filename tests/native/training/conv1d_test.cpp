@@ -1,5 +1,5 @@
-// Convolution on a tape: compares the bits of the forward pass, and the gradients with the analytic
-// reference in double precision, within its first-order bound.
+// Tests convolution on a tape. Outputs must have the same bits as without a tape, and gradients
+// must match the analytic reference in double precision to within its first-order bound.
 
 #include "attn/layers/conv1d.hpp"
 

@@ -1,4 +1,5 @@
-// Cross entropy and squared error: compares values and gradients with double precision.
+// Tests cross entropy and squared error: compares values and gradients with results in double
+// precision.
 
 #include "attn/training/losses.hpp"
 

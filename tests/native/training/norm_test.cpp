@@ -42,7 +42,7 @@ struct NormCase {
   }
 };
 
-/// Exact gradients, and the errors that the headers state.
+/// Exact gradients, and the error bounds that the headers state.
 struct Exact {
   Bounded x, weight, bias;
 };

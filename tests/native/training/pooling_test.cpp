@@ -1,5 +1,5 @@
-// Masked softmax, attention pooling and additive attention on a tape: compares the bits of the
-// forward pass, and the gradients with the analytic reference in double precision.
+// Tests masked softmax, attention pooling and additive attention on a tape. Outputs must have the
+// same bits as without a tape, and gradients must match the analytic reference in double precision.
 
 #include "attn/training/pooling.hpp"
 

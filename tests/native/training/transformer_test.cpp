@@ -1,5 +1,5 @@
-// Encoder and decoder on a tape: compares the bits of the forward pass, and the gradients with the
-// analytic reference in double precision.
+// Tests encoder and decoder on a tape. Outputs must have the same bits as without a tape, and
+// gradients must match the analytic reference in double precision.
 
 #include "reference/transformer.hpp"
 
