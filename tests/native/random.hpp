@@ -19,8 +19,8 @@ class Random {
  public:
   Random();
 
-  /// A uniform number in [0, 1). The standard library's distributions of real numbers would compute
-  /// logarithms in extended precision for each number, which took most of the time of many tests
+  /// A uniform number in [0, 1). The standard library's distributions of real numbers compute
+  /// logarithms in extended precision for each number, and that took most of the time of many tests
   /// and of a fuzz target.
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
   /// A normal number with mean 0, from the Box-Muller transform.

@@ -81,7 +81,8 @@ struct Problem {
 
 const char* const kOutputBound = "2.5e-6 · √D · max|v|";
 const char* const kShape = "N 65, K 130, D 64, normal";
-/// With this deviation, scores cover the whole range for which the bounds are stated.
+/// With queries of standard deviation kHard, scores cover the whole range for which the bounds are
+/// stated.
 const char* const kHardShape = "N 65, K 130, D 64, |scores| ≤ 20";
 constexpr float kHard = 4;
 
@@ -187,9 +188,8 @@ Array bfloat16_bounds(const Problem& p, const reference::AttentionResult& expect
   return bounds;
 }
 
-/// Measures bfloat16 inputs with a float32 output. Instruction sets without products of pairs
-/// compute as for float32, so they also keep the float32 bound, which the bound stated here
-/// includes.
+/// Measures bfloat16 inputs with a float32 output. On instruction sets without products of pairs,
+/// the call keeps the float32 bound, which is part of the bound stated here.
 void measure_bfloat16(Case& c, bool log_sum_exp) {
   Problem p(c, {}, kHard);
   using Bf16 = std::vector<attn::BFloat16>;

@@ -160,10 +160,10 @@ TEST_P(OnnxAttentionTest, qk_matmul_output_mode_gives_the_stages_in_order) {
   expect_matches_onnx(p, context());
 }
 
-// Before the softmax, scores are cast to the type softmax_precision; its weights are then cast back
-// to the type of q. attn's softmax and tensors are float32, which is FLOAT. DOUBLE cannot restore
-// digits that the float32 scores have lost, and its result is cast to float32 again, so attn's
-// float32 softmax stays within its error bounds compared with a softmax in double precision.
+// Before the softmax, scores are cast to the type softmax_precision. The weights are cast back to
+// the type of q afterwards. attn's softmax and tensors are float32, which is FLOAT. DOUBLE cannot
+// restore digits that the float32 scores have lost, and its result is cast to float32 again, so
+// attn's float32 softmax stays within its error bounds compared with a softmax in double precision.
 // FLOAT16 and BFLOAT16 require less precision than attn provides: a softmax in these types has
 // larger errors.
 TEST_P(OnnxAttentionTest, softmax_precision_asks_for_no_more_than_float32_gives) {

@@ -14,8 +14,9 @@
 namespace attn::kernels {
 namespace {
 
-/// Rounds a double to odd as a float. Flushes subnormal results to zero and replaces every NaN with
-/// the same one. A double that was itself rounded to odd gives the same result as the exact number.
+/// Rounds a double to float with rounding to odd. Flushes subnormal results to zero and replaces
+/// every NaN with the same one. A double that was itself rounded to odd gives the same result as
+/// the exact number.
 float rounded_to_odd(double x) noexcept {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::abs(x) < 0x1p-126) return std::copysign(0.0F, static_cast<float>(x));

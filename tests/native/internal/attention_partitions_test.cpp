@@ -170,8 +170,8 @@ TEST_P(AttentionPartitionsTest, any_layout) {
   }
 }
 
-// Divides the queries of a head into tasks in every possible way, including ways that result from
-// no number of threads.
+// Divides the queries of a head into tasks in every possible way, including ways that no number of
+// threads leads to.
 TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   constexpr std::int64_t kQueries = 250, kKeys = 300, kDim = 20;
   Random random;
@@ -225,7 +225,7 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   EXPECT_TRUE(same_bits(output, first_output));
 }
 
-// Any thread may compute the parts of a single query, in any order. Only merging them has a fixed
+// Any thread may compute the parts of a single query, in any order, but merging them has a fixed
 // order.
 TEST_P(AttentionPartitionsTest, parts_of_a_single_query_in_any_order) {
   constexpr std::int64_t kKeys = 1700, kDim = 20;

@@ -476,7 +476,7 @@ TEST_P(KernelsTest, rotation_takes_any_strides_and_works_in_place) {
   }
 }
 
-// The softmax of attention uses the same exponential.
+// The kernels of masked softmax and of attention use the same exponential.
 TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
   Random random;
   std::vector<index> widths = sizes();

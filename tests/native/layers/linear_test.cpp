@@ -393,7 +393,7 @@ TEST_P(LinearBf16Test, weights_of_16_bits_give_the_bits_of_float32_ones) {
                                 context(threads));
           EXPECT_TRUE(same_bits(y, expected)) << rows << ", " << in << ", " << out;
         }
-        // Inputs and outputs with any strides, here stored column by column.
+        // Strides may be arbitrary; here inputs and outputs are stored column by column.
         const std::vector<float> columns = transposed(x, rows, in);
         const std::int64_t x_strides[] = {1, rows}, y_strides[] = {1, rows};
         const std::int64_t x_shape[] = {rows, in}, y_shape[] = {rows, out};

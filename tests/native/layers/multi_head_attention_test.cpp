@@ -335,7 +335,7 @@ TEST_P(MultiHeadAttentionTest, shuffled_tokens_give_equally_shuffled_outputs) {
   const Array shuffled({1, 11, 40}, shuffle(x));
   const auto expected =
       reference::multi_head_attention(layer.exact(), shuffled, shuffled, shuffled);
-  // The two sides sum over keys in different orders, so results are equal only to within rounding.
+  // The two calls sum over keys in different orders, so results are equal only to within rounding.
   EXPECT_TRUE(is_within(shuffle_then_attend, expected.output.exact, expected.output.error));
   EXPECT_TRUE(is_within(attend_then_shuffle, expected.output.exact, expected.output.error));
 }

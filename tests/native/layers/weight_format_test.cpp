@@ -32,7 +32,7 @@ using attn_test::same_bits;
 constexpr std::array kFormats = {WeightFormat(ElementType::kFloat16),
                                  WeightFormat(ElementType::kBFloat16, /*rounds_inputs=*/false)};
 
-/// Draws the parameters of `stored`, and copies them to `floats` after their rounding.
+/// Draws the parameters of `stored`, and copies the rounded values to `floats`.
 void draw_both(attn::Module& stored, attn::Module& floats, Random& random) {
   for (const std::string& name : stored.parameter_names()) {
     const auto shape = stored.parameter_shape(name);

@@ -57,8 +57,8 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    // The memory is two or four times the size of the weights if they are float32, and their size
-    // if they have 16 bits.
+    // The memory is two or four times the size of the weights if they are float32, and once their
+    // size if they have 16 bits.
     const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
     EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);

@@ -100,7 +100,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // DeepSeek-V3 names the parts of its weights like this.
+  // DeepSeek-V3 names the files of its weights like this.
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);
@@ -432,7 +432,8 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
   const RecordedFiles null_flag = with_field("gpt2", R"("tie_word_embeddings": null)");
   EXPECT_FALSE(describe(null_flag).options.output);
   EXPECT_THAT(describe(null_flag).warnings, ElementsAre(HasSubstr("the model gives no logits")));
-  // The field may also be in the configuration that contains the text model's.
+  // The field may also be in the outer configuration, which contains the configuration of the text
+  // model.
   RecordedFiles gemma3 = recorded_files("gemma3");
   gemma3.config = R"({"model_type": "gemma3", "quantization_config": {"bits": 4},
                       "text_config": )" +

@@ -172,7 +172,7 @@ TEST(RotaryFrequenciesTest, yarn_has_the_attention_factor_of_its_paper_unless_to
   EXPECT_EQ(factor({.factor = 1}), 1);
   EXPECT_EQ(factor({.factor = 0.5}), 1);
   EXPECT_EQ(factor({.factor = 4, .attention_factor = 1.5}), 1.5);
-  // In DeepSeek V2 both mscales are 0.707, and in V3 both are 1.
+  // mscale and mscale_all_dim are both 0.707 in DeepSeek V2, and both 1 in DeepSeek V3.
   EXPECT_DOUBLE_EQ(factor({.factor = 40, .mscale = 0.707, .mscale_all_dim = 0.707}), 1);
   EXPECT_DOUBLE_EQ(factor({.factor = 40, .mscale = 1, .mscale_all_dim = 0.5}),
                    (0.1 * std::log(40.0) + 1) / (0.05 * std::log(40.0) + 1));

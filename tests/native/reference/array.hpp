@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-/// Plain double-precision implementations to test against. They share no code with the core, and
-/// they are written to be obviously right instead of fast. Functions with gradients are templates
-/// over their number type: doubles, or the scalars of a tape (scalar.hpp).
+/// Plain double-precision implementations to test against. They share no code with the core and
+/// favour obvious correctness over speed. Functions with gradients are templates over their number
+/// type: doubles, or the scalars of a tape (scalar.hpp).
 namespace reference {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();

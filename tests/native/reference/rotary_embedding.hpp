@@ -55,7 +55,7 @@ struct OnnxRotaryEmbedding {
   std::int64_t rotary_embedding_dim = 0;
 };
 
-/// The result has the shape of the input; For each element, `error` is the sum of the magnitudes of
+/// The result has the shape of the input. For each element, `error` is the sum of the magnitudes of
 /// its products.
 Bounded onnx_rotary_embedding(const OnnxRotaryEmbedding&);
 

@@ -77,8 +77,8 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, long double, T>;
 inline double narrow(long double x) { return static_cast<double>(x); }
 inline Scalar narrow(Scalar x) { return x; }
 
-/// A sum of numbers and products, in any order. Its record on the tape is a single node, however
-/// long it is.
+/// A sum of numbers and products, in any order. A sum has a single node on the tape, however many
+/// terms it has.
 template <class T>
 class Sum;
 

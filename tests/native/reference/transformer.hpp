@@ -13,7 +13,7 @@
 namespace reference {
 
 /// A layer of an encoder or a decoder, with parameters by name. Biases may be missing. If there is
-/// a gate, the feed-forward network is gated. Heads of queries and keys and outputs of sublayers
+/// a gate, the feed-forward network is gated. Heads of queries and keys, and outputs of sublayers,
 /// are normalised if their norms are given. The norm before or after a sublayer may be missing.
 template <class T>
 struct TransformerLayerOf {

@@ -226,7 +226,7 @@ reference::Parameters by_name(const std::vector<double>& all) {
   return result;
 }
 
-/// An update by `other` with the settings of two_groups().
+/// Returns an update that uses the optimiser `other` with the settings of two_groups().
 template <class Reference>
 Update in_groups(const Reference& other) {
   Reference biases = other, second = other;
