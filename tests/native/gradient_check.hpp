@@ -40,8 +40,8 @@ inline std::vector<double> differences(const std::function<double(const std::vec
   return result;
 }
 
-/// True if a gradient equals the finite differences `wanted` to within `tolerance` times their
-/// largest magnitude, or times 1 if that is larger.
+/// True if a gradient equals the finite differences `wanted` to within `tolerance` · max(1, largest
+/// magnitude of `wanted`).
 inline ::testing::AssertionResult is_gradient(const reference::Array& got,
                                               const std::vector<double>& wanted,
                                               double tolerance = 1e-9) {

@@ -220,7 +220,7 @@ struct AttentionOutputs {
 AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
 
 /// Calls the core. Outputs have the layout of the problem and are filled beforehand with a number
-/// that is no result.
+/// that no result can equal.
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,
                         const AttentionWants& = {true, true, true});
 

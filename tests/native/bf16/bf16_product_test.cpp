@@ -54,7 +54,7 @@ std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uin
 /// The type and layout in which A is passed.
 enum class From { kFloat, kBf16, kBf16Apart, kBf16Columns };
 
-/// Computes C = A · Bᵀ + bias of row-major matrices in one call.
+/// Computes C = A · Bᵀ + bias for row-major matrices in one call.
 std::vector<float> product(const Bf16Table& table, index rows, index cols, index depth,
                            const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b,
                            const std::vector<float>& bias, From from) {

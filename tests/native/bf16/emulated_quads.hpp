@@ -35,10 +35,10 @@ double taken(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, static_cast<double>(x)) : x;
 }
 
-/// Arm ARM, BFMul: the product has no more bits than a float.
+/// BFMul in the Arm Architecture Reference Manual. The product has no more bits than a float.
 float bf16_product(float a, float b) noexcept { return rounded_to_odd(taken(a) * taken(b)); }
 
-/// Arm ARM, BFAdd.
+/// BFAdd in the Arm Architecture Reference Manual.
 float bf16_sum(float a, float b) noexcept {
   const double x = taken(a), y = taken(b);
   const double sum = x + y;

@@ -86,7 +86,7 @@ TEST(SafetensorsErrorTest, what_cannot_be_written) {
   EXPECT_THAT(error(too_much), StartsWith("size_overflow: safetensors: "));
 }
 
-// ---- Requests to a file
+// ---- Requests for tensors
 
 TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
   const Safetensors file = Safetensors::own(
