@@ -8,8 +8,8 @@
 namespace attn_test {
 namespace {
 
-// Not thread_local: in WebAssembly, variants without threads share objects with variants that have
-// them, and a thread_local variable would overlap other data there.
+// Not thread_local: in WebAssembly, variants with and without threads share object files, and in
+// variants without threads a thread_local variable would overlap other data.
 std::atomic<std::int64_t> allocations = 0;
 std::atomic<std::int64_t> allowed = -1;  // negative: no limit
 std::atomic<bool> only_once = false;
@@ -24,7 +24,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
   // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = nullptr;
-  // Sizes that no address space has are not even requested, because valgrind would report them.
+  // Sizes beyond any address space are not requested, because valgrind would report them.
   if (rounded >= size && rounded <= PTRDIFF_MAX) {
     memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   }
@@ -49,8 +49,8 @@ void AllocationProbe::fail_once_after(std::int64_t successes) {
 
 }  // namespace attn_test
 
-// The array forms call these operators. With AddressSanitizer, the array forms remain the
-// sanitizer's own.
+// The array forms of operator new and delete call these operators, except with AddressSanitizer,
+// which has its own array forms.
 void* operator new(std::size_t size) {
   return attn_test::allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }

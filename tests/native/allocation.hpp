@@ -18,13 +18,14 @@ class AllocationProbe {
   AllocationProbe(const AllocationProbe&) = delete;
   AllocationProbe& operator=(const AllocationProbe&) = delete;
 
-  /// Calls of operator new since the probe was made.
+  /// Number of calls of operator new since the probe was created.
   std::int64_t count() const;
 
-  /// The next `successes` calls succeed, all later ones throw std::bad_alloc until the probe ends.
+  /// Lets the next `successes` calls succeed and makes all later ones throw std::bad_alloc until
+  /// the probe ends.
   void fail_after(std::int64_t successes);
-  /// The next `successes` calls succeed, the one after them throws std::bad_alloc, later ones
-  /// succeed.
+  /// Lets the next `successes` calls succeed, makes the one after them throw std::bad_alloc, and
+  /// lets all later ones succeed.
   void fail_once_after(std::int64_t successes);
 };
 
@@ -42,7 +43,7 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   }
 }
 
-/// "bad_alloc", or the result of error_of().
+/// Returns "bad_alloc" if the call runs out of memory, and the result of error_of() otherwise.
 template <class F>
 std::string error_or_bad_alloc(F&& call) {
   try {

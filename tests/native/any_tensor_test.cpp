@@ -22,7 +22,7 @@ using attn::Float16;
 using attn::TensorView;
 using ::testing::ElementsAre;
 
-/// The number that 16 bits represent, by the definition of the format.
+/// The number that 16 bits represent according to the definition of the format.
 double meaning(int bits, int mantissa_bits) {
   const int exponent_bits = 15 - mantissa_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;

@@ -29,7 +29,7 @@ using attn_test::error_of;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// False for two of WebAssembly's variants.
+/// False in the two WebAssembly variants without threads.
 bool has_threads() { return Context({.num_threads = 2}).num_threads() == 2; }
 
 #ifdef __EMSCRIPTEN__

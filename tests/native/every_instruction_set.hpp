@@ -27,7 +27,8 @@ inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
 #endif
 }
 
-/// These instruction sets and those whose kernels differ only for bfloat16.
+/// All instruction sets above, plus those that differ from one of them only in their bfloat16
+/// kernels.
 inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();
 #if defined(__x86_64__)
@@ -45,7 +46,8 @@ inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
 ///   INSTANTIATE_EVERY_INSTRUCTION_SET(LinearTest);
 ///   TEST_P(LinearTest, bias_is_added) { attn::linear(..., context()); }
 ///
-/// defines LinearTest.bias_is_added/avx2 and so on. A fixture with members derives from this class.
+/// defines LinearTest.bias_is_added/avx2 and so on. A fixture with its own members derives from
+/// this class.
 class EveryInstructionSet : public ::testing::TestWithParam<attn::InstructionSet> {
  protected:
   void SetUp() override {
@@ -55,8 +57,7 @@ class EveryInstructionSet : public ::testing::TestWithParam<attn::InstructionSet
   }
 
   /// The context of the instruction set under test. Contexts are kept from test to test, so that
-  /// threads are started only once. A program without threads gets one thread, whatever number is
-  /// requested.
+  /// their threads are started only once. In a build without threads every context has one thread.
   attn::Context& context(int num_threads = 2) const { return shared(GetParam(), num_threads); }
 
  private:
@@ -78,7 +79,8 @@ inline std::string instruction_set_name(
 
 }  // namespace attn_test
 
-/// Also covers the instruction sets for bfloat16, for tests that use such tensors.
+/// Also covers the instruction sets with their own bfloat16 kernels, for tests with bfloat16
+/// tensors.
 #define INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(Suite)                                        \
   INSTANTIATE_TEST_SUITE_P(, Suite,                                                          \
                            ::testing::ValuesIn(attn_test::bf16_instruction_sets_of_build()), \

@@ -40,8 +40,8 @@ inline std::vector<double> differences(const std::function<double(const std::vec
   return result;
 }
 
-/// True if a gradient equals the differences, within `tolerance` of the largest of its array or of
-/// 1.
+/// True if a gradient equals the finite differences `wanted` to within `tolerance` · max(1, largest
+/// magnitude of `wanted`).
 inline ::testing::AssertionResult is_gradient(const reference::Array& got,
                                               const std::vector<double>& wanted,
                                               double tolerance = 1e-9) {
@@ -66,8 +66,8 @@ template <class T>
 using Arrays = std::map<std::string, reference::ArrayOf<T>>;
 
 /// Checks that the gradients of the reference f, a template `ArrayOf<T> f(const Arrays<T>&)`, with
-/// respect to each of `inputs` equal its differences. All elements of its output contribute, with
-/// random weights.
+/// respect to each of `inputs` equal finite differences of f. All elements of the output of f
+/// contribute, with random weights.
 template <class F>
 void expect_gradients(const Arrays<double>& inputs, Random& random, F&& f) {
   const reference::Array output = f(inputs);

@@ -22,7 +22,7 @@ enum class Layout {
 };
 
 /// A tensor with its own memory. The memory between and around its elements is filled with NaN (or
-/// 0xA5 bytes) that must neither reach a result nor be overwritten.
+/// with bytes 0xA5), which must neither reach a result nor be overwritten.
 template <class T>
 class HostTensor {
  public:
@@ -65,7 +65,7 @@ class HostTensor {
     });
   }
 
-  /// A tensor filled with one value, for outputs.
+  /// A tensor filled with `value`, for outputs.
   static HostTensor filled(std::vector<std::int64_t> shape, T value,
                            Layout layout = Layout::kContiguous) {
     std::int64_t count = 1;
@@ -77,7 +77,7 @@ class HostTensor {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t count() const { return count_; }
 
-  /// An empty view if the tensor is default-constructed.
+  /// A view of the tensor; empty if the tensor is default-constructed.
   attn::TensorView<T> view() {
     if (memory_.empty()) return {};
     return attn::TensorView<T>(memory_.data() + origin_, shape_, strides_);
@@ -105,7 +105,7 @@ class HostTensor {
   }
 
  private:
-  /// Elements kept free before and after.
+  /// Number of guard elements before and after the tensor.
   static constexpr std::int64_t kGuard = 24;
 
   /// Calls body(position in memory) for each element in row-major order.

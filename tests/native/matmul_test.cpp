@@ -83,7 +83,7 @@ TEST_P(MatmulTest, is_the_sum_of_products_of_rows_and_columns) {
   }
 }
 
-/// Views a matrix with rows and columns exchanged.
+/// A view of a matrix with rows and columns swapped.
 template <class T>
 attn::TensorView<T> transposed(const attn::TensorView<T>& x) {
   const std::int64_t shape[] = {x.size(1), x.size(0)}, strides[] = {x.stride(1), x.stride(0)};

@@ -1,6 +1,5 @@
-// Misuse of all entry points: every allocation fails in turn, sizes are too large to count, and
-// outputs overlap inputs. Ranks, sizes, lengths and null data are tested with the functions that
-// they belong to.
+// Tests misuse of all entry points: every allocation fails in turn, sizes overflow, and outputs
+// overlap inputs. Invalid ranks, sizes, lengths and null pointers are tested with each function.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ using ::testing::StartsWith;
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 constexpr float kUnset = -12345.0F;
 
-/// An entry point that computes, with its own output.
+/// A call of an entry point that computes something. `shape` is the shape of its output.
 struct Call {
   const char* name;
   std::function<void(const Tensor& output, attn::Context&)> run;
@@ -126,7 +125,7 @@ TEST_F(AllocationFailureTest, leaves_outputs_alone_wherever_memory_ends) {
     attn::Context context({.num_threads = 1});
     std::vector<float> output(expected.size(), kUnset);
     std::int64_t allowed = 0;
-    // Uses a context without memory and fails the first allocation, then the second, …
+    // In a context without scratch memory, fails the first allocation, then the second, and so on.
     for (; !attn_test::succeeds_with_allocations(
              allowed, [&] { call.run(Tensor(output.data(), call.shape), context); });
          ++allowed) {
@@ -196,7 +195,7 @@ TEST(AllocationFailureOfParametersTest, adds_nothing) {
   EXPECT_EQ(layer.parameter_names().size(), 1);
 }
 
-// Messages show every digit of a size, even if a double cannot represent it.
+// Messages must show every digit of a size, even if a double cannot represent it.
 
 TEST(LargeNumbersTest, are_said_with_all_their_digits) {
   attn::KeyValueCache cache(1, 1, 1, 1);
@@ -237,7 +236,8 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
             "size_overflow: x: got 9223372036854775807 + 1·4611686018427387904, needs a sum that "
             "fits into the address space");
 
-  // Rows overlap: each of these three tensors is half as large as the address space.
+  // Each of these three tensors is half as large as the address space, with all elements at one
+  // address.
   const std::array<std::int64_t, 1> half{std::int64_t{1} << 60}, still{0};
   const ConstTensor large(x.data(), half, still);
   const std::array<attn::NamedTensor, 3> tensors{{{"a", large}, {"b", large}, {"c", large}}};
@@ -261,8 +261,8 @@ TEST(LargeNumbersTest, of_a_header_are_more_than_the_format_has) {
 class MisuseTest : public attn_test::EveryInstructionSet {};
 INSTANTIATE_EVERY_INSTRUCTION_SET(MisuseTest);
 
-/// The headers forbid overlap, and no call checks for it. The results are then unspecified, but a
-/// call writes only to its output.
+/// The headers forbid overlap, and no call checks for it. With overlap, results are unspecified,
+/// but a call must still write only to its output.
 TEST_P(MisuseTest, an_output_that_overlaps_inputs_is_all_that_is_written) {
   constexpr std::int64_t kRows = 40, kWidth = 12, kShift = 5;
   std::vector<float> memory(kRows * kWidth + 64, 0.25F);

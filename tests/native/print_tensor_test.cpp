@@ -28,7 +28,8 @@ OwnedTensor counted(std::initializer_list<std::int64_t> shape) {
   return tensor;
 }
 
-// The expected texts are PyTorch's for the same tensors, without "tensor(" and its indentation.
+// The expected texts are what PyTorch prints for the same tensors, without "tensor(" and the
+// indentation for it.
 
 TEST(PrintTensorTest, rows_are_aligned) {
   EXPECT_EQ(printed(OwnedTensor({2, 2}, {0.5F, -1.25F, 2, 13})),

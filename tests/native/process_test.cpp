@@ -1,4 +1,4 @@
-// Contexts when a process ends or forks. Each test runs in a separate process.
+// Tests contexts when a process ends or forks. Each test runs in a separate process.
 
 #include <gtest/gtest.h>
 
@@ -51,10 +51,10 @@ using attn_test::AttentionProblem;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// Time limit after which a hanging process is ended. No test depends on its value.
+/// Time limit in seconds after which a hanging process is killed. No test depends on its value.
 constexpr unsigned kSecondsToHang = 300;
 
-/// A problem that all threads of a context share.
+/// A problem whose work all threads of a context share.
 const AttentionProblem& shared_problem() {
   static const AttentionProblem& problem = []() -> const AttentionProblem& {
     Random random;
@@ -82,8 +82,8 @@ void wait_for_calls(long more) {
 }
 
 /// Starts a thread that makes calls forever, and returns once the second call has begun. From then
-/// on the thread allocates nothing, because a fork leaves the locks of AddressSanitizer's allocator
-/// as they are.
+/// on the thread allocates nothing, because a forked child would inherit a lock of
+/// AddressSanitizer's allocator that the thread holds at that moment.
 void compute_for_ever(Context& context) {
   std::thread([&context] {
     attn::OwnedTensor x({1, 4, 300, 16}), output(x.shape());
@@ -167,7 +167,7 @@ TEST_F(ProcessTest, a_forked_child_may_exit) {
 
 #if defined(__x86_64__) && defined(__linux__)
 
-/// Number of CPUID instructions that `function` executes in a child that is stepped through.
+/// Number of CPUID instructions that `function` executes in a child process that is single-stepped.
 int cpuids_of(const std::function<void()>& function) {
   const pid_t id = fork();
   if (id == 0) {
@@ -250,8 +250,8 @@ TEST_F(ProcessTest, a_child_computes_that_was_forked_during_a_call_of_another_th
     const AttentionOutputs expected = attend(shared_problem(), own);
     compute_for_ever(Context::default_context());
     for (int round = 0; round < 20; ++round) {
-      // Without exit(), because LeakSanitizer would report what the other thread owns in the parent
-      // as leaked here.
+      // The child ends without exit(), because in the child LeakSanitizer would report the memory
+      // of the parent's other thread as leaked.
       const int status = status_of_child([&]() -> bool {
         const bool same = computes_the_same(Context::default_context(), expected);
         std::_Exit(same ? EXIT_SUCCESS : EXIT_FAILURE);

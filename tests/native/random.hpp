@@ -19,20 +19,21 @@ class Random {
  public:
   Random();
 
-  /// In [0, 1). The standard library's distributions of real numbers compute logarithms in extended
-  /// precision for each number, which took most of the time of many tests and of a fuzz target.
+  /// A uniform number in [0, 1). The standard library's distributions of real numbers compute
+  /// logarithms in extended precision for each number, and that took most of the time of many tests
+  /// and of a fuzz target.
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
-  /// Uses the Box-Muller transform.
+  /// A normal number with mean 0, from the Box-Muller transform.
   float normal(float deviation = 1) {
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
     return static_cast<float>(deviation * radius * std::cos(2 * std::numbers::pi * unit()));
   }
-  /// In [low, high), except for rounding.
+  /// A uniform number in [low, high); rounding may produce `high` itself.
   float uniform(float low, float high) {
     const double width = static_cast<double>(high) - static_cast<double>(low);
     return static_cast<float>(static_cast<double>(low) + width * unit());
   }
-  /// In [low, high], both included.
+  /// A uniform integer in [low, high].
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
   }

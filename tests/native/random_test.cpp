@@ -26,7 +26,8 @@ using ::testing::StartsWith;
 
 // ---- The generator
 
-// From the known-answer tests of the authors' own library, Random123 (tests/kat_vectors).
+// The answers are from the known-answer tests of the authors' own library, Random123
+// (tests/kat_vectors).
 TEST(Philox4x32Test, gives_the_published_answers) {
   EXPECT_THAT(attn::philox4x32({0, 0, 0, 0}, {0, 0}),
               ElementsAre(0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U));
@@ -83,7 +84,7 @@ TEST_P(RandomFillTest, uniform_numbers_lie_in_their_range_evenly) {
   EXPECT_LT(*std::ranges::max_element(values), 1.0F);
   std::array<int, 16> bins{};
   for (const float value : values) ++bins[static_cast<std::size_t>(value * 16)];
-  // χ² with 15 degrees of freedom exceeds 44.3 once in 10,000 seeds; the seed is fixed.
+  // With 15 degrees of freedom, χ² exceeds 44.3 for one seed in 10,000. The seed here is fixed.
   double chi_squared = 0;
   for (const int count : bins) chi_squared += (count - 6250.0) * (count - 6250.0) / 6250.0;
   EXPECT_LT(chi_squared, 44.3);
@@ -107,7 +108,7 @@ TEST_P(RandomFillTest, normal_numbers_follow_box_and_muller) {
     const long double angle = 2 * std::numbers::pi_v<long double> * words[pair + 1] * 0x1p-32L;
     exact.values[i] =
         static_cast<double>(0.5L + 3 * radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)));
-    // Half a unit in the last place of the float, plus the error of the series.
+    // Half a unit in the last place of the float, plus the error of the core's series.
     error.values[i] = 6e-8 * std::abs(exact.values[i]) + 3 * 7 * 1e-11;
   }
   EXPECT_TRUE(is_within(values, exact, error));
@@ -126,7 +127,7 @@ TEST_P(RandomFillTest, normal_numbers_have_the_moments_of_the_normal_distributio
       power *= value;
     }
   }
-  // Four standard errors of each moment: √(Var(x^k) / n).
+  // Each moment may be off by four standard errors, 4 · √(Var(x^k) / n).
   const double unit = 4 / std::sqrt(double{kCount});
   EXPECT_NEAR(sums[1], 0, unit);
   EXPECT_NEAR(sums[2], 1, unit * std::sqrt(2.0));

@@ -1,4 +1,4 @@
-// npm run tidy: runs clang-tidy with the checks of .clang-tidy, and cppcheck, on the core's
+// npm run tidy: runs cppcheck and clang-tidy (with the checks in .clang-tidy) on the core's
 // sources.
 
 import { readdirSync } from 'node:fs';

@@ -51,7 +51,7 @@ class TypedTensor {
   HostTensor<attn::BFloat16> brains_;
 };
 
-/// Converts numbers to a type and back.
+/// Rounds numbers to an element type and returns them as floats.
 inline std::vector<float> as_type(attn::ElementType type, const std::vector<float>& numbers) {
   return TypedTensor(type, {std::ssize(numbers)}, numbers).values();
 }

@@ -30,8 +30,8 @@ class Case {
 
   attn::Context& context() const { return context_; }
 
-  /// Standard normal numbers times a deviation. They are the same on every machine, and new in each
-  /// call.
+  /// Normal numbers with mean 0 and the given standard deviation. They are the same on every
+  /// machine and differ from call to call.
   std::vector<float> normals(std::int64_t count, float deviation = 1) {
     std::vector<float> values(static_cast<std::size_t>(count));
     attn::fill_normal({values.data(), {count}}, {.seed = 1, .stream = stream_++}, 0, deviation,
@@ -68,7 +68,7 @@ class Case {
 
   double largest() const { return largest_; }
   double mean() const { return sum_ / static_cast<double>(count_); }
-  /// Infinite if nothing was measured.
+  /// The largest error as a share of its bound; infinite if nothing was measured.
   double largest_share() const { return count_ > 0 ? largest_share_ : HUGE_VAL; }
 
  private:
@@ -80,16 +80,16 @@ class Case {
   double largest_share_ = 0;
 };
 
-/// Draws all parameters of a layer with the given deviation. If it is 0, each has a deviation of
-/// 1/√(its columns), so that values stay of the order of 1.
+/// Draws all parameters of a layer with the given standard deviation. If it is 0, the standard
+/// deviation is 1/√(number of columns) of each parameter, so that values stay of the order of 1.
 std::map<std::string, reference::Array> draw_parameters(Case& c, attn::Module& module,
                                                         float deviation = 0);
 
 /// A row of the table. Its constructor adds it to the table.
 class Row {
  public:
-  /// The operation, the shapes and ranges it is measured on, the documented bound, and the function
-  /// that measures it.
+  /// The operation, the shapes and ranges of its inputs, the documented bound, and the function
+  /// that measures the errors.
   Row(std::string operation, std::string range, std::string bound, void (*measure)(Case&));
 
   const std::string& operation() const { return operation_; }

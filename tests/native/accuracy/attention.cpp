@@ -24,7 +24,7 @@ struct Sizes {
                head_dim = 64, value_dim = 64;
 };
 
-/// One call for both the core and the reference. Rows add options to both.
+/// One call for both the core and the reference. Rows of the table add their options to both.
 struct Problem {
   Case& c;
   Sizes s;
@@ -71,7 +71,8 @@ struct Problem {
     return out;
   }
 
-  /// Measures the output. `other_values` bounds what vectors other than values may contribute.
+  /// Measures the output. `other_values` bounds the contribution of vectors other than the values,
+  /// such as relative values.
   void measure_output(double other_values = 0) {
     c.add(attend().output, reference::attention(exact).output,
           2.5e-6 * std::sqrt(static_cast<double>(s.head_dim)) * (max_value + other_values));
@@ -80,7 +81,8 @@ struct Problem {
 
 const char* const kOutputBound = "2.5e-6 · √D · max|v|";
 const char* const kShape = "N 65, K 130, D 64, normal";
-/// Scores cover the whole range for which the bounds are stated.
+/// With queries of standard deviation kHard, scores cover the whole range for which the bounds are
+/// stated.
 const char* const kHardShape = "N 65, K 130, D 64, |scores| ≤ 20";
 constexpr float kHard = 4;
 
@@ -169,7 +171,7 @@ const Row kSinks("attention, sinks", kShape, kOutputBound, [](Case& c) {
   p.exact.sinks = Array({2}, sinks);
   p.measure_output();
 });
-/// For tensors of bfloat16, whose weights may also be rounded to it.
+/// Error bounds for bfloat16 tensors. They allow for weights rounded to bfloat16.
 Array bfloat16_bounds(const Problem& p, const reference::AttentionResult& expected) {
   Array bounds(expected.output.shape, 2.5e-6 * 8 * p.max_value);
   for (std::int64_t h = 0; h < p.s.query_heads; ++h) {
@@ -186,8 +188,8 @@ Array bfloat16_bounds(const Problem& p, const reference::AttentionResult& expect
   return bounds;
 }
 
-/// Measures tensors of bfloat16. Where products do not use pairs, the call is the one for float32,
-/// so its bound is stated here too.
+/// Measures bfloat16 inputs with a float32 output. On instruction sets without products of pairs,
+/// the call keeps the float32 bound, which is part of the bound stated here.
 void measure_bfloat16(Case& c, bool log_sum_exp) {
   Problem p(c, {}, kHard);
   using Bf16 = std::vector<attn::BFloat16>;
@@ -223,7 +225,8 @@ const Row kOneQuery("attention, one query", "N 1, K 2000, D 128, |scores| ≤ 20
                       p.measure_output();
                     });
 
-/// One query over the keys and values of a cache; the numbers stored there are the exact ones.
+/// Measures one query over the keys and values of a cache. The reference uses the stored numbers,
+/// so the rounding in the cache does not count as an error.
 void measure_cache(Case& c, attn::ElementType type) {
   Problem p(c, {1, 2, 1, 1, 2000, 128, 128}, kHard);
   const Shape shape{1, 1, 2000, 128};
@@ -248,7 +251,8 @@ const Row kBFloat16Cache("attention, cache of bfloat16", kCacheShape, kOutputBou
 const Row kInt8Cache("attention, cache of int8", kCacheShape, kOutputBound,
                      [](Case& c) { measure_cache(c, attn::ElementType::kInt8); });
 
-/// Inputs and outputs have a two-byte type; the rounded inputs are the exact ones.
+/// Measures inputs and outputs of a two-byte type. The reference uses the rounded inputs, so
+/// rounding them does not count as an error.
 template <class T>
 void measure_short(Case& c, double rounding) {
   Problem p(c, {}, kHard);
@@ -351,7 +355,7 @@ const Row kSoftmax("masked_softmax", "(20, 257), normal", kSoftmaxBound,
 const Row kWideSoftmax("masked_softmax", "(20, 31), deviation 20", kSoftmaxBound,
                        [](Case& c) { measure_softmax(c, 31, 20); });
 
-// With two columns, 0 and x ≤ 0, the ratio of the weights is exp(x).
+// In a row of two scores, 0 and x ≤ 0, the ratio of the weights is exp(x).
 const Row kExp("exp (softmax)", "−80 … 0", "(2.4e-7 + 1.4e-7·|x|) · exp", [](Case& c) {
   std::vector<float> x;
   for (int i = 0; i < 4096; ++i) {

@@ -30,7 +30,7 @@ std::vector<double> positions_from(double start, std::int64_t rows) {
   return positions;
 }
 
-/// Fractional positions with either sign and all magnitudes up to 2^24.
+/// Fractional positions of both signs and of all magnitudes up to 2^24.
 std::vector<double> positions_of_every_size(Case& c, std::int64_t count) {
   std::vector<double> positions;
   for (const float exponent : c.uniforms(count, -1, 24)) {
@@ -117,7 +117,7 @@ const Row kLearned("LearnedPositionalEncoding", "(2, 200, 48), start 7", "6e-8·
                      }
                    });
 
-/// cos and sin of δ·ω_j.
+/// cos(δ·ω_j) or sin(δ·ω_j).
 long double shifted(double delta, std::int64_t j, bool cosine) {
   const long double angle = delta * reference::sinusoidal_frequency(10000, j, kWidth);
   return cosine ? std::cos(angle) : std::sin(angle);

@@ -1,6 +1,6 @@
-// npm run accuracy: builds attn_accuracy and prints its table, the largest error of every operation
-// on every instruction set of this machine. `npm run accuracy -- wasm` adds the two WebAssembly
-// instruction sets.
+// npm run accuracy: builds attn_accuracy and prints its table of the largest and mean errors of
+// every operation on every instruction set of this machine. `npm run accuracy -- wasm` adds the two
+// WebAssembly instruction sets.
 
 import { join } from 'node:path';
 
@@ -43,7 +43,7 @@ const words = process.argv.slice(2);
 
 try {
   const unknown = words.find((word) => word !== 'wasm');
-  if (unknown) throw new SetupError(`There is no ${unknown}; there is wasm.`);
+  if (unknown) throw new SetupError(`Unknown argument ${unknown}; the only argument is wasm.`);
   await withLock(kLockFile, async () => {
     await requireAll('for the table of errors', ['cmake', 'ninja', 'compiler', 'googletest']);
     await printTable('release', 'attn_accuracy', await nativeEnvironment(), (program) => [program]);

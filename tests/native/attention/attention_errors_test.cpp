@@ -1,4 +1,4 @@
-// Error messages of scaled_dot_product_attention for arguments that do not fit.
+// Error messages of scaled_dot_product_attention for arguments that are invalid or do not match.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -189,7 +189,8 @@ TEST_F(AttentionErrorTest, further_outputs_of_the_wrong_shape) {
 }
 
 TEST_F(AttentionErrorTest, sizes_beyond_the_address_space) {
-  // Views with stride 0 have far more elements than there is memory; none may be accessed.
+  // These views have strides of 0 and far more elements than memory could hold. The call must not
+  // access any of them.
   const auto huge = [&](std::vector<std::int64_t> shape) {
     const std::vector<std::int64_t> strides(shape.size(), 0);
     return attn::TensorView<float>(written_.data(), shape, strides);

@@ -1,5 +1,5 @@
-// Excluding keys from scaled_dot_product_attention by causal order, windows, lengths and masks. NaN
-// and infinity in excluded keys and values must not reach a result.
+// Tests excluding keys from scaled_dot_product_attention by causal order, windows, lengths and
+// masks. NaN and infinity in excluded keys and values must not reach a result.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -224,7 +224,7 @@ TEST_P(AttentionExclusionTest, all_options_together) {
 
 // ---- NaN and infinity
 
-/// A problem in which `poisoned` keys and values contain NaN and infinities that must not matter.
+/// Fills excluded keys and values with NaN and infinities, which must not affect a result.
 class Poison {
  public:
   static constexpr float kPoisons[] = {kNaN, kInfinity, -kInfinity};
@@ -441,7 +441,7 @@ TEST_P(AttentionExclusionTest, infinite_values_are_passed_on) {
   p.value[30 * 3 + 2] = -kInfinity;
   p.mask_shape = {20, 40};
   p.mask.assign(800, 1);
-  for (std::size_t i = 0; i < 20; i += 2) p.mask[i * 40 + 7] = 0;  // even rows do not see the first
+  for (std::size_t i = 0; i < 20; i += 2) p.mask[i * 40 + 7] = 0;  // even rows exclude key 7
   expect_matches_reference(p, context());
 }
 

@@ -18,7 +18,7 @@ std::vector<std::int64_t> of_rank(std::vector<std::int64_t> shape, int rank) {
   return shape;
 }
 
-/// The b-th of `parts` equal parts; empty if `all` is empty.
+/// The b-th of `parts` equal parts of `all`; empty if `all` is empty.
 template <class T>
 std::vector<T> part_of(const std::vector<T>& all, std::int64_t parts, std::int64_t b) {
   const std::ptrdiff_t each = std::ssize(all) / parts;
@@ -184,7 +184,7 @@ reference::Array rounding_of_weights(const AttentionProblem& p,
             sum +=
                 weight * std::abs(value.at({b, h / group, j, c}) - exact.output.at({b, h, i, c}));
           }
-          // The stated bound leaves out errors of second order.
+          // The stated bound ignores second-order errors, so it is a little larger here.
           result.at({b, h, i, c}) = 0x1p-8 * (1 + 0x1p-6) * sum;
         }
       }

@@ -21,11 +21,11 @@ struct AttentionSizes {
   std::int64_t value_dim = 1;
 };
 
-/// One call of scaled_dot_product_attention, with memory for its inputs. Values are row-major;
-/// `layout` describes their layout in the memory of the tensors.
+/// One call of scaled_dot_product_attention, with memory for its inputs. The vectors below are
+/// row-major; `layout` is the memory layout of the tensors that are passed to the core.
 struct AttentionProblem {
   AttentionSizes sizes;
-  int rank = 4;  ///< of query, key, value and output; 3 requires one head, 2 also batch 1
+  int rank = 4;  ///< rank of query, key, value and output; 3 requires one head, 2 also a batch of 1
   Layout layout = Layout::kContiguous;
 
   std::vector<float> query, key, value;
@@ -42,7 +42,7 @@ struct AttentionProblem {
   std::vector<std::int32_t> valid_lens;  ///< batch, or batch · num_queries values
   std::vector<std::int32_t> key_lens;    ///< batch values
 
-  std::int64_t max_distance = 0;  ///< of the relative keys and values
+  std::int64_t max_distance = 0;  ///< of relative keys and values
   bool relative_per_head = false;
   std::vector<float> relative_keys, relative_values;
   std::vector<float> alibi_slopes;
@@ -154,8 +154,8 @@ struct AttentionProblem {
     return result;
   }
 
-  /// The factor that dropout applies to each weight. Row r of all rows of weights takes its words
-  /// from block r·⌈Nk/4⌉ on, one word per key.
+  /// The factor that dropout applies to each weight. Row r of the weights, counted over batch and
+  /// heads, takes its random words from block r·⌈Nk/4⌉ onwards, one word per key.
   reference::Array kept_by_dropout() const {
     reference::Array kept(score_shape());
     const std::int64_t blocks = (sizes.num_keys + 3) / 4;
@@ -182,7 +182,7 @@ inline AttentionProblem grouped_problem(Random& random) {
                           random);
 }
 
-/// Makes entry b of a batch a separate call. Bias and mask may have a batch dimension.
+/// Returns entry b of a batch as a separate problem. Bias and mask may have a batch dimension.
 AttentionProblem entry_of(const AttentionProblem& batch, std::int64_t b);
 
 /// Random diagonals, windows and lengths that fit the sizes, including edge cases and extremes.
@@ -190,12 +190,12 @@ attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
 attn::Window random_window(const AttentionSizes&, Random&);
 std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys, Random&);
 
-/// The tensors of a problem's options, in its layout.
+/// The tensors of a problem's options, in the problem's layout.
 class AttentionInputs {
  public:
   explicit AttentionInputs(const AttentionProblem&);
 
-  /// Valid during the lifetime of this object.
+  /// The options; they are valid during the lifetime of this object.
   attn::AttentionOptions options() const;
 
  private:
@@ -216,11 +216,11 @@ struct AttentionOutputs {
   std::vector<float> output, log_sum_exp, scaled_scores, capped_scores, biased_scores, weights;
 };
 
-/// Output and weights of entry b of a batch.
+/// The output and the weights of entry b of a batch.
 AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::int64_t b);
 
-/// Calls the core. Outputs have the layout of the problem and start with a number that no result
-/// has.
+/// Calls the core. Outputs have the layout of the problem and are filled beforehand with a number
+/// that no result can equal.
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,
                         const AttentionWants& = {true, true, true});
 

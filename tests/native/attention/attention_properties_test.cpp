@@ -1,5 +1,6 @@
-// Properties of every call of scaled_dot_product_attention, with random shapes, layouts and
-// options, and for some chosen calls. Set ATTN_TEST_SEED to try other random ones.
+// Tests properties that every call of scaled_dot_product_attention has, in calls with random
+// shapes, layouts and options and in some chosen calls. Set ATTN_TEST_SEED to try other random
+// calls.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +52,8 @@ class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
             .head_dim = random.pick<std::int64_t>({1, 3, 8, 16, 20}),
             .value_dim = random.pick<std::int64_t>({1, 4, 7, 17})};
   }
-  /// Random options except dropout and sinks, with which weights need not sum to 1.
+  /// A problem with random options except dropout and sinks, because with these the weights need
+  /// not sum to 1.
   static AttentionProblem random_problem(Random& random) {
     const AttentionSizes sizes = random_sizes(random);
     AttentionProblem p(sizes, random);
@@ -134,7 +136,7 @@ TEST_P(AttentionPropertiesTest, outputs_lie_within_the_hull_of_the_values) {
   }
 }
 
-/// Reorders the rows of a matrix (rows × `width`) for each head.
+/// Reorders the rows of each head's matrix (rows × `width`).
 std::vector<float> reordered(const std::vector<float>& x, const std::vector<std::size_t>& order,
                              std::size_t width) {
   std::vector<float> result;
@@ -405,7 +407,7 @@ TEST_P(AttentionPropertiesTest, padding_at_the_end_keeps_the_bits) {
 }
 
 TEST_P(AttentionPropertiesTest, a_query_has_the_same_bits_whatever_others_there_are) {
-  // At least two queries at a time, because a single query reads its keys in another way.
+  // Computes at least two queries at a time, because a single query is summed in a different order.
   Random random;
   AttentionProblem all({.num_queries = 130, .num_keys = 300, .head_dim = 20, .value_dim = 12},
                        random);
@@ -503,7 +505,7 @@ TEST_P(AttentionPropertiesTest, scores_of_ten_thousand_are_no_trouble) {
     const AttentionOutputs got = attend(p, context());
     EXPECT_THAT(got.output,
                 ::testing::Each(::testing::Truly([](float x) { return std::isfinite(x); })));
-    // Products with ±1 are exact, so weights are too, except for the exponential.
+    // Products with ±1 are exact, so the only errors of the weights come from the softmax.
     expect_matches_reference(p, context());
   }
 }

@@ -1,6 +1,6 @@
-// The terms of scaled_dot_product_attention beyond scale, masks and softcap: relative positions,
-// ALiBi, T5, sinks, dropout and padded key lengths. They are tested alone, together, and for a
-// single query, which has its own path.
+// Tests the terms of scaled_dot_product_attention other than scale, masks and softcap: relative
+// positions, ALiBi, T5, sinks, dropout and padded key lengths. They are tested alone, together, and
+// for a single query, which takes a separate path through the core.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ using attn_test::same_bits;
 using AttentionTermsTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTermsTest);
 
-/// One query and several, fewer and more keys than a block, and widths that are not whole vectors.
+/// These sizes include one query and several queries, fewer and more keys than a block, and widths
+/// that are not multiples of the vector length.
 std::vector<AttentionSizes> typical_sizes() {
   return {{2, 4, 2, 1, 1, 8, 8},  {1, 2, 1, 1, 600, 20, 12}, {1, 2, 2, 1, 1030, 64, 64},
           {1, 3, 3, 7, 5, 3, 17}, {2, 4, 1, 50, 257, 16, 5}, {1, 2, 2, 13, 300, 33, 40}};
@@ -96,7 +97,7 @@ TEST_P(AttentionTermsTest, huge_relative_offsets_do_not_overflow) {
                        random);
     add_relative(p, random, 3, false);
     p.t5_table = random.normals(32);
-    // This far away, all keys have the distance of the last column of the tables.
+    // At both distances, every key uses the outermost entry of each table.
     for (const auto& [huge, far] :
          {std::pair{kMax, std::int64_t{1000000}}, std::pair{kMin, std::int64_t{-1000000}}}) {
       p.diagonal = Diagonal::offset(huge);
@@ -117,7 +118,7 @@ TEST_P(AttentionTermsTest, sinks_take_part_without_a_value) {
     p.sinks = random.normals(sizes.query_heads);
     p.sinks[0] = 30;
     expect_matches_reference(p, context());
-    // Rows with only a sink have output 0, and the sink as log-sum-exp.
+    // A row with nothing but a sink has an output of 0, and its log-sum-exp is the sink.
     p.valid_lens.assign(static_cast<std::size_t>(sizes.batch), 0);
     expect_matches_reference(p, context());
   }
@@ -166,7 +167,8 @@ TEST_P(AttentionTermsTest, padded_key_lengths_move_the_bottom_right_diagonal) {
             static_cast<std::int32_t>(share * static_cast<double>(sizes.num_keys - b % 2)));
       }
       expect_matches_reference(p, context());
-      // With fewer keys than queries the offset is negative, and the first queries see no key.
+      // With fewer keys than queries, the offset is negative and the first queries attend to
+      // nothing.
       p.causal = true;
       p.diagonal = Diagonal::bottom_right();
       expect_matches_reference(p, context());
@@ -245,7 +247,7 @@ TEST_P(AttentionTermsTest, one_query_ignores_what_is_not_finite_in_excluded_keys
   }
   EXPECT_TRUE(same_bits(attend(dirty, context()).output, attend(clean, context()).output));
   EXPECT_TRUE(same_bits(attend(dirty, context()).weights, attend(clean, context()).weights));
-  // In an attended value, NaN must reach the output.
+  // A NaN in an attended value must reach the output.
   dirty.value[0] = NAN;
   EXPECT_TRUE(std::isnan(attend(dirty, context()).output[0]));
 }
@@ -286,7 +288,7 @@ TEST_P(AttentionTermsTest, cache_equals_no_cache) {
   const attn::ConstTensor value(all.value.data(), {2, kHeads, kTokens, kValueDim});
   std::vector<float> output(2 * 4 * kTokens * kValueDim);
   const attn::Tensor out(output.data(), {2, 4, kTokens, kValueDim});
-  // Several tokens at once, then one by one.
+  // Attends with seven tokens at once, then with one token at a time.
   for (std::int64_t begin = 0; begin < kTokens;) {
     const std::int64_t end = begin == 0 ? 7 : begin + 1;
     cache.append(key.slice(2, begin, end), value.slice(2, begin, end));
@@ -396,7 +398,8 @@ TEST(AttentionTermsErrorTest, null_data_of_any_optional_tensor) {
 }
 
 TEST(AttentionTermsErrorTest, sizes_beyond_32_bits) {
-  // Views with stride 0 have far more elements than there is memory; none may be accessed.
+  // These views have strides of 0 and far more elements than memory could hold. The call must not
+  // access any of them.
   float memory = 5;
   const auto huge = [&](std::vector<std::int64_t> shape) {
     const std::vector<std::int64_t> strides(shape.size(), 0);

@@ -1,4 +1,4 @@
-// Keys are processed in tiles; these tests cover keys around the ends of tiles.
+// Keys are processed in tiles. These tests use numbers of keys around multiples of the tile sizes.
 
 #include <gtest/gtest.h>
 

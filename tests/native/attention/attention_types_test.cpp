@@ -1,6 +1,6 @@
-// Attention over tensors of float16 and bfloat16, in any mix, and over caches of every type. The
-// contract: the result for the same numbers as float32, rounded once. The bits are therefore
-// compared with the call in float32, which other tests compare with the reference.
+// Tests attention over tensors of float16 and bfloat16, in any mix, and over caches of every type.
+// The result must equal the float32 result for the same numbers, rounded once. The tests therefore
+// compare its bits with those of a float32 call, which other tests compare with the reference.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -179,7 +179,7 @@ TEST_P(AttentionTypesTest, a_cache_gives_what_its_numbers_give) {
             EXPECT_TRUE(same_bits(got.values(), want.values()));
             continue;
           }
-          // Scales are multiplied with sums, not with single numbers.
+          // Scales multiply whole sums instead of single numbers, so the last bits may differ.
           const std::vector<float> a = got.values(), b = want.values();
           for (std::size_t i = 0; i < a.size(); ++i) {
             ASSERT_NEAR(a[i], b[i], 4e-6 * std::sqrt(static_cast<double>(dim))) << i;

@@ -153,7 +153,7 @@ TEST_P(MergeAttentionTest, nan_of_a_part_comes_out) {
   const Part a{{1, kNaN, 1}, {kNaN, -200, 0}}, b{{2, 2, 2}, {0, 0, kInfinity}};
   const Part got = merge(a, b, shape);
   EXPECT_TRUE(std::isnan(got.output[0]) && std::isnan(got.log_sum_exp[0]));
-  // This is true no matter how small its weight is.
+  // A NaN in a part's output is kept no matter how small the part's weight is.
   EXPECT_TRUE(std::isnan(got.output[1]));
   EXPECT_EQ(got.log_sum_exp[1], 0.0F);
   // The weight of an infinite score is NaN, as in attention over all keys at once.

@@ -29,7 +29,7 @@ std::vector<float> values_of(const attn::ConstTensor& x) {
 void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
                     const attn::Tensor& qk_matmul_output, attn::KeyValueCache* present,
                     attn::Context& context) {
-  // (B, N, H·D) is (B, H, N, D) with other strides.
+  // (B, N, H·D) has the same memory as (B, H, N, D) with different strides.
   const bool merged = node.q.rank() == 3;
   const attn::ConstTensor query = merged ? node.q.split_heads(node.q_num_heads) : node.q;
   attn::ConstTensor key = merged ? node.k.split_heads(node.kv_num_heads) : node.k;

@@ -1,30 +1,31 @@
 #pragma once
 
 // The semantics of the ONNX operators Attention-23, -24 and -25, with all attributes and inputs,
-// expressed with attn and compared with the operator as its specification describes it
+// implemented with attn. Tests compare them with the operator as its specification describes it
 // (reference/onnx_attention.hpp).
 //
-// The opsets specify, including corrections:
-// - Stages of a score: scale · q·k, softcap, attn_mask and all other exclusion, softmax.
+// What the opsets specify, including later corrections:
+// - Stages of a score: scale · q·k, softcap, attn_mask together with all other exclusions, softmax.
 //   qk_matmul_output_mode 0 to 3 returns them in this order. As first published (ONNX 1.18),
-//   softcap came after the mask, and modes 1 and 2 were exchanged. ONNX corrected both in 2026 for
-//   all opsets, because a softcap after the mask gives masked keys the weight of a score of
-//   -softcap.
+//   softcap came after the mask, and the meanings of modes 1 and 2 were swapped. ONNX corrected
+//   both in 2026 for all opsets, because a softcap after the mask gives masked keys the weight of a
+//   score of -softcap.
 // - is_causal: query i attends to keys j <= i + offset; offset is the length of past_key, or
-//   nonpad_kv_seqlen[b] - Nq if that is given (it may be negative), or 0. The offset for
-//   nonpad_kv_seqlen is also a correction of 2026; before, it was 0.
+//   nonpad_kv_seqlen[b] - Nq if that is given (it may be negative), or 0. Using this offset with
+//   nonpad_kv_seqlen is also a correction of 2026; before, the offset was 0.
 // - Opset 24 adds nonpad_kv_seqlen and masks that are shorter than the keys. Opset 25 adds
 //   left_window_size and right_window_size: keys with i + offset - left <= j <= i + offset + right,
-//   where -1 means no bound, with the offset of is_causal, whether or not is_causal is set.
+//   where -1 means no bound. The offset is that of is_causal, even if is_causal is not set.
 //
-// Differences:
-// - A fully masked row gives zeros, and zeros in mode 3. ONNX has required this since 2026; its
-//   reference implementation gave NaN there.
-// - Excluded values are skipped; in ONNX's product, 0 * NaN and 0 * infinity give NaN.
-// - +infinity in attn_mask on a key that something else excludes: the key is excluded, whereas ONNX
-//   adds infinity - infinity = NaN. On an attended key it makes the row NaN in both.
-// - Negative scale: applied, whereas ONNX takes its square root.
-// - softmax_precision: see the test of that name. float32 is the only type of tensors.
+// How attn differs:
+// - A fully masked row gives an output of zeros and, in mode 3, weights of zeros. ONNX has required
+//   this since 2026; before, its reference implementation gave NaN.
+// - attn skips excluded values. ONNX multiplies them by 0, and 0 * NaN and 0 * infinity give NaN.
+// - If attn_mask is +infinity for a key that something else excludes, attn excludes the key,
+//   whereas ONNX adds infinity - infinity = NaN. For an attended key, +infinity makes the row NaN
+//   in both.
+// - attn applies a negative scale, whereas ONNX takes the square root of the scale.
+// - attn ignores softmax_precision; the test of that name explains why. All tensors are float32.
 
 #include <cstdint>
 #include <optional>
@@ -44,7 +45,8 @@ namespace attn_test {
 /// The ONNX TensorProto types that softmax_precision may name.
 enum class OnnxPrecision : int { kFloat = 1, kFloat16 = 10, kDouble = 11, kBfloat16 = 16 };
 
-/// A node with its inputs, under ONNX's names. A default-constructed tensor is an omitted input.
+/// A node with its inputs, under ONNX's names. A default-constructed tensor stands for an omitted
+/// input.
 struct OnnxNode {
   bool is_causal = false;
   std::int64_t kv_num_heads = 0;
@@ -63,8 +65,8 @@ struct OnnxNode {
   attn::ConstLengths nonpad_kv_seqlen;
 };
 
-/// Computes ONNX Attention with attn. `present` contains present_key and present_value afterwards;
-/// it is required with past_key or if these outputs are wanted.
+/// Computes ONNX Attention with attn. Afterwards `present` contains present_key and present_value.
+/// It is required if past_key is given or if these outputs are wanted.
 void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
                     const attn::Tensor& qk_matmul_output, attn::KeyValueCache* present,
                     attn::Context& context);
@@ -83,7 +85,7 @@ struct OnnxSizes {
 /// A node and the memory for its inputs.
 struct OnnxProblem {
   OnnxSizes sizes;
-  OnnxNode node;  ///< its attributes; the tensors are set by run()
+  OnnxNode node;  ///< the node's attributes; run() sets its tensors
   int rank = 4;
   Layout layout = Layout::kContiguous;
   std::vector<float> q, k, v, past_key, past_value;

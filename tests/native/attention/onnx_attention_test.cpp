@@ -160,11 +160,12 @@ TEST_P(OnnxAttentionTest, qk_matmul_output_mode_gives_the_stages_in_order) {
   expect_matches_onnx(p, context());
 }
 
-// softmax_precision is the type that scores are cast to before the softmax, whose weights are cast
-// back to the type of q. attn's softmax and tensors are float32, which is FLOAT. DOUBLE cannot
-// restore what the float32 scores have lost, and its result is cast to float32 again, so attn's
-// softmax stays within its bounds of one in double precision. FLOAT16 and BFLOAT16 ask for less
-// than attn gives: a softmax in these types is farther from the exact one.
+// Before the softmax, scores are cast to the type softmax_precision. The weights are cast back to
+// the type of q afterwards. attn's softmax and tensors are float32, which is FLOAT. DOUBLE cannot
+// restore digits that the float32 scores have lost, and its result is cast to float32 again, so
+// attn's float32 softmax stays within its error bounds compared with a softmax in double precision.
+// FLOAT16 and BFLOAT16 require less precision than attn provides: a softmax in these types has
+// larger errors.
 TEST_P(OnnxAttentionTest, softmax_precision_asks_for_no_more_than_float32_gives) {
   Random random;
   OnnxProblem p({.queries = 20, .keys = 100, .head_size = 16}, random);
@@ -239,7 +240,7 @@ TEST_P(OnnxAttentionTest, a_mask_of_rank_3_tells_heads_apart_and_not_batch_entri
   Random random;
   OnnxProblem p({.batch = 3, .q_heads = 3, .queries = 4, .keys = 6}, random);
   p.set_mask({3, 4, 6}, true, random);
-  std::fill_n(p.mask.begin() + 24, 24, 0.0F);  // head 1 sees nothing
+  std::fill_n(p.mask.begin() + 24, 24, 0.0F);  // head 1 attends to nothing
   const std::vector<float> weights = run(p, 3, context()).qk_matmul_output;
   for (std::size_t b = 0; b < 3; ++b) {
     for (std::size_t i = 0; i < 24; ++i) {
@@ -307,8 +308,8 @@ TEST_P(OnnxAttentionTest, nonpad_kv_seqlen_bounds_the_keys_of_each_batch_entry) 
   expect_matches_onnx(p, context());
 }
 
-// The offset nonpad_kv_seqlen[b] − Nq is negative if there are fewer keys than queries; the first
-// queries then see no key.
+// If there are fewer keys than queries, the offset nonpad_kv_seqlen[b] − Nq is negative, and the
+// first queries attend to nothing.
 TEST_P(OnnxAttentionTest, is_causal_with_nonpad_kv_seqlen_ends_at_the_last_key) {
   Random random;
   for (const std::int64_t queries : {1, 4, 16, 33}) {
@@ -406,7 +407,7 @@ TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_in_spite_of_so
   p.set_mask({7, 40}, false, random);
   for (std::size_t i = 0; i < p.mask.size(); i += 3) p.mask[i] = -kInfinity;
   expect_matches_onnx(p, context());
-  // These values would show even the smallest weight.
+  // These values are so large that even the smallest weight would show in the output.
   for (std::size_t j = 0; j < 40; j += 4) {
     for (std::size_t i = 0; i < 7; ++i) p.mask[i * 40 + j] = -kInfinity;
     for (std::size_t head = 0; head < 6; ++head) {
@@ -416,7 +417,7 @@ TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_in_spite_of_so
   for (const float y : run(p, 0, context()).y) ASSERT_LT(std::abs(y), 10.0F);
 }
 
-// Exporters write the lowest float if infinity is not available.
+// Exporters write the lowest float into masks if infinity is not available.
 TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   Random random;
   OnnxProblem p({.queries = 3, .keys = 10}, random);
@@ -431,9 +432,8 @@ TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   }
 }
 
-// Such numbers are finite and exclude nothing. In a row that consists only of them, all keys have
-// equal scores, because float32 cannot distinguish the lowest number plus a score from the lowest
-// number.
+// The lowest float is finite, so it excludes nothing. In a row of only such numbers, all keys have
+// equal scores, because in float32 the lowest float plus a score equals the lowest float.
 TEST_P(OnnxAttentionTest, a_row_of_the_lowest_float_attends_to_all) {
   Random random;
   for (const std::int64_t queries : {1, 3, 60}) {
@@ -471,7 +471,7 @@ TEST_P(OnnxAttentionTest, plus_infinity_in_a_float_mask_makes_its_row_nan) {
     for (std::size_t head = 0; head < 6; ++head) {
       EXPECT_EQ(got.qk_matmul_output[(head * 4 + 1) * 12 + 5], kInfinity);
     }
-    // If something else excludes the key, it stays excluded.
+    // A key that something else excludes stays excluded.
     p.node.is_causal = true;
     EXPECT_THAT(run(p, 2, context()).y,
                 ::testing::Each(::testing::Truly([](float y) { return std::isfinite(y); })));

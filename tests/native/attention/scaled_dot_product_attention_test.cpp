@@ -96,7 +96,8 @@ TEST_P(ScaledDotProductAttentionTest, matches_the_reference_at_every_head_dimens
   }
 }
 
-// One query over keys with unit column stride takes a separate path, in blocks of 512 keys.
+// A single query over keys with a column stride of 1 takes a separate path, which processes keys in
+// blocks of 512.
 TEST_P(ScaledDotProductAttentionTest, one_query_matches_the_reference_at_every_number_of_keys) {
   Random random;
   for (const std::int64_t num_keys : {1,   2,   3,   4,   5,   15,  16,   17,   31,   33,   255,
@@ -251,7 +252,7 @@ TEST_P(ScaledDotProductAttentionTest, heads_are_read_in_place_from_the_model_dim
       attn::Tensor(output.data(), {batch, length, heads * dim}).split_heads(heads);
   attn::scaled_dot_product_attention(split, split, split, merged, {}, context());
 
-  // Compares with a call on a copy of each head.
+  // Compares with one call per head, on a copy of the head.
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       std::vector<float> head, head_output(static_cast<std::size_t>(length * dim)), got;
@@ -454,7 +455,7 @@ TEST_P(ScaledDotProductAttentionTest, running_out_of_memory_leaves_the_output) {
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   const attn::ConstTensor in(x.data(), {2, 300, 9});
   const attn::Tensor out(output.data(), {2, 300, 9});
-  // Fails the first allocation, then the second, and so on, until the call needs no more.
+  // Fails the first allocation, then the second, and so on, until the call succeeds.
   for (int allowed = 0;; ++allowed) {
     ASSERT_LT(allowed, 1000);
     bool failed = false;

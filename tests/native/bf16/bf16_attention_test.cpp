@@ -1,4 +1,4 @@
-// Attention over bf16 tensors with products of pairs, for every table that has them.
+// Tests attention over bf16 tensors with products of pairs, for every kernel table that has them.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 
-/// A context for each of bf16_kernels(), with this many threads.
+/// One context with `num_threads` threads for each of bf16_kernels().
 std::vector<std::unique_ptr<attn::Context>> contexts(int num_threads = 2) {
   std::vector<std::unique_ptr<attn::Context>> result;
   for (const auto& kernels : attn_test::bf16_kernels()) {
@@ -167,7 +167,7 @@ TEST(Bf16AttentionTest, keys_that_are_copied_and_keys_that_are_not_give_the_same
       problem_of({.num_queries = 33, .num_keys = 160, .head_dim = 32, .value_dim = 16}, random);
   for (const auto& context : contexts()) {
     const auto attend = [&](std::int64_t key_row) {
-      // If rows are an odd number of elements apart, they cannot be read as pairs.
+      // Rows with an odd stride cannot be read as pairs.
       std::vector<BFloat16> keys(static_cast<std::size_t>(160 * key_row), BFloat16(kNaN));
       for (std::int64_t i = 0; i < 160 * 32; ++i) {
         keys[static_cast<std::size_t>(i / 32 * key_row + i % 32)] =
@@ -218,7 +218,7 @@ TEST(Bf16AttentionTest, a_machine_gives_the_bits_of_its_emulation) {
   if (machine != attn::InstructionSet::kAmxBf16 && machine != attn::InstructionSet::kNeonBf16) {
     GTEST_SKIP() << "this machine can execute neither amx_bf16 nor neon_bf16";
   }
-  // Both use the same vectors apart from the emulated instructions.
+  // Both contexts use the same vectors; only the bf16 instructions are emulated in one of them.
   attn::Context& emulation = *all[all.size() - 2];
   for (AttentionProblem p :
        {grouped(random),
@@ -284,7 +284,7 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     attended.mask.assign(attended.mask.size(), 1);
     EXPECT_TRUE(std::isnan(attend_as(attended, *context).output[0]));
   }
-  // Keys beyond a causal order and a length must not matter either.
+  // Keys that causal order or a valid length excludes must not affect the result either.
   AttentionProblem causal = grouped(random);
   causal.causal = true;
   causal.valid_lens = {200, 31};

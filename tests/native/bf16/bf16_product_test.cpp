@@ -1,4 +1,4 @@
-// Products of bf16 pairs, for every table that has them.
+// Tests products of bf16 pairs, for every kernel table that has them.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<std::uint16_t> bits_of(const std::vector<float>& values) {
 
 float widened(std::uint16_t bits) { return BFloat16::from_bits(bits); }
 
-/// Panels of 16 columns of pairs along the depth, padded with zeros.
+/// Packs b into panels of 16 columns, with pairs along the depth, and pads them with zeros.
 std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uint16_t>& b) {
   const auto at = [&](index col, index k) {
     return col < cols && k < depth ? b[static_cast<std::size_t>(col * depth + k)]
@@ -51,10 +51,10 @@ std::vector<Bf16Pair> packed(index cols, index depth, const std::vector<std::uin
   return pairs;
 }
 
-/// The form in which A is passed.
+/// The type and layout in which A is passed.
 enum class From { kFloat, kBf16, kBf16Apart, kBf16Columns };
 
-/// Computes C = A · Bᵀ + bias of row-major matrices in one call.
+/// Computes C = A · Bᵀ + bias for row-major matrices in one call.
 std::vector<float> product(const Bf16Table& table, index rows, index cols, index depth,
                            const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b,
                            const std::vector<float>& bias, From from) {
@@ -251,7 +251,7 @@ TEST(Bf16ProductTest, the_instruction_computes_what_its_emulation_does) {
 }
 
 TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
-  // Multiplies by one, so that the sum is the rounded A.
+  // The product with 1 is the rounded A.
   Random random;
   const std::vector<std::uint16_t> one{BFloat16(1.0F).bits(), 0};
   const std::vector<Bf16Pair> pairs = packed(1, 2, one);
@@ -260,7 +260,7 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
     std::vector<float> scratch(static_cast<std::size_t>(table->product_scratch(2)));
     for (int i = 0; i < 20000; ++i) {
       const auto bits = static_cast<std::uint32_t>(random.integer(0, 0xFFFFFFFF));
-      // Half of them are halfway between two bf16 numbers.
+      // Every second number is halfway between two bf16 numbers.
       const float number = std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0xFFFF0000U) | 0x8000U);
       const float a[2] = {number, 0.0F};
       float c = 0;
@@ -276,7 +276,8 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
       if (std::isnan(number)) {
         EXPECT_TRUE(std::isnan(c));
       } else if (std::abs(number) < std::numeric_limits<float>::min()) {
-        // aarch64 rounds subnormal numbers as they are, possibly to the smallest normal number.
+        // aarch64 rounds subnormal numbers like any others, possibly up to the smallest normal
+        // number.
         const float rounded = BFloat16(number);
         const bool is_normal = std::abs(rounded) == std::numeric_limits<float>::min();
         EXPECT_TRUE(c == 0.0F || (is_normal && c == rounded)) << number;

@@ -98,8 +98,7 @@ const std::vector<Bf16Kernels>& bf16_kernels() {
         found.push_back({to_string(isa), table, emulation, isa});
         return true;
       }
-      std::printf("this machine cannot execute %s: its emulation alone is tested\n",
-                  to_string(isa));
+      std::printf("this machine cannot execute %s: only its emulation is tested\n", to_string(isa));
       return false;
     };
 #if defined(__x86_64__)

@@ -7,20 +7,20 @@
 
 namespace attn_test {
 
-/// The kernels for bf16 pairs of one table.
+/// One table of kernels for bf16 pairs.
 struct Bf16Kernels {
   const char* name;
   const attn::kernels::Bf16Table* table;
-  /// The same kernels with products computed in plain C++, as the instruction is defined. They test
-  /// the code around the instruction on machines without it, and the instruction itself where it
-  /// exists.
+  /// The same kernels with products computed in plain C++ according to the instruction's
+  /// definition. On machines without the instruction they test the code around it; on machines with
+  /// it they also test the instruction.
   const attn::kernels::Bf16Table* emulation;
-  attn::InstructionSet floats;  ///< computes everything else
+  attn::InstructionSet floats;  ///< instruction set for everything else
 };
 
 /// All kernels that can run here, emulations first. bfmmla is emulated on every machine; vdpbf16ps
-/// and AMX are not emulated on aarch64, whose tests usually run under an emulator. Prints once what
-/// a machine lacks.
+/// and AMX are not emulated on aarch64, whose tests usually run under an emulator. Prints which
+/// instructions the machine lacks, but only once.
 const std::vector<Bf16Kernels>& bf16_kernels();
 
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 #pragma once
 
-// The bf16 instructions of aarch64 in plain C++, for kernels with any vectors of four floats. They
-// are in an anonymous namespace because each file that includes this is compiled for a different
-// instruction set.
+// The bf16 instructions of aarch64 in plain C++, for kernels with any kind of vectors of four
+// floats. They are in an anonymous namespace because each file that includes this header is
+// compiled for a different instruction set.
 
 #include <bit>
 #include <cmath>
@@ -14,8 +14,9 @@
 namespace attn::kernels {
 namespace {
 
-/// Rounds a double to float: to odd, with zeros for subnormal numbers and one NaN for all. A double
-/// that was itself rounded to odd gives the same result as the exact number.
+/// Rounds a double to float with rounding to odd. Flushes subnormal results to zero and replaces
+/// every NaN with the same one. A double that was itself rounded to odd gives the same result as
+/// the exact number.
 float rounded_to_odd(double x) noexcept {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::abs(x) < 0x1p-126) return std::copysign(0.0F, static_cast<float>(x));
@@ -29,20 +30,20 @@ float rounded_to_odd(double x) noexcept {
                               static_cast<std::uint32_t>((bits & kDropped) != 0));
 }
 
-/// The value that an operation reads: zero for a subnormal number.
+/// The value that an operation uses for x: zero if x is subnormal.
 double taken(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, static_cast<double>(x)) : x;
 }
 
-/// Arm ARM, BFMul: the product has no more bits than a float.
+/// BFMul in the Arm Architecture Reference Manual. The product has no more bits than a float.
 float bf16_product(float a, float b) noexcept { return rounded_to_odd(taken(a) * taken(b)); }
 
-/// Arm ARM, BFAdd.
+/// BFAdd in the Arm Architecture Reference Manual.
 float bf16_sum(float a, float b) noexcept {
   const double x = taken(a), y = taken(b);
   const double sum = x + y;
   if (!std::isfinite(sum) || sum == 0) return rounded_to_odd(sum);
-  // The rounding error of the sum of doubles (Knuth).
+  // The rounding error of the sum of two doubles (Knuth).
   const double part = sum - x;
   const double lost = (x - (sum - part)) + (y - part);
   if (lost == 0) return rounded_to_odd(sum);
@@ -50,7 +51,7 @@ float bf16_sum(float a, float b) noexcept {
   return rounded_to_odd(std::bit_cast<double>(std::bit_cast<std::uint64_t>(below) | 1U));
 }
 
-/// Adds the products of two pairs: one step of bfdot, and of bfmmla.
+/// Multiplies two pairs and adds both products to c. This is one step of bfdot and of bfmmla.
 float add_pair(float a, float b, float c) noexcept {
   const auto first = [](float pair) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
@@ -62,7 +63,7 @@ float add_pair(float a, float b, float c) noexcept {
                   bf16_sum(bf16_product(first(a), first(b)), bf16_product(second(a), second(b))));
 }
 
-/// Like bfcvtn: rounds to nearest even, makes NaN quiet, and treats subnormal numbers like others.
+/// Like bfcvtn: rounds to nearest even, makes NaN quiet, and does not flush subnormal numbers.
 std::uint32_t converted(float x) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if (std::isnan(x)) return bits >> 16 | 0x40U;

@@ -1,4 +1,4 @@
-// The kernels of neon_bf16 with emulated instructions, but the same vectors around them.
+// The kernels of neon_bf16 with emulated bf16 instructions. Everything else uses the same vectors.
 
 #include "bf16/emulated_bf16.hpp"
 #include "bf16/emulated_quads.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-// Tile hardware in plain C++, for kernels with any vectors. It is in an anonymous namespace because
-// each file that includes this is compiled for a different instruction set.
+// Tile hardware in plain C++, for kernels with any kind of vectors. It is in an anonymous namespace
+// because each file that includes this header is compiled for a different instruction set.
 
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@ float flushed(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
 }
 
-/// a·b + c, rounded once, to nearest even, with zeros for subnormal numbers.
+/// a·b + c, rounded once, to nearest even. Subnormal operands and results become zero.
 float multiply_add(float a, float b, float c) noexcept {
   return flushed(std::fma(flushed(a), flushed(b), flushed(c)));
 }
@@ -30,7 +30,7 @@ float second_of(float pair) noexcept {
 }
 
 /// Follows Intel's manual for ldtilecfg, tilerelease, tilezero, tileloadd, tilestored and
-/// tdpbf16ps. Using registers that are not set up is a fault, as on real hardware.
+/// tdpbf16ps. Using registers that are not configured is a fault, as on real hardware.
 struct EmulatedTiles {
   static void configure(int rows) noexcept {
     rows_ = rows;

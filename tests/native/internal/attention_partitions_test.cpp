@@ -1,5 +1,5 @@
 // The work of a call is divided differently depending on the number of cores, on what else is in
-// the batch, and on the path that its sizes and strides allow. Every division must give the same
+// the batch, and on the path that its sizes and strides select. Every division must give the same
 // bits.
 
 #include <gtest/gtest.h>
@@ -36,7 +36,8 @@ struct Call {
   AttentionProblem problem;
 };
 
-/// A call for every path, with and without the conditions that switch a path to another one.
+/// Calls for every path through the core, with and without conditions that make a call switch to a
+/// different path.
 std::vector<Call> calls(Random& random) {
   std::vector<Call> calls;
   const auto add = [&](const std::string& name, const attn_test::AttentionSizes& sizes) {
@@ -130,7 +131,7 @@ TEST_P(AttentionPartitionsTest, any_number_of_threads) {
   const std::vector<Call> all = calls(random);
   std::vector<AttentionOutputs> alone;
   for (const Call& call : all) alone.push_back(attend(call.problem, context(1)));
-  // Heads of up to six blocks of queries; with six threads or more, each block is a task.
+  // A head has up to six blocks of queries. With six or more threads, each block is a task.
   for (const int threads : {2, 3, 4, 5, 6, 11, 33}) {
     attn::Context many({.num_threads = threads, .instruction_set = GetParam()});
     if (many.num_threads() == 1) break;  // a build without threads
@@ -155,7 +156,8 @@ TEST_P(AttentionPartitionsTest, any_neighbours_in_the_batch) {
   }
 }
 
-// Strides decide whether few keys take a separate path, and whether keys and values are copied.
+// Strides decide whether a call with few keys takes a separate path, and whether keys and values
+// are copied.
 TEST_P(AttentionPartitionsTest, any_layout) {
   Random random;
   for (Call& call : calls(random)) {
@@ -168,8 +170,8 @@ TEST_P(AttentionPartitionsTest, any_layout) {
   }
 }
 
-// Divides the queries of a head into tasks in every possible way, not only in the ways that some
-// number of threads leads to.
+// Divides the queries of a head into tasks in every possible way, including ways that no number of
+// threads leads to.
 TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   constexpr std::int64_t kQueries = 250, kKeys = 300, kDim = 20;
   Random random;
@@ -199,7 +201,7 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
     for (auto* out : {&output, &weights, &sums}) std::ranges::fill(*out, 77.0F);
     index begin = 0;
     for (index block = 1; block <= blocks; ++block) {
-      // If bit i is set, a task ends after block i.
+      // If bit i of `ends` is set, a task ends after block i.
       if (block < blocks && (ends >> (block - 1) & 1) == 0) continue;
       const index end = std::min(block * step, kQueries);
       kernels.attend(head, begin, end, &scores, 1, scratch);
@@ -223,7 +225,8 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   EXPECT_TRUE(same_bits(output, first_output));
 }
 
-// Any thread may compute the parts of a single query in any order; only their merging is ordered.
+// Any thread may compute the parts of a single query, in any order, but merging them has a fixed
+// order.
 TEST_P(AttentionPartitionsTest, parts_of_a_single_query_in_any_order) {
   constexpr std::int64_t kKeys = 1700, kDim = 20;
   constexpr index kSplit = attn::kernels::kSplitKeys;

@@ -23,7 +23,7 @@ TEST(AvailableThreadsTest, there_is_at_least_one) { EXPECT_GE(available_threads(
 
 using attn::runtime::processors_in_quota;
 
-/// A folder of files as Linux shows control groups. It is removed by the destructor.
+/// A folder of files like those in which Linux shows control groups. The destructor removes it.
 class ControlGroupFiles {
  public:
   explicit ControlGroupFiles(const std::string& groups) {
@@ -89,7 +89,7 @@ TEST(AvailableThreadsTest, version_1_quota_of_minus_one_is_no_limit) {
   EXPECT_EQ(files.processors(), INT_MAX);
 }
 
-// A container has this layout if its groups are mounted without the groups that contain them.
+// A container has this layout if its groups are mounted without their parent groups.
 TEST(AvailableThreadsTest, a_group_that_is_not_mounted_is_the_mounted_folder) {
   const ControlGroupFiles files("4:cpu:/docker/0123\n");
   files.write("cpu/cpu.cfs_quota_us", "400000\n");

@@ -1,4 +1,4 @@
-// The conversions between float32 and stored types on every instruction set, over all 16-bit
+// Tests the conversions between float32 and stored types on every instruction set, over all 16-bit
 // numbers and a sample of all floats.
 
 #include <gtest/gtest.h>
@@ -61,14 +61,16 @@ TEST_P(ElementsTest, every_number_of_two_bytes_widens_exactly) {
   expect_all_widen<BFloat16>(kernels());
 }
 
-/// Compares with the header's conversions, which other tests compare with the nearest number.
+/// Compares the kernels' rounding with the conversions of the public header, which other tests
+/// check.
 template <class T>
 void expect_rounds(const attn::kernels::KernelTable& kernels) {
   std::vector<float> floats;
   for (std::uint64_t bits = 0; bits < 0x1'0000'0000; bits += 4099) {
     floats.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  // Tests around every number and halfway to the next.
+  // Tests floats close to every 16-bit number and close to the midpoint between it and the next
+  // one.
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto wide = std::bit_cast<std::uint32_t>(
         static_cast<float>(T::from_bits(static_cast<std::uint16_t>(bits))));

@@ -1,5 +1,5 @@
-// The kernels of layers, called directly, at sizes around tiles, vectors and panels and with any
-// strides. They must write nothing outside their output.
+// Tests the kernels of layers directly, with any strides and at sizes around multiples of tiles,
+// vectors and panels. They must write nothing outside their output.
 
 #include <gtest/gtest.h>
 
@@ -148,7 +148,8 @@ class Guarded {
   std::vector<float> memory_;
 };
 
-/// Random numbers that now and then include NaN, an infinity, zeros of both signs, or a subnormal.
+/// Random numbers that sometimes include NaN, an infinity, zeros of both signs or a subnormal
+/// number.
 std::vector<float> any_numbers(index count, Random& random) {
   std::vector<float> values = random.normals(count);
   for (float& value : values) {
@@ -158,7 +159,7 @@ std::vector<float> any_numbers(index count, Random& random) {
   return values;
 }
 
-/// Compares the bits of numbers; all NaN are equal.
+/// Compares numbers bit by bit, but treats all NaNs as equal.
 ::testing::AssertionResult same_numbers(std::vector<float> got, std::vector<float> want) {
   for (auto* values : {&got, &want}) {
     for (float& x : *values) x = std::isnan(x) ? kNaN : x;
@@ -170,7 +171,7 @@ class KernelsTest : public attn_test::EveryInstructionSet {
  protected:
   const KernelTable& kernels() const { return *attn::runtime::find_kernels(GetParam()); }
 
-  /// Sizes around vectors, panels and tiles.
+  /// Sizes around multiples of vectors, panels and tiles.
   static const std::vector<index>& sizes() {
     static const std::vector<index> all{1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13, 15,
                                         16, 17, 19, 23, 24, 25, 31, 32, 33, 47, 48, 49};
@@ -180,7 +181,7 @@ class KernelsTest : public attn_test::EveryInstructionSet {
     return kOrders[static_cast<std::size_t>(random.integer(0, std::ssize(kOrders) - 1))];
   }
 
-  /// Packs `rows` × `cols` numbers as (cols × depth), where depth is the rows of b's transpose.
+  /// Packs b, a matrix (cols × depth), into panels.
   std::vector<float> packed(Matrix& b, index cols, index depth) const {
     Guarded out(attn::kernels::packed_size(cols, depth));
     kernels().pack(cols, depth, b.data(), b.row(), b.col(), out.data());
@@ -325,7 +326,8 @@ TEST_P(ProductKernelTest, takes_any_strides) {
   }
 }
 
-// Depth and columns are divided into blocks of 256 and 512; rows 1024 floats apart are copied.
+// The depth is divided into blocks of 256 and the columns into blocks of 512. Rows with a stride of
+// 1024 floats are copied.
 TEST_P(ProductKernelTest, is_right_across_blocks) {
   Random random;
   for (const index depth : {255, 256, 257, 511, 513, 1024}) {
@@ -474,7 +476,7 @@ TEST_P(KernelsTest, rotation_takes_any_strides_and_works_in_place) {
   }
 }
 
-// Attention uses the same exponential.
+// The kernels of masked softmax and of attention use the same exponential.
 TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
   Random random;
   std::vector<index> widths = sizes();
@@ -626,8 +628,8 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
   }
 }
 
-// One step of a recurrent layer. Rows are readable, and the next state is writable, for one more
-// panel.
+// Tests one step of a recurrent layer. The kernel may read up to one panel past the end of its rows
+// and, in the next state, also write there.
 TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   Random random;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
@@ -691,7 +693,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   }
 }
 
-// Implements Philox4x32-10 as in its paper.
+// Compares with Philox4x32-10, implemented as in its paper.
 TEST_P(KernelsTest, random_words_are_those_of_philox) {
   Random random;
   const auto philox = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t block, int word) {
@@ -710,11 +712,11 @@ TEST_P(KernelsTest, random_words_are_those_of_philox) {
     }
     return c[word];
   };
-  // The paper's vectors for a counter and key of all zeros and of all ones.
+  // The paper's results if all bits of the counter and the key are 0, and if all are 1.
   EXPECT_EQ(philox(0, 0, 0, 0), 0x6627E8D5U);
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL, 0), 0x408F276DU);
   for (index blocks = 0; blocks <= 19; ++blocks) {
-    // Blocks continue past 2^32.
+    // In every second round, the first block is just below 2^32.
     const std::uint64_t seed = random.engine()(), stream = random.engine()();
     const std::uint64_t first = blocks % 2 == 0 ? 0xFFFFFFFAULL : random.engine()() >> 8;
     std::vector<std::uint32_t> words(static_cast<std::size_t>(4 * blocks + 8), 4711);

@@ -82,7 +82,7 @@ TEST(ThreadPoolTest, there_is_at_least_one_thread) { EXPECT_EQ(ThreadPool(1).num
 TEST(ThreadPoolTest, a_woken_helper_takes_part) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   ThreadPool pool(2, {}, 1);
-  // The caller's index does not end before another worker has started one.
+  // Each index waits until both have begun, so the caller cannot compute them alone.
   for (int round = 0; round < 3; ++round) {
     std::atomic<int> begun{0};
     pool.run(2, [&](std::int64_t, int) {
@@ -93,7 +93,7 @@ TEST(ThreadPoolTest, a_woken_helper_takes_part) {
   }
 }
 
-// To the pool, threads that the system does not run look the same as threads that nothing wakes.
+// The pool cannot tell threads that the system does not schedule from threads that nothing wakes.
 TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   ThreadPool pool(64, {}, 0);  // wakes none of them
@@ -104,8 +104,8 @@ TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   EXPECT_EQ(sum, 66 * 1000);
 }
 
-// Every loop has its own body and memory, which no longer exist once it has returned. A late worker
-// that accessed either would count in the wrong loop, or be found by a sanitizer.
+// Every loop has its own body and memory, which no longer exist after the loop has ended. A late
+// worker that accessed either would count in the wrong loop, or be found by a sanitizer.
 TEST(ThreadPoolTest, late_workers_touch_nothing_of_a_loop_that_has_ended) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   constexpr int kThreads = 6;  // more than many machines have, so that some are late
@@ -134,7 +134,8 @@ TEST(ThreadPoolTest, workers_that_fall_asleep_are_woken_again) {
       while (begun != 3) std::this_thread::yield();
     });
     ASSERT_EQ(begun, 3);
-    // This is sometimes long enough for the workers to be about to sleep when the next loop begins.
+    // In some rounds this loop takes so long that the workers are about to sleep when the next loop
+    // begins.
     for (int i = 0; i < round * 100; ++i) std::this_thread::yield();
   }
 }

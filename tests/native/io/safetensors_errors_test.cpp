@@ -86,7 +86,7 @@ TEST(SafetensorsErrorTest, what_cannot_be_written) {
   EXPECT_THAT(error(too_much), StartsWith("size_overflow: safetensors: "));
 }
 
-// ---- Requests to a file
+// ---- Requests for tensors
 
 TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
   const Safetensors file = Safetensors::own(
@@ -369,7 +369,7 @@ TEST(SafetensorsErrorTest, overlaps_and_gaps) {
       two("[5,9]", "[0,4]"),
       "invalid_format: tensor \"a\": got data_offsets [5, 9), needs to begin at 4, the end of "
       "the data before it");
-  // A tensor without elements inside another tensor.
+  // A tensor without elements, with an offset inside another tensor.
   EXPECT_EQ(
       error_for(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                 R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",

@@ -9,7 +9,7 @@ namespace attn_test {
 
 using Bytes = std::vector<std::byte>;
 
-/// A file with this header, preceded by its length, and this many bytes of data.
+/// A file that consists of the length of `header`, `header` itself and `data_size` bytes of data.
 inline Bytes safetensors_file(std::string_view header, std::size_t data_size = 0) {
   Bytes bytes;
   for (int i = 0; i < 8; ++i)

@@ -180,8 +180,8 @@ std::vector<float> stored_as(ElementType dtype, const std::vector<float>& values
   return Safetensors::own(attn::to_safetensors({&tensor, 1}, {}, dtype)).read("x");
 }
 
-/// Tests numbers between each number of a 16-bit type and the next larger one: the midpoint goes to
-/// the even one, and other numbers go to the nearer one. Tests both signs.
+/// Tests floats between each number of a 16-bit type and the next larger one. The midpoint must
+/// round to the even one, and other floats must round to the nearer one. Tests both signs.
 void expect_rounded(ElementType dtype, const std::vector<float>& all, int infinity) {
   std::vector<float> values;
   std::vector<float> want;
@@ -295,7 +295,7 @@ TEST(SafetensorsTest, other_dtypes_are_listed) {
               std::to_string(end) + "," + std::to_string(end + 3 * bytes) + "]}";
     end += 3 * bytes;
   }
-  // Types of four and six bits: eight elements take four and six bytes.
+  // Eight elements take four bytes in types of four bits, and six bytes in types of six bits.
   for (const auto& [dtype, bytes] :
        std::vector<std::pair<std::string, int>>{{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}}) {
     header += ",\"" + dtype + R"(":{"dtype":")" + dtype + R"(","shape":[2,4],"data_offsets":[)" +

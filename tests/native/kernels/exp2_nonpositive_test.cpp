@@ -1,5 +1,5 @@
-// The exponential of the kernels, observed through attention weights. With q = 1, one-column keys
-// are the scores themselves, and the weights are exp(score − max) divided by their sum.
+// Tests the exponential of the kernels through attention weights. With q = 1 and keys of width 1,
+// the keys are the scores, and the weights are exp(score − max) divided by their sum.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class Exp2NonpositiveTest : public attn_test::EveryInstructionSet {
   static constexpr std::int64_t kKeys = 256;  // one block
   static constexpr double kStated = 1.2e-7;
 
-  /// The weights of `scores`, the largest of which is 0.
+  /// The attention weights for `scores`; the largest score must be 0.
   std::vector<float> weights_of(const std::vector<float>& scores) const {
     const auto rows = static_cast<std::int64_t>(scores.size()) / kKeys;
     const float query = 1.0F;
@@ -59,7 +59,8 @@ class Exp2NonpositiveTest : public attn_test::EveryInstructionSet {
     }
   }
 
-  /// The power of two that the kernel computes; its argument is a product in float32.
+  /// The exact result for the power of two that the kernel computes. Its argument is rounded to
+  /// float32, as in the kernel.
   static double exact(float score) { return std::exp2(static_cast<double>(score * 1.44269504F)); }
 };
 INSTANTIATE_EVERY_INSTRUCTION_SET(Exp2NonpositiveTest);
@@ -78,9 +79,10 @@ constexpr std::uint32_t kStep = 1;
 constexpr std::uint32_t kStep = 101;  // for emulators and sanitizers: a sample
 #endif
 
-// Below −23, all weights of a row together are less than half a unit of 1, so the sum is 1 and each
-// weight is the exponential itself. The fraction that the polynomial sees takes all its values
-// here. Results are normal numbers down to 2^-126.
+// For scores below −23, the sum of all other exponentials of a row is less than half a unit in the
+// last place of 1, so the row's sum is 1 and each weight is the exponential itself. Over this range
+// of scores, the argument of the polynomial takes all its values. Results are normal numbers down
+// to 2^-126.
 TEST_P(Exp2NonpositiveTest, small_results_are_within_the_stated_error) {
   attn_test::LargestError largest("exp, scores from -87.3 to -23", kStated);
   for_each_float(-23.0F, -87.3F, kStep, [&](float score, float weight, float one) {
@@ -89,7 +91,8 @@ TEST_P(Exp2NonpositiveTest, small_results_are_within_the_stated_error) {
   });
 }
 
-// Here weights are divided by their sum, which the weight of score 0 shows. This adds one rounding.
+// For these scores, the exponentials are divided by their sum, which follows from the weight of
+// score 0. The division adds one rounding.
 TEST_P(Exp2NonpositiveTest, large_results_are_within_the_stated_error) {
   attn_test::LargestError largest("exp, scores from -23 to -1e-8", kStated + 0x1p-24);
   for_each_float(-1e-8F, -23.0F, 64 * kStep, [&](float score, float weight, float one) {
@@ -112,8 +115,8 @@ TEST_P(Exp2NonpositiveTest, is_exactly_one_at_zero) {
 }
 
 TEST_P(Exp2NonpositiveTest, never_grows_when_the_score_falls) {
-  // Rounding may make a result rise where two intervals of the polynomial meet, by at most two
-  // units.
+  // Where two intervals of the polynomial meet, rounding may make a result rise by at most two
+  // units in the last place.
   float previous = 1.0F;
   for_each_float(-23.0F, -40.0F, 16 * kStep, [&](float, float weight, float) {
     ASSERT_LE(weight, previous * (1 + 4 * 0x1p-24F));

@@ -1,5 +1,6 @@
-// The hyperbolic tangent of the kernels, observed through softcap. With q = 1, scale 1 and a cap of
-// 1, one-column keys are the arguments, and the capped scores are their tangents.
+// Tests the hyperbolic tangent of the kernels through softcap. With q = 1, a scale of 1, a cap of 1
+// and keys of width 1, the keys are the arguments, and the capped scores are their hyperbolic
+// tangents.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ TEST_P(TanhTest, is_within_the_stated_error) {
          bits < std::bit_cast<std::uint32_t>(12.0F); bits += 49'999) {
       x.push_back(sign * std::bit_cast<float>(bits));
     }
-    // Around the boundary between the two formulas.
+    // Adds arguments around the boundary between the two formulas.
     for (float at = 0.59F; at < 0.61F; at += 1e-5F) x.push_back(sign * at);
     const std::vector<float> y = tanh_of(x);
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -41,8 +41,8 @@ std::vector<float> activated(const std::vector<float>& x, Activation activation,
 using ActivationTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(ActivationTest);
 
-// All signs and binades from 2^-126 to 2^40 with several mantissas each, and a dense sample of the
-// middle.
+// Tests both signs and all binades from 2^-126 to 2^40 with several mantissas each, and a dense
+// sample of [-15, 15].
 TEST_P(ActivationTest, is_within_the_stated_error) {
   std::vector<float> x;
   for (int exponent = -126; exponent <= 40; ++exponent) {
@@ -67,7 +67,7 @@ TEST_P(ActivationTest, is_within_the_stated_error) {
     const auto measure = [&](float got, double want, LargestError& right, LargestError& left,
                              LargestError& absolute) {
       absolute.add((got - want) / v);
-      // Below the smallest normal float, exp is zero.
+      // Where exp would be smaller than the smallest normal float, the kernel gives zero.
       if (std::abs(want) < 2e-38 * std::abs(v)) {
         EXPECT_LE(std::abs(got - want), 2e-38 * std::abs(v)) << v;
         return;
@@ -102,7 +102,7 @@ TEST_P(ActivationTest, of_sigmoid_is_within_the_stated_error) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double v = x[i];
     tanh_error.add((tanh[i] - std::tanh(v)) / std::tanh(v));
-    if (v < -87) continue;  // where exp is not a normal float
+    if (v < -87) continue;  // where exp(v) is not a normal float
     const double exact = 1 / (1 + std::exp(-v));
     const double share = 5 + 0.7 * std::max(-v, 0.0);
     sigmoid_error.add((sigmoid[i] - exact) / exact / share);

@@ -22,7 +22,7 @@ using reference::Array;
 using AddNormTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AddNormTest);
 
-// D2L 11.7.3: AddNorm(4, 0.5) of ones(2, 3, 4) and ones(2, 3, 4) has their shape.
+// D2L 11.7.3: AddNorm(4, 0.5) of ones(2, 3, 4) and ones(2, 3, 4) has the same shape, (2, 3, 4).
 TEST_P(AddNormTest, normalizes_the_sum) {
   Random random;
   const AddNorm add_norm(4);

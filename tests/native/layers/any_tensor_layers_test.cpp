@@ -71,7 +71,7 @@ void expect_rounded(const Shape& x_shape, const Shape& y_shape, std::vector<floa
   }
 }
 
-/// Checks a given layer.
+/// Checks `layer`.
 template <class Layer>
 void expect_rounded(const Layer& layer, const Shape& x_shape, const Shape& y_shape, Random& random,
                     attn::Context& context, Layout layout = Layout::kSpread) {

@@ -309,7 +309,7 @@ TEST(BahdanauDecoderErrorTest, sizes_beyond_the_address_space) {
         BahdanauDecoderOptions{1, kLargest, 1, 1, kLargest}}) {
     EXPECT_THAT(error_of([&] { BahdanauDecoder{o}; }), ::testing::StartsWith("size_overflow: "));
   }
-  // The number of keys overflows: they are one number, read more often than can be counted.
+  // The size of the keys overflows. All 2^62 keys are at one address.
   const BahdanauDecoder decoder({1, 1, 1});
   const float x = 0;
   const std::int64_t still[] = {0, 0, 0}, outputs[] = {1, std::int64_t{1} << 62, 1};
@@ -412,7 +412,8 @@ TEST(BahdanauDecoderErrorTest, running_out_of_memory) {
   const int failures = attn_test::out_of_memory_failures([&] {
     decoder.init_state({numbers.data(), {2, 3, 6}}, {numbers.data(), {1, 2, 6}}, {}, context);
   });
-  // At least the copies of the hidden state, of the encoder's outputs and of their lengths.
+  // The state allocates at least copies of the hidden state, of the encoder's outputs and of their
+  // lengths.
   EXPECT_GE(failures, 3);
 }
 

@@ -129,7 +129,8 @@ TEST_P(Conv1dTest, same_padding_keeps_the_length) {
 }
 
 TEST_P(Conv1dTest, computes_what_pytorch_s_documentation_says) {
-  // x = 1 2 3 4 in channel 0 and 10 20 30 40 in channel 1; one output, kernel (1, -1) and (0, 2).
+  // x has 1 2 3 4 in channel 0 and 10 20 30 40 in channel 1. The kernel of the only output is (1,
+  // -1) for channel 0 and (0, 2) for channel 1.
   const std::vector<float> x{1, 10, 2, 20, 3, 30, 4, 40}, weight{1, -1, 0, 2}, bias{0.5F};
   Conv1d conv({.in_channels = 2, .out_channels = 1, .kernel_size = 2});
   conv.set_parameter("weight", {weight.data(), {1, 2, 2}});
@@ -179,7 +180,7 @@ TEST_P(Conv1dTest, no_sequence_leaves_nothing_to_do) {
   Random random;
   const ConvLayer layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2}, random);
   EXPECT_TRUE(layer.run({}, 0, 5, context()).empty());
-  // If inputs are only padding, outputs are the bias.
+  // If a window covers only padding, its output is the bias.
   const ConvLayer padded({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .padding = 1},
                          random);
   EXPECT_TRUE(same_bits(padded.run({}, 1, 0, context()), padded.bias));

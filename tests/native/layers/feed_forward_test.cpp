@@ -152,7 +152,7 @@ TEST_P(FeedForwardTest, xavier_draws_within_its_bounds) {
     EXPECT_GT(largest, 0.9F * std::sqrt(6.0F / 40));
   }
   EXPECT_NE(network.parameter("linear1.weight")(0, 0), network.parameter("linear2.weight")(0, 0));
-  // The layers compute with the parameters that were drawn.
+  // The inner layers compute with the parameters that were drawn.
   std::vector<float> x(10, 1.0F), y(10, 0.0F);
   network.forward({x.data(), {1, 10}}, {y.data(), {1, 10}}, {}, context());
   EXPECT_THAT(y, ::testing::Contains(::testing::Ne(0.0F)));

@@ -51,7 +51,7 @@ TEST_P(InitializationTest, xavier_weights_have_mean_0_and_variance_2_over_the_fa
   }
   const double expected = 2.0 / (300 + 500);
   EXPECT_NEAR(mean, 0, 4 * std::sqrt(expected / kCount));
-  // Var(w²) of a uniform distribution is 4/5 of the variance squared.
+  // For a uniform distribution with mean 0, Var(w²) = 4/5 · Var(w)².
   EXPECT_NEAR(variance, expected, 4 * expected * std::sqrt(0.8 / kCount));
 }
 

@@ -1,5 +1,5 @@
-// Intermediates of layers: each one equals, bit by bit, what the public function for its step
-// computes from the previous intermediate.
+// Tests intermediates of layers: each equals, bit by bit, the result of the public function for its
+// step, applied to the previous intermediate.
 
 #include "attn/layers/intermediates.hpp"
 
@@ -30,7 +30,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-/// Numbers with a shape.
+/// A shape and its numbers.
 struct ShapedNumbers {
   Shape shape;
   std::vector<float> values;
@@ -68,7 +68,7 @@ ShapedNumbers sum(const ConstTensor& a, const ConstTensor& b) {
   return result;
 }
 
-/// A layer with the weights of a part of another module.
+/// Gives `layer` the weights of a part of another module.
 template <class L>
 L part(const attn::Module& whole, const std::string& prefix, L layer) {
   for (const std::string& name : layer.parameter_names()) {
@@ -301,7 +301,7 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
                 "output");
     EXPECT_THAT(at("multihead_attn.weights").shape(), ElementsAre(2, 2, 4, 3));
 
-    // Token by token, the keys of the last call are all keys so far.
+    // When decoding token by token, the keys of the last call are all keys so far.
     attn::TransformerDecoderState state = decoder.start(memory.in());
     Intermediates step = all_of(decoder);
     call.state = &state;

@@ -1,4 +1,5 @@
-// Positions that are passed to the call of a layer with rotary positions, also along several axes.
+// Tests positions that are passed to a call of a layer with rotary positions, including positions
+// along several axes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,8 +46,8 @@ constexpr std::int64_t kBatch = 2, kLength = 11;
 const std::vector<std::int64_t> kSections{3, 2, 2};  // pairs
 constexpr std::int64_t kHeadDim = 14;
 
-/// (3, B, N): two tokens of text, an image of 2 × 3 patches, and text again, counted as in
-/// Qwen2-VL. Each entry starts at a different position.
+/// Positions (3, B, N) of two tokens of text, an image of 2 × 3 patches and more text, counted as
+/// in Qwen2-VL. Each entry of the batch starts at a different position.
 std::vector<double> image_positions(std::int64_t batch) {
   std::vector<double> result;
   for (int axis = 0; axis < 3; ++axis) {
@@ -63,7 +64,7 @@ std::vector<double> image_positions(std::int64_t batch) {
   return result;
 }
 
-/// (3, 1, N): first, first + 1, … along each axis.
+/// Positions (3, 1, N): first, first + 1, … along each axis.
 std::vector<double> text_positions(std::int64_t length, double first = 0) {
   std::vector<double> result(static_cast<std::size_t>(3 * length));
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -77,8 +78,8 @@ attn::RotaryEmbeddingOptions rotation(RotaryAxes axes) {
   return {.sections = kSections, .axes = axes};
 }
 
-/// Axis and frequency of each pair, by the definitions of Qwen2-VL, Qwen3-VL and vision
-/// transformers.
+/// Sets the axis and the frequency of each pair, according to the definitions of Qwen2-VL, Qwen3-VL
+/// and vision transformers.
 void set_axes(reference::MultiHeadAttention& exact, RotaryAxes axes) {
   exact.places.axes.assign(kHeadDim / 2, 0);
   std::size_t pair = 0;
@@ -153,7 +154,7 @@ TEST_P(LayerPositionsTest, attention_along_several_axes_matches_the_reference) {
       const auto want =
           reference::multi_head_attention(exact, Array({kBatch, 4, 20}, query), given, given);
       EXPECT_TRUE(is_within(y, want.output.exact, want.output.error));
-      // Keys that are kept in a cache.
+      // Attends to keys that are stored in a cache.
       KeyValueCache cache = layer.attention.make_cache(kBatch);
       layer.attention.append(tokens, tokens, cache, context(), {shared.data(), {3, 1, kLength}});
       std::vector<float> again(query.size());
@@ -297,7 +298,7 @@ TEST_P(LayerPositionsTest, stacks_give_them_to_the_layers_that_rotate_and_caches
   std::vector<float> whole(x.size()), got(x.size());
   const Tensor to(whole.data(), {kLength, 20}), out(got.data(), {kLength, 20});
 
-  // Computes the same layer by layer.
+  // Computes the same result layer by layer.
   std::vector<float> y = x;
   const Tensor stream(y.data(), {kLength, 20});
   for (const attn::TransformerEncoderLayer& layer : encoder.layers()) {

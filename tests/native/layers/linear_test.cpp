@@ -170,8 +170,8 @@ TEST_P(LinearTest, rows_wherever_they_lie_give_the_same_bits) {
   const std::vector<float> x = random.normals(kRows * kDepth);
   const std::vector<float> contiguous = layer.forward(x, kRows, context());
   using Strides = std::array<std::int64_t, 2>;
-  // Rows 4 KB apart map to the same set of a cache; columns that are apart cannot be read as
-  // vectors.
+  // Rows 4 KB apart map to the same set of a cache. Columns with a stride other than 1 cannot be
+  // read as vectors.
   for (const auto& [row, col] : {Strides{301, 1}, {1024, 1}, {2048, 1}, {1024, 3}, {1, 64}}) {
     SCOPED_TRACE(::testing::Message() << "strides " << row << ", " << col);
     std::vector<float> memory(static_cast<std::size_t>((kRows - 1) * row + (kDepth - 1) * col + 1),
@@ -258,7 +258,8 @@ TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
     return of(linear);
   };
   EXPECT_TRUE(same_bits(of(tied), of_weight()));
-  // The layer sees all changes, including changes made through a model that contains both.
+  // A layer tied to an embedding follows all changes of the embedding's weight, including changes
+  // made through a model that contains both.
   embedding->initialize_normal({.seed = 4});
   const std::vector<float> drawn = of_weight();
   EXPECT_TRUE(same_bits(of(tied), drawn));
@@ -328,7 +329,7 @@ TEST_P(LinearBf16Test, weights_of_bfloat16_stay_within_the_stated_bound) {
     linear.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, context());
     EXPECT_TRUE(is_within(y, expected.exact, expected.error)) << rows << ", " << in << ", " << out;
 
-    // The bits are the same with any number of threads, and for a single row.
+    // The bits do not depend on the number of threads or on the number of rows.
     std::vector<float> alone(y.size());
     linear.forward({x.data(), {rows, in}}, {alone.data(), {rows, out}}, context(1));
     EXPECT_TRUE(same_bits(alone, y));
@@ -339,7 +340,7 @@ TEST_P(LinearBf16Test, weights_of_bfloat16_stay_within_the_stated_bound) {
   }
 }
 
-/// A matrix (rows, cols), stored column by column.
+/// Returns a matrix (rows, cols) stored column by column.
 std::vector<float> transposed(const std::vector<float>& x, std::int64_t rows, std::int64_t cols) {
   std::vector<float> result;
   for (std::int64_t c = 0; c < cols; ++c) {
@@ -350,12 +351,12 @@ std::vector<float> transposed(const std::vector<float>& x, std::int64_t rows, st
   return result;
 }
 
-/// Weights of 16 bits, and a layer with the same weights as float32.
+/// A layer with 16-bit weights, and a layer with the same weights as float32.
 struct StoredLinear {
   StoredLinear(std::int64_t in, std::int64_t out, attn::WeightFormat format, Random& random)
       : stored(in, out, true, format), floats(in, out), weight(random.normals(in * out)) {
     const std::vector<float> bias = random.normals(out);
-    // Includes numbers near the ends of float16's range.
+    // Some weights are near the ends of float16's range.
     for (std::size_t i = 0; i < weight.size(); i += 7) weight[i] *= i % 2 == 0 ? 0x1p-22F : 0x1p13F;
     stored.set_parameter("weight", {weight.data(), {out, in}});
     stored.read_parameter("weight", {weight.data(), {out, in}});
@@ -392,7 +393,7 @@ TEST_P(LinearBf16Test, weights_of_16_bits_give_the_bits_of_float32_ones) {
                                 context(threads));
           EXPECT_TRUE(same_bits(y, expected)) << rows << ", " << in << ", " << out;
         }
-        // Rows and columns with any strides.
+        // Strides may be arbitrary; here inputs and outputs are stored column by column.
         const std::vector<float> columns = transposed(x, rows, in);
         const std::int64_t x_strides[] = {1, rows}, y_strides[] = {1, rows};
         const std::int64_t x_shape[] = {rows, in}, y_shape[] = {rows, out};
@@ -528,7 +529,7 @@ TEST(LinearErrorTest, parameters) {
 }
 
 TEST(LinearErrorTest, running_out_of_memory) {
-  // At least the weights, and the weights packed for the kernels.
+  // The layer allocates at least the weights and a copy that is packed for the kernels.
   EXPECT_GE(attn_test::out_of_memory_failures([] { const attn::Linear layer(8, 3); }), 2);
 }
 

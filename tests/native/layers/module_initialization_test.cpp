@@ -1,4 +1,4 @@
-// initialize_xavier() of the layers that draw all their parameters in the same way.
+// Tests initialize_xavier() of the layers that draw all their parameters in the same way.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 using attn_test::same_bits;
 using attn_test::values_of;
 
-/// Sets every parameter to a number that no initialisation gives.
+/// Sets every parameter to a number that initialisation cannot produce.
 void spoil(attn::Module& module) {
   for (const std::string& name : module.parameter_names()) {
     const std::vector<float> values(values_of(module, name).size(), 77.0F);
@@ -50,7 +50,7 @@ void expect_drawn(Layer& layer) {
     if (name == "embedding.weight") {
       attn::fill_normal({want.data(), {count}}, random);
     } else {
-      // The fans of a kernel are channels times its width.
+      // The fan-in and the fan-out of a kernel are its numbers of channels times its width.
       const double taps = parameter.rank() == 3 ? static_cast<double>(parameter.size(2)) : 1;
       const double fans = static_cast<double>(parameter.size(0) + parameter.size(1)) * taps;
       const auto bound = static_cast<float>(std::sqrt(6 / fans));

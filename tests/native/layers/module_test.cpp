@@ -26,8 +26,8 @@ using attn_test::Layout;
 using attn_test::values_of;
 using ::testing::ElementsAre;
 
-/// A module of two layers. Outer consists of two such modules, one of which has an empty name and
-/// therefore adds no prefix, and a layer.
+/// A module of two layers. Outer contains two such modules and another layer. One of the two
+/// modules has an empty name, so it adds no prefix.
 class Inner : public Module {
  public:
   Inner() {
@@ -56,7 +56,7 @@ class Outer : public Module {
   Linear plain{1, 1};
 };
 
-/// A module with its own parameters and something computed from one of them.
+/// A module with its own parameters and with data computed from one of them.
 class Scale : public Module {
  public:
   Scale() {

@@ -1,4 +1,4 @@
-// A MultiHeadAttention that keeps keys and values in a cache between calls.
+// Tests a MultiHeadAttention that keeps keys and values in a cache between calls.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST_P(MultiHeadAttentionCacheTest, a_cache_gives_what_the_whole_sequence_gives)
       attention.causal = true;
       if (windowed) attention.window = attn::Window{.left = 4};
       const std::vector<float> whole = self_attention(layer.attention, x, 2, context(), attention);
-      // Pieces of more than one token use the same path through the kernels.
+      // Pieces of two or more tokens take the same path through the kernels as the whole sequence.
       EXPECT_TRUE(
           same_bits(in_pieces(layer.attention, x, 2, {5, 2, 6}, context(), attention), whole));
       const std::vector<float> one_by_one =

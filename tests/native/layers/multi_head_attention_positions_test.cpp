@@ -1,4 +1,4 @@
-// Positional schemes and sinks of a MultiHeadAttention.
+// Tests positional schemes and sinks of a MultiHeadAttention.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::self_attention;
 
-/// x · Wᵀ + b of rows [begin, end) of a parameter.
+/// x · Wᵀ + b, where W and b are rows [begin, end) of the parameters `weight` and `bias`.
 std::vector<float> projected(const MultiHeadAttention& layer, const char* weight, const char* bias,
                              std::int64_t begin, std::int64_t end, const std::vector<float>& x,
                              attn::Context& context) {
@@ -110,7 +110,7 @@ TEST_P(MultiHeadAttentionPositionsTest, rotary_outputs_depend_on_distances_alone
   options.mask = {mask.data(), {12}};
   const std::vector<float> got = self_attention(layer.attention, later, 1, context(), options);
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i + 48], want[i], 5e-6);
-  // Attention without positions would give another result.
+  // Without positions, swapping the first two tokens would not change the outputs of the others.
   const std::vector<float> reversed = [&] {
     std::vector<float> y = x;
     std::swap_ranges(y.begin(), y.begin() + 16, y.begin() + 16);

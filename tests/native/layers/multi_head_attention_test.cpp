@@ -69,7 +69,7 @@ TEST_P(MultiHeadAttentionTest, d2l_example_of_self_attention) {
   Random random;
   const MultiHeadLayer layer({.d_model = 100, .num_heads = 5}, random);
   const std::vector<std::int32_t> valid_lens{3, 2};
-  // With all ones, as in D2L 11.6.1, every query of an entry gets the same output.
+  // If all inputs are ones, as in D2L 11.6.1, every query of a batch entry gets the same output.
   const std::vector<float> x(2 * 4 * 100, 1.0F);
   AttentionOptions options;
   options.valid_lens = {valid_lens.data(), {2}};
@@ -104,14 +104,15 @@ TEST_P(MultiHeadAttentionTest, matches_the_reference) {
       {{.d_model = 16, .num_heads = 2, .key_dim = 5}, 1, 6, 8},
       {{.d_model = 64, .num_heads = 8, .num_kv_heads = 4, .key_dim = 70, .value_dim = 33}, 2, 3, 4},
       {{.d_model = 260, .num_heads = 4, .bias = true}, 1, 8, 8},
-      // Heads wider and narrower than d_model / num_heads, joined or not.
+      // Heads that are wider or narrower than d_model / num_heads, with joined or separate
+      // projections.
       {{.d_model = 7, .num_heads = 3, .head_dim = 5, .bias = true}, 2, 3, 5},
       {{.d_model = 24, .num_heads = 4, .head_dim = 2, .bias = true, .output_bias = false}, 1, 6, 4},
       {{.d_model = 10, .num_heads = 4, .num_kv_heads = 2, .head_dim = 17, .output_bias = true},
        2,
        9,
        33},
-      // As in OLMo 2, Qwen 3, Gemma 3 and Qwen 2.
+      // Layers like those of OLMo 2, Qwen 3, Gemma 3 and Qwen 2.
       {{.d_model = 18,
         .num_heads = 6,
         .num_kv_heads = 2,
@@ -334,7 +335,7 @@ TEST_P(MultiHeadAttentionTest, shuffled_tokens_give_equally_shuffled_outputs) {
   const Array shuffled({1, 11, 40}, shuffle(x));
   const auto expected =
       reference::multi_head_attention(layer.exact(), shuffled, shuffled, shuffled);
-  // Keys are summed in another order, so results are equal only to within rounding.
+  // The two calls sum over keys in different orders, so results are equal only to within rounding.
   EXPECT_TRUE(is_within(shuffle_then_attend, expected.output.exact, expected.output.error));
   EXPECT_TRUE(is_within(attend_then_shuffle, expected.output.exact, expected.output.error));
 }
@@ -650,7 +651,8 @@ TEST(MultiHeadAttentionErrorTest, options_of_attention) {
   EXPECT_THAT(y, ::testing::Each(5.0F));
 }
 
-// More queries and keys than any machine has memory to project: all rows are at the same address.
+// No machine has enough memory to project this many queries and keys. All rows are at the same
+// address.
 TEST(MultiHeadAttentionErrorTest, options_are_refused_before_anything_is_projected) {
   constexpr std::int64_t kMany = (std::int64_t{1} << 31) - 1;
   const MultiHeadAttention attention({.d_model = 256, .num_heads = 2});

@@ -54,7 +54,7 @@ struct MultiHeadLayer {
                            found->second.begin() + end * std::max<std::int64_t>(cols, 1)));
   }
 
-  /// The options of the layer that act on scores.
+  /// The options of the layer that affect scores.
   ::reference::Attention own_options() const {
     ::reference::Attention r;
     if (options.scale) r.scale = static_cast<double>(*options.scale);

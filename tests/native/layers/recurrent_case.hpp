@@ -49,7 +49,8 @@ class RecurrentParameters {
   }
 
  private:
-  /// (rows, cols), or (rows) if there are no columns; empty for an unknown name.
+  /// The parameter with this name as (rows, cols), or as (rows) if `cols` is 0; empty for an
+  /// unknown name.
   reference::Array array(const std::string& name, std::int64_t cols) const {
     const auto found = values_.find(name);
     if (found == values_.end()) return {};
@@ -66,7 +67,7 @@ struct RecurrentResult {
   std::vector<float> output, h_n;
 };
 
-/// x is (B, N, E); h_0 is (layers, B, H) or none.
+/// x is (B, N, E); h_0 is (layers, B, H) or empty.
 template <class Layer>
 RecurrentResult run_recurrent(const Layer& layer, const std::vector<float>& x,
                               const std::vector<float>& h_0, std::int64_t batch, std::int64_t steps,
@@ -125,7 +126,7 @@ void expect_right(Layer& layer, reference::Cell cell, std::int64_t batch, std::i
   }
 }
 
-/// Compares at many sizes. `make` returns a layer for its options.
+/// Compares layers of many sizes. `make` creates a layer from its options.
 template <class Make>
 void expect_right_at_every_size(Make&& make, reference::Cell cell, attn::Context& context) {
   Random random;
@@ -182,7 +183,7 @@ void expect_same_bits_for_any_threads_batch_and_layout(attn::Context& one_thread
   }
 }
 
-/// Expects a layer with inputs of 2 and a state of 5.
+/// `layer` must have an input size of 2 and a hidden size of 5.
 template <class Layer>
 void expect_nan_from_its_step_on(Layer& layer, attn::Context& context) {
   Random random;

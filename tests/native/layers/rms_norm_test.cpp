@@ -35,7 +35,7 @@ std::vector<float> normalized(const RmsNorm& norm, const std::vector<float>& x,
   return y;
 }
 
-/// Measures the largest relative error. `weight` is the factor on each column.
+/// Measures the largest relative error. `weight` contains the factor of each column.
 void measure(const RmsNorm& norm, const std::vector<float>& weight, const std::vector<float>& x,
              const std::vector<float>& got, LargestError& largest) {
   const auto width = static_cast<std::size_t>(norm.width());
@@ -83,8 +83,7 @@ TEST_P(RmsNormTest, weights_can_be_centred_at_zero_or_left_out) {
   measure(without, {}, x, normalized(without, x, context()), largest);
 }
 
-// x and the values of torch.nn.RMSNorm(4), computed by hand: the mean square is 4, to which eps
-// adds nothing here.
+// The values of torch.nn.RMSNorm(4), computed by hand: the mean square of x is 4, and eps is 0.
 TEST_P(RmsNormTest, divides_by_the_root_of_the_mean_square) {
   const RmsNorm norm(4, {.eps = 0});
   EXPECT_THAT(normalized(norm, {2, -2, 2, 2}, context()), ::testing::ElementsAre(1, -1, 1, 1));

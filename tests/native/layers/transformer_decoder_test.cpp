@@ -153,11 +153,11 @@ TEST_P(TransformerDecoderTest, decoding_token_by_token_gives_the_whole_causal_pa
       }
       EXPECT_EQ(state.length(), 9);
     };
-    // Pieces of more than one token use the same path through the kernels.
+    // Pieces of two or more tokens take the same path through the kernels as the whole sequence.
     TransformerDecoder::State state = decoder.start(encoded, 2, context());
     decode(state, {2, 4, 3});
     EXPECT_TRUE(same_bits(y, whole));
-    // Decodes from a state that was truncated.
+    // Continues decoding from a truncated state.
     state.truncate(5);
     std::fill(y.begin(), y.end(), 77.0F);
     decode(state, {2, 2});
@@ -209,7 +209,8 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
   auto call = causal<TransformerDecoderLayerCall>();
   call.state = &state;
   call.self_attention.weights = {w.data(), {1, 2, 4, 4}};
-  // This error is only found after self-attention, which has already added the tokens.
+  // The layer detects the invalid softcap only after self-attention has appended the tokens to the
+  // state.
   call.cross_attention.softcap = -1;
   EXPECT_EQ(
       error_of([&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, context()); }),

@@ -116,7 +116,7 @@ TEST_P(TransformerEncoderTest, layers_of_todays_models_match_the_reference) {
     EXPECT_TRUE(is_within(y, exact, kTransformerError));
     EXPECT_TRUE(is_within(weights.values(), exact_weights, kTransformerError));
 
-    // Computes the same token by token, with a cache.
+    // Computes the same result token by token, with a cache.
     attn::KeyValueCache cache = layer.self_attention().make_cache(2);
     std::vector<float> one_by_one(x.size());
     for (std::int64_t i = 0; i < 7; ++i) {
@@ -131,8 +131,8 @@ TEST_P(TransformerEncoderTest, layers_of_todays_models_match_the_reference) {
 
 TEST_P(TransformerEncoderTest, a_stack_may_have_layers_that_differ) {
   Random random;
-  // As in Gemma 3, one layer has a window and a small base, and another has neither. The third has
-  // no positions.
+  // As in Gemma 3, one layer has a window and a small rotary base, and another has neither. The
+  // third layer has no positions.
   TransformerLayerOptions local{.d_model = 12,
                                 .num_heads = 3,
                                 .dim_feedforward = 20,
@@ -183,7 +183,7 @@ TEST(TransformerEncoderParametersTest, of_todays_layers) {
                                      "self_attn.q_norm.weight", "self_attn.k_norm.weight",
                                      "gate_proj.weight", "up_proj.weight", "down_proj.weight",
                                      "output_norm1.weight", "output_norm2.weight"));
-  // Initialised norms are the identity.
+  // Newly initialised norms scale by 1.
   TransformerEncoderLayer gemma(layers[4]), llama(layers[1]);
   gemma.initialize_xavier(1);
   llama.initialize_xavier(1);
@@ -323,7 +323,8 @@ TEST_P(TransformerEncoderTest, dropout_in_training_uses_a_stream_for_each_place)
   EXPECT_FALSE(same_bits(run({.probability = 0.3F, .training = false}, 2), want));
   EXPECT_TRUE(same_bits(run({.probability = 0.3F, .training = false}, 2), run({}, 2)));
 
-  // Computes the same by hand: the second layer begins at stream 2 + 4.
+  // Computes the same result with one call per layer: dropout in the second layer starts at random
+  // stream 2 + 4.
   std::vector<float> h(x.size());
   encoder.layers()[0].forward({x.data(), {6, 8}}, {h.data(), {6, 8}}, {.dropout = dropout},
                               context());

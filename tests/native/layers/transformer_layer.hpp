@@ -14,11 +14,11 @@
 
 namespace attn_test {
 
-/// Outputs are of the order of 1. This is the total rounding error of several sums of up to 64
-/// terms each.
+/// Bound on the total rounding error of several sums of up to 64 terms each. Outputs are of the
+/// order of 1.
 inline constexpr double kTransformerError = 1e-5;
 
-/// Layers as in current language models, and others that no model has.
+/// Options of layers like those of current language models, and combinations that no model has.
 inline std::vector<attn::TransformerLayerOptions> todays_layers() {
   using attn::Activation;
   using attn::RmsNormOptions;
@@ -81,7 +81,7 @@ inline std::vector<attn::TransformerLayerOptions> todays_layers() {
            .qk_norm = RmsNormOptions{.eps = 1e-5F}}};
 }
 
-/// The options of a layer that act on the scores of self-attention.
+/// The options of a layer that affect the scores of self-attention.
 template <class T = double>
 reference::AttentionOf<T> rules_of(const attn::TransformerLayerOptions& options) {
   reference::AttentionOf<T> rules;
@@ -95,7 +95,8 @@ reference::AttentionOf<T> rules_of(const attn::TransformerLayerOptions& options)
   return rules;
 }
 
-/// Sets every parameter to random values as large as Xavier's; parameters of norms are around 1.
+/// Sets every parameter to random values about as large as Xavier's. Parameters of norms are around
+/// 1.
 inline void randomize(attn::Module& module, Random& random) {
   for (const std::string& name : module.parameter_names()) {
     const attn::ConstTensor old = module.parameter(name);

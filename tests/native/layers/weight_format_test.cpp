@@ -32,7 +32,7 @@ using attn_test::same_bits;
 constexpr std::array kFormats = {WeightFormat(ElementType::kFloat16),
                                  WeightFormat(ElementType::kBFloat16, /*rounds_inputs=*/false)};
 
-/// Draws the parameters of `stored`, and copies the values that it keeps to `floats`.
+/// Draws the parameters of `stored`, and copies the rounded values to `floats`.
 void draw_both(attn::Module& stored, attn::Module& floats, Random& random) {
   for (const std::string& name : stored.parameter_names()) {
     const auto shape = stored.parameter_shape(name);
@@ -110,7 +110,8 @@ TEST_P(WeightFormatTest, any_number_of_rows_gives_the_bits_of_float32_weights) {
   for (const WeightFormat format : kFormats) {
     attn::Linear stored(kIn, kOut, true, format);
     draw_both(stored, floats, random);
-    // For few rows, weights are multiplied as they are; for many, they are widened first.
+    // With few rows, weights are widened in registers; with many rows, they are widened panel by
+    // panel.
     for (const std::int64_t rows : {1, 2, 7, 16, 17, 33, 64, 65, 130}) {
       const std::vector<float> x = random.normals(rows * kIn);
       const auto run = [&](const attn::Linear& layer) {
@@ -157,7 +158,7 @@ template <class T>
 std::vector<std::uint16_t> bits_of(const attn::Module& layer, const std::string& name) {
   const auto shape = layer.parameter_shape(name);
   std::vector<T> numbers(static_cast<std::size_t>(shape[0] * shape[1]));
-  // Reads columns one after the other, which is not how the layer stores them.
+  // Reads the parameter into column-major memory, although the layer stores it row by row.
   const std::array strides{std::int64_t{1}, shape[0]};
   layer.read_parameter(name, {numbers.data(), shape, strides});
   std::vector<std::uint16_t> bits;

@@ -16,7 +16,7 @@
 #include "compare.hpp"
 #include "models/recorded_models.hpp"
 
-/// Recorded models with other tensors or another configuration.
+/// Recorded models with changed tensors or a changed configuration.
 namespace attn_test {
 
 /// A file whose tensors can be changed.

@@ -1,4 +1,4 @@
-// Tests how attn reads a model's files, and the errors for files that do not fit.
+// Tests how attn reads a model's files, and the errors for files that do not match.
 
 #include "attn/models/load_language_model.hpp"
 
@@ -57,7 +57,8 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    // Two or four times the size of the weights if all are float32; once if they have 16 bits.
+    // The memory is two or four times the size of the weights if they are float32, and once their
+    // size if they have 16 bits.
     const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
     EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);
@@ -83,7 +84,7 @@ TEST(LoadLanguageModel, weights_are_kept_as_stored_and_give_the_same_logits) {
     const LanguageModel a =
         attn_test::load_from_memory(recorded_files(recorded.name), recorded.hints);
     const LanguageModel b = attn_test::load_from_memory(recorded_files(recorded.name), hints);
-    // Parameters that a layer stores itself must also be read unchanged.
+    // Parameters that a layer keeps in their stored type must be read as the same numbers.
     for (const std::string& name : a.parameter_names()) {
       attn::OwnedTensor got(a.parameter_shape(name));
       a.read_parameter(name, got);
@@ -203,7 +204,8 @@ TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
 
 TEST(LoadLanguageModel,
      what_a_configuration_leaves_out_is_shown_by_shapes_or_is_the_familys_default) {
-  // Like google/gemma-3-4b's, which has only the fields that differ from the defaults of its class.
+  // A configuration like that of google/gemma-3-4b, which contains only the fields that differ from
+  // the defaults of its class.
   RecordedFiles little = recorded_files("gemma3");
   for (const char* line : {"\"vocab_size\": 33,\n", "\"hidden_size\": 22,\n",
                            "\"num_hidden_layers\": 3,\n", "\"intermediate_size\": 31,\n"}) {
@@ -226,7 +228,7 @@ TEST(LoadLanguageModel,
   EXPECT_EQ(gemma2.stack.layers[0].window->left, 4095);
   EXPECT_EQ(gemma2.stack.layers[0].scale, 1.0F / 16);
   EXPECT_TRUE(gemma2.tied);
-  // null is not the same as a missing field.
+  // A field that is null differs from a missing field.
   gemma2 = options_of("gemma2", heads + R"(, "attn_logit_softcapping": null,
       "final_logit_softcapping": null, "sliding_window": null, "query_pre_attn_scalar": null)");
   EXPECT_EQ(gemma2.stack.layers[0].softcap, 0);
@@ -277,7 +279,8 @@ TEST(LoadLanguageModel, models_may_look_ahead_or_have_no_output_layer) {
   whole.forward(ids, {}, call);
   EXPECT_TRUE(std::ranges::equal(got.values(), want.values()));
 
-  // The table is in the file; the flag only says how it was initialised.
+  // The file contains the position table; sinusoidal_pos_embds only says how the table was
+  // initialised.
   EXPECT_EQ(loading_error(with_config("distilbert", "\"sinusoidal_pos_embds\": false",
                                       "\"sinusoidal_pos_embds\": true")),
             "nothing");
@@ -595,8 +598,8 @@ TEST(ChooseToken, takes_the_largest_or_draws_by_the_stream) {
   EXPECT_EQ(three[0] + three[3], 0);
   EXPECT_GT(three[4], 0);
   EXPECT_THAT(drawn(5, 1), ElementsAre(0, 20000, 0, 0, 0));
-  // Each step uses one number of the stream. If it is 0.4, for example, the token at 0.4 of the
-  // cumulative sum is chosen.
+  // Each step uses one random number of the stream. If that number is 0.4, for example, the step
+  // chooses the token at which the cumulative probability passes 0.4.
   attn::OwnedTensor uniform({20});
   attn::fill_uniform(uniform, {.seed = 3});
   const std::vector<float> even(4, 1);

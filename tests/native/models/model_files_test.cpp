@@ -1,4 +1,4 @@
-// The files of a model: which files are used, and the errors for others.
+// Tests which files of a model are used, and the errors for other files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // DeepSeek-V3 names its parts like this.
+  // DeepSeek-V3 names the files of its weights like this.
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);
@@ -224,8 +224,8 @@ TEST_F(ModelFiles, files_of_other_kinds_are_named_with_their_place) {
   EXPECT_THAT(error(), HasSubstr("invalid_format: config.json: got a Git LFS pointer, which"));
   write("config.json", std::string("<html>"));
   EXPECT_THAT(error(), HasSubstr("config.json: got a web page"));
-  // Responses that servers send instead of a file, files that other tools leave in its place, and
-  // other encodings.
+  // Responses that servers send instead of a file, files that other tools leave in place of the
+  // real file, and other encodings.
   const std::pair<std::string, std::string> others[] = {
       {"Entry not found", "plain text, such as a server's error message"},
       {"Access to model x is restricted. You must be authenticated to access it.", "plain text"},
@@ -326,7 +326,7 @@ TEST(ModelContents, weights_of_float64_are_rounded) {
       shape += (shape.empty() ? "" : ",") + std::to_string(size);
     }
     const std::size_t begin = 8 * values.size();
-    // The difference is less than half of a float's last bit.
+    // The added difference is less than half a unit in a float's last place.
     for (const float value : tensor.values()) values.push_back(double{value} * (1 + 0x1p-26));
     header += (header.size() > 1 ? ",\"" : "\"") + name + R"(":{"dtype":"F64","shape":[)" + shape +
               R"(],"data_offsets":[)" + std::to_string(begin) + "," +
@@ -386,7 +386,7 @@ TEST(ModelContents, gpt2_in_the_layout_of_nanogpt_is_transposed) {
   EXPECT_EQ(assumed.options.stack.layers[0].activation, attn::Activation::kGelu);
   EXPECT_THAT(assumed.warnings, ElementsAre(HasSubstr("nanoGPT")));
 
-  // Some biases are missing, so this is neither layout.
+  // Some biases are missing, so the tensors match neither layout.
   const auto some = with("gpt2", [&](ChangedTensors& t) {
     transpose(t);
     t.remove("h.1.mlp.c_fc.bias");
@@ -432,7 +432,8 @@ TEST(ModelConfigurations, fields_of_other_families_have_no_effect_or_are_rejecte
   const RecordedFiles null_flag = with_field("gpt2", R"("tie_word_embeddings": null)");
   EXPECT_FALSE(describe(null_flag).options.output);
   EXPECT_THAT(describe(null_flag).warnings, ElementsAre(HasSubstr("the model gives no logits")));
-  // The field may also be in a configuration around the text model's.
+  // The field may also be in the outer configuration, which contains the configuration of the text
+  // model.
   RecordedFiles gemma3 = recorded_files("gemma3");
   gemma3.config = R"({"model_type": "gemma3", "quantization_config": {"bits": 4},
                       "text_config": )" +
@@ -486,7 +487,7 @@ TEST(ModelConfigurations, quantised_weights_are_recognised_without_a_configurati
     EXPECT_THAT(error_with(name), HasSubstr("got part of quantised weights, needs weights in F32"))
         << name;
   }
-  // MLX stores eight numbers in each number of 32 bits.
+  // MLX packs eight quantised numbers into each 32-bit number.
   const RecordedFiles mlx = {
       {attn_test::safetensors_file(
           R"({"model.layers.0.self_attn.q_proj.weight":{"dtype":"U32","shape":[2],"data_offsets":[0,8]},)"

@@ -1,4 +1,5 @@
-// Names of tensors: names changed by wrappers around a model, and which matrix gives logits.
+// Tests names of tensors: names that wrappers around a model change, and which matrix computes
+// logits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ attn::OwnedTensor random_matrix(std::int64_t rows, std::int64_t cols) {
   return matrix;
 }
 
-/// Checks that a model's logits are its hidden vectors times this matrix, transposed.
+/// Checks that a model's logits equal its hidden vectors times the transpose of `head`.
 void expect_logits_of_head(const LanguageModel& model, const attn::OwnedTensor& head) {
   const std::vector<std::int64_t> ids{1, 5, 3};
   const std::int64_t v = model.options().vocab_size, e = model.d_model();

@@ -1,4 +1,4 @@
-// Positions of tokens in a language model, and numbers that grow beyond float32.
+// Tests positions of tokens in a language model, and numbers beyond the range of float32.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ TEST(ModelPositions, roberta_does_not_count_padding) {
       EXPECT_NEAR(got[static_cast<std::size_t>(first * v) + j], want[j], 1e-5);
     }
   }
-  // The row of padding itself is the row before the first token's.
+  // A padding token uses the row before the first token's row.
   const attn::ConstTensor table = model.parameter("positions.weight");
   attn::Intermediates shown({"embedded"});
   LanguageModelCall call;

@@ -18,7 +18,8 @@ struct RecordedModel {
 };
 std::vector<RecordedModel> recorded_models();
 
-/// Its files in memory. If it only has its own configuration, the other files are from `llama`.
+/// A recorded model's files in memory. If its folder has no weights, they are the weights of
+/// `llama`.
 struct RecordedFiles {
   std::vector<std::vector<std::byte>> files;
   std::string config;
@@ -28,7 +29,7 @@ struct RecordedFiles {
 RecordedFiles recorded_files(const std::string& name);
 std::string recorded_folder(const std::string& name);
 
-/// "ids", "logits", "hidden", "weights.0" and so on, see recorded/record.py.
+/// The results "ids", "logits", "hidden", "weights.0" and so on; see recorded/record.py.
 attn::Safetensors recorded_results(const std::string& name);
 
 /// The bytes of a file on disk.

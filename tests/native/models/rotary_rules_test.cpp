@@ -1,5 +1,6 @@
-// Rotary rules of configurations, in every published form, compared with the definitions in
-// Transformers (modeling_rope_utils.py, see tests/README.md), computed here in double precision.
+// Compares rotary rules of configurations, in every published form, with the definitions in
+// Transformers (modeling_rope_utils.py, see tests/README.md), which are computed here in double
+// precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -260,7 +261,7 @@ TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
                yarn_factor(8));
   expect_llama(yarn + R"(, "original_max_position_embeddings": 512})", yarn_rule(1e4, 8, 512),
                yarn_factor(8));
-  // A field outside the rule takes precedence.
+  // A field outside the rule takes precedence over the same field inside the rule.
   expect_llama(yarn + R"(, "original_max_position_embeddings": 512},
                        "original_max_position_embeddings": 1024)",
                yarn_rule(1e4, 8, 1024), yarn_factor(8));
@@ -327,14 +328,15 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   expect_gemma3(R"("rope_parameters": {"full_attention": )" + linear +
                     R"(, "sliding_attention": )" + local + "}",
                 linear_rule(2e6, 8), default_rule(300));
-  // If one part is missing, the other part is not used in its place.
+  // If the rule for one kind of layer is missing, the rule for the other kind is not used in its
+  // place.
   for (const char* none : {"", R"(, "sliding_attention": null)", R"(, "sliding_attention": {})"}) {
     expect_gemma3(R"("rope_parameters": {"full_attention": )" + linear + none + "}",
                   linear_rule(2e6, 8), default_rule(1e4));
   }
   expect_gemma3(R"("rope_parameters": {"sliding_attention": )" + local + "}", default_rule(1e6),
                 default_rule(300));
-  // Some fields are missing in a part.
+  // Some fields are missing in one of the two rules.
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8},
                    "sliding_attention": {"rope_type": "default"}}, "rope_theta": 5e5,
                    "rope_local_base_freq": 300)",
@@ -342,7 +344,7 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_theta": 5e5},
                    "sliding_attention": {}}, "rope_scaling": {"rope_type": "linear", "factor": 8})",
                 linear_rule(5e5, 8), default_rule(1e4));
-  // Transformers ignores `type` and `truncate` in these two.
+  // In these two cases Transformers ignores `type` and `truncate`.
   expect_gemma3(R"("rope_scaling": {"type": "linear", "factor": 8})", linear_rule(1e6, 8),
                 default_rule(1e4));
   const auto yarn = layers_of("gemma3_text", R"("layer_types": ["full_attention",

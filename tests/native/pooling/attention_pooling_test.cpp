@@ -63,12 +63,12 @@ struct Case {
     key_weight = random.normals(hidden * dim, 0.5F);
     score_weight = random.normals(hidden);
     parameter = score == Score::kScaledDot ? 0.7F : 1.5F * std::sqrt(static_cast<float>(dim));
-    // A boxcar jumps at its edge, where the last bit of a distance decides, so no distance may be
-    // there.
+    // A boxcar kernel jumps at its edge, where the last bit of a distance decides. So no distance
+    // may be close to the edge.
     while (score == Score::kBoxcar && has_pair_at(parameter)) parameter *= 1.001F;
   }
 
-  /// True if the distance of some query and key is close to this.
+  /// True if the distance of some query and key is close to `distance`.
   bool has_pair_at(double distance) const {
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t i = 0; i < queries; ++i) {
@@ -360,7 +360,7 @@ TEST_P(AttentionPoolingTest, any_number_of_threads_and_any_batch_gives_the_same_
     one.key = part(c.key, 1, 290 * 6);
     one.value = part(c.value, 1, 290 * 19);
     EXPECT_TRUE(same_bits(run(one, context()).output, part(all.output, 1, 11 * 19)));
-    // A single query uses another path through scaled dot-product attention.
+    // A single query takes a different path through scaled dot-product attention.
     if (score == Score::kScaledDot) continue;
     one.queries = 1;
     one.query = part(one.query, 10, 6);

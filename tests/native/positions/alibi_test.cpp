@@ -11,7 +11,7 @@ TEST(AlibiTest, slopes_of_any_number_of_heads) {
   std::vector<float> eight(8);
   attn::alibi_slopes(eight);
   for (int h = 0; h < 8; ++h) EXPECT_EQ(eight[h], std::ldexp(1.0F, -(h + 1)));
-  // 12 heads: the slopes for 8, then every other slope for 16.
+  // The slopes of 12 heads are the slopes of 8 heads, followed by every other slope of 16 heads.
   std::vector<float> twelve(12);
   attn::alibi_slopes(twelve);
   for (int h = 0; h < 8; ++h) EXPECT_EQ(twelve[h], eight[h]);
@@ -24,7 +24,7 @@ TEST(AlibiTest, slopes_of_any_number_of_heads) {
   attn::alibi_slopes({});
 }
 
-/// The slopes by the authors' recursion, in extended precision.
+/// The slopes according to the authors' recursion, in extended precision.
 std::vector<long double> alibi_slopes_of(int num_heads) {
   int power = 1;
   while (2 * power <= num_heads) power *= 2;

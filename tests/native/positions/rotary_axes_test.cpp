@@ -1,5 +1,6 @@
-// Rotary embedding along several axes, and of some of the pairs. Each pair is rotated as in a plain
-// rotary embedding, at the position along the pair's axis.
+// Tests rotary embedding along several axes, and rotary embedding that rotates only some of the
+// pairs. Each pair is rotated as in a plain rotary embedding, at the position along the pair's
+// axis.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,8 +155,8 @@ TEST_P(RotaryAxesTest, one_position_along_all_axes_is_that_of_text) {
   }
 }
 
-// The patches of an image of 2 × 3, rotated as in the vision model of Qwen2-VL: the first half of
-// the pairs by row, the second half by column, with the frequencies of half the width.
+// An image of 2 × 3 patches, rotated as in the vision model of Qwen2-VL: the first half of the
+// pairs by row, the second half by column, with the frequencies of half the width.
 TEST_P(RotaryAxesTest, axial_turns_rows_and_columns_with_the_same_frequencies) {
   const RotaryEmbedding rotary({.rotary_dim = 8, .sections = {2, 2}, .axes = RotaryAxes::kAxial});
   EXPECT_THAT(rotary.frequencies(), ::testing::ElementsAre(1, 0.01, 1, 0.01));
@@ -195,7 +196,7 @@ TEST_P(RotaryAxesTest, rules_of_scaling_act_on_every_axis) {
 
 TEST_P(RotaryAxesTest, proportional_turns_the_fast_pairs_of_the_whole_head) {
   Random random;
-  // As in the global layers of Gemma 4: a quarter of the head, base 10^6.
+  // As in the global layers of Gemma 4: a quarter of the head rotates, with base 10^6.
   const RotaryEmbedding rotary(
       {.rotary_dim = 64,
        .base = 1e6,

@@ -1,5 +1,5 @@
-// apply_rotary_embedding(), which reads sines and cosines from the caller's caches, and the ONNX
-// operator RotaryEmbedding, which is expressed with it.
+// Tests apply_rotary_embedding(), which reads sines and cosines from the caller's caches, and the
+// ONNX operator RotaryEmbedding, implemented with that function.
 
 #include <gtest/gtest.h>
 

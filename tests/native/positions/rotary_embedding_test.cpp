@@ -172,7 +172,7 @@ TEST(RotaryFrequenciesTest, yarn_has_the_attention_factor_of_its_paper_unless_to
   EXPECT_EQ(factor({.factor = 1}), 1);
   EXPECT_EQ(factor({.factor = 0.5}), 1);
   EXPECT_EQ(factor({.factor = 4, .attention_factor = 1.5}), 1.5);
-  // DeepSeek V2: mscale 0.707 for both; and V3 with 1 for both.
+  // mscale and mscale_all_dim are both 0.707 in DeepSeek V2, and both 1 in DeepSeek V3.
   EXPECT_DOUBLE_EQ(factor({.factor = 40, .mscale = 0.707, .mscale_all_dim = 0.707}), 1);
   EXPECT_DOUBLE_EQ(factor({.factor = 40, .mscale = 1, .mscale_all_dim = 0.5}),
                    (0.1 * std::log(40.0) + 1) / (0.05 * std::log(40.0) + 1));
@@ -333,7 +333,7 @@ TEST_P(RotaryEmbeddingTest, long_rope_takes_the_factors_of_the_calls_length) {
   const std::vector<float> first(x.begin(), x.end() - 8);
   EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}), rotate(short_one, first, {32, 8})));
   EXPECT_TRUE(same_bits(rotate(rotary, x, {33, 8}), rotate(long_one, x, {33, 8})));
-  // With a cache, the length counts the past.
+  // With a cache, the sequence length includes the past tokens.
   EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}, {.start = 1}),
                         rotate(long_one, first, {32, 8}, {.start = 1})));
   EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}, {.sequence_length = 100}),
@@ -354,7 +354,7 @@ TEST(LongRotaryScalingTest, the_attention_factor_is_that_of_the_paper) {
                                                                .attention_factor = own}})
         .attention_factor();
   };
-  EXPECT_NEAR(factor(32), 1.190238, 1e-6);  // √(1 + 5/12), of 2^5 and 2^12
+  EXPECT_NEAR(factor(32), 1.190238, 1e-6);  // √(1 + 5/12): factor 2^5, original length 2^12
   EXPECT_EQ(factor(1), 1);
   EXPECT_EQ(factor(0.5), 1);
   EXPECT_EQ(factor(32, 1.25), 1.25);
@@ -466,8 +466,8 @@ TEST_P(RotaryEmbeddingTest, long_sequences_and_large_batches_rotate_like_short_o
   const std::vector<float> x = random.normals(4100 * 2);
   std::vector<double> positions(4100);
   for (double& position : positions) position = random.uniform(-1e6, 1e6);
-  // There are more rows than tables are kept for at a time: in one sequence, in a few, and in many
-  // short ones.
+  // There are more rows than the core keeps tables for at a time. They form one sequence, a few
+  // sequences, or many short ones.
   const std::vector<float> expected =
       rotate(rotary, x, {4100, 2}, {.positions = {positions.data(), {4100}}});
   for (const std::int64_t batch : {1, 2, 4, 100, 820, 4100}) {
@@ -529,7 +529,7 @@ TEST_P(RotaryEmbeddingTest, scores_depend_on_the_distance_alone) {
     const std::vector<float> q = random.normals(dim);
     const std::vector<float> k = random.normals(dim);
     const double distance = random.uniform(-100, 100);
-    // This bounds the score without rotation and, with rotation, the score of each pair.
+    // An upper bound on the magnitude of the score.
     const double magnitude = [&] {
       double sum = 0;
       for (std::size_t c = 0; c < q.size(); ++c) sum += double{q[c]} * q[c] + double{k[c]} * k[c];
@@ -578,7 +578,7 @@ TEST_P(RotaryEmbeddingTest, linear_scaling_is_division_of_positions) {
   const std::vector<float> x = random.normals(100 * 32);
   std::vector<double> quarters(100);
   for (std::size_t i = 0; i < 100; ++i) quarters[i] = static_cast<double>(i) / 4;
-  // A power of two divides frequencies and positions without rounding.
+  // Dividing frequencies or positions by a power of two causes no rounding.
   EXPECT_TRUE(same_bits(rotate(scaled, x, {100, 32}),
                         rotate(plain, x, {100, 32}, {.positions = {quarters.data(), {100}}})));
 }

@@ -31,8 +31,8 @@ using attn_test::same_bits;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// The error that the header states for positions up to `position`. `reach` is the distance from a
-/// row to the exact row from which it is rotated.
+/// The error that the header states for positions up to `position`. `reach` is the distance between
+/// a row and the exactly computed row from which it is rotated.
 double promised_error(double position, double base = 10000, double reach = 0) {
   return 3.1e-8 + 4.5e-16 * (position + reach) * std::max(1.0, 1 / base);
 }
@@ -334,7 +334,8 @@ TEST_P(SinusoidalEncodingTest, float32_code_is_done_step_by_step) {
     auto error = FloatTensor::filled({kRows, width}, 7.0F, Layout::kTransposed);
     attn::sinusoidal_encoding_in_float32(encoding.view(), error.view(), {base, start, step, layout},
                                          context());
-    // Rounded to float like the result: the last bit matters if a sine is between two floats.
+    // Both are rounded to float, so their last bits may differ if a sine is close to the midpoint
+    // of two floats.
     EXPECT_TRUE(is_within(encoding.values(), reference::sinusoidal_encoding_in_float32(p), 6e-8));
     EXPECT_TRUE(encoding.gaps_are_untouched());
     EXPECT_TRUE(error.gaps_are_untouched());
@@ -382,7 +383,7 @@ TEST(SinusoidalEncodingErrorTest, of_float32_code_name_the_argument) {
 // ---- Edges and errors
 
 TEST(SinusoidalEncodingErrorTest, scratch_memory_beyond_the_address_space_is_an_overflow) {
-  // The output could be addressed, but its frequencies in double precision could not.
+  // The output fits into the address space, but its frequencies in double precision do not.
   constexpr std::int64_t kWide = std::int64_t{1} << (sizeof(void*) == 8 ? 60 : 28);
   float memory = 7;
   EXPECT_EQ(error_of([&] { attn::sinusoidal_encoding({&memory, {1, kWide}}); }),

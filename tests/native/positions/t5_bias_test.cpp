@@ -14,7 +14,8 @@ namespace {
 using attn_test::error_of;
 
 TEST(T5BiasTest, buckets_are_those_of_hugging_face) {
-  // compute_distance_bucket of transformers with its defaults: 32 buckets up to 128.
+  // Results of compute_distance_bucket in Transformers with its defaults, 32 buckets up to distance
+  // 128.
   const std::pair<std::int64_t, std::int64_t> two_sided[] = {
       {0, 0},    {-1, 1},   {1, 17},   {-7, 7},    {7, 23},   {-8, 8},    {8, 24},
       {-11, 8},  {-12, 9},  {-16, 10}, {-23, 11},  {32, 28},  {-64, 14},  {64, 30},
@@ -56,7 +57,8 @@ TEST(T5BiasTest, buckets_are_those_of_the_reference) {
 }
 
 TEST(T5BiasTest, a_bucket_begins_where_its_logarithm_is_a_whole_number) {
-  // 4 · 2^k of 9 buckets, 5 · 2^k of 10, and (12/9)^10 = (16/9)^5.
+  // With 9 buckets, bucket 4 + k begins at distance 4 · 2^k; with 10 buckets, bucket 5 + k begins
+  // at 5 · 2^k. With 19 buckets up to 16, bucket 14 begins at 12, because (12/9)^10 = (16/9)^5.
   for (const std::int64_t k : {1, 2, 3, 4}) {
     EXPECT_EQ(attn::t5_bucket(-(4 << k), 9, 128, false), 4 + k);
     EXPECT_EQ(attn::t5_bucket(1 - (4 << k), 9, 128, false), 3 + k);

@@ -7,13 +7,13 @@
 #include <vector>
 
 /// Plain double-precision implementations to test against. They share no code with the core and
-/// prefer being obviously right to being fast. Functions with gradients are templates over their
-/// number type: doubles, or the scalars of a tape (scalar.hpp).
+/// favour obvious correctness over speed. Functions with gradients are templates over their number
+/// type: doubles, or the scalars of a tape (scalar.hpp).
 namespace reference {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A row-major array. A default-constructed array is an omitted argument.
+/// A row-major array. A default-constructed array stands for an omitted argument.
 template <class T>
 struct ArrayOf {
   std::vector<std::int64_t> shape;
@@ -39,8 +39,8 @@ struct ArrayOf {
   T& at(std::initializer_list<std::int64_t> indices) { return values[offset(indices)]; }
   T at(std::initializer_list<std::int64_t> indices) const { return values[offset(indices)]; }
 
-  /// The element at these indices of a larger shape to which this array broadcasts, aligned from
-  /// the right.
+  /// The element at these indices after broadcasting this array to a larger shape, aligned from the
+  /// right.
   T broadcast_at(std::initializer_list<std::int64_t> indices) const {
     std::size_t flat = 0;
     const std::size_t skip = indices.size() - shape.size();
@@ -64,12 +64,13 @@ struct ArrayOf {
 
 using Array = ArrayOf<double>;
 
-/// A parameter from which T is not deduced, so that constants and braces convert to it.
+/// A type for parameters from which T is not deduced, so that constants and braced lists convert to
+/// it.
 template <class T>
 using Given = std::type_identity_t<T>;
 
-/// Dropout: multiplies x by 0, or by the factor of elements that are kept. Keeps everything if
-/// `kept` is omitted.
+/// Dropout: multiplies each element of x by its factor in `kept`, which is 0 for dropped elements.
+/// Keeps everything if `kept` is omitted.
 template <class T>
 void drop(ArrayOf<T>& x, const Array& kept) {
   for (std::size_t i = 0; i < kept.values.size(); ++i) {
@@ -77,9 +78,9 @@ void drop(ArrayOf<T>& x, const Array& kept) {
   }
 }
 
-constexpr double kUnit = 1.0 / (1 << 24);  ///< float32 rounds to within this, relatively
+constexpr double kUnit = 1.0 / (1 << 24);  ///< bound on the relative rounding error of float32
 
-/// Exact values, and a bound on the error of float32 arithmetic for each.
+/// Exact values, and for each of them a bound on the error of float32 arithmetic.
 template <class T>
 struct BoundedOf {
   ArrayOf<T> exact;

@@ -20,7 +20,7 @@ std::int64_t offset_of(const Array& offsets, std::int64_t b) {
   return offsets.given() ? static_cast<std::int64_t>(offsets.broadcast_at({b})) : 0;
 }
 
-/// The row of a table of relative keys or values for query i and key j.
+/// The row in a table of relative keys or values for this distance.
 template <class T>
 std::int64_t relative_row(const ArrayOf<T>& table, std::int64_t h, std::int64_t distance) {
   const std::int64_t k = table.size(1) / 2;
@@ -114,7 +114,8 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
     return std::span(array.values)
         .subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
   };
-  // The bucket of each distance, starting at −Nq less the offset; computed once for all heads.
+  // The T5 bucket of each distance, starting at distance −Nq − offset. It is computed once for all
+  // heads.
   std::vector<std::int64_t> buckets(
       p.t5_table.given() ? static_cast<std::size_t>(num_queries + num_keys) : 0);
   const double terms = static_cast<double>(num_keys);
@@ -139,7 +140,7 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
         const auto attended = row_of(r.attended, row, num_keys);
         T& log_sum_exp = r.log_sum_exp.values[static_cast<std::size_t>(row)];
 
-        // Scores, with the error of each.
+        // Scores and their errors.
         const T sink = p.sinks.given() ? p.sinks.at({h}) : T(-kInfinity);
         double largest = plain(sink);
         for (std::int64_t at = 0; at < num_keys; ++at) {
@@ -151,7 +152,8 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
             dot.add(query[d], key[d]);
             magnitude += std::abs(plain(query[d]) * plain(key[d]));
           }
-          // One rounding per product and addition; scale itself, and its product with the query.
+          // One rounding per product and per addition, plus one for `scale` itself and one for its
+          // product with the query.
           const std::int64_t distance = at - i - offset_of(p.relative_offset, b);
           if (p.relative_keys.given()) {
             const auto relative =
@@ -206,7 +208,7 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
           }
         }
 
-        // Softmax. NaN among the attended scores makes the sum NaN, as it should.
+        // Softmax. A NaN among the attended scores makes the sum NaN, as it should.
         Sum<T> sum;
         bool any = false;
         for (std::size_t j = 0; j < attended.size(); ++j) {
@@ -223,8 +225,9 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
         const T total = sum.total();
         log_sum_exp = largest + log(total);
 
-        // Relative error of exp(score − max): of the score, of forming and scaling the difference,
-        // and of the exponential itself and its rescaling from block to block.
+        // The relative error of exp(score − max) consists of the error of the score, the errors of
+        // forming and scaling the difference, and the errors of the exponential itself and of its
+        // rescaling from block to block.
         double sum_error = kUnit * (terms + 16);
         for (std::size_t j = 0; j < attended.size(); ++j) {
           if (attended[j] == 0) continue;
@@ -277,7 +280,8 @@ AttentionResultOf<T> attention(const AttentionOf<T>& p) {
           row_of(r.output, row, value_dim)[c] = total_of_column;
           output_error[c] += 4 * kUnit * std::abs(plain(total_of_column)) + kSmallest;
         }
-        // A NaN that is attended to reaches the output, but a dropped weight is returned as 0.
+        // An attended NaN reaches the output even if its weight is dropped, but the dropped weight
+        // is returned as 0.
         for (std::size_t j = 0; p.kept.given() && j < attended.size(); ++j) {
           if (p.kept.at({b, h, i, static_cast<std::int64_t>(j)}) != 0) continue;
           weights[j] = 0;

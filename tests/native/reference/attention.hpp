@@ -21,13 +21,13 @@ struct AttentionRules {
   Array valid_lens;  ///< (B) or (B, Nq)
   Array key_lens;    ///< (B)
 
-  Array relative_offset;  ///< (B) or (1), for the terms by distance
+  Array relative_offset;  ///< (B) or (1), for the terms that depend on distance
   bool t5_bidirectional = true;
   std::int64_t t5_max_distance = 128;
 
   Array kept;  ///< (B, H, Nq, Nk): dropout's factor on each weight
 
-  /// Bounds on the difference of the core's inputs from query, key and value; zero if omitted.
+  /// Bounds on the differences between the core's inputs and query, key and value; zero if omitted.
   Array query_error, key_error, value_error;
 };
 
@@ -71,12 +71,14 @@ struct AttentionResultOf {
 };
 using AttentionResult = AttentionResultOf<double>;
 
-/// The bucket of a T5 bias, found by comparing with the edges of the buckets.
+/// The bucket of a distance in a T5 bias, found by comparing the distance with the edges of the
+/// buckets.
 std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int64_t max_distance,
                        bool bidirectional);
 
-/// The attention contract, step by step: scale, softcap, bias, exclusion, softmax, sum of values.
-/// Skips excluded keys. A query with nothing to attend to gives 0 and −∞.
+/// Computes attention as its contract defines it, step by step: scale, softcap, bias, exclusion,
+/// softmax, sum of values. Skips excluded keys. A query with nothing to attend to has an output of
+/// 0 and a log-sum-exp of −∞.
 template <class T>
 AttentionResultOf<T> attention(const AttentionOf<T>&);
 

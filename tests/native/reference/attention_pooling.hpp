@@ -21,7 +21,8 @@ struct PoolingOf {
   ArrayOf<T> query, key, value;
   /// For kAdditive: W_q (hidden, ·), W_k (hidden, ·), w_v (1, hidden).
   ArrayOf<T> query_weight, key_weight, score_weight;
-  /// Returns true if query i attends to key j; if omitted, all keys are attended.
+  /// Returns true if query i attends to key j. If the function is omitted, every query attends to
+  /// every key.
   std::function<bool(std::int64_t i, std::int64_t j)> attends;
 };
 using Pooling = PoolingOf<double>;
@@ -36,7 +37,8 @@ struct PoolingResultOf {
 };
 using PoolingResult = PoolingResultOf<double>;
 
-/// The slope of a distance of 0 is 0, and a kernel has no slope at its edge.
+/// At a distance of 0 the derivative of the distance counts as 0. Kernels with an edge have no
+/// derivative there.
 template <class T>
 PoolingResultOf<T> attention_pooling(const PoolingOf<T>&);
 

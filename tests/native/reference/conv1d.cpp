@@ -13,7 +13,7 @@ BoundedOf<T> conv1d(const ArrayOf<T>& x, const ArrayOf<T>& weight, const Given<A
   const std::int64_t length = x.size(0);
   const std::int64_t channels = weight.size(1);
   const std::int64_t kernel = weight.size(2);
-  // There are as many outputs as windows fit.
+  // The number of outputs is the number of windows that fit.
   std::int64_t outputs = 0;
   while (outputs * stride + dilation * (kernel - 1) < length + padding_before + padding_behind) {
     ++outputs;

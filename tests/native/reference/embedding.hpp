@@ -7,7 +7,7 @@
 
 namespace reference {
 
-/// Selects the rows `tokens` of a table (V, E): (N, E).
+/// Returns the rows `tokens` of a table (V, E) as (N, E).
 template <class T>
 ArrayOf<T> embedding(const ArrayOf<T>& table, const std::vector<std::int64_t>& tokens) {
   ArrayOf<T> result({static_cast<std::int64_t>(tokens.size()), table.size(1)});

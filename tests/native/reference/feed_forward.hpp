@@ -27,7 +27,7 @@ struct GatedFeedForwardOf {
 };
 using GatedFeedForward = GatedFeedForwardOf<double>;
 
-/// (f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ: SwiGLU with SiLU, GeGLU with GELU. x (…, E).
+/// (f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ: SwiGLU if f is SiLU, GeGLU if f is GELU. x is (…, E).
 template <class T>
 ArrayOf<T> gated_feed_forward(const GatedFeedForwardOf<T>&, const ArrayOf<T>& x);
 

@@ -8,7 +8,7 @@
 namespace reference {
 
 struct CrossEntropy {
-  std::vector<std::int64_t> targets;  ///< (N), classes or `ignore_index`
+  std::vector<std::int64_t> targets;  ///< (N); each is a class or `ignore_index`
   std::int64_t ignore_index = -100;
   double label_smoothing = 0;
 };

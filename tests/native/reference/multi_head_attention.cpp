@@ -40,7 +40,8 @@ ArrayOf<T> join_heads(const ArrayOf<T>& x) {
   return result;
 }
 
-/// Normalises rows of as many numbers as the weight has, D or H·D. Does nothing without a weight.
+/// Normalises each row of D or H·D numbers, the width of the weight. If there is no weight, returns
+/// x unchanged.
 template <class T>
 BoundedOf<T> normalized(const BoundedOf<T>& x, const ArrayOf<T>& weight,
                         const MultiHeadAttentionOf<T>& p) {

@@ -23,13 +23,13 @@ struct MultiHeadAttentionOf {
   ArrayOf<T> value_weight;   ///< (Hkv·D, value width)
   ArrayOf<T> output_weight;  ///< (E, H·D)
   ArrayOf<T> query_bias, key_bias, value_bias, output_bias;
-  /// (D): each head is normalised by RMSNorm; or (H·D) and (Hkv·D): all heads are normalised
-  /// together.
+  /// Weights of RMSNorm. With shape (D), each head is normalised separately; with shapes (H·D) and
+  /// (Hkv·D), all heads are normalised together.
   ArrayOf<T> query_norm = {}, key_norm = {};
   double norm_eps = 0;
   bool norms_add_one = false;  ///< multiply by 1 + weight
   std::vector<long double> rotary_frequencies =
-      {};  ///< if not empty, rotates heads, in half-split pairs
+      {};  ///< if not empty, heads are rotated in half-split pairs
   RotaryPlaces places = {};
 };
 using MultiHeadAttention = MultiHeadAttentionOf<double>;
@@ -39,7 +39,7 @@ MultiHeadAttentionOf<Scalar> variables(Tape&, const MultiHeadAttention&);
 template <class T>
 struct MultiHeadAttentionResultOf {
   BoundedOf<T> output;             ///< (B, Nq, E)
-  AttentionResultOf<T> attention;  ///< of the heads
+  AttentionResultOf<T> attention;  ///< attention of all heads
 };
 using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 

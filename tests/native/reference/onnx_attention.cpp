@@ -38,7 +38,7 @@ Array merge_heads(const Array& x) {
   return result;
 }
 
-/// Concatenates along the sequence.
+/// Concatenates along the sequence dimension.
 Array concatenate(const Array& past, const Array& x) {
   if (!past.given()) return x;
   const std::int64_t before = past.size(2);
@@ -162,7 +162,7 @@ OnnxAttentionResult onnx_attention(const OnnxAttention& node) {
             r.largest_score = std::max(r.largest_score, std::abs(score));
           }
           r.score_error.at({b, h, i, j}) = error;
-          // NaN and +∞ make the row NaN below.
+          // A score of NaN or +∞ makes the row NaN below.
           if (score > largest || std::isnan(score)) largest = score;
         }
         if (largest == -kInfinity) continue;

@@ -31,7 +31,7 @@ inline double clip_grad_norm(Parameters& gradients, double max_norm) {
 struct Sgd {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false;
-  Parameters buffers = {};  ///< none before the first step
+  Parameters buffers = {};  ///< empty before the first step
 
   void step(Parameters& parameters, const Parameters& gradients) {
     for (auto& [name, parameter] : parameters) {
@@ -48,7 +48,7 @@ struct Sgd {
   }
 };
 
-/// torch.optim.Adam, or AdamW with `decoupled`.
+/// torch.optim.Adam, or torch.optim.AdamW if `decoupled` is true.
 struct Adam {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool decoupled = false;

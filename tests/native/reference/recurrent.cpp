@@ -32,8 +32,8 @@ struct BoundedNumber {
   }
 };
 
-// The slopes are at most 1 and 1/4; the errors of the functions themselves are stated by the
-// kernels.
+// The slope of tanh is at most 1, and the slope of the sigmoid at most 1/4. The headers of the
+// kernels state the errors of the functions themselves.
 template <class T>
 BoundedNumber<T> tanh_of(BoundedNumber<T> x) {
   using std::tanh;

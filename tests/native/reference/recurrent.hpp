@@ -9,7 +9,7 @@ namespace reference {
 
 enum class Cell { kTanh, kRelu, kGru };
 
-/// One recurrent layer, with the names in PyTorch's documentation.
+/// One recurrent layer, with the names of PyTorch's documentation.
 template <class T>
 struct RecurrentLayerOf {
   ArrayOf<T> weight_ih;         ///< (gates · H, E)

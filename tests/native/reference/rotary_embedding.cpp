@@ -13,7 +13,8 @@ namespace {
 using Real = long double;
 constexpr Real kTwoPi = 2 * std::numbers::pi_v<Real>;
 
-/// A factor that the core stores in float32.
+/// A factor that the core stores in float32. The result has a bound on its rounding error if T has
+/// one.
 template <class T>
 Wide<T> factor(Real x) {
   if constexpr (std::is_same_v<T, double>) {
@@ -30,7 +31,8 @@ std::vector<Real> rotary_frequencies(const RotaryFrequencies& p) {
   std::vector<Real> result;
   for (std::int64_t j = 0; j < pairs; ++j) {
     const Real plain = sinusoidal_frequency(p.base, j, p.dim);
-    // Pairs are distinguished by how many turns they make within the original length.
+    // The rules treat a pair according to the number of turns that it makes within the original
+    // length.
     const Real turns = p.max_position_embeddings * plain / kTwoPi;
     Real frequency = plain;
     switch (p.type) {

@@ -8,7 +8,7 @@
 
 namespace reference {
 
-/// Frequencies of rotary embedding in extended precision, with the names of Hugging Face's
+/// Frequencies of rotary embedding in extended precision, with the field names of Hugging Face's
 /// `rope_scaling`.
 struct RotaryFrequencies {
   enum class Type { kDefault, kLinear, kDynamic, kYarn, kLlama3 };
@@ -17,14 +17,14 @@ struct RotaryFrequencies {
   double base = 10000;
   Type type = Type::kDefault;
   double factor = 1;
-  double max_position_embeddings = 0;  ///< the original number
+  double max_position_embeddings = 0;  ///< the model's original maximum
   double sequence_length = 0;
   double beta_fast = 32, beta_slow = 1;
   bool truncate = true;
   double low_freq_factor = 1, high_freq_factor = 4;
 };
 
-/// ω_0 … ω_(d/2−1), radians per position.
+/// ω_0 … ω_(d/2−1) in radians per position.
 std::vector<long double> rotary_frequencies(const RotaryFrequencies&);
 
 template <class T>
@@ -35,12 +35,12 @@ struct RotaryEmbeddingOf {
   bool interleaved = false;
   double attention_factor = 1;
   bool inverse = false;
-  std::vector<std::size_t> axes = {};  ///< the axis of each pair; empty: there is one axis
+  std::vector<std::size_t> axes = {};  ///< the axis of each pair; empty if there is only one axis
 };
 using RotaryEmbedding = RotaryEmbeddingOf<double>;
 
-/// `error` is |x| + |y| of each rotated pair, to be multiplied by the bound that the header states,
-/// and 0 where nothing is rotated.
+/// `error` is |x| + |y| for the elements of a rotated pair, and 0 for elements that are not
+/// rotated. Multiply it by the bound that the header states.
 template <class T>
 BoundedOf<T> rotary_embedding(const RotaryEmbeddingOf<T>&);
 
@@ -55,8 +55,8 @@ struct OnnxRotaryEmbedding {
   std::int64_t rotary_embedding_dim = 0;
 };
 
-/// The result has the shape of the input; `error` is the sum of the magnitudes of each element's
-/// products.
+/// The result has the shape of the input. For each element, `error` is the sum of the magnitudes of
+/// its products.
 Bounded onnx_rotary_embedding(const OnnxRotaryEmbedding&);
 
 }  // namespace reference

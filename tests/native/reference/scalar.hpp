@@ -16,7 +16,7 @@ namespace reference {
 class Tape;
 
 /// A double that records on the current tape how it was computed. The references are templates over
-/// their number type, and with this type they have gradients. A Scalar made from a double is a
+/// their number type; with this type they compute gradients. A Scalar made from a double is a
 /// constant; Tape::variables makes variables.
 class Scalar {
  public:
@@ -60,7 +60,7 @@ Scalar erfc(Scalar x);
 Scalar sigmoid(Scalar x);
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The number without its history.
+/// The number without its record on the tape.
 inline double plain(double x) { return x; }
 inline double plain(Scalar x) { return x.value(); }
 template <class T>
@@ -77,7 +77,8 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, long double, T>;
 inline double narrow(long double x) { return static_cast<double>(x); }
 inline Scalar narrow(Scalar x) { return x; }
 
-/// A sum of numbers and products, in any order. It takes one step on the tape, however long it is.
+/// A sum of numbers and products, in any order. A sum has a single node on the tape, however many
+/// terms it has.
 template <class T>
 class Sum;
 
@@ -92,7 +93,8 @@ class Sum<double> {
   double total_ = 0;
 };
 
-/// Records computations with its variables, one tape at a time, and computes their gradients.
+/// Records computations with its variables and computes their gradients. Only one tape can record
+/// at a time.
 ///
 ///   Tape tape;
 ///   const ArrayOf<Scalar> x = tape.variables(Array(…)), w = tape.variables(Array(…));
@@ -111,17 +113,18 @@ class Tape {
   Scalar variable(double value) { return variables(Array({1}, value)).values[0]; }
 
   /// Computes the gradient of `loss` with respect to everything that it was computed from. Numbers
-  /// that take no part in it, or were not selected, are not multiplied.
+  /// with gradient 0, such as those that the loss does not use, are skipped, so that a NaN or an
+  /// infinity in them does not spread.
   void backward(Scalar loss);
 
   /// The gradient with respect to variables or to numbers computed from variables. Constants have
   /// gradient 0.
   ///
-  /// `error` bounds, to first order, the error of float32 arithmetic: the errors of forward values
-  /// and of partial derivatives times their factors, and the usual γ_n for each sum of n terms,
-  /// times the sum of the terms' magnitudes. It applies to the same equations with sums in any
-  /// order. A bound computed from bounds grows with every layer, so it is useful for single
-  /// operations but not for a stack of them.
+  /// `error` is a first-order bound on the error of float32 arithmetic. It covers the errors of
+  /// forward values and of partial derivatives, each times its factor, and for each sum of n terms
+  /// the usual γ_n times the sum of the terms' magnitudes. It applies to the same equations with
+  /// sums in any order. A bound that is propagated from layer to layer grows with each of them, so
+  /// it is useful for single operations but not for stacks of layers.
   Bounded gradient(const ArrayOf<Scalar>& of) const;
   std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
   Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }
@@ -145,8 +148,8 @@ class Tape {
     float error;
     std::int32_t from;
   };
-  /// The sum of the terms of a gradient, the sum of their magnitudes, and the error bound for
-  /// float32.
+  /// The sum of the terms of a gradient, the sum of their magnitudes, and the bound on the error of
+  /// float32 arithmetic.
   struct Gradient {
     double sum = 0, magnitude = 0, error = 0;
     int terms = 0;
@@ -158,14 +161,14 @@ class Tape {
   static bool is_constant(Scalar x) { return x.node_ < 0; }
   static Scalar record(double value, double error, const std::vector<Edge>& edges);
 
-  /// Memory of the previous tape. Requesting hundreds of megabytes from the system for every tape
-  /// took longer than everything else.
+  /// The memory of the previous tape, kept for the next one. Requesting hundreds of megabytes from
+  /// the system for every tape took longer than everything else.
   static std::vector<Edge>& spare();
 
   static Tape* current_;
 
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> ends_;  // of each node's edges
+  std::vector<std::uint32_t> ends_;  // end of each node's edges
   std::vector<Gradient> gradients_;  // of each node
 };
 

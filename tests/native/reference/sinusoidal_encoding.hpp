@@ -18,15 +18,15 @@ struct SinusoidalEncoding {
 /// (positions, width)
 Array sinusoidal_encoding(const SinusoidalEncoding&);
 
-/// The encoding with every step rounded to float: positions, base, exponents, powers, quotients,
-/// and their sines and cosines. (positions, width)
+/// The encoding (positions, width) with every step rounded to float: positions, base, exponents,
+/// powers and quotients, and the sines and cosines of the quotients.
 Array sinusoidal_encoding_in_float32(const SinusoidalEncoding&);
 
-/// base^(−2j/d), by Newton's method on x^d = base^(−2j), because powl on some systems is no more
-/// accurate than pow.
+/// base^(−2j/d). Solves x^d = base^(−2j) with Newton's method, because powl on some systems is no
+/// more accurate than pow.
 long double sinusoidal_frequency(double base, std::int64_t j, std::int64_t width);
 
-/// The function of a column, cosine or sine, and the index of its frequency.
+/// The function of a column (cosine or sine) and the index of its frequency.
 struct SinusoidalColumn {
   bool cosine;
   std::int64_t j;

@@ -86,7 +86,7 @@ ArrayOf<T> sum(const ArrayOf<T>& a, const ArrayOf<T>& b) {
   return result;
 }
 
-/// Adds f's result to x, with the norms that the layer has; `number` is the sublayer's.
+/// Adds f(x) to x and applies the norms that the layer has. `number` is the number of the sublayer.
 template <class T, class F>
 ArrayOf<T> add_sublayer(const TransformerLayerOf<T>& layer, const std::string& number,
                         const ArrayOf<T>& x, F&& f) {

@@ -16,11 +16,11 @@ namespace {
 using attn::ArchitectureCosts;
 using attn_test::error_of;
 
-/// Returns true if an output reads a token of the layer below; layers count from 0.
+/// Returns true if `output` of a layer reads `token` of the layer below. Layers count from 0.
 using Sees = std::function<bool(std::int64_t layer, std::int64_t output, std::int64_t token)>;
 
-/// Number of layers until some output is connected to both the first and the last of n tokens,
-/// found with a breadth-first search over the graph of layers from both tokens.
+/// Number of layers until some output is connected to both the first and the last of n tokens. A
+/// breadth-first search over the graph of layers starts from both tokens.
 std::optional<std::int64_t> layers_until_they_meet(std::int64_t n, const Sees& sees) {
   const auto size = static_cast<std::size_t>(n);
   std::vector<bool> from_first(size), from_last(size);
@@ -61,13 +61,14 @@ TEST(ArchitectureCostsTest, of_a_convolution_are_those_of_its_loops) {
       const ArchitectureCosts costs = attn::convolution_costs(n, d, k);
       EXPECT_EQ(costs.multiply_adds, count);
       EXPECT_EQ(costs.sequential_operations, 1);
-      // With all taps to the left, in a causal convolution, the last output sees furthest.
+      // In a causal convolution all taps are to the left, and the last output reaches furthest.
       EXPECT_EQ(
           costs.max_path_length,
           layers_until_they_meet(n, [&](auto, auto i, auto j) { return j <= i && j > i - k; }))
           << n << " tokens, kernel " << k;
       if (k % 2 == 1) {
-        // With a centred kernel they meet half-way, after the same number of layers.
+        // With a centred kernel, the paths from both tokens meet half-way, after the same number of
+        // layers.
         EXPECT_EQ(costs.max_path_length,
                   layers_until_they_meet(
                       n, [&](auto, auto i, auto j) { return std::abs(i - j) <= k / 2; }))
@@ -192,7 +193,7 @@ TEST(ArchitectureCostsErrorTest, sizes) {
            [] { attn::recurrent_costs(kHuge, kHuge); },
            [] { attn::self_attention_costs(kHuge, kHuge); },
            [] { attn::self_attention_costs(1, kHuge, true); },
-           // Both terms fit, but their sum does not.
+           // Both terms fit into an integer, but their sum does not.
            [] { attn::self_attention_costs(1'300'000, 1'300'000, true); },
            [] { attn::window_attention_costs(kHuge, kHuge, kHuge, 0); },
            [] { attn::window_attention_costs(INT64_MAX, 1, INT64_MAX, INT64_MAX); }}) {

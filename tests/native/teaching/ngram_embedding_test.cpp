@@ -60,7 +60,7 @@ class NgramEmbeddingTest : public attn_test::EveryInstructionSet {
 };
 INSTANTIATE_EVERY_INSTRUCTION_SET(NgramEmbeddingTest);
 
-/// Five standard deviations of the cosine of unrelated vectors.
+/// Five standard deviations of the cosine between unrelated vectors.
 constexpr double kUnrelated = 5.0 / 32;  // 5/√1024
 
 // ---- Geometry
@@ -94,8 +94,9 @@ TEST_P(NgramEmbeddingTest, words_spelled_alike_lie_closer_than_others) {
 }
 
 TEST_P(NgramEmbeddingTest, similarity_is_the_share_of_n_grams_in_common) {
-  // With the marks ‹ and ›, "ab" has ‹a ab b›, ‹ab ab›, ‹ab› and the word; "abc" has ‹a ab bc c›,
-  // ‹ab abc bc›, ‹abc abc› and the word. They share three of 7 and 10.
+  // With the marks ‹ and ›, "ab" is the sum of 7 vectors, for ‹a ab b›, ‹ab ab›, ‹ab› and the word.
+  // "abc" is the sum of 10, for ‹a ab bc c›, ‹ab abc bc›, ‹abc abc› and the word. They share three
+  // of these vectors.
   EXPECT_NEAR(similarity("ab", "abc", 65536), 3 / std::sqrt(7.0 * 10.0), 5 / 256.0);
 }
 
@@ -108,7 +109,7 @@ TEST_P(NgramEmbeddingTest, capitals_are_characters_of_their_own) {
 
 TEST_P(NgramEmbeddingTest, beginnings_and_ends_are_told_from_middles) {
   EXPECT_LT(similarity("abab", "baba"), 0.7);
-  // Marks are not characters.
+  // The boundary marks differ from the characters < and >.
   EXPECT_LT(similarity("a", "<a>"), 0.5);
 }
 
@@ -127,7 +128,8 @@ TEST_P(NgramEmbeddingTest, n_gram_lengths_can_be_chosen) {
   const std::vector<Row> only_words =
       embed({"encoding", "encodings"}, 1024, {.min_n = 64, .max_n = 64});
   EXPECT_NEAR(cosine(only_words[0], only_words[1]), 0, kUnrelated);
-  // With only letters and marks, anagrams share everything except the word itself.
+  // With n-grams of length 1, which are letters and marks, anagrams share everything except the
+  // word itself.
   const std::vector<Row> anagrams = embed({"listen", "silent"}, 4096, {.min_n = 1, .max_n = 1});
   EXPECT_NEAR(cosine(anagrams[0], anagrams[1]), 8.0 / 9, 5 / 64.0);
 }
@@ -144,7 +146,7 @@ TEST_P(NgramEmbeddingTest, characters_are_code_points_not_bytes) {
   // 日 and 本 share their first byte, but no character.
   EXPECT_NEAR(similarity("日日日", "本本本"), 0, kUnrelated);
   EXPECT_NEAR(similarity("\U0001F600\U0001F600", "\U0001F601\U0001F601"), 0, kUnrelated);
-  // é as one code point and as two.
+  // é, written as one code point and as two.
   EXPECT_LT(similarity("caf\u00e9", "cafe\u0301"), 0.9);
 }
 
@@ -170,13 +172,13 @@ TEST_P(NgramEmbeddingTest, invalid_utf8_is_accepted_byte_by_byte) {
       EXPECT_LT(cosine(rows[i], rows[j]), 0.9) << i << ", " << j;
     }
   }
-  // An invalid byte leaves the surrounding valid text in place.
+  // An invalid byte does not change how the valid text around it is read.
   EXPECT_GT(similarity("abcdefgh\xff", "abcdefgh"), 0.5);
 }
 
 TEST_P(NgramEmbeddingTest, the_ends_of_the_valid_ranges_are_single_characters) {
-  // Different characters have no n-gram in common. If they were processed byte by byte, these would
-  // share at least one of 7.
+  // Different characters have no n-gram in common. If tokens were processed byte by byte, each of
+  // these pairs would share at least one vector of 7.
   for (const auto& [a, b] : {std::pair{"\u0080", "\u00bf"},
                              {"\u07c0", "\u07ff"},
                              {"\u0800", "\u0801"},
@@ -200,7 +202,8 @@ TEST_P(NgramEmbeddingTest, long_tokens_are_embedded_whole) {
 
 // ---- Bits
 
-// The numbers are part of the contract: a page shared by its address shows the same picture.
+// The numbers are part of the contract, because a page that is shared as a link must show the same
+// picture everywhere.
 TEST_P(NgramEmbeddingTest, the_same_token_gives_the_same_bits_on_every_machine) {
   EXPECT_THAT(embed({"attention"}, 4)[0],
               ::testing::ElementsAre(0.827795684F, 0.0708815902F, 1.31890392F, 1.25308526F));

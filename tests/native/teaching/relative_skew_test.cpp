@@ -31,7 +31,7 @@ using reference::Bounded;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// The bounds that the header states, from sums of magnitudes.
+/// The bounds that the header states, computed from the sums of magnitudes in `sums`.
 Bounded stated(Bounded sums, std::int64_t depth, double scale = 1) {
   for (double& value : sums.exact.values) value *= scale;
   for (double& bound : sums.error.values) {
@@ -40,7 +40,7 @@ Bounded stated(Bounded sums, std::int64_t depth, double scale = 1) {
   return sums;
 }
 
-/// Sets logits to 0 where the key is after the query.
+/// Sets logits to 0 if the key is after the query.
 Bounded only_past(Bounded logits) {
   const std::int64_t n = logits.exact.size(0);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -69,7 +69,7 @@ class RelativeSkewTest : public attn_test::EveryInstructionSet {
     return output;
   }
 
-  /// Only the relative-key term of attention: scores with keys of zero.
+  /// Returns only the relative-key term of attention, as scores with keys of zero.
   std::vector<float> attention_logits(const std::vector<float>& query, const Shape& shape,
                                       const std::vector<float>& table, const Shape& table_shape,
                                       float scale, bool causal) {

@@ -32,7 +32,8 @@ constexpr SinusoidalLayout kLayouts[] = {SinusoidalLayout::kInterleaved,
 constexpr double kDeltas[] = {0,    1,       -1,   7,        0.5,         -12.25,
                               1000, -123456, 1e-6, 16777216, -16777215.75};
 
-/// M_δ in extended precision: M[r, c] = ∂ P[i + δ, r] / ∂ P[i, c] by the addition theorems.
+/// M_δ in extended precision: M[r, c] = ∂ P[i + δ, r] / ∂ P[i, c], computed with the addition
+/// theorems.
 reference::Array exact_matrix(std::int64_t width, double delta, const ShiftOptions& options) {
   const bool concatenated = options.layout == SinusoidalLayout::kConcatenated;
   reference::Array matrix({width, width});
@@ -110,7 +111,8 @@ TEST_P(ShiftMatrixTest, times_the_encoding_of_any_position_is_the_shifted_encodi
         for (std::int64_t r = 0; r < kWidth; ++r) {
           double sum = 0;
           for (std::int64_t c = 0; c < kWidth; ++c) sum += double{m[r * kWidth + c]} * p[c];
-          // A sum of two products, each of an entry and a value with an error of at most 3.1e-8.
+          // Each result is a sum of two products of a matrix entry and an encoding value, which
+          // have errors of at most 3.1e-8 each.
           EXPECT_NEAR(sum, exact.at({0, r}), 1.3e-7) << "delta " << delta << " from " << position;
         }
       }
@@ -177,7 +179,7 @@ TEST_P(ShiftMatrixTest, shifts_encodings_of_random_shapes_by_any_delta) {
     const std::int64_t rows = random.integer(1, 20);
     const ShiftOptions options{.base = std::exp2(random.uniform(0, 20)),
                                .layout = kLayouts[random.integer(0, 1)]};
-    // All magnitudes up to 2^24, positive and negative, integer and fractional.
+    // Random numbers of all magnitudes up to 2^24, positive and negative, integer and fractional.
     const auto number = [&] {
       const double size = std::exp2(random.uniform(-4, 24));
       return (random.chance(0.5) ? -1 : 1) * (random.chance(0.5) ? std::floor(size) : size);

@@ -1,4 +1,4 @@
-// Gradients of activations and of dropout.
+// Tests gradients of activations and of dropout.
 
 #include "attn/layers/activation.hpp"
 
@@ -29,7 +29,7 @@ using attn_test::Results;
 using attn_test::same_bits;
 using attn_test::values;
 
-/// f', without cancellation where f' is small.
+/// The derivative f', without cancellation where f' is small.
 double slope(Activation activation, double x) {
   const double below = 0.5 * std::erfc(-x * std::sqrt(0.5));
   const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
@@ -105,7 +105,7 @@ TEST_P(ActivationGradientTest, has_its_limits_at_infinity) {
     EXPECT_EQ(dx[1], 0.0F);
     EXPECT_EQ(dx[2], bounded ? 0.0F : 1.0F);
     EXPECT_EQ(dx[3], 0.0F);
-    // As in PyTorch, ReLU passes on the gradient at NaN.
+    // As in PyTorch, ReLU passes the gradient on where x is NaN.
     EXPECT_TRUE(activation == Activation::kRelu ? dx[4] == 1.0F : std::isnan(dx[4]));
   }
 }

@@ -46,8 +46,8 @@ struct Gradients {
 
 constexpr float kUnset = -12345.678F;
 
-/// Forward and backward pass through the core, with every gradient that the problem has, or with
-/// all except the gradients of scores and weights.
+/// Runs a forward and a backward pass through the core. Requests every gradient that the problem
+/// has, or, if `shows_scores` is false, all except the gradients of scores and weights.
 Gradients backward(const AttentionProblem& p, const std::vector<float>& output_gradient,
                    attn::Context& context, bool shows_scores = true) {
   const FloatTensor query(p.query_shape(), p.query, p.layout);
@@ -160,8 +160,9 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
   compare("sinks", got.sinks, call.sinks);
 }
 
-/// One query, one key, fewer and more than a block of queries, a tile and a chunk of keys of each
-/// length, widths that are not whole vectors, and grouped heads.
+/// These sizes include one query, one key, fewer and more queries than a block, fewer and more keys
+/// than a tile and than a chunk of each length, widths that are not multiples of the vector length,
+/// and grouped heads.
 std::vector<AttentionSizes> typical_sizes() {
   return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
           {1, 3, 3, 7, 5, 3, 17},    {1, 2, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
@@ -203,7 +204,7 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
-      // This equals a shape without that bit.
+      // With that bit cleared, this would be the same shape.
       if ((shape & 1 && sizes.batch == 1) || (shape & 2 && sizes.query_heads == 1) ||
           (shape & 4 && sizes.num_queries == 1)) {
         continue;
@@ -324,7 +325,8 @@ TEST_P(AttentionBackwardTest, bits_of_an_entry_do_not_depend_on_its_neighbours) 
 
 TEST_P(AttentionBackwardTest, bits_in_causal_order_do_not_depend_on_the_number_of_threads) {
   Random random;
-  // A head for each thread, threads that share a head, and chunks of each length.
+  // These shapes have one head for each thread, several threads for one head, and chunks of each
+  // length.
   const AttentionSizes shapes[] = {
       {2, 4, 2, 350, 600, 24, 20}, {1, 1, 1, 500, 500, 24, 20}, {1, 4, 4, 90, 1100, 8, 8}};
   for (const auto& [shape, windowed] : {std::pair(0, false), {0, true}, {1, false}, {2, false}}) {
@@ -357,7 +359,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     expect_same_bits(of_padded, clean);
     EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
     EXPECT_TRUE(same_bits(of_padded.weights, clean.weights));
-    // In causal order, only queries 40 … attend to key 40.
+    // In causal order, only queries from 40 on attend to key 40.
     p.causal = true;
     const Gradients causal = backward(p, output_gradient, context(), false);
     AttentionProblem poisoned = p;
@@ -383,7 +385,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
 TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_table) {
   Random random;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  // Queries 0 to 2 have no key in range, query 20 is masked.
+  // Queries 0 to 2 have no key in range, and query 20 is masked.
   AttentionProblem p({1, 2, 1, 60, 130, 20, 12}, random);
   p.causal = true;
   p.diagonal = Diagonal::offset(-3);
@@ -419,7 +421,7 @@ TEST_P(AttentionBackwardTest, nan_in_a_query_that_attends_to_nothing_changes_no_
 TEST_P(AttentionBackwardTest, nan_reaches_the_rows_of_shaws_tables_that_are_used_with_it) {
   Random random;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  // In causal order, query 1 is at distances −1 and 0 only; nothing uses distances above 0.
+  // In causal order, query 1 has keys at distances −1 and 0 only. Nothing uses distances above 0.
   AttentionProblem p({1, 1, 1, 60, 130, 20, 12}, random);
   p.causal = true;
   p.max_distance = 2;

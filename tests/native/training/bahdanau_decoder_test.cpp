@@ -1,5 +1,5 @@
-// Bahdanau's decoder and an encoder on a tape: compares the bits of the forward pass, and the
-// gradients with the analytic reference in double precision.
+// Tests Bahdanau's decoder and an encoder on a tape. Outputs must have the same bits as without a
+// tape, and gradients must match the analytic reference in double precision.
 
 #include "attn/layers/bahdanau_decoder.hpp"
 
@@ -117,7 +117,7 @@ TEST_P(TapedBahdanauDecoderTest, gradients_are_those_of_the_reference) {
        {std::tuple(kOne, 1, 1, 1), std::tuple(kSmall, 2, 6, 5), std::tuple(kDeep, 3, 9, 4)}) {
     DecoderCase c(options, batch, keys, steps, random);
     SCOPED_TRACE(options.num_hiddens);
-    // Padding of the encoder must not affect the decoder.
+    // Padding in the encoder outputs must not affect the decoder.
     for (std::int64_t b = 0; b < batch; ++b) {
       const ConstTensor padding =
           ConstTensor(c.encoder_outputs).select(0, b).slice(0, c.lens[std::size_t(b)], keys);

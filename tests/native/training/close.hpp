@@ -19,8 +19,9 @@ inline reference::Array array_of(const attn::ConstTensor& view) {
   return reference::Array({view.shape().begin(), view.shape().end()}, values(view));
 }
 
-/// Checks that errors are within 1e-5 of the tensor's largest gradient, or 1e-6. This is stated for
-/// several layers, through which a bound computed from bounds grows too large.
+/// Checks that errors are at most 1e-5 times the tensor's largest gradient, plus 1e-6. This bound
+/// is meant for stacks of layers, in which a bound that is propagated from layer to layer grows too
+/// large.
 inline void expect_close(const std::vector<float>& got, const std::vector<double>& exact,
                          const std::string& name) {
   ASSERT_EQ(got.size(), exact.size()) << name;

@@ -1,5 +1,5 @@
-// Convolution on a tape: compares the bits of the forward pass, and the gradients with the analytic
-// reference in double precision, within its first-order bound.
+// Tests convolution on a tape. Outputs must have the same bits as without a tape, and gradients
+// must match the analytic reference in double precision to within its first-order bound.
 
 #include "attn/layers/conv1d.hpp"
 
@@ -149,7 +149,7 @@ TEST_P(TapedConv1dTest, a_token_that_no_window_has_and_one_without_a_gradient_re
   Conv1d layer({.in_channels = 2, .out_channels = 3, .kernel_size = 2, .stride = 3});
   set_parameters(layer, random);
   OwnedTensor x = uniform_tensor({1, 9, 2}, random), dy = uniform_tensor({1, 3, 3}, random);
-  // Token 2 is between two windows, and the last window has no gradient.
+  // Token 2 is between two windows, and the output gradient of the last window is 0.
   for (const std::int64_t t : {2, 6}) {
     x.values()[static_cast<std::size_t>(2 * t)] = std::numeric_limits<float>::quiet_NaN();
   }

@@ -49,8 +49,8 @@ void draw(attn::Module& layer, Random& random) {
   }
 }
 
-/// Compares the gradients of forward(x) of the layer with those of reference(x, parameters by name)
-/// on the reference's tape. x is (2, 9, width), as is the output.
+/// Compares the gradients of the layer's forward(x) with the gradients of reference(x, parameters
+/// by name) on the reference's tape. x and the output are both (2, 9, width).
 template <class Forward, class Reference>
 void expect_gradients(const attn::Module& layer, std::int64_t width, Random& random,
                       attn::Context& context, Forward&& forward, Reference&& reference) {

@@ -198,8 +198,8 @@ TEST_P(FunctionsTest, an_output_layer_can_be_tied_to_an_embedding) {
   const Variable logits = attn::linear(embedding.forward(tape, ids), table);
   EXPECT_THAT(values(logits.value()), ElementsAre(17, 39, 61, 5, 11, 17));
   tape.backward(logits, OwnedTensor({2, 3}, {1, 0, 0, 0, 10, 0}));
-  // From the output layer, rows 0 and 1 get (5, 6) and 10·(1, 2). From the embedding, rows 2 and 0
-  // get (1, 2) and 10·(3, 4).
+  // Through the output layer, rows 0 and 1 get (5, 6) and 10·(1, 2). Through the embedding, rows 2
+  // and 0 get (1, 2) and 10·(3, 4).
   EXPECT_THAT(values(table.gradient()), ElementsAre(35, 46, 10, 20, 1, 2));
 }
 
@@ -215,7 +215,7 @@ TEST_P(FunctionsTest, an_output_layer_made_of_an_embedding_adds_to_its_gradient)
   EXPECT_THAT(values(tape.gradient(embedding, "weight")), ElementsAre(35, 46, 10, 20, 1, 2));
   EXPECT_THAT(values(tape.gradient(output, "bias")), ElementsAre(1, 10, 0));
 
-  // An output layer alone; errors name the embedding's parameter.
+  // Records only the output layer. Errors must name the embedding's parameter.
   attn::Tape other(context());
   const Variable x = other.variable(OwnedTensor({1, 2}, {1, 1}));
   const Variable y = output.forward(x);

@@ -15,8 +15,9 @@ namespace attn_test {
 /// The results of a forward and a backward pass that a test compares: values and gradients.
 using Results = std::vector<std::vector<float>>;
 
-/// Requirements for every layer on a tape. `pass` runs a forward and a backward pass on a tape,
-/// which it clears first, and returns its results. `context(n)` has n threads.
+/// Checks that results do not depend on the number of threads, as every layer on a tape must
+/// ensure. `pass` clears a tape, runs a forward and a backward pass on it, and returns the results.
+/// `context(n)` has n threads.
 inline void expect_steady(const std::function<attn::Context&(int)>& context,
                           const std::function<Results(attn::Tape&)>& pass) {
   attn::Tape tape(context(1));
@@ -32,7 +33,8 @@ inline void expect_steady(const std::function<attn::Context&(int)>& context,
   }
 }
 
-/// `pass` is like the one above, but returns nothing and allocates no memory itself.
+/// Checks that a steady loop allocates nothing. `pass` is like the one above, but returns nothing
+/// and allocates no memory itself.
 inline void expect_no_allocation(attn::Context& context,
                                  const std::function<void(attn::Tape&)>& pass) {
   attn::Tape tape(context);

@@ -1,4 +1,5 @@
-// Cross entropy and squared error: compares values and gradients with double precision.
+// Tests cross entropy and squared error: compares values and gradients with results in double
+// precision.
 
 #include "attn/training/losses.hpp"
 
@@ -42,7 +43,7 @@ INSTANTIATE_EVERY_INSTRUCTION_SET(LossesTest);
 struct Expected {
   double loss = 0;
   reference::Array gradient;
-  reference::Array error;  ///< allowed by the header
+  reference::Array error;  ///< bound that the header states
 };
 
 /// PyTorch's definition, in double precision.

@@ -41,7 +41,7 @@ void expect_near(const attn::ConstTensor& got, const std::vector<double>& exact,
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_NEAR(all[i], exact[i], error) << name << i;
 }
 
-/// Runs the backward pass from the gradients of both outputs.
+/// Runs the backward pass, starting from the gradients of both outputs.
 void backward(attn::Tape& tape, const AttentionPart& part, const OwnedTensor& output_gradient,
               const OwnedTensor& log_sum_exp_gradient) {
   std::vector<float> all(output_gradient.values().begin(), output_gradient.values().end());
@@ -64,7 +64,8 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
     const OwnedTensor sum_b = uniform_tensor({2, 3}, random);
     const OwnedTensor dy = uniform_tensor({2, 3, width}, random);
     const OwnedTensor dsum = uniform_tensor({2, 3}, random);
-    // Σ dy·output + Σ dsum·lse as a function of all four inputs, one after the other.
+    // Σ dy·output + Σ dsum·lse as a function of all four inputs, which x contains one after the
+    // other.
     const auto loss = [&](const std::vector<double>& x) {
       const double* of_a = x.data();
       const double* of_b = of_a + kRows * width;
@@ -104,8 +105,8 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
   }
 }
 
-/// Compares the gradients of query, key and value if parts of the keys are merged with the
-/// gradients if all keys are attended at once.
+/// Compares the gradients of query, key and value in two cases: parts of the keys are merged, and
+/// all keys are attended at once.
 TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
   Random random;
   const OwnedTensor query = uniform_tensor({2, 4, 9, 8}, random);

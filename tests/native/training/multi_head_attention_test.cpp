@@ -1,4 +1,4 @@
-// Multi-head attention on a tape.
+// Tests multi-head attention on a tape.
 
 #include "attn/layers/multi_head_attention.hpp"
 
@@ -33,7 +33,7 @@ struct Inputs {
   OwnedTensor query, key, value;
 };
 
-/// Terms of the score that are passed to a call, by their names there.
+/// Terms of the score that are passed to a call, by their names in the call.
 using Terms = std::map<std::string, OwnedTensor>;
 
 /// The options of a call, with its terms as tensors.
@@ -49,8 +49,9 @@ attn::AttentionOptions with_terms(attn::AttentionOptions options, const Terms& t
   return options;
 }
 
-/// Compares with directional derivatives of Σ dy∘y by differences, along random directions.
-/// Parameters that a term replaces have no gradient.
+/// Compares gradients with directional derivatives of Σ dy∘y along random directions, which are
+/// computed by finite differences. Parameters that a term of the call replaces must have no
+/// gradient.
 void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
                       const attn::MultiHeadAttentionCall& call, bool self, attn::Context& context,
                       const Terms& terms = {}) {
@@ -198,7 +199,7 @@ TEST_P(TapedMultiHeadAttentionTest, GroupedHeadsWithEveryKindOfPositions) {
                      .max_relative_distance = 2},
        .sinks = true});
   expect_gradients(layer, {x, x, x}, {.attention = {.causal = true}}, true, context());
-  // No batch, and queries different from keys.
+  // Inputs without a batch dimension, and queries that differ from the keys.
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
   expect_gradients(layer, in, {.attention = {.diagonal = attn::Diagonal::bottom_right()}}, false,
@@ -227,8 +228,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
     attn::MultiHeadAttention layer(options);
     expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
                      context(), all);
-    // Each term alone, while the layer provides the others, and the bias in every shape that
-    // broadcasts.
+    // Passes each term alone, while the layer provides the others, and then the bias in every shape
+    // that broadcasts.
     for (const auto& [name, values] : all) {
       if (name.starts_with("relative")) continue;
       attn::AttentionOptions rest;
@@ -242,7 +243,7 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
       expect_gradients(layer, {x, x, x}, {}, true, context(), {{"bias", bias}});
     }
   }
-  // Queries different from keys, and no batch.
+  // Queries that differ from the keys, and no batch dimension.
   attn::MultiHeadAttention layer(options);
   const Inputs in{uniform_tensor({3, 16}, random), uniform_tensor({6, 16}, random),
                   uniform_tensor({6, 16}, random)};
@@ -266,7 +267,7 @@ TEST_P(TapedMultiHeadAttentionTest, AParameterOfAnotherLayerIsATermAndGetsTheSum
   const char* const name = "relative_attention_bias.weight";
   const attn::MultiHeadAttentionCall call{.attention = {.t5_bias = attn::T5Bias{}}};
 
-  // As in T5, both layers share the first one's table.
+  // As in T5, both layers use the table of the first layer.
   attn::Tape tape(context());
   const Variable table = tape.parameter(first, name);
   const Variable input = tape.variable(x);
@@ -305,7 +306,6 @@ TEST_P(TapedMultiHeadAttentionTest, PositionsAlongSeveralAxes) {
                             attn::RotaryEmbeddingOptions{.sections = {1, 1, 1}, .axes = axes}}};
       if (qk_norm) options.qk_norm = attn::RmsNormOptions{.eps = 0.1F};
       attn::MultiHeadAttention layer(options);
-      // Positions are no longer needed after the call.
       const attn::MultiHeadAttentionCall call{.attention = {.causal = true},
                                               .positions = {positions.data(), {3, 2, 5}}};
       expect_gradients(layer, {x, x, x}, call, true, context());

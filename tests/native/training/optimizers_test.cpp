@@ -1,4 +1,4 @@
-// Optimisers: compares whole trajectories of small models with the same equations in double
+// Tests optimisers: compares whole training runs of small models with the same equations in double
 // precision. Also tests saving and loading state, clipping, and errors.
 
 #include "attn/training/optimizers.hpp"
@@ -75,7 +75,8 @@ float train(attn::Tape& tape, const OptimizedModel& model, const Data& data) {
   return loss.item();
 }
 
-/// The gradient of the same loss with respect to all parameters, in double precision.
+/// The gradient of the model's loss with respect to all parameters, in double precision. Also sets
+/// `loss`.
 std::vector<double> exact_gradient(const std::vector<double>& p, const Data& data, double& loss) {
   constexpr int kIn = 7, kHidden = 13, kOut = 3;
   const double* w1 = p.data();
@@ -208,7 +209,8 @@ std::vector<attn::ParameterGroup> two_groups() {
        .learning_rate = 0.02}};
 }
 
-/// The parameters of OptimizedModel by name, from one array with the values of all in order.
+/// The parameters of OptimizedModel by name, taken from one array that contains all their values in
+/// order.
 reference::Parameters by_name(const std::vector<double>& all) {
   reference::Parameters result;
   auto from = all.begin();
@@ -224,7 +226,7 @@ reference::Parameters by_name(const std::vector<double>& all) {
   return result;
 }
 
-/// `other` with the settings of the groups of two_groups().
+/// Returns an update that uses the optimiser `other` with the settings of two_groups().
 template <class Reference>
 Update in_groups(const Reference& other) {
   Reference biases = other, second = other;
@@ -353,7 +355,7 @@ TEST(OptimizerOptionsTest, groups_are_checked) {
 
 TEST_P(OptimizersTest, a_parameter_of_many_blocks_is_updated_as_a_whole) {
   Random random;
-  Linear layer(97, 173);  // two blocks of 8192 and 397 more
+  Linear layer(97, 173);  // two blocks of 8192 parameters and 397 more
   layer.initialize_xavier(1);
   const std::vector<float> before = parameters(layer);
   attn::Sgd optimizer(layer, {.learning_rate = 0.25});

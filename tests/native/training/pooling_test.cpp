@@ -1,5 +1,5 @@
-// Masked softmax, attention pooling and additive attention on a tape: compares the bits of the
-// forward pass, and the gradients with the analytic reference in double precision.
+// Tests masked softmax, attention pooling and additive attention on a tape. Outputs must have the
+// same bits as without a tape, and gradients must match the analytic reference in double precision.
 
 #include "attn/training/pooling.hpp"
 
@@ -50,13 +50,13 @@ using ::testing::ElementsAre;
 using TapedPoolingTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(TapedPoolingTest);
 
-/// Checks the reference's first-order bound, and the bound that applies to several layers.
+/// Checks both the reference's first-order bound and the bound for stacks of layers.
 void expect_within(const ConstTensor& got, const Bounded& wanted, const std::string& name) {
   expect_close(got, wanted.exact.values, name);
   EXPECT_TRUE(is_within(values(got), wanted.exact, wanted.error)) << name;
 }
 
-/// Adds the gradient for another entry of the batch.
+/// Adds the gradient from another entry of the batch.
 void add(Bounded& sum, const Bounded& more) {
   if (sum.exact.values.empty()) {
     sum = more;
@@ -287,7 +287,7 @@ TEST_P(TapedPoolingTest, what_is_excluded_reaches_no_gradient) {
         }
       }
     }
-    // Query 2 attends to nothing, and its gradient reaches nothing.
+    // Query 2 attends to nothing, so the gradient of its output must reach nothing.
     for (std::int64_t b = 0; b < kBatch; ++b) {
       std::fill_n(call.output_gradient.values().begin() + (b * kQueries + 2) * 5, 5, 1.0F);
     }

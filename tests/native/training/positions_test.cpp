@@ -1,4 +1,4 @@
-// Gradients of operations that encode positions.
+// Tests gradients of operations that encode positions.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,8 +117,7 @@ TEST_P(PositionsGradientTest, drawing_a_table_counts_as_a_change) {
               ::testing::StartsWith("invalid_argument: weight: got a change"));
 }
 
-/// The exact gradient of a rotation is the rotation by the same angles backwards, with the same
-/// factor.
+/// The exact gradient of a rotation is the rotation by the opposite angles, with the same factor.
 TEST_P(PositionsGradientTest, rotary_embedding_rotates_back) {
   Random random;
   for (const RotaryPairing pairing : {RotaryPairing::kHalfSplit, RotaryPairing::kInterleaved}) {

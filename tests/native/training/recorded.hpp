@@ -9,33 +9,33 @@
 
 namespace attn_test {
 
-/// Arrays by name, from float32 numbers.
+/// Arrays by name, recorded as float32 numbers.
 using RecordedArrays = std::map<std::string, reference::Array>;
 
 /// One run of torch.optim from Trajectories::initial, in double precision.
 struct Trajectory {
-  reference::Array losses;    ///< for each step
-  reference::Array norms;     ///< over all gradients, before clipping
+  reference::Array losses;    ///< loss of each step
+  reference::Array norms;     ///< norm of all gradients in each step, before clipping
   RecordedArrays parameters;  ///< after the last step
 };
 
 /// 30 steps of a small GPT in PyTorch, as defined in recorded/record.py: logits = norm(encoder(
 /// embedding(tokens) + positions)) · embeddingᵀ. The encoder is causal and has two layers of width
-/// 16 with two heads, 32 hidden units, GELU and norms first. The loss is the cross entropy over all
-/// tokens of a step, and gradients are clipped to a global norm of 1.5. Names are from its
-/// state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…", "encoder.norm.weight"
-/// and so on.
+/// 16 with two heads, 32 hidden units, GELU and norm_first. The loss is the cross entropy over all
+/// tokens of a step, and gradients are clipped to a global norm of 1.5. Names are those of the
+/// model's state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…",
+/// "encoder.norm.weight" and so on.
 ///
 /// | run | optimiser |
 /// | --- | --- |
 /// | "sgd" | SGD, rate 0.1, momentum 0.9 |
 /// | "sgd_weight_decay" | SGD, rate 0.1, momentum 0.9, dampening 0.5, weight decay 0.01 |
-/// | "sgd_nesterov" | SGD, rate 0.05, momentum 0.9, Nesterov's, weight decay 0.01 |
+/// | "sgd_nesterov" | SGD, rate 0.05, Nesterov momentum 0.9, weight decay 0.01 |
 /// | "adam" | Adam, rate 0.005, β 0.9 and 0.999, ε 1e-8 |
 /// | "adamw" | AdamW, rate 0.005, β 0.9 and 0.95, ε 1e-8, weight decay 0.1 |
 ///
-/// The biases of keys do not affect the output: their gradient is 0 except for rounding, and Adam
-/// makes full steps from the rounding of float32. Don't compare the middle third of each
+/// The biases of keys do not affect the output: their gradient is 0 except for rounding errors,
+/// which Adam turns into full steps. Don't compare the middle third of each
 /// "self_attn.in_proj_bias" after Adam; losses and other parameters do not depend on it.
 struct Trajectories {
   static constexpr std::int64_t kSteps = 30, kBatch = 4, kLength = 8, kVocabulary = 17, kWidth = 16,
@@ -46,7 +46,7 @@ struct Trajectories {
   reference::Array tokens;  ///< (30, 4, 9)
   std::map<std::string, Trajectory> runs;
 
-  /// The (4, 8) tokens of a step, row-major, and the token that follows each.
+  /// The row-major (4, 8) tokens of a step, and for each the token that follows it.
   std::vector<std::int64_t> inputs(std::int64_t step) const { return tokens_from(step, 0); }
   std::vector<std::int64_t> targets(std::int64_t step) const { return tokens_from(step, 1); }
 
@@ -66,10 +66,10 @@ Trajectories recorded_trajectories();
 
 /// PyTorch's gradients of Σ output · output_gradient, in double precision.
 struct RecordedGradient {
-  RecordedArrays inputs;            ///< and parameters; exact
+  RecordedArrays inputs;            ///< inputs and parameters; exact
   RecordedArrays outputs;           ///< "0", "1"
-  RecordedArrays output_gradients;  ///< same names as outputs; exact
-  RecordedArrays gradients;         ///< same names as inputs
+  RecordedArrays output_gradients;  ///< named like outputs; exact
+  RecordedArrays gradients;         ///< named like inputs
 };
 
 /// The record of one operation: "layer_norm", "gru" and so on, as recorded/record.py names them.

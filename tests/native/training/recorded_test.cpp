@@ -36,7 +36,7 @@ using reference::Array;
 using reference::ArrayOf;
 using reference::Scalar;
 
-/// True if numbers equal the recorded ones, which are rounded to float32.
+/// True if `got` equals the recorded numbers, which are rounded to float32.
 ::testing::AssertionResult is_recorded(const Array& got, const Array& recorded, double relative) {
   if (got.shape != recorded.shape) return ::testing::AssertionFailure() << "another shape";
   for (std::size_t i = 0; i < got.values.size(); ++i) {

@@ -1,5 +1,5 @@
-// Recurrent layers on a tape: compares the bits of the forward pass, and the gradients with the
-// analytic reference in double precision.
+// Tests recurrent layers on a tape. Outputs must have the same bits as without a tape, and
+// gradients must match the analytic reference in double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ void expect_gradients_of_the_reference(const Layer& layer, reference::Cell cell,
   const Variable y = layer.forward(in, before, &h_n);
   EXPECT_TRUE(same_bits(values(y.value()), values(output)));
   EXPECT_TRUE(same_bits(values(h_n.value()), values(last)));
-  // A loss of both outputs: one as it is, the other through one of its rows.
+  // The loss is Σ dy·y + Σ dh·h_n. Linear layers with weights of 1 compute the sums.
   const Variable loss =
       attn::linear(
           attn::reshape(y * tape.constant(dy), {1, -1}),
@@ -189,7 +189,7 @@ TEST_P(TapedRecurrentTest, a_step_is_within_the_stated_error) {
               exact.gradient(from_input ? layers[0].bias_ih : layers[0].bias_hh);
           const reference::RecurrentLayer weights = parameters.layers()[0];
           for (std::int64_t i = 0; i < wanted.exact.size(0); ++i) {
-            // |W x + b| and |W h + b| of all gates of a column, as sums of magnitudes.
+            // Sums the magnitudes of the terms of W·x + b and W·h + b over all gates of a column.
             const std::int64_t c = i % s.hidden;
             double delta = 0, candidate = 0;
             for (std::int64_t row = c; row < wanted.exact.size(0); row += s.hidden) {

@@ -1,5 +1,5 @@
-// Checks the gradients of the references, with which the core's are compared: against differences,
-// and where those do not exist, against the documented values.
+// Checks the gradients of the references, to which the gradients of the core are compared. Compares
+// them with finite differences, and with the documented values where a derivative does not exist.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -196,14 +196,14 @@ TEST_F(ReferenceGradientTest, feed_forward_networks) {
 TEST_F(ReferenceGradientTest, embedding_adds_up_what_is_used_twice) {
   expect_gradients({{"table", normals({4, 3})}}, random, []<class T>(const Arrays<T>& in) {
     const ArrayOf<T> x = reference::embedding(in.at("table"), {2, 0, 2, 3});
-    return reference::linear<T>({x, {}}, in.at("table")).exact;  // an output layer tied to it
+    return reference::linear<T>({x, {}}, in.at("table")).exact;  // the table as an output layer
   });
 }
 
 TEST_F(ReferenceGradientTest, masked_softmax) {
   Array x = normals({3, 5});
-  // A row in which nothing takes part, a row with one element, and an element of −∞, which takes no
-  // part.
+  // In the first row nothing takes part, in the second row one element does, and in the third row
+  // an infinite element does not.
   std::vector<bool> taking_part{false, false, false, false, false, false, false, true,
                                 false, false, true,  true,  false, true,  true};
   x.values[12] = kInfinity;
@@ -255,7 +255,7 @@ TEST_F(AttentionReferenceGradientTest, queries_keys_and_values_with_softcap_and_
 }
 
 TEST_F(AttentionReferenceGradientTest, what_is_excluded) {
-  rules.causal_offset = Array({2}, std::vector{-1, 1});  // the first query of batch 0 sees nothing
+  rules.causal_offset = Array({2}, std::vector{-1, 1});  // query 0 of entry 0 attends to nothing
   check();
   rules.mask = Array({2, 1, 1, 5}, std::vector{1, 0, 1, 1, 0, 1, 1, 1, 0, 1});
   rules.window_left = 2;
@@ -449,8 +449,8 @@ TEST_F(ReferenceGradientTest, recurrent_layers) {
        {reference::Cell::kTanh, reference::Cell::kRelu, reference::Cell::kGru}) {
     const std::int64_t gates = cell == reference::Cell::kGru ? 3 : 1;
     for (const bool biases : {false, true}) {
-      // Near 0, differences of ReLU are not slopes. With biases, small weights keep its argument
-      // away from 0.
+      // Near 0, finite differences of ReLU are not its derivative. With biases, small weights keep
+      // the argument of ReLU away from 0.
       if (cell == reference::Cell::kRelu && !biases) continue;
       const float deviation = cell == reference::Cell::kRelu ? 0.05F : 0.5F;
       Arrays<double> inputs{{"x", normals({4, 3}, 0.5F)},
@@ -485,7 +485,7 @@ TEST_F(ReferenceGradientTest, attention_pooling_and_the_width_of_its_kernels) {
   for (const Score score : {Score::kScaledDot, Score::kGaussian, Score::kBoxcar,
                             Score::kEpanechnikov, Score::kAverage, Score::kAdditive}) {
     SCOPED_TRACE(static_cast<int>(score));
-    // No distance is near 1.5 and none is 0, because kernels have no slope there.
+    // No distance is 0 or near 1.5, because the kernels have no derivative there.
     Arrays<double> inputs{{"query", Array({3, 1}, std::vector{0.1, 1.3, -7.0})},
                           {"key", Array({5, 1}, std::vector{0.2, 1.0, -0.9, 2.2, 0.6})},
                           {"value", normals({5, 2})},
@@ -496,7 +496,7 @@ TEST_F(ReferenceGradientTest, attention_pooling_and_the_width_of_its_kernels) {
       inputs["score_weight"] = normals({1, 4});
     }
     for (const bool hard : {false, true}) {
-      // Random scores may be almost equal, where the choice jumps.
+      // Random scores may be almost equal, and there the choice of hard attention jumps.
       if (hard && score == Score::kAdditive) continue;
       expect_gradients(inputs, random, [&]<class T>(const Arrays<T>& in) {
         const reference::PoolingOf<T> p{score,

@@ -181,7 +181,7 @@ TEST(TapeErrorsTest, PartsOfAModelHaveTheNamesOfItsOptimizer) {
   {
     const attn::Sgd optimizer(parts), other({{"other", second}});
     EXPECT_THAT(error(second), HasSubstr("(the first NaN is in parameter \"second.weight\""));
-    // The layer has a name in the module that contains it.
+    // The error uses the name of the layer in the module that contains it.
     EXPECT_THAT(error(whole.first), HasSubstr("(the first NaN is in parameter \"first.weight\""));
     set(first, "weight", {1e30F, 0, 0, 0});
     set(second, "weight", {1, 0, 0, 0});

@@ -1,4 +1,4 @@
-// The tape itself: recording, errors, and sums of gradients.
+// Tests the tape itself: recording, errors, and sums of gradients.
 
 #include "attn/training/tape.hpp"
 
@@ -123,14 +123,14 @@ TEST_F(AccumulationTest, small_batches_have_the_gradient_of_all_tokens_at_once) 
   tape.clear_keeping_gradients();
   tape.backward(loss(tape, 11, kTokens));
   expect_exact(tape.gradient(layer_, "weight"));
-  // Gradients can still be used after the last of the calls.
+  // Gradients can still be used after the last call of clear_keeping_gradients().
   tape.clear_keeping_gradients();
   expect_exact(tape.gradient(layer_, "weight"));
   const float norm = attn::clip_grad_norm(tape, 1);
   EXPECT_GT(norm, 1);
   EXPECT_NEAR(attn::clip_grad_norm(tape, 1), 1, 1e-5);
 
-  // Nothing is left after clear().
+  // clear() leaves no gradients.
   tape.clear();
   tape.backward(loss(tape, 0, kTokens));
   expect_exact(tape.gradient(layer_, "weight"));
@@ -160,7 +160,7 @@ TEST_F(AccumulationTest, gradients_are_not_used_between_a_forward_pass_and_backw
   tape.clear_keeping_gradients();
   const Variable next = loss(tape, 11, 22);
   EXPECT_EQ(error_of([&] { tape.gradient(layer_, "weight"); }), too_early);
-  // A change would mix gradients of different parameters.
+  // A change in between would mix gradients with respect to different parameter values.
   layer_.set_parameter("bias", OwnedTensor({kClasses}));
   EXPECT_THAT(error_of([&] { tape.backward(next); }),
               testing::HasSubstr("bias: got a change between the forward pass and backward()"));
@@ -190,8 +190,8 @@ TEST_F(AccumulationTest, a_refused_allocation_leaves_gradients_as_they_were) {
   expect_exact(tape.gradient(layer_, "weight"));
 }
 
-/// Compares the gradients of x when a layer lives until backward() and when it is destroyed
-/// earlier.
+/// Compares the gradients of x in two cases: the layer lives until backward(), and the layer is
+/// destroyed earlier.
 template <class Make, class Forward>
 void compare_gone_layer(const char* name, std::vector<std::int64_t> shape, Make make,
                         Forward forward) {

@@ -93,7 +93,7 @@ std::unique_ptr<attn::Optimizer> make_optimizer(const std::string& run, Gpt& mod
   return nullptr;
 }
 
-/// Runs forward, backward and clipping. Returns loss and norm.
+/// Runs the forward pass, the backward pass and clipping. Returns the loss and the norm.
 std::pair<double, double> pass(attn::Tape& tape, const Gpt& model, const Trajectories& recorded,
                                std::int64_t step) {
   const std::vector<std::int64_t> ids = recorded.inputs(step);
@@ -104,9 +104,9 @@ std::pair<double, double> pass(attn::Tape& tape, const Gpt& model, const Traject
   return {loss.item(), attn::clip_grad_norm(tape, Shape::kMaxNorm)};
 }
 
-/// Adds the errors of a parameter, each relative to its element, or to the root mean square of all
-/// if that is larger, because elements that are small compared with the others are differences of
-/// larger numbers.
+/// Adds the errors of a parameter. Each is divided by the magnitude of its element, or by the root
+/// mean square of all elements if that is larger, because elements that are small compared with the
+/// others are differences of larger numbers.
 void add_errors(const std::vector<float>& got, const reference::Array& wanted, std::size_t begin,
                 std::size_t end, LargestError& largest) {
   double square = 0;
@@ -137,7 +137,8 @@ TEST_P(TrajectoriesTest, thirty_steps_of_a_gpt_are_those_of_pytorch) {
       const std::vector<float> got = values(model.parameter(name));
       ASSERT_EQ(got.size(), parameter.values.size());
       if (run.starts_with("adam") && name.ends_with("in_proj_bias")) {
-        // The gradient of the keys' biases is only rounding, from which Adam makes steps.
+        // The gradient of the keys' biases consists only of rounding errors, which Adam turns into
+        // steps.
         add_errors(got, parameter, 0, Shape::kWidth, of_parameters);
         add_errors(got, parameter, 2 * Shape::kWidth, got.size(), of_parameters);
       } else {

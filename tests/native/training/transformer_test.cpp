@@ -1,5 +1,5 @@
-// Encoder and decoder on a tape: compares the bits of the forward pass, and the gradients with the
-// analytic reference in double precision.
+// Tests encoder and decoder on a tape. Outputs must have the same bits as without a tape, and
+// gradients must match the analytic reference in double precision.
 
 #include "reference/transformer.hpp"
 
@@ -208,8 +208,8 @@ TEST_P(TapedTransformerTest, StacksShareTermsAndGivePositionsToTheLayersThatRota
   const OwnedTensor table = uniform_tensor({4, 2}, random), dy = uniform_tensor({5, 8}, random);
   const attn::AttentionOptions attention{.t5_bias = attn::T5Bias{.table = table}};
 
-  // Layer by layer, with a variable for each, whose gradients add up to the gradient of the shared
-  // one.
+  // Below, the layers are called one by one, each with its own variable. The gradients of these
+  // variables must add up to the gradient of the shared one.
   attn::Tape tape(context());
   const Variable shared = tape.variable(table);
   const attn::TransformerEncoderCall call{.attention = attention, .positions = at};

@@ -1,17 +1,19 @@
-"""Records what language models compute, in double precision, for tests of files in.
+"""Records results of language models, in double precision, for tests of reading model files.
 
     python3 record.py
 
-writes a folder per model beside this file: its files under the names that its family has them
-(config.json, model.safetensors or several with an index), and expected.safetensors. Every model is
-written here from the published equations, in plain tensor operations; weights are random, sizes are
-odd. Recorded with PyTorch 2.14.1 of Debian unstable (python3-torch), on the CPU.
+writes a folder for each model next to this file. The folder contains the model's files under the
+names that its family uses (config.json, and model.safetensors or several files with an index), and
+expected.safetensors. Every model is implemented here from the published equations, in plain tensor
+operations. Weights are random, and sizes are unusual. Recorded with PyTorch 2.14.1 of Debian
+unstable (python3-torch), on the CPU.
 
-expected.safetensors, of N tokens: "ids" (N); "weights.0" (H, N, N) and so on, of each layer;
-"hidden" (N, E), what the last layer gives after the last norm; "logits" (N, V); where the model is
-causal "greedy" (12): the first four of `ids` and what follows them when the largest logit is taken
-each time, with a distance of at least 1e-3 to the next. "token_types" (N) and "pooled" (E) of BERT;
-"x" (N, E) in place of ids where a model has no embedding. As float32, within 6e-8.
+expected.safetensors contains, for N tokens: "ids" (N); "weights.0" (H, N, N) and so on, the weights
+of each layer; "hidden" (N, E), the output of the last layer after the last norm; "logits" (N, V);
+and for causal models "greedy" (12), the first four of `ids` and the tokens that follow them if the
+token with the largest logit is chosen each time. That logit exceeds the next by at least 1e-3. BERT
+also has "token_types" (N) and "pooled" (E). Models without an embedding have "x" (N, E) instead of
+"ids". Numbers are stored as float32, to within 6e-8.
 """
 
 import json
@@ -63,7 +65,7 @@ def save_config(path, config):
 
 
 class Weights(dict):
-    """Random weights as a file of this dtype stores them."""
+    """Random weights, rounded as in a file of this dtype."""
 
     def __init__(self, dtype, seed):
         super().__init__()
@@ -104,7 +106,7 @@ def silu(x):
 
 
 def rotate(x, frequencies, factor=1.0):
-    """x (N, H, D): column j turns together with column j + D/2."""
+    """x is (N, H, D); column j is rotated together with column j + D/2."""
     angles = torch.arange(x.shape[0])[:, None] * frequencies
     cos, sin = factor * torch.cos(angles)[:, None], factor * torch.sin(angles)[:, None]
     first, second = x.chunk(2, -1)
@@ -112,7 +114,7 @@ def rotate(x, frequencies, factor=1.0):
 
 
 def attention(q, k, v, causal, scale, window=None, softcap=None, sinks=None):
-    """q (N, H, D), k and v (N, Hkv, D): weights (H, N, N) and heads side by side, (N, H·D)."""
+    """q is (N, H, D), k and v are (N, Hkv, D). Returns weights (H, N, N) and joined heads (N, H·D)."""
     length, heads, _ = q.shape
     k, v = (x.repeat_interleave(heads // x.shape[1], 1) for x in (k, v))
     scores = scale * torch.einsum("ihd,jhd->hij", q, k)
@@ -140,7 +142,7 @@ def linear_frequencies(width, base, rule):
 
 
 def dynamic_frequencies(width, base, rule, most, length):
-    """NTK-aware, for the length of the sequence where that is beyond `most`."""
+    """NTK-aware frequencies for the length of the sequence if it is above `most`."""
     if length > most:
         ratio = rule["factor"] * length / most - (rule["factor"] - 1)
         base = base * ratio ** (width / (width - 2))
@@ -164,7 +166,7 @@ def llama3_frequencies(width, base, rule):
 
 
 def yarn_frequencies(width, base, rule):
-    """Frequencies, and what cosines and sines are multiplied by (arXiv:2309.00071)."""
+    """Frequencies, and the factor of cosines and sines (arXiv:2309.00071)."""
     plain, original = frequencies(width, base), rule["original_max_position_embeddings"]
 
     def place(rotations):
@@ -324,7 +326,7 @@ def bert_weights(w, sizes, prefix, names, head, pooler):
 
 
 def decoder(w, how, ids):
-    """Llama and what came of it. `how` has per layer: turn (x -> x), window; and sizes and choices."""
+    """Llama and its descendants. `how` has a rotation and a window for each layer, sizes and options."""
     heads, kv_heads, eps = how["heads"], how["kv_heads"], how["eps"]
     offset = 1.0 if how.get("zero_centred") else 0.0
     active = how.get("activation", silu)
@@ -342,7 +344,7 @@ def decoder(w, how, ids):
     shown = []
     for layer in range(how["layers"]):
         at = f"model.layers.{layer}."
-        behind = how.get("norms_behind")  # OLMo 2: sublayers' outputs alone, and queries and keys of all heads
+        behind = how.get("norms_behind")  # OLMo 2: norms of the outputs of sublayers only, and of queries and keys over all heads
         y = x if behind else norm(at + "input_layernorm", x)
         q, k = linear(at + "self_attn.q_proj", y), linear(at + "self_attn.k_proj", y)
         if behind:
@@ -417,7 +419,7 @@ def decoder_weights(w, c, tied, qkv_bias=False, out_bias=False, qk_norm=False, f
 
 
 def encoder(w, sizes, x, prefix="", causal=False, norm_first=False, active=torch.relu, turn=None):
-    """torch.nn.TransformerEncoder, and attn's."""
+    """torch.nn.TransformerEncoder, and the encoder of attn."""
     heads, eps = sizes["heads"], 1e-5
 
     def norm(name, x):
@@ -468,11 +470,11 @@ def encoder_weights(w, sizes, prefix="", final_norm=False):
         w.draw(prefix + "norm.bias", e, deviation=0.2)
 
 
-# What is recorded
+# Recording
 
 
 def greedy(run, ids):
-    """Four tokens and eight that follow; none by a hair."""
+    """Four tokens and the eight that follow; None if a choice is too close."""
     said = ids[:4].tolist()
     while len(said) < 12:
         best = run(torch.tensor(said))["logits"][-1].topk(2)
@@ -500,7 +502,7 @@ def record(path, run, ids, causal=True, **more):
 
 
 def main():
-    # GPT-2; the file of the smallest has no prefix, and masks beside the weights.
+    # GPT-2. The file of the smallest model has no prefix, and contains masks in addition to weights.
     config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 29, "n_positions": 19,
               "n_embd": 20, "n_layer": 2, "n_head": 4, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
     path, w = folder("gpt2"), Weights("F32", 1)
@@ -518,7 +520,7 @@ def main():
     save(path / "model.safetensors", w | head, {"format": "pt"}, "F16")
     save_config(path, config)
 
-    # BERT and its kin
+    # BERT and related models
     sizes = {"vocabulary": 27, "positions": 17, "types": 2, "width": 21, "hidden": 35, "heads": 3, "layers": 2, "eps": 1e-12}
     config = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 27, "hidden_size": 21,
               "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 35, "hidden_act": "gelu",
@@ -528,14 +530,14 @@ def main():
     bert_weights(w, sizes, "bert.", BERT_NAMES, BERT_HEAD, True)
     ids, types = w.ids(27), (torch.arange(LENGTH) > 6).long()
     record(path, lambda ids: bert(w, sizes, ids, types, "bert.", BERT_NAMES, BERT_HEAD), ids, False, token_types=types)
-    # As the oldest files have them.
+    # With the names of the oldest files.
     old = {k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v for k, v in w.items()}
     more = {"cls.seq_relationship.weight": torch.ones(2, 21), "cls.seq_relationship.bias": torch.ones(2),
             "bert.embeddings.position_ids": torch.arange(17)[None]}
     save(path / "model.safetensors", old | more, {"format": "pt"})
     save_config(path, config)
 
-    # Without a prefix and without a head, as sentence encoders have it.
+    # Without a prefix and a head, like the files of sentence encoders.
     path, w = folder("bert_plain"), Weights("F16", 4)
     bert_weights(w, sizes, "", BERT_NAMES, None, False)
     ids = w.ids(27)
@@ -559,7 +561,7 @@ def main():
     save_config(path, {"model_type": "distilbert", "vocab_size": 27, "dim": 21, "n_layers": 2, "n_heads": 3, "hidden_dim": 35,
                        "activation": "gelu", "max_position_embeddings": 17, "sinusoidal_pos_embds": False, "dropout": 0.1})
 
-    # Llama: rotary positions with each of their rules, on the same weights in two files.
+    # Llama: every rule of rotary positions, with the same weights, which are in two files.
     config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 31, "hidden_size": 24,
               "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 37,
               "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 500.0, "max_position_embeddings": 64,
@@ -605,7 +607,7 @@ def main():
     index = {"metadata": {"total_size": 2 * sum(v.numel() for v in w.values())}, "weight_map": where}
     (path / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
 
-    # SmolLM 3: every third layer without positions; and Mistral: a window.
+    # SmolLM 3, in which every third layer has no positions, and Mistral, which has a window.
     plain = lambda x: rotate(x, frequencies(4, 500.0))
     path = folder("smollm3")
     record(path, lambda ids: decoder(w, how | {"turn": [plain, plain, lambda x: x]}, ids), ids)
@@ -662,7 +664,7 @@ def main():
     save(path / "model.safetensors", w, {"format": "pt"}, "BF16")
     save_config(path, config)
 
-    # The first Gemma, whose configuration may say little.
+    # The first Gemma, whose configuration may have few fields.
     config = {"model_type": "gemma", "architectures": ["GemmaForCausalLM"], "vocab_size": 33, "hidden_size": 22,
               "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 6,
               "intermediate_size": 31, "hidden_act": "gelu", "hidden_activation": None, "rms_norm_eps": 1e-6,
@@ -687,7 +689,7 @@ def main():
     save(path / "model.safetensors", w, {"format": "pt"})
     save_config(path, config)
 
-    # As gpt-oss, but for its experts.
+    # Like gpt-oss, but without its experts.
     rule = {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
             "original_max_position_embeddings": 4096, "truncate": False}
     config = {"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "vocab_size": 31, "hidden_size": 20,
@@ -703,7 +705,7 @@ def main():
     save(path / "model.safetensors", w, {"format": "pt"}, "BF16")
     save_config(path, config)
 
-    # PyTorch's own encoder, which takes vectors.
+    # PyTorch's own encoder, whose inputs are vectors.
     sizes = {"width": 15, "hidden": 26, "heads": 3, "layers": 2}
     path, w = folder("pytorch_encoder"), Weights("F32", 13)
     encoder_weights(w, sizes)
@@ -718,7 +720,7 @@ def main():
     save_expected(path, encoder(w, sizes, x, "encoder.", norm_first=True, active=gelu), x=x)
     save(path / "model.safetensors", w, {"format": "pt"})
 
-    # attn's own, as the page's: what it is made of stands in the file.
+    # attn's own models, like those of the page. The file contains their options.
     sizes = {"width": 16, "hidden": 27, "heads": 2, "layers": 2}
     for name, positions in (("attn_rotary", "rotary"), ("attn_sinusoidal", "sinusoidal")):
         path, w = folder(name), Weights("F16", 15)

@@ -1,13 +1,15 @@
-"""Records what PyTorch computes in double precision, for tests/native/training.
+"""Records results of PyTorch in double precision, for tests/native/training.
 
     python3 record.py
 
-writes trajectories.safetensors (runs of 30 steps of a small GPT) and gradients.safetensors (of
-single operations) beside this file. Recorded with PyTorch 2.14.1 of Debian unstable (python3-torch,
-libopenblas0-pthread), on the CPU; another version gives the same numbers but for rounding.
+writes trajectories.safetensors (training runs of a small GPT, 30 steps each) and
+gradients.safetensors (gradients of single operations) next to this file. Recorded with PyTorch
+2.14.1 of Debian unstable (python3-torch, libopenblas0-pthread), on the CPU. Other versions give the
+same numbers except for rounding.
 
-Initial parameters, inputs and tokens are float32 numbers, so that what starts from them starts from
-the same. Everything is stored as float32, which is exact for these and within 6e-8 for results.
+Initial parameters, inputs and tokens are float32 numbers, so that the core and PyTorch start from
+the same numbers. Everything is stored as float32, which is exact for them and within 6e-8 for
+results.
 """
 
 import json
@@ -46,7 +48,7 @@ def round_to_float32(values):
 
 
 class Gpt(nn.Module):
-    """Tokens (B, N) to logits (B, N, V); the output layer is the embedding's."""
+    """Maps tokens (B, N) to logits (B, N, V). The output layer uses the weight of the embedding."""
 
     def __init__(self):
         super().__init__()
@@ -75,7 +77,7 @@ def trajectories():
         if "norm" in name and name.endswith("weight"):
             values += 1
         parameter.data = round_to_float32(values)
-    # A walk through the vocabulary with a jump now and then: something that can be learned.
+    # A walk through the vocabulary with occasional jumps, which a model can learn.
     tokens = torch.empty(STEPS, BATCH, LENGTH + 1, dtype=torch.int64)
     tokens[..., 0] = torch.randint(VOCABULARY, (STEPS, BATCH))
     for i in range(LENGTH):
