@@ -264,7 +264,7 @@ await everyVariant('arguments', (attn) => {
       assertThrows(
         () => attn.scaledDotProductAttention(query, query, query, { mask }),
         'invalid_argument',
-        /^query: its data changed its length during the call/,
+        /^query: the length of its data changed during the call/,
       );
     }
   });

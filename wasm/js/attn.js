@@ -288,8 +288,8 @@ export class Attn {
 
   /**
    * Stops the threads of the module and frees its memory. Later calls of the module, its layers and its
-   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call it, the module keeps
-   * the workers of its threads.
+   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call `dispose()`,
+   * the module keeps the workers of its threads.
    */
   dispose() {
     this.#runtime.dispose();
@@ -427,7 +427,7 @@ export class Attn {
    * Copies the part [begin, end) of a dimension. The `slice` method of handles and variables copies nothing.
    *
    * @param {NumbersLike} x  any shape
-   * @param {number} dimension  a negative one counts from the last
+   * @param {number} dimension  negative dimensions count from the last
    * @param {number} begin
    * @param {number} [end]  to the end by default
    * @returns {ResultTensor<As>}
@@ -555,8 +555,9 @@ export class Attn {
    *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
-   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with nothing to
-   * attend to (−∞) is not read. Several parts give the same result in any grouping, to within rounding.
+   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with a
+   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several
+   * parts pairwise, the grouping does not change the result, to within rounding.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
@@ -574,8 +575,8 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a query with
-   * nothing to attend to, or if all its scores from a kernel are 0.
+   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a
+   * query that has nothing to attend to, or whose scores from a kernel are all 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -698,7 +699,7 @@ export class Attn {
    *
    *   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
    *
-   * The error at position p is as large as p · 6e-8.
+   * The error at position p can be as large as p · 6e-8.
    *
    * @param {sinusoidal.SinusoidalTableOptions} options
    * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, its values minus

@@ -126,7 +126,7 @@ export const choice =
   };
 
 /**
- * An option with the value of another option as its default.
+ * An option that defaults to the value of another option.
  * @param {string} other
  * @param {Check} check
  * @returns {Check}

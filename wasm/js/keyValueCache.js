@@ -76,8 +76,9 @@ const kOptions = {
 };
 
 /**
- * Keys and values of past tokens, for decoding token by token. Layers that need a cache make it, see
- * `MultiHeadAttention.makeCache()`. Construct one yourself for `scaledDotProductAttention`.
+ * Keys and values of past tokens, for decoding token by token. Layers make their own caches, see
+ * `MultiHeadAttention.makeCache()`. To use a cache with `scaledDotProductAttention`, construct it
+ * yourself.
  * @template {ResultKind} [As='array']
  * @extends {State<Native.KeyValueCache>}
  */

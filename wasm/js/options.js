@@ -96,7 +96,7 @@ export function nearestName(name, known) {
   return isNear ? `'${nearest}'` : formatChoices(known);
 }
 
-/** Names with more differences are not similar. */
+/** Names with more differences count as unrelated. */
 const kLongestName = 100;
 
 /** Normalises the spelling of other languages: num_heads matches numHeads. @param {string} name */

@@ -1,5 +1,6 @@
-// Values of another realm, such as a frame, a vm context or jsdom: `instanceof` knows only this realm's classes.
-// The getters of built-in classes recognise instances from all realms, and reject objects that only look like one.
+// Recognises values of other realms, such as a frame, a vm context or jsdom. `instanceof` knows
+// only this realm's classes. The getters of built-in classes recognise instances from all realms,
+// and reject objects that only look like one.
 
 /**
  * @typedef {object} Classes

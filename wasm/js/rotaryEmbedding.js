@@ -426,7 +426,7 @@ const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScali
 
 /**
  * Checks the options of a rotation.
- * @param {RotaryRule} options  with names that were already checked
+ * @param {RotaryRule} options  options whose names were already checked
  * @param {number} rotaryDim
  * @param {string} [path]  path of the option that contains them
  */

@@ -20,8 +20,8 @@ import { optionalRMSNorm } from './rmsNorm.js';
 /**
  * Options of one Transformer layer, with PyTorch's names. The defaults match
  * torch.nn.TransformerEncoderLayer(batch_first=True). D2L's blocks use `attentionBias: false` and
- * `feedForwardDropout: false`. Options also cover the blocks of today's language models, each with
- * `causal` attention. For example, Llama is
+ * `feedForwardDropout: false`. The options also cover the blocks of current language models, which
+ * are called with `causal` attention. For example, these are the options of Llama:
  *
  * ```js
  * { dModel, numHeads, numKvHeads, dimFeedforward, activation: 'silu', gatedFeedForward: true,

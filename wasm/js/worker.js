@@ -198,7 +198,7 @@ function startWorker() {
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
-    // Workers reject some options of the process, and would not start with them.
+    // Some options of the process are not allowed in workers and would prevent the start.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {
