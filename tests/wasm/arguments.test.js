@@ -270,7 +270,11 @@ await everyVariant('arguments', (attn) => {
   });
 });
 
-/** Avoids the list of all differences. @param {Float32Array} a @param {Float32Array} b */
+/**
+ * Unlike assert.deepEqual(), does not list all differences.
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
 const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
 // These tests use separate modules with memory small enough to grow.

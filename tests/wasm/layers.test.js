@@ -503,7 +503,7 @@ await everyVariant('layers', (attn) => {
     attention.forward(x, x, x, { cache });
     const cached = attention.attend(x, cache, { intermediates: ['k'] });
     assert.deepEqual(cached.intermediates.k.shape, [2, 5, 4]);
-    // None is requested.
+    // No intermediates are requested.
     assert.deepEqual(attention.forward(x, x, x, { intermediates: [] }).intermediates, {});
     assert.ok(!('intermediates' in attention.forward(x)));
     for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();

@@ -232,13 +232,13 @@ await everyVariant('MultiHeadAttention', (attn) => {
         'numHeads: got 3, needs a divisor of dModel 10',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => new attn.MultiHeadAttention(),
         'invalid_argument',
         'options: got undefined, needs a plain object',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, init: 'ones' }),
         'invalid_argument',
         "init: got 'ones', needs 'xavier', 'identity' or 'zeros'",

@@ -34,7 +34,7 @@ for (const variant of variants) {
     const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const cache = mha.makeCache();
     const handle = attn.tensor(x.data, x.shape);
-    // Takes the memory that calls keep: malloc may find none after the damage.
+    // This call takes memory that later calls reuse, because malloc may fail after the damage.
     attn.positionalEncoding(x);
     damage(attn);
     assertThrows(() => attn.positionalEncoding(x), 'internal', kStopped);
