@@ -27,7 +27,10 @@ import { loadState, makeStateDict } from './stateDict.js';
 
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
-/** Names of intermediates, where they are given. @typedef {readonly string[] | undefined} Asked */
+/**
+ * The names of the requested intermediates, if there are any. @typedef {readonly string[] |
+ * undefined} Asked
+ */
 
 /**
  * `intermediates` names the intermediate results that the call returns; `intermediateNames()` lists them

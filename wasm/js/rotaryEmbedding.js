@@ -127,8 +127,8 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
  * @property {number} [start]  row i has position start + i: with a key/value cache, the past length;
  *   0 by default
  * @property {ArrayLike<number> | NumbersLike} [positions]  instead of `start`: (N,) or (B, N), which may be
- *   fractional or negative. With several axes (A, B, N), or (A, 1, N) if the batch shares them. Positions of
- *   shape (N,) or (B, N), such as those of text, then apply to all axes
+ *   fractional or negative. With several axes, the shape is (A, B, N), or (A, 1, N) if the batch
+ *   shares them. Positions of shape (N,) or (B, N), such as those of text, then apply to all axes
  * @property {number} [sequenceLength]  L of dynamic NTK scaling and LongRoPE; the largest position
  *   + 1 by default
  * @property {boolean} [inverse]  rotates back; `false` by default
