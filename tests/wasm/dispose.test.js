@@ -1,4 +1,4 @@
-// The end of a module: what it releases, and what it does not touch.
+// Disposing of a module: which resources it releases, and which it must not touch.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

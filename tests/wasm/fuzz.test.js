@@ -3,7 +3,8 @@
 //
 //   ATTN_FUZZ_SECONDS=600 node --test tests/wasm/fuzz.test.js
 //
-// tries more of them. A failure prints the seed and the path that repeat it: ATTN_FUZZ_SEED, ATTN_FUZZ_PATH.
+// tries more arguments. A failure prints a seed and a path. To repeat it, set ATTN_FUZZ_SEED and
+// ATTN_FUZZ_PATH to them.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -452,7 +452,7 @@ for (const [name, call, options] of calls) {
     test('an_unknown_option_is_an_error_that_suggests_the_nearest_known_one', async () => {
       for (const [path, part, put] of partsOf(options)) {
         const error = await errorOf(call, put({ ...part, qqqqqqqqqqqqqqqqqqqqqqqq: undefined }));
-        // Options of attention are named without their parent, wherever they are passed.
+        // Errors name options of attention without their parent option, wherever they are passed.
         assert.ok(path.endsWith(error.argument ?? 'nothing'), error.message);
         const start = `${error.argument}: 'qqqqqqqqqqqqqqqqqqqqqqqq' is not an option; use `;
         assert.ok(error.message.startsWith(start), error.message);

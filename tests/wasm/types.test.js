@@ -414,8 +414,8 @@ const Classes = {
 };
 
 /**
- * Every layer, created with and without training, with a hover and a completion at each marked
- * place.
+ * Creates every layer with and without training. The test asks for hover texts and completions in
+ * this source.
  */
 const hovered = `
 import { load } from 'attn';

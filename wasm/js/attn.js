@@ -514,7 +514,7 @@ export class Attn {
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or the shape that `layout` or `numHeads` defines
-   * @param {Given<As, KeyValueCache<any>>} cache  of the same batch and head dimension
+   * @param {Given<As, KeyValueCache<any>>} cache  with the same batch size and head dimension
    * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
    * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
@@ -655,7 +655,8 @@ export class Attn {
    * and 0 for j > i, unless bidirectional. `relativeKeys` in attention gives the same numbers.
    *
    * @param {TensorLike} query  (B, H, N, D), (B, N, D) or (N, D), N ≤ L
-   * @param {TensorLike} embeddings  (L, D) or (H, L, D); bidirectional: 2L − 1 rows
+   * @param {TensorLike} embeddings  (L, D) or (H, L, D); with `bidirectional`, 2L − 1 rows instead
+   *   of L
    * @param {RelativeSkewOptions} [options]
    * @returns {ResultTensor<As>} the shape of `query` with N in place of D
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`

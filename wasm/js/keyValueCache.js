@@ -37,13 +37,13 @@ import { checkShapeIs } from './shape.js';
 /** @typedef {Native.TransformerDecoderLayerState | Native.TransformerDecoderState} NativeDecodingState */
 
 /**
- * State kept from past tokens.
+ * The state of past tokens.
  * @template {Native.KeyValueCache | Native.LayerCaches | NativeDecodingState} N
  * @extends {NativeObject<N>}
  */
 class State extends NativeObject {
   /**
-   * Number of tokens kept.
+   * Number of past tokens.
    * @returns {number}
    */
   get length() {
@@ -103,13 +103,13 @@ export class KeyValueCache extends State {
     this.#sizes = Object.freeze(/** @type {CacheSizes} */ (sizes));
   }
 
-  /** B, Hkv, D and Dv, and how numbers are stored. @internal */
+  /** The sizes B, Hkv, D and Dv, and the type of the stored numbers. @internal */
   get sizes() {
     runtimeOf(this);
     return this.#sizes;
   }
 
-  /** How numbers are stored. */
+  /** Type of the stored numbers. */
   get type() {
     return this.#sizes.type;
   }
@@ -214,7 +214,7 @@ export class LayerCaches extends State {
 }
 
 /**
- * State that a decoder keeps from past tokens and the encoder's output.
+ * A decoder's state of past tokens and of the encoder's output.
  * @extends {State<NativeDecodingState>}
  */
 export class DecodingState extends State {

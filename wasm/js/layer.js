@@ -28,8 +28,8 @@ import { loadState, makeStateDict } from './stateDict.js';
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
 /**
- * The names of the requested intermediates, if there are any. @typedef {readonly string[] |
- * undefined} Asked
+ * The names of the requested intermediates, if there are any.
+ * @typedef {readonly string[] | undefined} Asked
  */
 
 /**

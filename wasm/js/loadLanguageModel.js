@@ -65,7 +65,7 @@ const kSlice = 1 << 22;
 const kLengthBytes = 8;
 
 /**
- * Description of the files while they are read.
+ * The description of a model whose files are being read.
  * @extends {NativeObject<Native.LanguageModelDescription>}
  */
 class Described extends NativeObject {

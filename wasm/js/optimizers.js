@@ -166,7 +166,7 @@ export class Optimizer extends NativeObject {
 
   /**
    * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. `attn.toSafetensors()`
-   * turns it into a file. It does not include the options.
+   * turns it into a file. The state does not include the options.
    * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */

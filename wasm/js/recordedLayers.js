@@ -495,7 +495,7 @@ export class BahdanauVariables {
   }
 }
 
-/** The decoder also decodes from a state of variables. */
+/** The decoder can also decode from a state of variables. */
 export class RecordedBahdanauDecoder extends BahdanauDecoder {
   static name = BahdanauDecoder.name;
 

@@ -175,7 +175,7 @@ class Server {
     try {
       const packed = pack(answer, {
         refer: (value) => this.#refer(value, isOfAttn),
-        // A view of only part of a buffer is a view of WebAssembly's memory.
+        // If a view covers only part of its buffer, the buffer is WebAssembly's memory.
         moves: ({ byteLength }, found) => isGiven && byteLength === found,
       });
       this.#port.postMessage(packed.message, packed.buffers);

@@ -77,7 +77,7 @@ export class CommandError extends SetupError {
  * @param {string[]} args
  * @param {object} options
  * @param {string} options.cwd
- * @param {Record<string, string>} [options.env]  on top of this process's environment
+ * @param {Record<string, string>} [options.env]  added to this process's environment
  * @param {number} [options.timeoutMs]
  * @param {(line: string) => void} [options.onLine]  called with each line as it is printed
  * @param {boolean} [options.shell]  whether to run it in a shell, which scripts need on Windows
