@@ -325,7 +325,7 @@ test('every_method_is_called', async () => {
   const text = [callsOf, trainingCallsOf, modelCallsOf].join('\n');
   /** Classes, which are checked below. */
   const own = Object.fromEntries(Object.entries(attn));
-  /** Members without arguments, or with separate tests. */
+  /** Members that take no arguments or have separate tests. */
   const others = [
     'constructor',
     'toJSON',

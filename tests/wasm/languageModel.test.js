@@ -210,7 +210,7 @@ test('files_may_be_bytes_blobs_maps_or_files', async () => {
   if (typeof File === 'function') {
     const list = Object.entries(blobs).map(([name, blob]) => new File([blob], name));
     assert.deepEqual(logitsOf(await attn.loadModel(list)), want);
-    // In the form of an <input webkitdirectory>.
+    // Files in the form that <input webkitdirectory> gives.
     const chosen = Object.entries({ ...blobs, 'llama/onnx/config.json': new Blob(['{}']) })
       .reverse()
       .map(([path, blob]) => {

@@ -350,7 +350,10 @@ const calls = [
   ['with', (o) => remote.with(o), { signal: undefined, transfer: [], onProgress: undefined }],
 ];
 
-/** A cache without tokens checks every score option, but none fits its sizes. */
+/**
+ * With a cache without tokens, the names of all score options are checked, but no value of an
+ * option would fit.
+ */
 function scoresOfNoKeys() {
   return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
 }

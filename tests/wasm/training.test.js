@@ -786,7 +786,7 @@ test('a_training_task_in_a_worker_stops_between_two_steps', async () => {
 });
 
 test('groups_have_separate_learning_rates_and_weight_decay', () => {
-  // One step of AdamW from the paper's equations. With zero gradients only the decay remains.
+  // One step of AdamW from the paper's equations. With zero gradients, only the decay remains.
   const model = { block: new attn.TransformerEncoderLayer(block) };
   const optimizer = new attn.AdamW(model, {
     lr: 0.01,

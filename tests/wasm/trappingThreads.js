@@ -78,7 +78,8 @@ export function trappingThreads(bytes) {
     } else if (kind === kFunctions) {
       types = Array.from({ length: count }, () => reader.number());
     } else if (kind === kGlobals) {
-      // The first is the stack pointer. Its type, whether it changes, and i32.const come before its value.
+      // The first global is the stack pointer. Its type, its mutability and the opcode i32.const
+      // come before its value.
       reader.at += 3;
       stack = reader.bytesOf(() => reader.number());
     } else if (kind === kCode && stack) {

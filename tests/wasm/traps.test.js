@@ -18,7 +18,7 @@ import { lacks, variants } from './everyVariant.js';
 /** @import { tasks } from './tasks.js' */
 
 /**
- * Overwrites everything that the module keeps in memory, as a bug might do with some of it.
+ * Overwrites all of the module's memory. A bug might overwrite parts of it.
  * @param {Attn} attn
  */
 const damage = (attn) => new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff);

@@ -390,7 +390,7 @@ for (const [which, lib] of Object.entries(kLibraries)) {
   });
 }
 
-/** The classes with a `forward`, and options of the right type. */
+/** The classes that have `forward`, each with valid options. */
 const Classes = {
   AddNorm: '{ width: 8 }',
   AdditiveAttention: '{ queryDim: 8, keyDim: 8, numHiddens: 8 }',

@@ -429,7 +429,7 @@ export class Attn {
    * @param {NumbersLike} x  any shape
    * @param {number} dimension  negative dimensions count from the last
    * @param {number} begin
-   * @param {number} [end]  to the end by default
+   * @param {number} [end]  the end of the dimension by default
    * @returns {ResultTensor<As>}
    * @throws {AttnError} `invalid_argument`, `shape_mismatch`, `out_of_memory`
    */

@@ -67,7 +67,7 @@ export function checkText(name, value) {
 
 /**
  * A whole number of at least 1.
- * @param {number} [fallback]  if undefined, the option is required, here and below
+ * @param {number} [fallback]  the default; if undefined, the option is required
  * @returns {Check}
  */
 export const size =

@@ -371,7 +371,7 @@ function prototypeOf({ type, functions, values, groups }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
-      // moduleMembers replaces some of these.
+      // For modules, `moduleMembers` replaces some of these properties.
       configurable: true,
       // Created for each object, so that a class knows the object to which it belongs.
       get() {

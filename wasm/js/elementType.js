@@ -42,7 +42,7 @@ import { isA, typedArrayName } from './realm.js';
  * @typedef {Output extends 'float32' ? ResultTensor<As> : HalfTensor} ResultOfType
  */
 
-/** In the order of ElementType in C++. */
+/** The element types, in the order of ElementType in C++. */
 export const kElementTypes = /** @type {const} */ (['float32', 'float16', 'bfloat16']);
 
 /**

@@ -5,7 +5,7 @@
  * - `shape_mismatch`: ranks or sizes of tensors that do not match
  * - `size_overflow`: more elements than WebAssembly memory can address
  * - `out_of_memory`: there is too little memory for the call
- * - `unsupported`: this build or machine cannot do it
+ * - `unsupported`: something that this build or machine cannot do
  * - `not_found`: a name, for example of a parameter, that does not exist
  * - `invalid_format`: data that violates its format, for example a truncated file
  * - `file_error`: a file that cannot be read or written

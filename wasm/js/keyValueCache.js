@@ -256,7 +256,8 @@ export class DecodingState extends State {
 }
 
 /**
- * Returns the number of past tokens. Use it before a call begins, because it is a separate call.
+ * Returns the number of past tokens. Use it before another call begins, because it makes a call of
+ * C++ itself.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {

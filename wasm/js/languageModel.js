@@ -239,7 +239,7 @@ export class LanguageModel extends Layer {
    * @param {TensorLike} x  (N, E) or (B, N, E)
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
-   * @throws {AttnError} the errors of `forward`
+   * @throws {AttnError} like `forward`
    */
   forwardVectors(x, options = {}) {
     const width = this.#description.layers[0].dModel;

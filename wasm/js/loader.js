@@ -107,7 +107,8 @@ export async function loadFlavour(flavour, options, parts) {
   checkSignal(signal);
   signal?.throwIfAborted();
   const loading = loadBest(flavour, options, parts);
-  // With `await`, errors show the caller's line. A promise created here would hide it.
+  // Thanks to `await`, the stacks of errors contain the caller's line. With a promise made here,
+  // they would not.
   if (!signal) return await loading;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -100,7 +100,7 @@ export class Memory {
   /**
    * Closes the module after a trap. Its state may be inconsistent, so nothing touches it again.
    * @param {any} cause  the exception from the module
-   * @returns {AttnError} to throw instead
+   * @returns {AttnError} the error to throw instead
    */
   stop(cause) {
     this.#letGo();

@@ -29,7 +29,7 @@ import { checkInteger } from './errors.js';
 /**
  * Checks the options of attention, and describes their tensors and additional results.
  * @param {NativeCall} call
- * @param {AttentionOptions} options  options whose names were already checked
+ * @param {AttentionOptions} options  whose names were already checked
  * @param {ScoreSizes} sizes
  * @param {readonly number[]} leading  the shape of additional results, without the dimension of the keys
  */
@@ -103,7 +103,7 @@ export function checkInputs(call, query, key, value, ranks, types) {
 }
 
 /**
- * Returns the options as a C++ object, inside run(), or null without options.
+ * Returns the options as a C++ object, or null if there are none. Call it inside run().
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
  */

@@ -69,7 +69,8 @@ export class NativeCall {
   }
 
   /**
-   * Returns a C++ options object to fill, inside run(). Each call of this method returns a different one.
+   * Returns a C++ options object to fill. Call it inside run(). Each call returns a different
+   * object.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  name of their class
    */
@@ -78,7 +79,7 @@ export class NativeCall {
   }
 
   /**
-   * Returns the C++ object that receives intermediates, inside run().
+   * Returns the C++ object that receives intermediates. Call it inside run().
    * @param {readonly string[]} names
    */
   intermediates(names) {
@@ -402,7 +403,7 @@ export class NativeCall {
 
   /** Ends the call, whether it succeeded or failed. */
   end() {
-    // The objects of a module that has ended no longer exist.
+    // Once the module has ended, its objects no longer exist.
     if (!this.#memory.disposed) for (const native of this.#owned) native.delete();
     for (const { block } of this.#results) {
       if (block?.handles === 0) this.#memory.free(block.address);

@@ -79,7 +79,7 @@ export function isA(value, name) {
 /** Base of relative addresses, or undefined in a frame that was made from a string. */
 export const baseAddress = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
-/** Text coders of this realm, or else of Node, because jsdom has none. */
+/** Text coders of this realm, or of Node if this realm has none, as in jsdom. */
 export const { TextDecoder, TextEncoder } = /** @type {typeof globalThis} */ (
   'TextEncoder' in globalThis ? globalThis : globalThis.process.getBuiltinModule('node:util')
 );

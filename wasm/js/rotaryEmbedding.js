@@ -251,7 +251,7 @@ export class RotaryEmbedding extends NativeObject {
     return this.#rotaryDim;
   }
 
-  /** The factor of all cosines and sines: 1, except with YaRN or LongRoPE. */
+  /** The factor on all cosines and sines: 1, except with YaRN or LongRoPE. */
   get attentionFactor() {
     return this.#attentionFactor;
   }
@@ -426,7 +426,7 @@ const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScali
 
 /**
  * Checks the options of a rotation.
- * @param {RotaryRule} options  options whose names were already checked
+ * @param {RotaryRule} options  whose names were already checked
  * @param {number} rotaryDim
  * @param {string} [path]  path of the option that contains them
  */
@@ -465,7 +465,7 @@ function checkScaling(path, scaling) {
 }
 
 /**
- * Returns the options as a C++ object, inside run().
+ * Returns the options as a C++ object. Call it inside run().
  * @param {NativeCall} call
  * @param {CheckedRotary} checked
  */

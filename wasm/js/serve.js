@@ -154,7 +154,7 @@ class Server {
    * @param {() => unknown} body
    */
   async #answer({ id, verb, target }, body) {
-    // Results of a task, and of its own objects, belong to the task.
+    // The results of a task, and of methods of the task's own objects, belong to the task.
     const isOfAttn = verb === 'load' || (verb !== 'run' && this.#ofAttn.has(target));
     try {
       const result = body();

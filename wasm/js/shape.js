@@ -1,4 +1,4 @@
-// Checks of tensor shapes and their errors.
+// Checks tensor shapes, and creates the errors for wrong ones.
 
 import { argumentError, invalid } from './errors.js';
 

@@ -59,7 +59,7 @@ export function startWorker(url, options, fail) {
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {
-      // Keep the event from the glue, which would throw the error again.
+      // Hide the event from the glue, which would throw the error again.
       event.stopImmediatePropagation();
       fail(event.message ?? 'a worker did not start');
     });

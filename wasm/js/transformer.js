@@ -122,7 +122,7 @@ export const kStackOptions = {
 };
 
 /**
- * Makes a layer, inside run().
+ * Makes a layer. Call it inside run().
  * @template {'TransformerEncoderLayer' | 'TransformerDecoderLayer'} C
  * @param {C} name  name of its class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
@@ -133,7 +133,7 @@ export const makeBlock = (name) => (native, sizes, call) => {
 };
 
 /**
- * Makes a stack, inside run().
+ * Makes a stack. Call it inside run().
  * @template {'TransformerEncoder' | 'TransformerDecoder'} C
  * @param {C} name  name of its class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}

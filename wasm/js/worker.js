@@ -172,8 +172,8 @@ const kOptions = { ...kConnectOptions, worker: true };
  * The worker ends when you call `dispose()` or `terminate()`, or once everything that it returned has
  * been garbage-collected.
  *
- * Bundlers put the worker's script next to the page's. Vite needs `worker: { format: 'es' }`. In Node, an
- * idle worker does not keep the process alive.
+ * Bundlers put the worker's script next to the page's script. Vite needs
+ * `worker: { format: 'es' }`. In Node, an idle worker does not keep the process alive.
  *
  * @template {Tasks} [T=Tasks]
  * @param {WorkerLoadOptions} [options]
