@@ -172,7 +172,7 @@ describe('load', () => {
       ],
       [
         { wasmUrl: 'https://a.example/some.wasm' },
-        "wasmUrl: 'https://a.example/some.wasm' is a file; set variant to the variant in it, or pass a folder that ends in a slash",
+        "wasmUrl: 'https://a.example/some.wasm' is a file; set variant to the variant of that file, or pass a folder that ends in a slash",
       ],
       [null, 'options: got null, needs a plain object'],
     ];

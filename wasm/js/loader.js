@@ -146,7 +146,7 @@ async function loadBest(flavour, { variant, threads, wasmUrl, wasm, signal }, pa
 
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
-    const sentence = `'${wasmUrl}' is a file; set variant to the variant in it, or pass a folder that ends in a slash`;
+    const sentence = `'${wasmUrl}' is a file; set variant to the variant of that file, or pass a folder that ends in a slash`;
     throw explainedError('invalid_argument', 'wasmUrl', sentence);
   }
   requireFeatures(variant ?? 'simd128', features);

@@ -244,7 +244,7 @@ export class NativeCall {
     return this.#result({ name: 'output', shape: readShape('output', shape), type, tensor });
   }
 
-  /** Takes all memory of the call, and copies the arguments. */
+  /** Allocates all memory of the call, and copies the arguments. */
   #place() {
     const memory = this.#memory;
     for (const check of this.#checks) check();

@@ -52,8 +52,8 @@ export function readOptions(options, names, path = 'options', allowsOthers = fal
 }
 
 /**
- * Reads each index of an array once. Its methods and its iterator are not used, because the caller may have
- * replaced them.
+ * Reads each index of an array once. The array's methods and iterator are not used, because the
+ * caller may have replaced them.
  * @template T
  * @param {readonly T[]} array
  * @param {(value: T, index: number) => unknown} check  throws if the value is invalid
