@@ -128,7 +128,7 @@ async function addCppReference() {
     await requireAll('for the C++ reference', ['doxygen']);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
-    say(`The site goes without the C++ reference. ${error.message}`);
+    say(`The site will not include the C++ reference. ${error.message}`);
     return;
   }
   await step('Building the C++ reference', () =>
