@@ -81,8 +81,8 @@ await everyVariant('memory', (attn) => {
     };
     for (let i = 0; i < 10; ++i) passes();
     const before = attn.memory();
-    // Threads own no memory, so fewer passes suffice with them. Each pass then takes several times
-    // as long.
+    // With threads, each pass takes several times as long. Threads own no memory, so fewer passes
+    // suffice.
     for (let i = 0; i < (attn.numThreads > 1 ? 100 : 1000); ++i) passes();
     assert.deepEqual(attn.memory(), before);
     for (const object of [mha, encoder, decoder, gru, linear, inside]) object.dispose();

@@ -53,7 +53,7 @@ export async function provideEmscripten() {
   return {
     EMSCRIPTEN_ROOT: root,
     EM_CONFIG: join(folder, 'emscripten.config'),
-    // Emscripten runs the Node that runs this script.
+    // Makes Emscripten use the same Node as this script.
     EM_NODE_JS: process.execPath,
     PATH: `${root}:${process.env.PATH}`,
   };
