@@ -18,7 +18,7 @@ await everyVariant('applyActivation', (attn) => {
 
   test('errors_name_the_argument', () => {
     assertThrows(
-      // @ts-expect-error: that is the test
+      // @ts-expect-error: the test passes wrong arguments
       () => attn.applyActivation(x, 'swish'),
       'invalid_argument',
       "activation: got 'swish', needs 'relu', 'gelu', 'geluTanh', 'silu', 'tanh' or 'sigmoid'",

@@ -59,7 +59,7 @@ await everyVariant('alibi', (attn) => {
       'numHeads: got -1, needs a whole number of at least 0',
     );
     assertThrows(
-      // @ts-expect-error: that is the test
+      // @ts-expect-error: the test passes wrong arguments
       () => attn.alibiBias({ numHeads: 2 }),
       'invalid_argument',
       'numQueries: got undefined, needs a whole number of at least 0',

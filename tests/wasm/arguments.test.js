@@ -264,13 +264,17 @@ await everyVariant('arguments', (attn) => {
       assertThrows(
         () => attn.scaledDotProductAttention(query, query, query, { mask }),
         'invalid_argument',
-        /^query: its data changed its length during the call/,
+        /^query: the length of its data changed during the call/,
       );
     }
   });
 });
 
-/** Avoids the list of all differences. @param {Float32Array} a @param {Float32Array} b */
+/**
+ * Unlike assert.deepEqual(), does not list all differences.
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
 const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
 // These tests use separate modules with memory small enough to grow.

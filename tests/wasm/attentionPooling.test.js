@@ -77,7 +77,7 @@ await everyVariant('attentionPooling', (attn) => {
       /^width: got 0, needs/,
     );
     assertThrows(
-      // @ts-expect-error: that is the test
+      // @ts-expect-error: the test passes wrong arguments
       () => attn.attentionPooling(query, key, value, { scoring: 'cosine' }),
       'invalid_argument',
       /^scoring: got 'cosine', needs 'scaledDot', /,

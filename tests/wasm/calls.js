@@ -1,4 +1,4 @@
-// Calls of everything that a module offers, with arguments that a test may replace.
+// Calls of every function that a module offers, with arguments that a test may replace.
 
 import { Random } from './random.js';
 

@@ -155,7 +155,7 @@ test('files_can_be_written_from_anything_with_names_and_from_nothing_else', () =
   assert.deepEqual(attn.toSafetensors(pairs, [['format', 'pt']]), expected);
   const bare = Object.assign(Object.create(null), { x, y: x });
   assert.deepEqual(attn.toSafetensors(bare, { format: 'pt' }), expected);
-  // No tensors are valid, too.
+  // A file without tensors is valid, too.
   for (const none of [{}, new Map(), []]) {
     assert.deepEqual(new attn.Safetensors(attn.toSafetensors(none)).tensors, []);
   }

@@ -1,4 +1,4 @@
-// The end of a module: what it releases, and what it does not touch.
+// Disposing of a module: which resources it releases, and which it must not touch.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -111,7 +111,7 @@ test('exit_code_and_globals_are_not_changed', { skip: lacks('simd128-threads') }
 });
 
 /**
- * Runs a separate process and returns its output, once it has ended without being stopped.
+ * Runs a separate process until it ends on its own, and returns its output.
  * @param {string[]} args  arguments of Node
  */
 async function run(...args) {

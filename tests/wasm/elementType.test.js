@@ -39,7 +39,8 @@ const widened = ({ data, shape, type }) => ({
 });
 
 /**
- * Finds the nearest bits by trying. Every second number is even.
+ * Finds the bits of the nearest number by bisection. Of two equally near numbers, takes the one
+ * with even bits.
  * @param {number} value
  * @param {HalfTensor['type']} type
  */
@@ -100,7 +101,7 @@ await everyVariant('element types', (attn) => {
     for (const outputType of /** @type {const} */ (['float16', 'bfloat16'])) {
       const rounded = attn.scaledDotProductAttention(query, key, value, { outputType }).output;
       assert.deepEqual(rounded, stored(output, outputType));
-      // They can be inputs without conversion.
+      // The two-byte outputs can be inputs without conversion.
       const again = attn.scaledDotProductAttention(rounded, rounded, rounded).output;
       const wide = widened(rounded);
       assert.deepEqual(again, attn.scaledDotProductAttention(wide, wide, wide).output);
@@ -127,7 +128,7 @@ await everyVariant('element types', (attn) => {
         const got = attn.scaledDotProductAttention(given, cache, attention);
         const wanted = attn.scaledDotProductAttention(given, keys, values, attention);
         assert.deepEqual(got.weights.shape, wanted.weights.shape);
-        // The scale of int8 is multiplied with the score.
+        // The scale of int8 multiplies the score.
         const tolerance = type === 'int8' ? 2e-6 : 0;
         assertClose(got.output, wanted.output.shape, wanted.output.data, tolerance);
         assertClose(got.weights, wanted.weights.shape, wanted.weights.data, tolerance);
@@ -138,7 +139,7 @@ await everyVariant('element types', (attn) => {
         });
         assert.deepEqual(output, stored(got.output, 'bfloat16'));
       }
-      // Heads side by side, and (B, N, H, D).
+      // The query is passed as (B, N, H·D) and as (B, N, H, D).
       const rows = random.tensor(2, 3, 36);
       const apart = { data: rows.data, shape: [2, 3, 4, 9] };
       const side = attn.scaledDotProductAttention(rows, cache, { numHeads: 4 }).output;
@@ -253,7 +254,7 @@ await everyVariant('element types', (attn) => {
     for (const type of kTypes) {
       const [given, memory] = [stored(x, type), stored(y, type)];
       /**
-       * Processes x, then x again.
+       * Runs the layers on x, and then on x again with the same caches.
        * @param {any} given
        * @param {any} memory
        * @param {any} [options]
@@ -364,8 +365,7 @@ await everyVariant('element types', (attn) => {
         const spoilt = () => {
           const tensor = draw(1);
           const bits = /** @type {Uint16Array} */ (tensor.data);
-          // Minus infinity, NaN and infinity, late in the first head and in the middle of the
-          // second.
+          // Writes −∞, NaN and ∞ near the end of the first head and into the middle of the second.
           bits.set([infinity | 0x8000, infinity | 1, infinity], 140 * width);
           bits.set([infinity, infinity], (length + 70) * width + 3);
           return tensor;

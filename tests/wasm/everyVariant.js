@@ -9,7 +9,7 @@ import { AttnError, load } from 'attn';
 export const variants = /** @type {any} */ (process.env.ATTN_VARIANTS ?? 'simd128').split(',');
 
 /**
- * The value of `skip` for a test that needs a variant, because `npm test` builds only SIMD128.
+ * Returns the value of `skip` for a test that needs a variant. `npm test` builds only SIMD128.
  * @param {Variant} variant
  */
 export const lacks = (variant) =>

@@ -3,7 +3,8 @@
 //
 //   ATTN_FUZZ_SECONDS=600 node --test tests/wasm/fuzz.test.js
 //
-// tries more of them. A failure prints the seed and the path that repeat it: ATTN_FUZZ_SEED, ATTN_FUZZ_PATH.
+// tries more arguments. A failure prints a seed and a path. To repeat it, set ATTN_FUZZ_SEED and
+// ATTN_FUZZ_PATH to them.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,7 +24,7 @@ import { callsOf, modelCallsOf, trainingCallsOf } from './calls.js';
 const kSeconds = Number(process.env.ATTN_FUZZ_SECONDS || 0);
 const kSeed = Number(process.env.ATTN_FUZZ_SEED || 20170612);
 const kRuns = 2000;
-/** Slower calls fail. No argument is large, but the machine may be busy. */
+/** A call that takes longer fails the test. No argument is large, but the machine may be busy. */
 const kMostMs = 10_000;
 
 /** The error that the getters throw. */
@@ -209,11 +210,14 @@ const replacement = fc.oneof(
   { weight: 3, arbitrary: numbers.map((value) => ({ value })) },
   { weight: 2, arbitrary: anything.map((value) => ({ value })) },
 );
-/** The index among all values of the arguments, at any depth, and the replacement. */
+/**
+ * Pairs of an index and a replacement. The index counts all values in the arguments, at any depth.
+ */
 const changes = fc.array(fc.tuple(fc.nat(200), replacement), { minLength: 1, maxLength: 3 });
 
 /**
- * Replaces values, and values inside them, by the order in which they are passed.
+ * Replaces arguments and values inside them. The indices in `list` count them in the order in which
+ * they are passed.
  * @param {Attn} attn
  * @param {[number, { name?: string, value?: any }][]} list
  */
@@ -240,7 +244,7 @@ function replacing(attn, list) {
 /**
  * @param {Attn} attn
  * @param {Calls} calls
- * @param {number} share  share of the runs
+ * @param {number} share  fraction of all runs
  */
 function check(attn, calls, share) {
   const names = Object.keys(calls);
@@ -321,7 +325,7 @@ test('every_method_is_called', async () => {
   const text = [callsOf, trainingCallsOf, modelCallsOf].join('\n');
   /** Classes, which are checked below. */
   const own = Object.fromEntries(Object.entries(attn));
-  /** Members without arguments, or with separate tests. */
+  /** Members that take no arguments or have separate tests. */
   const others = [
     'constructor',
     'toJSON',

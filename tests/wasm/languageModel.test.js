@@ -176,7 +176,8 @@ await everyVariant(
         );
 
         const greedy = recorded.get('greedy');
-        // Dynamic scaling rotates each key for the length at its time.
+        // With dynamic scaling, each key is rotated for the length that the sequence had when the
+        // key was added.
         if (greedy && ids && name !== 'llama_dynamic') {
           const caches = model.makeCaches();
           for (let at = 0; at < ids.length; at = caches.length) {
@@ -209,7 +210,7 @@ test('files_may_be_bytes_blobs_maps_or_files', async () => {
   if (typeof File === 'function') {
     const list = Object.entries(blobs).map(([name, blob]) => new File([blob], name));
     assert.deepEqual(logitsOf(await attn.loadModel(list)), want);
-    // In the form of an <input webkitdirectory>.
+    // Files in the form that <input webkitdirectory> gives.
     const chosen = Object.entries({ ...blobs, 'llama/onnx/config.json': new Blob(['{}']) })
       .reverse()
       .map(([path, blob]) => {
@@ -264,7 +265,7 @@ test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_fo
     'bert_plain/checkpoint-500/tokenizer.json': empty,
     'bert_plain/checkpoint-500/model.safetensors': empty,
     'bert_plain/tokenizer.json': empty,
-    // macOS puts such files next to the real ones on foreign disks.
+    // On disks with other file systems, macOS puts such files next to the real ones.
     'bert_plain/._model.safetensors': empty,
     '__MACOSX/._model.safetensors': empty,
     'config.json': empty,
@@ -499,7 +500,7 @@ test('a_scaling_rule_works_in_either_place_of_the_configuration', async () => {
   assert.deepEqual(newer.description.layers, older.description.layers);
   assert.deepEqual(newer.rotaryFrequencies(0), older.rotaryFrequencies(0));
   assert.deepEqual(newer.forward([1, 2, 3]), older.forward([1, 2, 3]));
-  // Gemma 3 has a rule and a different base only for layers without a window.
+  // In Gemma 3, only layers without a window have a scaling rule and a different base.
   const gemma = await attn.describeModel(filesOf('gemma3'));
   const kinds = new Set(
     gemma.layers.map(({ windowLeft, rotaryBase, rotaryScaling }) =>
@@ -594,12 +595,12 @@ test('unsupported_or_damaged_files_are_rejected_by_name', async () => {
     'invalid_format',
     /^tensor "wte\.weight": got NaN at \(27, 3\)|^tensor ".*": got NaN at \(\d+(, \d+)?\), needs finite/,
   );
-  // The text of the last error is kept.
+  // The module keeps the text of its last error.
   assert.ok(attn.memory().bytesInUse < before + 2000);
 });
 
 /**
- * A file with other tensors.
+ * Returns the file with its tensors changed by `change`.
  * @param {Uint8Array} bytes
  * @param {(tensors: Map<string, Tensor>) => void} change
  */

@@ -1,5 +1,6 @@
-// Layers with options, especially those of current language models, applied to variables: results
-// have the bits of tensors, and gradients of the input and every parameter match differences.
+// Layers with options, especially those of current language models, applied to variables. Results
+// have the same bits as those for tensors, and the gradients of the input and of every parameter
+// match finite differences.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -81,7 +82,7 @@ for (const [name, options] of Object.entries(kAttentions)) {
 }
 
 const kGated = { activation: /** @type {const} */ ('silu'), gatedFeedForward: true, bias: false };
-// With a small eps differences would be inaccurate, because the slope near zero is steep.
+// With a small eps, finite differences would be inaccurate, because the slope near zero is steep.
 const kMild = { eps: 0.3, zeroCentredWeight: true };
 const kRms = { rmsNorm: { eps: 0.3 } };
 const kBlock = { dModel: kWidth, numHeads: 4, dimFeedforward: 12 };

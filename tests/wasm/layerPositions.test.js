@@ -49,7 +49,7 @@ await everyVariant('positions of layers', (attn) => {
   test('attention_rotates_each_pair_to_the_position_along_its_axis', () => {
     const layer = new attn.MultiHeadAttention({ ...kAttention, init: 'identity' });
     const rotary = new attn.RotaryEmbedding({ rotaryDim: kDim, sections });
-    // Projections are the identity, so heads are columns of x.
+    // The projections are identities, so each head consists of columns of x.
     const heads = { data: x.data, shape: [1, kLength, 24] };
     const rotated = rotary.forward(heads, { positions: kImage, numHeads: 2 });
     const { output } = attn.scaledDotProductAttention(rotated, rotated, heads, {

@@ -198,7 +198,7 @@ await everyVariant('layers', (attn) => {
   });
 
   test('layers_of_a_stack_may_differ', () => {
-    // Like Gemma 3 and Llama: windows and rotary bases by layer, one layer without positions.
+    // Windows and rotary bases differ by layer, as in Gemma 3, and one layer has no positions.
     const encoder = new attn.TransformerEncoder({
       ...{ dModel: 8, numHeads: 4, numKvHeads: 2, headDim: 6, dimFeedforward: 12 },
       ...{ activation: 'geluTanh', gatedFeedForward: true, bias: false },
@@ -503,7 +503,7 @@ await everyVariant('layers', (attn) => {
     attention.forward(x, x, x, { cache });
     const cached = attention.attend(x, cache, { intermediates: ['k'] });
     assert.deepEqual(cached.intermediates.k.shape, [2, 5, 4]);
-    // None is requested.
+    // No intermediates are requested.
     assert.deepEqual(attention.forward(x, x, x, { intermediates: [] }).intermediates, {});
     assert.ok(!('intermediates' in attention.forward(x)));
     for (const each of [encoder, feedForward, norm, attention, cache]) each.dispose();

@@ -172,7 +172,7 @@ describe('load', () => {
       ],
       [
         { wasmUrl: 'https://a.example/some.wasm' },
-        "wasmUrl: 'https://a.example/some.wasm' is a file; set variant to the variant in it, or pass a folder that ends in a slash",
+        "wasmUrl: 'https://a.example/some.wasm' is a file; set variant to the variant of that file, or pass a folder that ends in a slash",
       ],
       [null, 'options: got null, needs a plain object'],
     ];
@@ -403,7 +403,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
     const warn = t.mock.method(console, 'warn', () => {});
     const workers = watchWorkers(t, () => DeafWorker);
     const { setTimeout } = globalThis;
-    // The 30 s limit expires at once. Other code's timers keep their time.
+    // The 30 s limit expires at once. Timers of other code keep their delays.
     t.mock.method(globalThis, 'setTimeout', (/** @type {any} */ body, /** @type {number} */ ms) =>
       setTimeout(body, ms === 30_000 ? 0 : ms),
     );

@@ -81,7 +81,8 @@ await everyVariant('memory', (attn) => {
     };
     for (let i = 0; i < 10; ++i) passes();
     const before = attn.memory();
-    // With threads, which own no memory, each pass takes several times as long.
+    // With threads, each pass takes several times as long. Threads own no memory, so fewer passes
+    // suffice.
     for (let i = 0; i < (attn.numThreads > 1 ? 100 : 1000); ++i) passes();
     assert.deepEqual(attn.memory(), before);
     for (const object of [mha, encoder, decoder, gru, linear, inside]) object.dispose();
@@ -156,7 +157,7 @@ await everyVariant('memory', (attn) => {
     assert.ok(attn.memory().bytesInUse <= most);
   });
 
-  // The threaded variants have the smaller memory.
+  // The variants with threads have less memory to fill.
   test('the_module_survives_full_memory', { skip: !attn.variant.endsWith('-threads') }, () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const before = attn.memory().bytesInUse;
@@ -171,7 +172,7 @@ await everyVariant('memory', (attn) => {
         assert.equal(error.code, 'out_of_memory');
       }
     };
-    // Fills it completely, first with large layers, then with smaller and smaller ones.
+    // Fills the memory completely, first with large layers, then with smaller and smaller ones.
     for (const dModel of [4096, 1024, 256, 64, 16, 4]) fill(dModel);
     assert.ok(attn.memory().bytesReserved > 2 ** 31 - 2 ** 24);
     const long = random.tensor(20000, 16);
@@ -205,7 +206,8 @@ for (const [variant, blocks] of /** @type {const} */ ([
     };
     const message = 'tensor: too little memory for 33554432 bytes';
     assertThrows(fill, 'out_of_memory', message);
-    // A free block far up, and one larger than any that can exist.
+    // There is now a free block at a high address, and the request is larger than any free block
+    // can be.
     kept.at(-2)?.dispose();
     const options = { shape: [750e6], seed: 1 };
     assertThrows(

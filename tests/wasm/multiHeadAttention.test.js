@@ -77,8 +77,9 @@ function forward({ mha, inputs, attends }, round) {
 }
 
 /**
- * A layer in double precision, and the largest expected error of float32 arithmetic in another
- * order: four times the worst error of the same arithmetic with every operation rounded to float32.
+ * Computes a layer in double precision, and the largest error to expect from float32 arithmetic in
+ * a different order. That is four times the worst error of this computation with every operation
+ * rounded to float32.
  * @param {LayerCase} layerCase
  */
 function reference(layerCase) {
@@ -232,13 +233,13 @@ await everyVariant('MultiHeadAttention', (attn) => {
         'numHeads: got 3, needs a divisor of dModel 10',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => new attn.MultiHeadAttention(),
         'invalid_argument',
         'options: got undefined, needs a plain object',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => new attn.MultiHeadAttention({ dModel: 8, numHeads: 2, init: 'ones' }),
         'invalid_argument',
         "init: got 'ones', needs 'xavier', 'identity' or 'zeros'",

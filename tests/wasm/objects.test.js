@@ -128,7 +128,7 @@ test('caches_and_states_must_fit_the_called_layer', () => {
   wrong(decode, [cache, caches], /^memory: got /);
   const decodeLayer = (/** @type {any} */ given) => decoderLayer.forward(token, given);
   wrong(decodeLayer, [cache, caches], /^memory: got /);
-  // Both have the same class, and the core distinguishes them.
+  // States of layers and of stacks have the same class, and the core tells them apart.
   wrong(decode, [layerState], /^memory: got a state of a decoder layer, needs .* stack/);
   wrong(decodeLayer, [state], /^memory: got a state of a stack .*, needs .* decoder layer$/);
   for (const { length } of [caches, cache, state, layerState]) assert.equal(length, 0);
@@ -178,7 +178,7 @@ test('a_variable_is_not_read_after_the_layer_it_views_is_disposed_of', () => {
       assert.throws(call, error('disposed', /^Linear: used after dispose/));
     }
   }
-  // Computed results are on the tape.
+  // Computed results are stored on the tape, not in the layer.
   assert.deepEqual(
     copies.map((copy) => copy.value()),
     want,

@@ -63,7 +63,7 @@ const positions = {
   ...{ alibi: false, t5Bias: { numBuckets: 4, ...t5Rule }, maxRelativeDistance: 1 },
 };
 const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
-/** For layers without rotary positions, which accept none. */
+/** For layers without rotary positions, which do not accept positions. */
 const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
@@ -91,7 +91,7 @@ const stack = { ...block, numLayers: 1, finalNorm: false, layers: undefined };
 const decoderSizes = { vocabSize: 4, embedSize: 4, numHiddens: 4, numLayers: 1, encoderDim: 4 };
 
 const mha = new attn.MultiHeadAttention({ dModel: 4 });
-/** Additional requests to a layer's call. */
+/** Options of a layer's call that change the form of its results. */
 const shown = { outputType: 'float16', intermediates: [] };
 const encoderLayer = new attn.TransformerEncoderLayer({ dModel: 4, dimFeedforward: 4 });
 const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
@@ -350,12 +350,15 @@ const calls = [
   ['with', (o) => remote.with(o), { signal: undefined, transfer: [], onProgress: undefined }],
 ];
 
-/** A cache without tokens checks every score option, but none fits its sizes. */
+/**
+ * With a cache without tokens, the names of all score options are checked, but no value of an
+ * option would fit.
+ */
 function scoresOfNoKeys() {
   return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
 }
 
-/** Members without options. */
+/** Members that take no options. */
 const kOthers = [
   ...[
     'constructor',
@@ -432,7 +435,8 @@ function wrongFor(value) {
   if (typeof value === 'number') return [null, '2', [], true, {}, NaN];
   if (typeof value === 'boolean') return [null, 'yes', [], NaN, {}];
   if (typeof value === 'string') return [null, [], true, {}];
-  // For an object with properties. Arrays and tensors accept several kinds of values.
+  // The first list is for objects with properties. Arrays and tensors accept several kinds of
+  // values.
   return isNested(value) ? [null, -1, 'x', true, [], new Map()] : [null, 1.5, 'x', true];
 }
 
@@ -451,7 +455,7 @@ for (const [name, call, options] of calls) {
     test('an_unknown_option_is_an_error_that_suggests_the_nearest_known_one', async () => {
       for (const [path, part, put] of partsOf(options)) {
         const error = await errorOf(call, put({ ...part, qqqqqqqqqqqqqqqqqqqqqqqq: undefined }));
-        // Options of attention are named without their parent, wherever they are passed.
+        // Errors name options of attention without their parent option, wherever they are passed.
         assert.ok(path.endsWith(error.argument ?? 'nothing'), error.message);
         const start = `${error.argument}: 'qqqqqqqqqqqqqqqqqqqqqqqq' is not an option; use `;
         assert.ok(error.message.startsWith(start), error.message);
@@ -472,7 +476,7 @@ for (const [name, call, options] of calls) {
     });
 
     test('wrong_types_are_errors_that_name_the_option', async () => {
-      // A number instead of Dropout is its probability.
+      // A number in place of a Dropout is its probability.
       const number = name === 'applyDropout' ? [] : [3];
       for (const wrong of [null, ...number, 'x', true, [], new Map()]) {
         assert.equal((await errorOf(call, wrong)).argument, 'options');

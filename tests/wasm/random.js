@@ -22,7 +22,7 @@ export class Random {
   }
 
   /**
-   * A whole number from 0 … count − 1.
+   * A whole number from 0 to count − 1.
    * @param {number} count
    */
   below(count) {

@@ -240,7 +240,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
         /factor: got 0/,
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => new attn.RotaryEmbedding({ rotaryDim: 6, scaling: { type: 'su' } }),
         'invalid_argument',
         "scaling.type: got 'su', needs 'linear', 'dynamic', 'yarn', 'llama3', 'proportional' or 'longrope'",

@@ -407,13 +407,13 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         'query: got data of length 5, needs 6 for shape (2, 3)',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => call(undefined, x, x),
         'invalid_argument',
         'query: got undefined, needs a tensor { data, shape }',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => call({ data: ['a'], shape: [1, 1] }, x, x),
         'invalid_argument',
         "query.data[0]: got 'a', needs a number",
@@ -495,7 +495,7 @@ await everyVariant('scaledDotProductAttention', (attn) => {
         'keyLens[1]: got 9, needs a length from 0 to 4, the number of keys',
       ],
       [
-        // @ts-expect-error: that is the test
+        // @ts-expect-error: the test passes wrong arguments
         () => call(x, x, x, null),
         'invalid_argument',
         'options: got null, needs a plain object',

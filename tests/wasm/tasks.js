@@ -8,7 +8,7 @@ import { serve } from 'attn/worker/serve';
 
 let endings = 0;
 
-/** An object that belongs to a task, which keeps using the arrays that it returns. */
+/** A task's own object. It keeps using the arrays that it returns. */
 class Recorder {
   #numbers = Float32Array.of(1, 2, 3);
   read() {

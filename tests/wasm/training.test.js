@@ -600,7 +600,7 @@ test('a_nan_loss_names_the_step_and_the_layer_whose_output_had_the_first_nan', (
   const found = loss();
   tape.backward(found);
   assert.ok(Number.isFinite(found.item()));
-  // A gradient that overflows is reported by the name of its parameter.
+  // The error for a gradient that overflows names the parameter.
   const x = random([1, kWidth], 3);
   tape.clear();
   const y = model.out.forward(tape.constant(x));
@@ -692,8 +692,8 @@ test('each_bad_input_of_a_step_is_named_and_everything_stays_usable', () => {
 });
 
 test('training_recovers_the_width_of_a_kernel', () => {
-  // D2L's parametric regression, from a width that is far too large to the one that generated the
-  // targets.
+  // D2L's parametric regression. Training starts from a width that is far too large, and must find
+  // the width that generated the targets.
   const count = 40;
   const at = { data: Float32Array.from({ length: count }, (_, i) => i / 8), shape: [1, count, 1] };
   const noise = random([1, count, 1], 31);
@@ -786,7 +786,7 @@ test('a_training_task_in_a_worker_stops_between_two_steps', async () => {
 });
 
 test('groups_have_separate_learning_rates_and_weight_decay', () => {
-  // One step of AdamW from the paper's equations. With zero gradients only the decay remains.
+  // One step of AdamW from the paper's equations. With zero gradients, only the decay remains.
   const model = { block: new attn.TransformerEncoderLayer(block) };
   const optimizer = new attn.AdamW(model, {
     lr: 0.01,

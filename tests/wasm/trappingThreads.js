@@ -1,4 +1,4 @@
-// A .wasm file whose threads trap, made from one of attn.
+// Makes a .wasm file whose threads trap, based on one of attn's.
 
 /** Sections of a .wasm file. */
 const kTypes = 1;
@@ -6,7 +6,10 @@ const kFunctions = 3;
 const kGlobals = 6;
 const kCode = 10;
 
-/** The type (i32, i64, i32) → () of what parallel loops call: the object, an index, the worker. */
+/**
+ * The type of a parallel loop's body: (i32, i64, i32) → (). It takes the object, an index and the
+ * worker.
+ */
 const kLoopBody = [0x60, 3, 0x7f, 0x7e, 0x7f, 0];
 
 /** @param {number} value */
@@ -16,7 +19,7 @@ function leb(value) {
   return [...bytes, value];
 }
 
-/** Reads numbers of a .wasm file. */
+/** Reads numbers from a .wasm file. */
 class Reader {
   at = 8;
   /** @param {Uint8Array} bytes */
@@ -41,8 +44,9 @@ class Reader {
 }
 
 /**
- * Makes bodies of parallel loops begin with a trap that threads run into and the main thread does not: the stacks
- * of threads are behind the main one.
+ * Makes each body of a parallel loop begin with a trap that every thread except the main one runs
+ * into. It checks the stack pointer: the stacks of these threads are at higher addresses than the
+ * main thread's stack.
  * @param {Uint8Array} bytes  of a module with threads
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -74,7 +78,8 @@ export function trappingThreads(bytes) {
     } else if (kind === kFunctions) {
       types = Array.from({ length: count }, () => reader.number());
     } else if (kind === kGlobals) {
-      // The first is the stack pointer. Its type, whether it changes, and i32.const come before its value.
+      // The first global is the stack pointer. Its type, its mutability and the opcode i32.const
+      // come before its value.
       reader.at += 3;
       stack = reader.bytesOf(() => reader.number());
     } else if (kind === kCode && stack) {

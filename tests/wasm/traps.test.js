@@ -18,7 +18,7 @@ import { lacks, variants } from './everyVariant.js';
 /** @import { tasks } from './tasks.js' */
 
 /**
- * Overwrites everything that the module keeps in memory, as a bug might do with some of it.
+ * Overwrites all of the module's memory. A bug might overwrite parts of it.
  * @param {Attn} attn
  */
 const damage = (attn) => new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff);
@@ -34,7 +34,7 @@ for (const variant of variants) {
     const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const cache = mha.makeCache();
     const handle = attn.tensor(x.data, x.shape);
-    // Takes the memory that calls keep: malloc may find none after the damage.
+    // This call takes memory that later calls reuse, because malloc may fail after the damage.
     attn.positionalEncoding(x);
     damage(attn);
     assertThrows(() => attn.positionalEncoding(x), 'internal', kStopped);

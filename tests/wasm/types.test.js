@@ -127,21 +127,21 @@ await load({ variant: 'avx2' });
 attn.sinusoidalEncoding({ length: 4 });
 // @ts-expect-error: a shape is missing
 attn.positionalEncoding({ data: [1] });
-// @ts-expect-error: causal is no text
+// @ts-expect-error: causal is not a string
 attn.scaledDotProductAttention(x, x, x, { causal: 'yes' });
 // @ts-expect-error: a plain array has no shape
 attn.scaledDotProductAttention([1], [1], [1]);
 // @ts-expect-error: there is no such code
 if (new AttnError('invalid_argument', '').code === 'wrong') throw 0;
-// @ts-expect-error: a promise is no variant
+// @ts-expect-error: a promise is not a variant
 const notAwaited: Variant = remote.variant;
 // @ts-expect-error: dModel is missing
 await remote.sinusoidalEncoding({ length: 4 });
 // @ts-expect-error: there is no such task
 await withTasks.run('multiply', 3);
-// @ts-expect-error: the task counts to a number
+// @ts-expect-error: the task takes a number
 await withTasks.run('count', 'three');
-// @ts-expect-error: no attribute can be set
+// @ts-expect-error: the properties are read-only
 attn.variant = 'simd128';
 
 export { variant, weights, first, matrix, shifted, positioned };
@@ -159,7 +159,7 @@ import { load as loadInWorker } from 'attn/worker';
 
 type Same<A, B> =
   (<T,>() => T extends A ? 1 : 2) extends <T,>() => T extends B ? 1 : 2 ? true : false;
-/** Whether the type of a value is exactly E. */
+/** Takes true if the type of the value is exactly E, and false otherwise. */
 const is = <E,>() => <V,>(value: V, same: Same<V, E>) => {};
 
 const x: Tensor = { data: Float32Array.of(1), shape: [1, 1] };
@@ -299,7 +299,7 @@ is<Tensor>()(trainer.scaledDotProductAttention(x, x, x, { needWeights: true }).w
 is<Variable>()(trainer.attentionPooling(v, v, v, { scoring: 'gaussian', width: v }), true);
 is<Variable>()(new trainer.GRU({ inputSize: 1, hiddenSize: 1 }).forward(v).hN, true);
 is<Variable>()(trainer.concatenate([v, v], 0), true);
-// @ts-expect-error: a module that only infers has none
+// @ts-expect-error: a module that only infers has no tapes
 new attn.Tape();
 is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needWeights: true }).weights, true);
 is<Variable>()(trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).output, true);
@@ -311,27 +311,27 @@ is<Tensor>()(trainer.crossEntropy(x, [0], { needGradient: true }).gradient, true
 is<TensorHandle>()(trainer.handles.crossEntropy(x, [0], { needGradient: true }).gradient, true);
 is<Variable>()(trainer.mseLoss(v, x), true);
 is<Tensor>()(trainer.mseLoss(x, x, { needGradient: true }).gradient, true);
-// @ts-expect-error gradients of variables are the tape's
+// @ts-expect-error gradients of variables come from the tape
 trainer.crossEntropy(v, [0], { needGradient: true });
 const learnedMha = new trainer.MultiHeadAttention({ dModel: 1, positions: { rotary: { sections: [1] } } });
 is<Variable>()(learnedMha.forward(v, v, v, { bias: v, sinks: x, positions: [0], keyPositions: new Float64Array(1) }), true);
 is<Tensor>()(learnedMha.forward(x, x, x, { positions: { data: [0, 0], shape: [2, 1, 1] } }).output, true);
 const shared = new trainer.TransformerEncoder({ dModel: 1 });
 is<Variable>()(shared.forward(v, { attention: { t5Bias: { table: v } }, positions: [0] }), true);
-// @ts-expect-error: these were not asked for
+// @ts-expect-error: the weights were not requested
 trainer.scaledDotProductAttention(v, v, v, { needBiasedScores: true }).weights.value();
 const part = trainer.scaledDotProductAttention(v, v, v, { needLogSumExp: true });
 is<Variable>()(part.logSumExp, true);
 is<Variable>()(trainer.mergeAttention(v, part.logSumExp, v, part.logSumExp).output, true);
 is<Tensor>()(trainer.mergeAttention(x, x, x, x).logSumExp, true);
-// @ts-expect-error: variables show no scores before the softcap
+// @ts-expect-error: with variables, scores before the softcap are not available
 trainer.scaledDotProductAttention(v, v, v, { needScaledScores: true });
 // @ts-expect-error: with variables, request a layer's weights with watch()
 new trainer.MultiHeadAttention({ dModel: 1 }).forward(v, v, v, { needWeights: true });
 
 // @ts-expect-error: the dropout of a layer's call acts on the weights, too
 encoderLayer.forward(x, { attention: { dropout: { probability: 0.5 } } });
-// @ts-expect-error: names are a list
+// @ts-expect-error: the names must be a list
 mha.forward(x, x, x, { intermediates: 'q' });
 // @ts-expect-error: the name is misspelt
 feedForward.forward(x, { intermediate: ['hidden'] });
@@ -339,7 +339,7 @@ feedForward.forward(x, { intermediate: ['hidden'] });
 attn.scaledDotProductAttention(x, x, x, { needWeight: true });
 // @ts-expect-error: the name is misspelt
 attn.scaledDotProductAttention(x, x, x, { needWeights: true, casual: true });
-// @ts-expect-error: a flag is no number
+// @ts-expect-error: a flag is not a number
 attn.scaledDotProductAttention(x, x, x, { needWeights: 1 });
 // @ts-expect-error: the name is misspelt
 mha.forward(x, x, x, { needWeights: true, casual: true });
@@ -390,7 +390,7 @@ for (const [which, lib] of Object.entries(kLibraries)) {
   });
 }
 
-/** The classes with a `forward`, and options of the right type. */
+/** The classes that have `forward`, each with valid options. */
 const Classes = {
   AddNorm: '{ width: 8 }',
   AdditiveAttention: '{ queryDim: 8, keyDim: 8, numHiddens: 8 }',
@@ -414,8 +414,8 @@ const Classes = {
 };
 
 /**
- * Every layer, created with and without training, with a hover and a completion at each marked
- * place.
+ * Creates every layer with and without training. The test asks for hover texts and completions in
+ * this source.
  */
 const hovered = `
 import { load } from 'attn';

@@ -157,7 +157,7 @@ test('unsupported_terms_are_named', () => {
     'invalid_argument',
     'positions: got some positions, needs none; the layer has no rotary positions',
   );
-  // A term may only be a variable if the inputs are.
+  // A term may be a variable only if the inputs are variables, too.
   assertThrows(
     () => layer.forward(x, x, x, /** @type {any} */ ({ bias: tape.variable(random([5, 5], 1)) })),
     'invalid_argument',

@@ -206,7 +206,7 @@ describe('a module in a worker', () => {
   });
 
   test('a_layer_that_nobody_awaits_any_more_is_freed', async () => {
-    // A first call takes memory that is kept from call to call.
+    // The first call takes memory that is then kept from call to call.
     await attn.positionalEncoding(x);
     const { bytesInUse } = await attn.memory();
     const controller = new AbortController();
@@ -230,7 +230,8 @@ describe('load in a worker', () => {
   const serveUrl = JSON.stringify(import.meta.resolve('attn/worker/serve'));
 
   test('a_worker_that_serves_late_is_awaited', async () => {
-    // Messages sent before it serves are lost, as in a browser after a top-level await.
+    // Messages sent before the worker serves are lost, as in a browser if the worker has a
+    // top-level await.
     const worker = workerOf(`
       require('node:worker_threads').parentPort.on('message', () => {});
       setTimeout(() => import(${serveUrl}).then(({ serve }) => serve()), 100);`);

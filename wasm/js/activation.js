@@ -16,7 +16,7 @@ import { checkChoice } from './errors.js';
  * @typedef {'relu' | 'gelu' | 'geluTanh' | 'silu' | 'tanh' | 'sigmoid'} Activation
  */
 
-/** In the order of the C++ enumeration. */
+/** The activations, in the order of the C++ enumeration. */
 export const kActivations = ['relu', 'gelu', 'geluTanh', 'silu', 'tanh', 'sigmoid'];
 
 /**

@@ -1,4 +1,5 @@
-// Attention over variables. Terms of the score may also be variables, and scores and weights can be inspected.
+// Attention over variables. Terms of the score may also be variables. Scores and weights can be
+// requested as results.
 
 import { kScoreNames, kT5Bias, sizesOf } from './attentionOptions.js';
 import { checkAttentionOptions, nativeAttentionOptions } from './nativeAttentionOptions.js';
@@ -15,7 +16,8 @@ import { isVariable } from './tape.js';
 /** @import { Tape, Variable } from './tape.js' */
 
 /**
- * Options of a layer's attention over variables. Use `Tape.watch()` to see more than the output.
+ * Options of a layer's attention over variables. Use `Tape.watch()` to get more results than the
+ * output.
  * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
  */
 
@@ -64,7 +66,7 @@ import { isVariable } from './tape.js';
 
 /** @type {Names<VariableAttentionOptions>} */
 export const kAttention = { ...kScoreNames, dropout: true };
-/** Terms that may be variables. The table of T5 may be one, too. */
+/** Terms that may be variables. T5's table may be a variable, too. */
 const kTerms = /** @type {const} */ ([
   'bias',
   'alibiSlopes',
@@ -72,7 +74,7 @@ const kTerms = /** @type {const} */ ([
   'relativeValues',
   'sinks',
 ]);
-/** Flags of further results, and the names of these results. */
+/** Flags that request additional results, and the names of those results. */
 const kShown = {
   ...{ needBiasedScores: 'biasedScores', needWeights: 'weights', needLogSumExp: 'logSumExp' },
 };
@@ -85,12 +87,12 @@ const kShown = {
  */
 
 /**
- * Checks options of attention. Some of them may be variables.
+ * Checks options of attention, some of which may be variables.
  * @param {Tape} tape
  * @param {NativeCall} call
- * @param {AttentionOfVariablesOptions} options  with names that were checked
- * @param {(options: VariableAttentionOptions) => CheckedAttentionOptions} check  receives values
- *   in place of variables
+ * @param {AttentionOfVariablesOptions} options  whose names were already checked
+ * @param {(options: VariableAttentionOptions) => CheckedAttentionOptions} check  receives the
+ *   options with values in place of variables
  * @returns {CheckedTerms}
  */
 export function checkTerms(tape, call, options, check) {

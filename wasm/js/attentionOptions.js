@@ -38,8 +38,8 @@ export const kWindow = { left: true, right: true };
  *   or a tensor of shape (B,) or (B, Nq)
  * @property {Integers} [keyLens]  number of keys of each batch entry that are not padding: B lengths.
  *   Unlike `validLens`, they also move `'bottomRight'`
- * @property {Mask} [mask]  broadcasts to (B, Hq, Nq, Nk) from the right. A last size between 2 and Nk
- *   excludes the keys beyond it
+ * @property {Mask} [mask]  broadcasts to (B, Hq, Nq, Nk) from the right. If the last size is
+ *   between 2 and Nk, the keys beyond it are excluded
  */
 
 /**
@@ -54,8 +54,8 @@ export const kWindow = { left: true, right: true };
  * @property {TensorLike | ArrayLike<number>} [alibiSlopes]  (Hq,): adds −slope_h · |distance|, see
  *   `alibiSlopes()`
  * @property {T5BiasOptions} [t5Bias]  adds table[bucket(distance), h]
- * @property {TensorLike} [bias]  added to the score; broadcasts to (B, Hq, Nq, Nk) from the right. −∞ excludes. A
- *   last size between 2 and Nk excludes the keys beyond it
+ * @property {TensorLike} [bias]  added to the score; broadcasts to (B, Hq, Nq, Nk) from the right.
+ *   −∞ excludes a key. If the last size is between 2 and Nk, the keys beyond it are excluded
  * @property {TensorLike | ArrayLike<number>} [sinks]  (Hq,): one more score per head, which takes
  *   part in the softmax but has no value
  */

@@ -126,9 +126,10 @@ export function checkScoring({ scale, width }) {
 }
 
 /**
- * Returns the scoring function in the form for C++, where NaN selects the default parameter.
+ * Returns the scoring function in the form that C++ expects, where NaN selects the default
+ * parameter.
  * @param {NativeCall} call
- * @param {ScoringOptions} options  with numbers that were checked
+ * @param {ScoringOptions} options  whose numbers were already checked
  */
 export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
   checkChoice('scoring', scoring, kScorings);
@@ -137,7 +138,8 @@ export function scoringOf(call, { scoring = 'scaledDot', scale, width }) {
 }
 
 /**
- * Checks the arguments that every kind of pooling has, and describes its tensors and results.
+ * Checks the arguments that every kind of pooling has, and describes the tensors and results of the
+ * call.
  * @param {NativeCall} call
  * @param {TensorLike} query
  * @param {TensorLike} key

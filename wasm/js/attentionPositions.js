@@ -69,14 +69,15 @@ export const optionalWindow = (name, value) =>
   value === undefined ? undefined : checkWindow(name, value);
 
 /**
- * Returns the options of an attention layer in the form for C++, where NaN means none. Call it inside run().
+ * Returns the options of an attention layer in the form that C++ expects, where NaN means that an
+ * option has no value. Call it inside run().
  * @param {NativeCall} call
  * @param {any} sizes  checked sizes
  */
 export function nativeAttentionSizes(call, { headDim, positions, window, ...others }) {
   return {
     ...others,
-    // C++ reports the error if this is a fraction.
+    // The default, dModel / numHeads, may be a fraction. C++ then reports the error.
     headDim: Number.isInteger(headDim) ? headDim : NaN,
     positions: { ...positions, rotary: positions.rotary && nativeRotary(call, positions.rotary) },
     window: window && { left: bound(window.left), right: bound(window.right) },

@@ -288,8 +288,8 @@ export class Attn {
 
   /**
    * Stops the threads of the module and frees its memory. Later calls of the module, its layers and its
-   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call it, the module keeps
-   * the workers of its threads.
+   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call `dispose()`,
+   * the module keeps the workers of its threads.
    */
   dispose() {
     this.#runtime.dispose();
@@ -427,9 +427,9 @@ export class Attn {
    * Copies the part [begin, end) of a dimension. The `slice` method of handles and variables copies nothing.
    *
    * @param {NumbersLike} x  any shape
-   * @param {number} dimension  a negative one counts from the last
+   * @param {number} dimension  negative dimensions count from the last
    * @param {number} begin
-   * @param {number} [end]  to the end by default
+   * @param {number} [end]  the end of the dimension by default
    * @returns {ResultTensor<As>}
    * @throws {AttnError} `invalid_argument`, `shape_mismatch`, `out_of_memory`
    */
@@ -514,7 +514,7 @@ export class Attn {
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} query  (B, Hq, Nq, D), or the shape that `layout` or `numHeads` defines
-   * @param {Given<As, KeyValueCache<any>>} cache  of the same batch and head dimension
+   * @param {Given<As, KeyValueCache<any>>} cache  with the same batch size and head dimension
    * @param {Given<As, ScaledDotProductAttentionOptions<Scaled, Capped, Biased, Weights, LogSumExp, Output>>} [options]
    * @returns {Gives<As, AttentionResult<As, Scaled, Capped, Biased, Weights, LogSumExp, Output>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
@@ -555,8 +555,9 @@ export class Attn {
    *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
-   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with nothing to
-   * attend to (−∞) is not read. Several parts give the same result in any grouping, to within rounding.
+   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with a
+   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several
+   * parts pairwise, the grouping does not change the result, to within rounding.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
@@ -574,8 +575,8 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a query with
-   * nothing to attend to, or if all its scores from a kernel are 0.
+   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a
+   * query that has nothing to attend to, or whose scores from a kernel are all 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -654,7 +655,8 @@ export class Attn {
    * and 0 for j > i, unless bidirectional. `relativeKeys` in attention gives the same numbers.
    *
    * @param {TensorLike} query  (B, H, N, D), (B, N, D) or (N, D), N ≤ L
-   * @param {TensorLike} embeddings  (L, D) or (H, L, D); bidirectional: 2L − 1 rows
+   * @param {TensorLike} embeddings  (L, D) or (H, L, D); with `bidirectional`, 2L − 1 rows instead
+   *   of L
    * @param {RelativeSkewOptions} [options]
    * @returns {ResultTensor<As>} the shape of `query` with N in place of D
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
@@ -698,7 +700,7 @@ export class Attn {
    *
    *   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
    *
-   * The error at position p is as large as p · 6e-8.
+   * The error at position p can be as large as p · 6e-8.
    *
    * @param {sinusoidal.SinusoidalTableOptions} options
    * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, its values minus

@@ -72,7 +72,7 @@ export class BahdanauDecoderState extends NativeObject {
     this.#hiddenShape = hiddenShape;
     /** B. @readonly */
     this.batch = hiddenShape[1];
-    /** Length of the encoder's outputs, padding included. @readonly */
+    /** Length of the encoder's outputs, including padding. @readonly */
     this.numKeys = numKeys;
   }
 
@@ -118,7 +118,7 @@ const kStep = { needAlignment: true, intermediates: true };
 
 /**
  * The decoder of Bahdanau et al. (2015), which learns to align and translate, as in D2L 11.4
- * (Seq2SeqAttentionDecoder). At each step
+ * (Seq2SeqAttentionDecoder). At each step:
  *
  *   context = additive attention(query: the last layer's hidden state, keys and values: the
  *             encoder's outputs)
@@ -176,12 +176,13 @@ export class BahdanauDecoder extends Layer {
   }
 
   /**
-   * Decodes T tokens one after another. One call for all (teacher forcing) gives the same bits as T calls.
+   * Decodes T tokens one after another. One call for all tokens (teacher forcing) gives the same
+   * bits as T calls.
    * @template {boolean} [Alignment=false]
    * @template {Asked} [N=undefined]
    * @overload
    * @param {Given<As, NumbersLike>} tokens  (B, T), from 0 to V − 1
-   * @param {Given<As, BahdanauDecoderState>} state  advanced by T steps
+   * @param {Given<As, BahdanauDecoderState>} state  which the call advances by T steps
    * @param {Given<As, { needAlignment?: Alignment } & IntermediatesOption<N>>} [options]
    * @returns {Gives<As, BahdanauDecoderResult<As, Alignment> & ShownIntermediates<As, N>>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`; the state

@@ -38,7 +38,7 @@ function pointingAtCaller(method) {
 }
 
 /**
- * Makes the errors of an object's own methods start at their callers.
+ * Makes the stacks of errors from an object's own methods start at the callers of the methods.
  * @template {object} T
  * @param {T} object
  * @returns {T}
@@ -60,7 +60,8 @@ export function pointMethodsAtCallers(object) {
 }
 
 /**
- * Makes the errors of the methods of a class and its base classes start at their callers.
+ * Makes the stacks of errors from the methods of a class and its base classes start at the callers
+ * of the methods.
  * @param {Function} Class
  */
 export function pointAtCallers({ prototype }) {

@@ -67,7 +67,7 @@ export function checkText(name, value) {
 
 /**
  * A whole number of at least 1.
- * @param {number} [fallback]  if undefined, the option is required, here and below
+ * @param {number} [fallback]  the default; if undefined, the option is required
  * @returns {Check}
  */
 export const size =
@@ -126,7 +126,7 @@ export const choice =
   };
 
 /**
- * An option with the value of another option as its default.
+ * An option that defaults to the value of another option.
  * @param {string} other
  * @param {Check} check
  * @returns {Check}

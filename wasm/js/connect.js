@@ -1,4 +1,4 @@
-/** @packageDocumentation attn in a worker of your own. */
+/** @packageDocumentation attn in your own worker. */
 
 import { connectTo, kConnectOptions } from './connection.js';
 import { AttnError } from './errors.js';
@@ -11,8 +11,9 @@ import { readOptions } from './options.js';
 export { AttnError };
 
 /**
- * Loads the WebAssembly module in your worker, whose script calls `serve` of `attn/worker/serve`. It works
- * like `load({ worker })` of `attn/worker`, but starts no worker of its own.
+ * Loads the WebAssembly module in your worker, whose script calls `serve` of `attn/worker/serve`.
+ * It works like `load({ worker })` of `attn/worker`, but does not include attn's own worker in your
+ * bundle.
  *
  * ```js
  * import { connect } from 'attn/worker/connect';
@@ -25,7 +26,7 @@ export { AttnError };
  * @param {Worker} worker  belongs to attn after this call
  * @param {ConnectOptions} [options]
  * @returns {Promise<RemoteAttn<T>>}
- * @throws {AttnError} what `load()` of `attn` throws; `load_failed` also if the worker does not call
+ * @throws {AttnError} like `load()` of `attn`; also `load_failed` if the worker does not call
  *   `serve()` in time
  */
 export async function connect(worker, options = {}) {

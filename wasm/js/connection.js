@@ -88,7 +88,7 @@ const kType = Symbol('type');
  */
 const remotes = new WeakMap();
 
-/** setTimeout() treats longer timeouts as no timeout. */
+/** For delays of this length or more, setTimeout() would fire at once, so no timer is set. */
 const kLongestTimeout = 2 ** 31;
 
 /** One worker. */
@@ -107,7 +107,7 @@ export class Connection {
   #loaded = false;
   /** @type {Map<number, object>} prototypes */
   #types = new Map();
-  /** Number of worker objects in use here. */
+  /** Number of the worker's objects that are in use here. */
   #used = 0;
   /** @type {FinalizationRegistry<number>} */
   #released = new FinalizationRegistry((target) => this.#release(target));
@@ -145,8 +145,8 @@ export class Connection {
         if (!this.#loaded) void this.end(notStarted(message));
       });
     }
-    // A worker that already serves answers. Otherwise the question may be lost, but the worker sends a message
-    // when it starts to serve.
+    // If the worker already serves attn, it confirms that. Otherwise this question may be lost, but
+    // the worker also sends a message when it starts to serve.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
       this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
@@ -309,7 +309,8 @@ export class Connection {
   }
 
   /**
-   * Ends the worker when no objects are left. Pending calls hold their objects, so none can be pending then.
+   * Ends the worker when no objects are left. Pending calls keep their objects alive, so no call
+   * can be pending then.
    * @param {number} target
    */
   #release(target) {
@@ -355,7 +356,7 @@ function remote(prototype, state, options) {
 }
 
 /**
- * Makes a prototype for the local objects that stand for a worker's objects of one class.
+ * Makes a prototype for the local objects that represent a worker's objects of one class.
  * @param {Members} members
  */
 function prototypeOf({ type, functions, values, groups }) {
@@ -370,7 +371,7 @@ function prototypeOf({ type, functions, values, groups }) {
   }
   for (const name of functions) {
     Object.defineProperty(prototype, name, {
-      // moduleMembers replaces some of these.
+      // For modules, `moduleMembers` replaces some of these properties.
       configurable: true,
       // Created for each object, so that a class knows the object to which it belongs.
       get() {
@@ -526,7 +527,7 @@ export async function connectTo(makeWorker, options) {
     const given = {
       ...others,
       ...(wasmUrl !== undefined && { wasmUrl: resolve(wasmUrl) }),
-      // A Response can be read but not sent.
+      // A Response can be read here, but cannot be sent to a worker.
       ...(wasm !== undefined && {
         wasm: isA(wasm, 'Response') ? await wasm.arrayBuffer() : wasm,
       }),

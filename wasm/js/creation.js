@@ -96,7 +96,7 @@ export function matmul(runtime, a, b) {
  */
 
 /**
- * Returns a tensor unchanged, and nested arrays as a tensor.
+ * Returns a tensor unchanged, and converts nested arrays to a tensor.
  * @param {any} given
  * @returns {NumbersLike}
  */

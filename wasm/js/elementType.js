@@ -4,8 +4,9 @@ import { isA, typedArrayName } from './realm.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * Type of the numbers in a tensor, in four bytes or two. Two-byte numbers are stored in a `Float16Array`,
- * if the engine has it, or as bits in a `Uint16Array` with the name of their type.
+ * Type of the numbers in a tensor, which have four bytes or two bytes each. Two-byte numbers are
+ * stored in a `Float16Array`, if the engine has it, or as bits in a `Uint16Array` with the name of
+ * their type.
  * @typedef {'float32' | 'float16' | 'bfloat16'} ElementType
  */
 
@@ -41,7 +42,7 @@ import { isA, typedArrayName } from './realm.js';
  * @typedef {Output extends 'float32' ? ResultTensor<As> : HalfTensor} ResultOfType
  */
 
-/** In the order of ElementType in C++. */
+/** The element types, in the order of ElementType in C++. */
 export const kElementTypes = /** @type {const} */ (['float32', 'float16', 'bfloat16']);
 
 /**

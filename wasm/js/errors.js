@@ -1,11 +1,11 @@
 /**
- * Why a call failed. Codes are stable and equal to those of the C++ library.
+ * Why a call failed. Codes are stable, and the same as in the C++ library.
  *
  * - `invalid_argument`: a value of the wrong type or outside its domain
  * - `shape_mismatch`: ranks or sizes of tensors that do not match
  * - `size_overflow`: more elements than WebAssembly memory can address
  * - `out_of_memory`: there is too little memory for the call
- * - `unsupported`: this build or machine cannot do it
+ * - `unsupported`: something that this build or machine cannot do
  * - `not_found`: a name, for example of a parameter, that does not exist
  * - `invalid_format`: data that violates its format, for example a truncated file
  * - `file_error`: a file that cannot be read or written
@@ -48,8 +48,9 @@ export class AttnError extends Error {
     /** @readonly The stable reason of the failure. */
     this.code = code;
     /**
-     * The wrong argument, for example `validLens`, or the wrong parameter, or the wrong tensor in a file.
-     * Undefined if the error concerns none of these: with `load_failed`, `disposed` and `internal`.
+     * Name of the wrong argument, for example `validLens`, of the wrong parameter, or of the wrong
+     * tensor in a file. Undefined if the error concerns none of these, which is the case for
+     * `load_failed`, `disposed` and `internal`.
      * @readonly
      */
     this.argument = details.argument;
@@ -143,7 +144,10 @@ export function checkInteger(name, value, least) {
   throw invalid(name, value, `a whole number of at least ${least}`);
 }
 
-/** Longest string that is passed to C++, because Emscripten does not check that memory suffices for it. */
+/**
+ * Maximum length of strings passed to C++. There is a limit, because Emscripten does not check that
+ * there is enough memory for a string.
+ */
 const kMaxText = 4096;
 
 /**

@@ -42,7 +42,7 @@ const kCall = { outputType: true, dropout: true, intermediates: true };
  *   output = dropout(f(x · W_1ᵀ + b_1)) · W_2ᵀ + b_2
  *
  * Parameters: `linear1.weight` (dimFeedforward, dModel), `linear2.weight` (outFeatures,
- * dimFeedforward), and with `bias` `linear1.bias` and `linear2.bias`.
+ * dimFeedforward), and, if `bias` is set, `linear1.bias` and `linear2.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<FeedForwardSizes, Native.FeedForward>}

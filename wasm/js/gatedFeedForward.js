@@ -45,7 +45,7 @@ const kCall = { outputType: true, dropout: true, intermediates: true };
  *   output = dropout(f(x · W_gateᵀ) ∘ (x · W_upᵀ)) · W_downᵀ
  *
  * Parameters: `gate_proj.weight` and `up_proj.weight` (dimFeedforward, dModel), `down_proj.weight` (dModel,
- * dimFeedforward), and with `bias` `gate_proj.bias`, `up_proj.bias` and `down_proj.bias`.
+ * dimFeedforward), and, if `bias` is set, `gate_proj.bias`, `up_proj.bias` and `down_proj.bias`.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<GatedFeedForwardSizes, Native.GatedFeedForward>}

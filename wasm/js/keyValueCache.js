@@ -37,13 +37,13 @@ import { checkShapeIs } from './shape.js';
 /** @typedef {Native.TransformerDecoderLayerState | Native.TransformerDecoderState} NativeDecodingState */
 
 /**
- * State kept from past tokens.
+ * The state of past tokens.
  * @template {Native.KeyValueCache | Native.LayerCaches | NativeDecodingState} N
  * @extends {NativeObject<N>}
  */
 class State extends NativeObject {
   /**
-   * Number of tokens kept.
+   * Number of past tokens.
    * @returns {number}
    */
   get length() {
@@ -76,8 +76,9 @@ const kOptions = {
 };
 
 /**
- * Keys and values of past tokens, for decoding token by token. Layers that need a cache make it, see
- * `MultiHeadAttention.makeCache()`. Construct one yourself for `scaledDotProductAttention`.
+ * Keys and values of past tokens, for decoding token by token. Layers make their own caches, see
+ * `MultiHeadAttention.makeCache()`. To use a cache with `scaledDotProductAttention`, construct it
+ * yourself.
  * @template {ResultKind} [As='array']
  * @extends {State<Native.KeyValueCache>}
  */
@@ -102,13 +103,13 @@ export class KeyValueCache extends State {
     this.#sizes = Object.freeze(/** @type {CacheSizes} */ (sizes));
   }
 
-  /** B, Hkv, D and Dv, and how numbers are stored. @internal */
+  /** The sizes B, Hkv, D and Dv, and the type of the stored numbers. @internal */
   get sizes() {
     runtimeOf(this);
     return this.#sizes;
   }
 
-  /** How numbers are stored. */
+  /** Type of the stored numbers. */
   get type() {
     return this.#sizes.type;
   }
@@ -213,7 +214,7 @@ export class LayerCaches extends State {
 }
 
 /**
- * State that a decoder keeps from past tokens and the encoder's output.
+ * A decoder's state of past tokens and of the encoder's output.
  * @extends {State<NativeDecodingState>}
  */
 export class DecodingState extends State {
@@ -255,7 +256,8 @@ export class DecodingState extends State {
 }
 
 /**
- * Returns the number of past tokens. Use it before a call begins, because it is a separate call.
+ * Returns the number of past tokens. Use it before another call begins, because it makes a call of
+ * C++ itself.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {

@@ -219,8 +219,9 @@ export class LanguageModel extends Layer {
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
-   *   `unsupported` for results that the model has no layer for, and if numbers overflow, with the first
-   *   layer in which they do as the argument. Caches are then unchanged
+   *   `unsupported` for results that need a layer the model lacks, and if numbers overflow; the
+   *   argument of the error is then the first layer in which they do. After an error, caches are
+   *   unchanged
    */
   forward(ids, options = {}) {
     const tensor = this.#checkIds(ids);
@@ -238,7 +239,7 @@ export class LanguageModel extends Layer {
    * @param {TensorLike} x  (N, E) or (B, N, E)
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
-   * @throws {AttnError} the errors of `forward`
+   * @throws {AttnError} like `forward`
    */
   forwardVectors(x, options = {}) {
     const width = this.#description.layers[0].dModel;
@@ -265,7 +266,7 @@ export class LanguageModel extends Layer {
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
-    // Read before the call begins, because it is a separate call.
+    // Read the length before the call begins, because reading it is a separate call.
     const past = lengthOfCaches(caches);
     const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];
@@ -319,12 +320,13 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * Generates the tokens that follow the ids, one by one from a cache. The result does not include the ids. To
-   * stop early or to show each token at once, call `forward` with `caches` and `attn.chooseToken()` instead.
+   * Generates the tokens that follow the ids, one by one from a cache. The result does not include
+   * `ids`. To stop early or to show each token at once, call `forward` with `caches` and
+   * `attn.chooseToken()` instead.
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]
    * @returns {number[]}
-   * @throws {AttnError} as `forward`; `invalid_argument` for more tokens than there are positions
+   * @throws {AttnError} like `forward`; `invalid_argument` for more tokens than there are positions
    */
   generate(ids, options = {}) {
     options = readOptions(options, kGenerating);
@@ -385,7 +387,7 @@ function checkTypes(call, tokenTypes, numTokenTypes) {
 }
 
 /**
- * Returns sampling options in the form for C++.
+ * Returns sampling options in the form that C++ expects.
  * @param {Required<SamplingOptions>} checked
  * @returns {Native.SamplingOptions}
  */

@@ -27,7 +27,10 @@ import { loadState, makeStateDict } from './stateDict.js';
 
 /** @typedef {InitOption & RandomOptions} InitOptions */
 
-/** Names of intermediates, where they are given. @typedef {readonly string[] | undefined} Asked */
+/**
+ * The names of the requested intermediates, if there are any.
+ * @typedef {readonly string[] | undefined} Asked
+ */
 
 /**
  * `intermediates` names the intermediate results that the call returns; `intermediateNames()` lists them
@@ -71,8 +74,8 @@ let sizesOf;
 export const kOutputType = { outputType: true };
 
 /**
- * Base class of all layers. Parameters have PyTorch's names and layouts. `dispose()`, `using`, or finally
- * garbage collection frees the memory of a layer.
+ * Base class of all layers. Parameters have PyTorch's names and layouts. A layer's memory is freed
+ * by `dispose()`, by `using` or, as a last resort, by garbage collection.
  *
  * @template {object} [Sizes=any]  the sizes of the layer
  * @template {Native.Module} [N=any]
@@ -92,7 +95,7 @@ export class Layer extends NativeObject {
    * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => N} make
    * @param {Sizes} options
    * @param {CheckTable} table
-   * @param {Place} [place]  of a layer in a stack, whose `options` are the stack's
+   * @param {Place} [place]  position of a layer in a stack; `options` are then those of the stack
    */
   constructor(runtime, make, options, table, place) {
     const { native, sizes } = place
@@ -153,12 +156,12 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Calls forward of a layer with one input and one result, each of any element type.
+   * Calls `forward` of a layer with one input and one result, each of any element type.
    * @protected
    * @template {ElementType} Output
    * @param {OutputTypeOption<Output>} options
-   * @param {(call: NativeCall) => { input: NativeTensor, shape: readonly number[] }} check  gives the
-   *   input, and the shape of the result
+   * @param {(call: NativeCall) => { input: NativeTensor, shape: readonly number[] }} check  returns
+   *   the input and the shape of the result
    * @returns {ResultOfType<any, Output>}
    */
   forwardElements(options, check) {
@@ -246,7 +249,7 @@ function layerAt({ memory }, { owner, index }) {
 }
 
 /**
- * Returns the settings of the initial weights in the form for C++.
+ * Returns the settings of the initial weights in the form that C++ expects.
  * @param {Native.MainModule} native
  * @param {Required<InitOptions>} options
  * @returns {Native.FirstWeights}
@@ -256,5 +259,5 @@ export const firstWeights = ({ Init }, { init, seed, stream }) => ({
   random: { seed, stream },
 });
 
-/** Options of the initial weights: drawn from a stream, or zeros. */
+/** Options for the initial weights, which are either drawn from a random stream or zeros. */
 export const kFirstWeights = { init: choice(['xavier', 'zeros']), ...kRandomStream };

@@ -60,19 +60,19 @@ const kHints = {
 };
 /** @type {Names<LoadModelOptions>} */
 const kLoading = { ...kHints, maxMemory: true, onProgress: true, signal: true };
-/** Bytes read at once. */
+/** Number of bytes read at a time. */
 const kSlice = 1 << 22;
 const kLengthBytes = 8;
 
 /**
- * Description of the files while they are read.
+ * The description of a model whose files are being read.
  * @extends {NativeObject<Native.LanguageModelDescription>}
  */
 class Described extends NativeObject {
   /** @internal */
   static name = 'LanguageModelDescription';
 
-  /** Returns the description in the files and the positions of the weights. */
+  /** Returns the model's description, and where its weights are in the files. */
   read() {
     const { weights, ...facts } = this.enter((described) => described.facts());
     const layers = Object.freeze(facts.layers.map(layerOf));

@@ -19,7 +19,7 @@ const kStaticLoadOptions = { variant: true, wasmUrl: true, wasm: true, signal: t
  * @template {Attn} Module
  * @param {Flavour} flavour
  * @param {new (runtime: Runtime, variant: Variant, fallback?: string) => Module} Class
- * @param {Glue} glue  without threads
+ * @param {Glue} glue  glue of the variants without threads
  * @param {StaticLoadOptions} [options]
  * @returns {Promise<Module>}
  */

@@ -38,10 +38,16 @@ import { baseAddress, isA } from './realm.js';
  * @typedef {WebAssembly.Module | ArrayBuffer | Uint8Array<ArrayBuffer> | Response} WasmSource
  */
 
-/** As in TensorFlow.js and ONNX Runtime Web. Users must ask for more threads. */
+/**
+ * The same default maximum as in TensorFlow.js and ONNX Runtime Web. To get more threads, users
+ * must request them.
+ */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
-/** Milliseconds for the workers of threads to start: some engines never report that they cannot. */
+/**
+ * Time limit for the workers of threads to start, in ms. Some engines never report that a worker
+ * cannot start.
+ */
 const kStartTimeout = 30_000;
 
 /**
@@ -89,7 +95,8 @@ export async function load(options = {}) {
 }
 
 /**
- * Loads a flavour. Rejects as soon as `signal` is aborted, and disposes of a module that is ready only then.
+ * Loads a flavour. Rejects as soon as `signal` is aborted. If the module is ready only after that,
+ * it is disposed of.
  * @param {Flavour} flavour
  * @param {LoadOptions} options
  * @param {Parts} parts
@@ -100,7 +107,8 @@ export async function loadFlavour(flavour, options, parts) {
   checkSignal(signal);
   signal?.throwIfAborted();
   const loading = loadBest(flavour, options, parts);
-  // With `await`, errors show the caller's line. A promise created here would hide it.
+  // Thanks to `await`, the stacks of errors contain the caller's line. With a promise made here,
+  // they would not.
   if (!signal) return await loading;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -138,7 +146,7 @@ async function loadBest(flavour, { variant, threads, wasmUrl, wasm, signal }, pa
 
   const url = wasmUrl === undefined ? undefined : resolve(wasmUrl);
   if (url && !isFolder(url) && !variant) {
-    const sentence = `'${wasmUrl}' is a file; set variant to the variant in it, or pass a folder that ends in a slash`;
+    const sentence = `'${wasmUrl}' is a file; set variant to the variant of that file, or pass a folder that ends in a slash`;
     throw explainedError('invalid_argument', 'wasmUrl', sentence);
   }
   requireFeatures(variant ?? 'simd128', features);
@@ -235,7 +243,7 @@ async function classOf(flavour) {
  * @param {Variant} variant
  * @param {URL | undefined} url
  * @param {number} threads
- * @param {Variant} [fallback]  without threads
+ * @param {Variant} [fallback]  variant without threads to try if this one fails to start
  * @param {string} [reason]  why this variant is the fallback
  * @returns {Promise<Attn>}
  */
@@ -256,15 +264,15 @@ async function loadVariant(build, variant, url, threads, fallback, reason) {
     signal?.throwIfAborted();
     const failed = error instanceof AttnError ? error : notStarted(variant, error);
     if (!fallback) throw failed;
-    // Nothing detects these in advance: phones refuse to reserve shared memory, and a content security
-    // policy may forbid workers.
+    // Some failures cannot be detected in advance: phones may refuse to reserve shared memory, and
+    // a content security policy may forbid workers.
     console.warn(`attn runs on one thread: ${failed.message}`);
     return loadVariant(build, fallback, url, 1, undefined, failed.message);
   }
 }
 
 /**
- * Loads the given file, and reads from it which variant it contains.
+ * Loads the given file, and detects which variant it contains.
  * @param {Build} build
  * @param {WasmSource} source
  * @param {Variant | undefined} wanted
@@ -382,7 +390,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
         .catch(fail);
       return {};
     },
-    // The glue prints here only if something is wrong.
+    // The glue calls this only if something is wrong.
     printErr: (/** @type {string} */ text) => fail(new Error(text)),
     ...(hasThreads(variant) && {
       poolSize,
@@ -480,7 +488,7 @@ async function read(url, signal, isDefault) {
     if (!response.ok) {
       throw new Error(`the server returned ${response.status} ${response.statusText}`.trim());
     }
-    // Many servers answer a missing file with a page and status 200.
+    // If a file is missing, many servers return a page with status 200.
     if (response.headers.get('Content-Type')?.startsWith('text/html')) {
       throw new Error('the server returned a page (text/html); the file may be missing');
     }

@@ -7,7 +7,10 @@ import { argumentError, AttnError, explainedError } from './errors.js';
 
 /** Tensors start at multiples of a cache line. */
 const kAlignment = 64;
-/** Up to this size, memory is kept from call to call. More is freed when the call ends. */
+/**
+ * Scratch memory of up to this size is kept from call to call. A larger block is freed when the
+ * call ends.
+ */
 const kKeptBytes = 1 << 24;
 /** Pointers have 32 bits. */
 const kAddressableBytes = 2 ** 32;
@@ -97,7 +100,7 @@ export class Memory {
   /**
    * Closes the module after a trap. Its state may be inconsistent, so nothing touches it again.
    * @param {any} cause  the exception from the module
-   * @returns {AttnError} to throw instead
+   * @returns {AttnError} the error to throw instead
    */
   stop(cause) {
     this.#letGo();
@@ -148,7 +151,7 @@ export class Memory {
    * @param {number} end
    */
   reach(end) {
-    // Growth empties views of the memory. Views of shared memory stay too short.
+    // When memory grows, existing views become empty, or too short if the memory is shared.
     if (end <= this.bytes.length) return;
     const { buffer } = this.native.wasmMemory;
     this.bytes = new Uint8Array(buffer);
@@ -182,9 +185,10 @@ export class Memory {
 
   /**
    * Allocates memory that stays until it is freed.
-   * @param {string} name  like in take()
+   * @param {string} name  as in take()
    * @param {number} bytes
-   * @param {number} [room]  bytes to allocate if more than `bytes`, which the error message names
+   * @param {number} [room]  number of bytes to allocate if larger than `bytes`; the error message
+   *   names `bytes`
    * @returns {number} an address, a multiple of 16
    */
   allocate(name, bytes, room = bytes) {
@@ -212,7 +216,8 @@ export class Memory {
   }
 
   /**
-   * Returns a reusable tensor description for C++. A call fills them in order of their index.
+   * Returns a reusable tensor description for C++. A call uses the descriptions in the order of
+   * their indices.
    * @param {number} index
    */
   tensor(index) {
@@ -222,7 +227,7 @@ export class Memory {
   /**
    * Returns a reusable object of C++ options, reset to its defaults.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
-   * @param {C} name  name of their class
+   * @param {C} name  name of the options' class
    * @param {number} index  a call may need several, for example in a decoder
    * @returns {InstanceType<NativeTypes.MainModule[C]>}
    */
@@ -263,7 +268,7 @@ export class Memory {
    * @returns {any}
    */
   kept(type, numbers) {
-    // Put the cheaper check first.
+    // The cheaper check comes first.
     const isHere = numbers.byteOffset > 0 && numbers.buffer === this.native.wasmMemory.buffer;
     return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
   }
@@ -292,7 +297,8 @@ export class Memory {
 const keepErrorIn =
   (reported) =>
   /**
-   * @param {AttnErrorCode} [code]  none if memory is short; `internal` comes without the other arguments
+   * @param {AttnErrorCode} [code]  missing if memory has run out; with `internal`, only the other
+   *   arguments are missing
    * @param {string} [argument]
    * @param {string} [got]
    * @param {string} [needs]

@@ -96,7 +96,7 @@ export function pack(value, { refer, moves }) {
 }
 
 /**
- * Replaces references by objects.
+ * Replaces references with objects.
  * @param {any} message  from `pack`; modified in place
  * @param {(reference: Reference) => unknown} find
  * @returns {any}

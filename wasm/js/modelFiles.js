@@ -1,4 +1,4 @@
-// Selects a model's files among those passed, and reads parts of them.
+// Selects a model's files from those passed, and reads parts of them.
 
 import { explainedError, invalid } from './errors.js';
 import { bytesOf, isA, TextDecoder } from './realm.js';

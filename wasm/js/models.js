@@ -56,10 +56,10 @@ export class ModelsAttn extends Attn {
   /**
    * Describes a model from its files. Reads their headers and config.json, but no weights.
    *
-   * The model is recognised by its configuration, or by the names of its tensors if that is missing: GPT-2;
-   * BERT, RoBERTa, DistilBERT; Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma 1 to 3, OLMo 2, and gpt-oss
-   * without experts, which all need config.json; torch.nn.TransformerEncoder with `numHeads`; and attn's
-   * own files.
+   * The model is recognised by its configuration or, if that is missing, by the names of its
+   * tensors: GPT-2; BERT, RoBERTa, DistilBERT; Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma 1 to 3,
+   * OLMo 2, and gpt-oss without experts, which all need config.json; torch.nn.TransformerEncoder
+   * with `numHeads`; and attn's own files.
    * @param {ModelFiles} files
    * @param {LanguageModelHints} [options]
    * @returns {Promise<LanguageModelDescription>}
@@ -91,9 +91,9 @@ export class ModelsAttn extends Attn {
    * @param {ModelFiles} files
    * @param {LoadModelOptions} [options]
    * @returns {Promise<LanguageModel<As>>}
-   * @throws {AttnError} like `describeModel`; `unsupported` if the weights need more memory than there is,
-   *   before any is read; `invalid_format` with name and position for a weight that is not finite;
-   *   `out_of_memory`
+   * @throws {AttnError} like `describeModel`; `unsupported` if the weights need more memory than is
+   *   available, before any weight is read; `invalid_format` with name and position for a weight
+   *   that is not finite; `out_of_memory`
    */
   loadModel(files, options = {}) {
     return loadModel(runtimeOfAttn(this), files, options);

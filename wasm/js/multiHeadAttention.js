@@ -136,7 +136,7 @@ const kForwardNames = { cache: true, ...kAttendNames, keyPositions: true };
  * - `relative_attention_bias.weight` (numBuckets, H) with T5's positions.
  * - `sinks` (H,).
  * - `q_norm.weight` and `k_norm.weight` with `qkNorm`: (D,) as in Hugging Face's Qwen 3, or (H·D,) and
- *   (Hkv·D,) as in its OLMo 2.
+ *   (Hkv·D,) as in Hugging Face's OLMo 2.
  *
  * ```js
  * using mha = new attn.MultiHeadAttention({ dModel: 100, numHeads: 5 });

@@ -29,7 +29,7 @@ import { checkInteger } from './errors.js';
 /**
  * Checks the options of attention, and describes their tensors and additional results.
  * @param {NativeCall} call
- * @param {AttentionOptions} options  with names that were already checked
+ * @param {AttentionOptions} options  whose names were already checked
  * @param {ScoreSizes} sizes
  * @param {readonly number[]} leading  the shape of additional results, without the dimension of the keys
  */
@@ -78,7 +78,8 @@ export function checkAttentionOptions(call, options, sizes, leading) {
 }
 
 /**
- * Describes queries, keys and values of one rank, and checks that their batches and lengths match.
+ * Describes queries, keys and values, which must have the same rank, and checks that their batches
+ * and lengths match.
  * @param {NativeCall} call
  * @param {ElementsLike | TensorHandle} query
  * @param {ElementsLike | TensorHandle} key
@@ -102,7 +103,7 @@ export function checkInputs(call, query, key, value, ranks, types) {
 }
 
 /**
- * Returns the options as a C++ object, inside run(), or null without options.
+ * Returns the options as a C++ object, or null if there are none. Call it inside run().
  * @param {NativeCall} call
  * @param {CheckedAttentionOptions} checked
  */

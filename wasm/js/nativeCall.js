@@ -41,7 +41,7 @@ const kShortCopy = 64;
 /**
  * One call of the core. First, its methods check arguments and describe them for C++, without taking
  * memory or copying anything. Then run() takes the memory of all arguments and results, copies the
- * arguments, and calls C++. After that, no code of the caller runs, such as a getter.
+ * arguments, and calls C++. During run(), no code of the caller can run, such as a getter.
  */
 export class NativeCall {
   #memory;
@@ -69,7 +69,8 @@ export class NativeCall {
   }
 
   /**
-   * Returns a C++ options object to fill, inside run(). Each call of this method returns a different one.
+   * Returns a C++ options object to fill. Call it inside run(). Each call returns a different
+   * object.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
    * @param {C} name  name of their class
    */
@@ -78,11 +79,12 @@ export class NativeCall {
   }
 
   /**
-   * Returns the C++ object that receives intermediates, inside run().
+   * Returns the C++ object that receives intermediates. Call it inside run().
    * @param {readonly string[]} names
    */
   intermediates(names) {
-    // Throws what C++ reports, before the failed object could be deleted.
+    // Throws here if C++ reports an error. Otherwise own() would try to delete an object that does
+    // not exist.
     const shown = this.#memory.enter((native) => new native.Intermediates([...names]));
     this.#intermediates = this.own(shown);
     return shown;
@@ -98,7 +100,7 @@ export class NativeCall {
    * @param {string} name
    * @param {ElementsLike | TensorHandle} tensor
    * @param {Ranks} [ranks]  accepted ranks; any by default
-   * @param {number} [numHeads]  to see (B, N, H·D) or (B, N, H, D) as (B, H, N, D)
+   * @param {number} [numHeads]  to view (B, N, H·D) or (B, N, H, D) as (B, H, N, D)
    * @param {readonly ElementType[]} [types]
    */
   tensor(name, tensor, ranks, numHeads, types) {
@@ -132,7 +134,7 @@ export class NativeCall {
   }
 
   /**
-   * Adds a check that runs again just before C++ is called.
+   * Adds a check that runs just before C++ is called.
    * @param {() => unknown} check  throws if an object was disposed of
    */
   check(check) {
@@ -242,7 +244,7 @@ export class NativeCall {
     return this.#result({ name: 'output', shape: readShape('output', shape), type, tensor });
   }
 
-  /** Takes all memory of the call, and copies the arguments. */
+  /** Allocates all memory of the call, and copies the arguments. */
   #place() {
     const memory = this.#memory;
     for (const check of this.#checks) check();
@@ -259,7 +261,8 @@ export class NativeCall {
     for (let i = 0; i < this.#copies.length; ++i) {
       const { name, data, view, length, tensor } = this.#copies[i];
       const last = this.#copies[i - 1];
-      // Queries, keys and values are copied in sequence and are often the same data.
+      // Queries, keys and values follow one another, and often have the same data. That data is
+      // copied only once.
       tensor.address =
         last?.data === data && last.view === view
           ? last.tensor.address
@@ -268,7 +271,7 @@ export class NativeCall {
     for (const { name, data, view, length, tensor } of this.#copies) {
       // Taking memory can detach the caller's data, which is then empty.
       if (typedArrayLength(data) !== length) {
-        const sentence = 'its data changed its length during the call; pass a copy';
+        const sentence = 'the length of its data changed during the call; pass a copy';
         throw explainedError('invalid_argument', name, sentence);
       }
       if (length > kShortCopy) {
@@ -313,7 +316,7 @@ export class NativeCall {
   }
 
   /**
-   * Deletes a C++ object when the call ends, and returns it.
+   * Returns a C++ object, which will be deleted when the call ends.
    * @template {NativeHandle} N
    * @param {N} native
    */
@@ -335,7 +338,7 @@ export class NativeCall {
   /**
    * Copies a tensor out of WebAssembly memory.
    * @param {string} name
-   * @param {number[]} shape  given to the caller, not copied
+   * @param {number[]} shape  becomes the result's shape without being copied
    * @param {number} address
    * @param {ElementType} [type]
    * @returns {any}
@@ -400,7 +403,7 @@ export class NativeCall {
 
   /** Ends the call, whether it succeeded or failed. */
   end() {
-    // The objects of a module that has ended no longer exist.
+    // Once the module has ended, its objects no longer exist.
     if (!this.#memory.disposed) for (const native of this.#owned) native.delete();
     for (const { block } of this.#results) {
       if (block?.handles === 0) this.#memory.free(block.address);

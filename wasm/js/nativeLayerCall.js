@@ -38,7 +38,7 @@ export const checkLayerCall = (call, { dropout, positions, keyPositions, interme
 });
 
 /**
- * Returns the call's options as a C++ object, inside run(), or null without options.
+ * Returns the call's options as a C++ object, or null if there are none. Call it inside run().
  * @param {NativeCall} call
  * @param {CheckedLayerCall} checked
  */

@@ -37,8 +37,8 @@ export function nativeIn({ memory }, name, object) {
 }
 
 /**
- * True if `thing` is an object of a class. A Proxy of such an object is an error, because its properties may be
- * anything.
+ * True if `thing` is an instance of a class. A Proxy of such an object is an error, because its
+ * properties may be anything.
  * @template {NativeObject} T
  * @param {unknown} thing
  * @param {abstract new (...args: any) => T} Class
@@ -53,8 +53,8 @@ export const isObjectOf = (thing, Class) => thing instanceof Class && Boolean(ru
 
 /**
  * An object in WebAssembly memory. `dispose()` frees the memory, and so does `using`; otherwise it is
- * freed when the object is garbage-collected. Classes name themselves for errors, because minifiers
- * rename classes but keep static members.
+ * freed when the object is garbage-collected. Each class has a static `name` for error messages,
+ * because minifiers rename classes but keep static members.
  *
  * @template {NativeHandle} [N=any]
  */

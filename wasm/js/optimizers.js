@@ -129,7 +129,8 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The learning rate. Setting it affects the next steps, except for groups that have their own.
+   * The learning rate. Setting it affects the next steps, except for groups that have a rate of
+   * their own.
    */
   get lr() {
     return this.enter((native) => native.learningRate());
@@ -165,7 +166,7 @@ export class Optimizer extends NativeObject {
 
   /**
    * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. `attn.toSafetensors()`
-   * turns it into a file. It does not include the options.
+   * turns it into a file. The state does not include the options.
    * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */
@@ -291,7 +292,8 @@ function selectGroups(layers, groups = []) {
 /**
  * @param {any} model
  * @param {string} [name]
- * @param {Set<unknown>} [seen]  visited objects: one in two places, or in itself, keeps its first name
+ * @param {Set<unknown>} [seen]  objects already visited; an object that occurs twice, or contains
+ *   itself, keeps its first name
  * @param {boolean} [isOwn]  true inside an object of the caller's own class
  * @returns {[string, Layer][]}
  */

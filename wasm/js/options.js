@@ -13,12 +13,13 @@ import { kOtherNames } from './hints.js';
 const kNone = Object.freeze({});
 
 /**
- * Reads options, each once, and checks that they are an object and have no other names than these.
+ * Reads each option once, and checks that `options` is an object with no names other than `names`.
  * Getters of the caller run here and may do anything. The returned copy does not change.
  * @template {object} O
  * @param {O} options
  * @param {Names} names
- * @param {string} [path]  path of the option that contains them; by default, they are an argument
+ * @param {string} [path]  path of the option that contains the options; undefined if they are an
+ *   argument
  * @param {boolean} [allowsOthers]  true if other names are accepted and read as well
  * @returns {O}
  */
@@ -51,8 +52,8 @@ export function readOptions(options, names, path = 'options', allowsOthers = fal
 }
 
 /**
- * Reads each index of an array once. Its methods and its iterator are not used, because the caller may have
- * replaced them.
+ * Reads each index of an array once. The array's methods and iterator are not used, because the
+ * caller may have replaced them.
  * @template T
  * @param {readonly T[]} array
  * @param {(value: T, index: number) => unknown} check  throws if the value is invalid
@@ -83,8 +84,8 @@ function unknownName(path, name, known) {
 }
 
 /**
- * Returns what a message suggests instead of an unknown name: the nearest name, or a list of all; '' if there
- * are none.
+ * Returns the suggestion that a message makes for an unknown name: the nearest name, or a list of
+ * all names; '' if there are no names.
  * @param {string} name
  * @param {string[]} known
  */
@@ -96,7 +97,7 @@ export function nearestName(name, known) {
   return isNear ? `'${nearest}'` : formatChoices(known);
 }
 
-/** Names with more differences are not similar. */
+/** Names with more differences count as unrelated. */
 const kLongestName = 100;
 
 /** Normalises the spelling of other languages: num_heads matches numHeads. @param {string} name */

@@ -2,7 +2,10 @@
 
 import { inspected, kInspect } from './print.js';
 
-/** Tensors with more elements are shortened to this many at each end of a dimension. */
+/**
+ * Tensors with more than `kMostPrinted` elements are shortened to `kPrintedEnds` entries at each
+ * end of a dimension.
+ */
 const kMostPrinted = 1000;
 const kPrintedEnds = 3;
 

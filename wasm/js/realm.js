@@ -1,5 +1,6 @@
-// Values of another realm, such as a frame, a vm context or jsdom: `instanceof` knows only this realm's classes.
-// The getters of built-in classes recognise instances from all realms, and reject objects that only look like one.
+// Recognises values of other realms, such as a frame, a vm context or jsdom. `instanceof` knows
+// only this realm's classes. The getters of built-in classes recognise instances from all realms,
+// and reject objects that only look like one.
 
 /**
  * @typedef {object} Classes
@@ -78,7 +79,7 @@ export function isA(value, name) {
 /** Base of relative addresses, or undefined in a frame that was made from a string. */
 export const baseAddress = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
-/** Text coders of this realm, or else of Node, because jsdom has none. */
+/** Text coders of this realm, or of Node if this realm has none, as in jsdom. */
 export const { TextDecoder, TextEncoder } = /** @type {typeof globalThis} */ (
   'TextEncoder' in globalThis ? globalThis : globalThis.process.getBuiltinModule('node:util')
 );

@@ -1,5 +1,5 @@
-// The layers of a module that trains. Called with a variable, they return a variable and record the
-// computation on its tape.
+// The layers of a training module. If you call one with a variable, it returns a variable and
+// records the computation on its tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
 import { kAttention, checkTerms, nativeTerms } from './attentionOfVariables.js';
@@ -495,7 +495,7 @@ export class BahdanauVariables {
   }
 }
 
-/** The decoder also decodes from a state of variables. */
+/** The decoder can also decode from a state of variables. */
 export class RecordedBahdanauDecoder extends BahdanauDecoder {
   static name = BahdanauDecoder.name;
 

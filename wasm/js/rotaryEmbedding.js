@@ -127,8 +127,8 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
  * @property {number} [start]  row i has position start + i: with a key/value cache, the past length;
  *   0 by default
  * @property {ArrayLike<number> | NumbersLike} [positions]  instead of `start`: (N,) or (B, N), which may be
- *   fractional or negative. With several axes (A, B, N), or (A, 1, N) if the batch shares them. Positions of
- *   shape (N,) or (B, N), such as those of text, then apply to all axes
+ *   fractional or negative. With several axes, the shape is (A, B, N), or (A, 1, N) if the batch
+ *   shares them. Positions of shape (N,) or (B, N), such as those of text, then apply to all axes
  * @property {number} [sequenceLength]  L of dynamic NTK scaling and LongRoPE; the largest position
  *   + 1 by default
  * @property {boolean} [inverse]  rotates back; `false` by default
@@ -251,7 +251,7 @@ export class RotaryEmbedding extends NativeObject {
     return this.#rotaryDim;
   }
 
-  /** The factor of all cosines and sines: 1, except with YaRN or LongRoPE. */
+  /** The factor on all cosines and sines: 1, except with YaRN or LongRoPE. */
   get attentionFactor() {
     return this.#attentionFactor;
   }
@@ -426,7 +426,7 @@ const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScali
 
 /**
  * Checks the options of a rotation.
- * @param {RotaryRule} options  with names that were already checked
+ * @param {RotaryRule} options  whose names were already checked
  * @param {number} rotaryDim
  * @param {string} [path]  path of the option that contains them
  */
@@ -465,7 +465,7 @@ function checkScaling(path, scaling) {
 }
 
 /**
- * Returns the options as a C++ object, inside run().
+ * Returns the options as a C++ object. Call it inside run().
  * @param {NativeCall} call
  * @param {CheckedRotary} checked
  */

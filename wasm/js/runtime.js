@@ -23,7 +23,7 @@ const dropped = new FinalizationRegistry((workers) => {
   for (const worker of workers) worker.terminate();
 });
 
-/** One loaded module. Everything calls the core through it. */
+/** One loaded module. All calls of the core go through it. */
 export class Runtime {
   /**
    * @param {Native} native

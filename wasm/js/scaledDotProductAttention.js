@@ -108,7 +108,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
     checkInteger('numHeads', numHeads, 1);
     ranks = kRanksOfAllHeads;
   }
-  // With (B, N, H, D), any number works, because the shape gives the number of heads.
+  // With (B, N, H, D), any number works here, because the actual number of heads is in the shape.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
   // Read the length before the call begins, because reading it is a separate call.
   const numCached = cache?.length ?? 0;

@@ -8,9 +8,9 @@ import { nearestName } from './options.js';
 /** @import { Answer, Request } from './connection.js' */
 
 /**
- * Work of many calls that runs in the worker: a function or a generator function. Each value that a
- * generator yields is reported as progress. At each `yield`, other calls may run. If the task has been
- * aborted, it ends there, after its `finally` blocks.
+ * A function or generator function that runs in the worker and makes many calls of attn. Each value
+ * that a generator yields is reported as progress. At each `yield`, other calls may run. If the
+ * task has been aborted, it ends there, after its `finally` blocks.
  * @callback Task
  * @param {TrainingAttn} attn  the module in the worker; it can train only if it was loaded with training
  * @param {...any} args
@@ -21,8 +21,8 @@ import { nearestName } from './options.js';
 
 /**
  * Makes this worker serve `attn/worker`, with your own tasks in addition to the methods of attn. Call it
- * in the worker's module once everything that the tasks need is ready. The page waits for it, at most
- * `startTimeout`.
+ * in the worker's module once everything that the tasks need is ready. The page waits for this
+ * call, for at most `startTimeout`.
  *
  * ```js
  * // squares.js
@@ -154,7 +154,7 @@ class Server {
    * @param {() => unknown} body
    */
   async #answer({ id, verb, target }, body) {
-    // Results of a task, and of its own objects, belong to the task.
+    // The results of a task, and of methods of the task's own objects, belong to the task.
     const isOfAttn = verb === 'load' || (verb !== 'run' && this.#ofAttn.has(target));
     try {
       const result = body();
@@ -175,12 +175,12 @@ class Server {
     try {
       const packed = pack(answer, {
         refer: (value) => this.#refer(value, isOfAttn),
-        // A view of only part of a buffer is a view of WebAssembly's memory.
+        // If a view covers only part of its buffer, the buffer is WebAssembly's memory.
         moves: ({ byteLength }, found) => isGiven && byteLength === found,
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The page has not received the new objects and classes in the answer.
+      // The answer was not sent, so the page knows none of its new objects and classes.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
         this.#ofAttn.delete(id);

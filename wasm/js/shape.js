@@ -1,4 +1,4 @@
-// Checks of tensor shapes and their errors.
+// Checks tensor shapes, and creates the errors for wrong ones.
 
 import { argumentError, invalid } from './errors.js';
 
@@ -94,7 +94,7 @@ export function checkSize(name, shape) {
 }
 
 /**
- * Checks a shape; a size of −1 in `needed` accepts any.
+ * Checks a shape; a size of −1 in `needed` accepts any size.
  * @param {string} name
  * @param {readonly number[]} shape
  * @param {...readonly number[]} needed  accepted shapes
@@ -109,8 +109,8 @@ export function checkShapeIs(name, shape, ...needed) {
 }
 
 /**
- * Checks that `shape` broadcasts to `target` from the right, like in NumPy. With `lastMayBeLess`, the last
- * size may be smaller than the target's, and the elements beyond it are excluded.
+ * Checks that `shape` broadcasts to `target` from the right, as in NumPy. With `lastMayBeLess`, the
+ * last size may be smaller than the target's, and the elements beyond it are excluded.
  * @param {string} name
  * @param {readonly number[]} shape
  * @param {readonly number[]} target

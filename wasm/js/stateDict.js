@@ -27,7 +27,7 @@ const kStateDict = { prefix: true };
 const kLoadStateDict = { prefix: true, strict: true };
 
 /**
- * Returns tensors by prefix and name.
+ * Returns tensors by name, with the prefix in front of each name.
  * @param {StateDictOptions} options
  * @param {() => string[]} names
  * @param {(name: string, place: number) => Tensor} tensor

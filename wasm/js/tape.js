@@ -342,7 +342,7 @@ export class Tape extends NativeObject {
     this.enter(({ tape }) => (keepGradients ? tape.clearKeepingGradients() : tape.clear()));
     this.enter((native) => native.deleteVariables());
     ++this.#era;
-    // Gradients that are kept need their layers.
+    // The tape still needs the layers, because their gradients are kept.
     if (keepGradients) return;
     this.#layers.clear();
     this.#owners.clear();
@@ -369,9 +369,9 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Returns a layer's parameter as a variable. Layers record their own parameters. Use this for weights with
-   * additional uses, such as an output layer that is tied to an embedding. All uses of a parameter share one
-   * variable, and its gradient is the sum over all of them.
+   * Returns a layer's parameter as a variable. Layers record their own parameters. Use this method
+   * for weights that have additional uses, such as an output layer that is tied to an embedding.
+   * All uses of a parameter share one variable, and its gradient is the sum over all of them.
    * @param {Layer} layer
    * @param {string} name
    * @returns {Variable}
@@ -424,8 +424,8 @@ export class Tape extends NativeObject {
    * @param {TensorLike} [gradient]  gradient of a loss with respect to `output`, with the shape of `output`
    * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is not a finite
    *   number (the message names the first parameter or layer output that is not finite), and for a parameter
-   *   that was changed after it was recorded; `out_of_memory`; `disposed`, also if a layer used to compute the
-   *   loss was disposed of. After an error there are no gradients
+   *   that was changed after it was recorded; `out_of_memory`; `disposed`, also if a layer that
+   *   helped to compute the loss was disposed of. After an error there are no gradients
    */
   backward(output, gradient) {
     this.requireLayers();
@@ -488,7 +488,7 @@ export class Tape extends NativeObject {
       if (layer) this.#layers.add(layer);
       return call.run((native) => {
         const variables = compute(native);
-        // Keep them after an error, too: they are then empty, but must be deleted.
+        // Keep the variables even after an error: they are then empty, but must be deleted.
         this.native.keep(Object.values(variables));
         return variables;
       });
@@ -511,8 +511,8 @@ export class Tape extends NativeObject {
       shape: Array.from({ length: native.rank() }, (_, i) => native.size(i)),
     }));
     if (owner) this.#owners.set(address, owner);
-    // The variable may be another view of a parameter, for example from reshape(). A disposed layer can no longer
-    // own new variables, so its address has been reused.
+    // The variable may be another view of a parameter, for example from reshape(). A disposed layer
+    // cannot own new variables. If it is found here, its memory has been reused.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
   }

@@ -170,8 +170,8 @@ export class TensorHandle {
 
   /**
    * Returns a view of the numbers, without a copy. Writing to the view changes the tensor. The view becomes
-   * invalid when the memory grows, which any other call may cause, and after `dispose()`. So get a new view
-   * wherever you use one: the tensor itself remains valid after a growth.
+   * invalid when the memory grows, which any other call may cause, and after `dispose()`. So get a
+   * new view each time. The tensor itself remains valid when the memory grows.
    * @returns {Float32Array}
    * @throws {AttnError} `disposed`, and `invalid_argument` unless `contiguous`
    */
@@ -298,7 +298,7 @@ export class TensorHandle {
    * Returns another handle to the same numbers, or to a part of them.
    * @param {readonly number[]} shape
    * @param {readonly number[]} [strides]
-   * @param {number} [offset]  offset of the first number, in numbers
+   * @param {number} [offset]  number of elements before the first one
    */
   #part(shape, strides, offset = 0) {
     const address = this.#address + 4 * offset;

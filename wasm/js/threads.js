@@ -1,8 +1,8 @@
 // Starts the workers of threads and of attn/worker.
 
 /**
- * Makes a worker of Node look like a browser's worker, as far as Emscripten's glue needs. It is a string, because
- * bundlers for Node would have to know about a file.
+ * Makes a worker of Node look like a browser's worker, as far as Emscripten's glue needs. The code
+ * is a string, because bundlers for Node would not include a separate file by themselves.
  */
 const kNodeScript = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
@@ -59,7 +59,7 @@ export function startWorker(url, options, fail) {
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {
-      // Keep the event from the glue, which would throw the error again.
+      // Hide the event from the glue, which would throw the error again.
       event.stopImmediatePropagation();
       fail(event.message ?? 'a worker did not start');
     });
@@ -69,7 +69,7 @@ export function startWorker(url, options, fail) {
   /** @type {any} */
   const worker = new NodeWorker(kNodeScript, {
     eval: true,
-    // Workers reject some options of the process, and would not start with them.
+    // Some options of the process are not allowed in workers and would prevent the start.
     execArgv: [],
     workerData: { url, name: options.name },
   });

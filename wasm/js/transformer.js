@@ -20,8 +20,8 @@ import { optionalRMSNorm } from './rmsNorm.js';
 /**
  * Options of one Transformer layer, with PyTorch's names. The defaults match
  * torch.nn.TransformerEncoderLayer(batch_first=True). D2L's blocks use `attentionBias: false` and
- * `feedForwardDropout: false`. Options also cover the blocks of today's language models, each with
- * `causal` attention. For example, Llama is
+ * `feedForwardDropout: false`. The options also cover the blocks of current language models, which
+ * are called with `causal` attention. For example, these are the options of Llama:
  *
  * ```js
  * { dModel, numHeads, numKvHeads, dimFeedforward, activation: 'silu', gatedFeedForward: true,
@@ -122,7 +122,7 @@ export const kStackOptions = {
 };
 
 /**
- * Makes a layer, inside run().
+ * Makes a layer. Call it inside run().
  * @template {'TransformerEncoderLayer' | 'TransformerDecoderLayer'} C
  * @param {C} name  name of its class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}
@@ -133,7 +133,7 @@ export const makeBlock = (name) => (native, sizes, call) => {
 };
 
 /**
- * Makes a stack, inside run().
+ * Makes a stack. Call it inside run().
  * @template {'TransformerEncoder' | 'TransformerDecoder'} C
  * @param {C} name  name of its class
  * @returns {(native: Native.MainModule, sizes: any, call: NativeCall) => InstanceType<Native.MainModule[C]>}

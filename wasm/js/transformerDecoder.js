@@ -128,7 +128,7 @@ const kCall = { ...kLayerCall, needWeights: true };
  */
 class Decoder extends Layer {
   /**
-   * The name of its states in errors.
+   * The name that errors use for the states.
    * @protected
    * @returns {string}
    */
@@ -279,9 +279,11 @@ export class TransformerDecoderLayer extends Decoder {
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E); it and `memory` of any element type
-   * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
-   *   that `start()` made from it: `x` then contains the next tokens, which attend to all tokens before them
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type,
+   *   like `memory`
+   * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output
+   *   (B, M, E) or (M, E), or the state that `start()` made from that output. With a state, `x`
+   *   contains the next tokens, which attend to all tokens before them
    * @param {Given<As, DecoderLayerCall<SelfScaled, SelfCapped, SelfBiased, SelfWeights, SelfLogSumExp,
    *   CrossScaled, CrossCapped, CrossBiased, CrossWeights, CrossLogSumExp> & PositionsOption
    *   & OutputTypeOption<Output>
@@ -352,9 +354,11 @@ export class TransformerDecoder extends Decoder {
    * @template {Asked} [N=undefined]
    * @template {ElementType} [Output='float32']
    * @overload
-   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E); it and `memory` of any element type
-   * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output (B, M, E) or (M, E), or the state
-   *   that `start()` made from it: `x` then contains the next tokens, which attend to all tokens before them
+   * @param {Given<As, ElementsLike | TensorHandle>} x  (B, N, E) or (N, E), of any element type,
+   *   like `memory`
+   * @param {Given<As, ElementsLike | TensorHandle | DecodingState>} memory  the encoder's output
+   *   (B, M, E) or (M, E), or the state that `start()` made from that output. With a state, `x`
+   *   contains the next tokens, which attend to all tokens before them
    * @param {Given<As, DecoderCall<Weights> & PositionsOption & OutputTypeOption<Output>
    *   & IntermediatesOption<N>>} [options]  `positions` apply to self-attention in each layer with rotary
    *   positions

@@ -172,8 +172,8 @@ const kOptions = { ...kConnectOptions, worker: true };
  * The worker ends when you call `dispose()` or `terminate()`, or once everything that it returned has
  * been garbage-collected.
  *
- * Bundlers put the worker's script next to the page's. Vite needs `worker: { format: 'es' }`. In Node, an
- * idle worker does not keep the process alive.
+ * Bundlers put the worker's script next to the page's script. Vite needs
+ * `worker: { format: 'es' }`. In Node, an idle worker does not keep the process alive.
  *
  * @template {Tasks} [T=Tasks]
  * @param {WorkerLoadOptions} [options]
@@ -198,7 +198,7 @@ function startWorker() {
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
-    // Workers reject some options of the process, and would not start with them.
+    // Some options of the process are not allowed in workers and would prevent the start.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {

@@ -17,7 +17,7 @@ std::map<std::uintptr_t, std::size_t>& allocations() {
   return sizes;
 }
 
-/// Records an allocation; it replaces earlier ones that begin inside its range.
+/// Records an allocation, and discards the records of earlier ones that begin inside its range.
 void keep(std::uintptr_t address, std::size_t bytes) {
   auto& all = allocations();
   all.erase(all.lower_bound(address), all.lower_bound(address + bytes));
@@ -25,7 +25,7 @@ void keep(std::uintptr_t address, std::size_t bytes) {
 }
 #endif
 
-/// Returns the address, or 0 if memory is short.
+/// Returns the address, or 0 if there is not enough memory.
 std::uintptr_t allocate(std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(std::malloc(bytes));
 #ifdef ATTN_CHECK_ADDRESSES

@@ -9,8 +9,9 @@
 namespace attn::wasm {
 
 #ifdef ATTN_CHECK_ADDRESSES
-/// Ends the module unless all elements of a tensor that JavaScript describes are in memory that
-/// was lent, or that allocate() returned and release() has not freed.
+/// Aborts the module unless JavaScript may access all elements of the tensor that it describes.
+/// They must be in memory from allocate() that is not yet released, or in a tensor passed to
+/// lend().
 void check_address(std::uintptr_t address, std::size_t element_size,
                    std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
 /// Lets JavaScript describe a tensor that C++ owns, such as the value of a variable.

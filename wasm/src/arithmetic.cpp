@@ -1,4 +1,4 @@
-// Matrix products, and activations.
+// Matrix products and activations.
 
 #include <emscripten/bind.h>
 

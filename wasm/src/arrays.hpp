@@ -12,7 +12,7 @@
 
 namespace attn::wasm {
 
-/// A JavaScript array that calls take or return; undefined after an error.
+/// A JavaScript array that is passed to a call or returned by it. Undefined after an error.
 template <class T>
 struct ArrayOf : emscripten::val {
   explicit ArrayOf(const emscripten::val& values = undefined()) : val(values) {}
@@ -28,7 +28,7 @@ inline Sizes sizes(std::span<const std::int64_t> shape) {
   return Sizes(std::vector<double>(shape.begin(), shape.end()));
 }
 
-/// Numbers that calls take, as an array or a typed array.
+/// Numbers that are passed to a call, as an array or a typed array.
 EMSCRIPTEN_DECLARE_VAL_TYPE(Numbers)
 
 template <auto Member>

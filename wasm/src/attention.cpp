@@ -1,4 +1,4 @@
-// Attention, and the terms of its scores.
+// Attention and the terms of its scores.
 
 #include <emscripten/bind.h>
 

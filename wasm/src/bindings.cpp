@@ -33,7 +33,8 @@ bool failed = false;
 bool inside = false;
 
 /// Embind allocates small objects outside of guarded functions, where an exception would close the
-/// module. When memory is short, they get this block. Guarded functions fail until it is back.
+/// module. If memory runs out there, this block is freed to make space for them. Guarded functions
+/// then fail until a new block can be allocated.
 void* spare = nullptr;
 constexpr std::size_t kMostSpareBytes = 1 << 16;
 constexpr std::size_t kLeastSpareBytes = 1 << 12;
@@ -44,7 +45,7 @@ void give_spare() {
 }
 
 bool take_spare() {
-  // Objects that Embind keeps may lie in the block that it was.
+  // Smaller sizes are tried as well, because Embind may keep objects in parts of the former block.
   for (std::size_t bytes = kMostSpareBytes; !spare && bytes >= kLeastSpareBytes; bytes /= 2) {
     spare = std::malloc(bytes);
   }
@@ -81,9 +82,9 @@ Description describe() {
           std::string(to_string(the_context->instruction_set())), ATTN_VERSION};
 }
 
-/// JavaScript's error handler, called with code, argument, got and needs. It is called with the
-/// code alone for an unexpected exception, and without arguments if memory is short, because
-/// strings need memory too. Never destroyed.
+/// JavaScript's error handler, called with code, argument, got and needs. For an unexpected
+/// exception it gets only the code. If memory has run out, it gets no arguments, because strings
+/// need memory, too. Never destroyed.
 emscripten::val& error_handler() {
   static auto& handler = *new emscripten::val(emscripten::val::undefined());
   return handler;
@@ -98,7 +99,7 @@ void forget_error() { failed = false; }
 void report() noexcept {
   leave();
   failed = true;
-  // The texts need memory, and Emscripten does not check whether it suffices.
+  // The strings below need this memory. Emscripten does not check that there is enough.
   std::free(std::exchange(spare, nullptr));
   const auto text = [](std::string_view whole) { return std::string(whole.substr(0, 4096)); };
   try {

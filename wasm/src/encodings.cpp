@@ -1,4 +1,4 @@
-// Learned and rotary positions.
+// Learned and rotary positional encodings.
 
 #include "encodings.hpp"
 

@@ -28,7 +28,7 @@ struct Field<Member> {
 };
 
 /// Accessors that pass a field as a double. JavaScript would see a 64-bit integer as a BigInt, and
-/// an empty std::optional has no counterpart there:
+/// an empty std::optional has no counterpart there. Example:
 /// `.field("seed", get_number<&RandomStream::seed>, set_number<&RandomStream::seed>)`.
 template <auto Member>
 constexpr auto get_number = &Field<Member>::get;

@@ -38,7 +38,7 @@ void forward(const L& layer, const TensorArgument& x, const TensorArgument& outp
 
 /// Optional arguments of a layer's call. JavaScript fills the same object again for every call.
 struct LayerCall {
-  AttentionOptions attention = {};  ///< self-attention in decoders
+  AttentionOptions attention = {};  ///< of the self-attention in decoders
   AttentionOptions cross_attention = {};
   TensorView<const double> positions = {};
   TensorView<const double> key_positions = {};

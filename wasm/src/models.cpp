@@ -35,7 +35,8 @@ double number(const std::optional<T>& value) {
 
 // Descriptions of models
 
-/// A layer. NaN means none. `rotary_scaling` is an index into the list of scaling rules.
+/// Description of a layer. In optional fields, NaN means that there is no value. `rotary_scaling`
+/// is an index into the list of scaling rules.
 struct LayerFacts {
   double d_model;
   double num_heads;
@@ -91,7 +92,7 @@ std::int64_t head_dim_of(const TransformerLayerOptions& layer) {
   return layer.head_dim.value_or(layer.d_model / layer.num_heads);
 }
 
-/// Requires a layer with rotary positions. Fills in their width.
+/// Returns the rotary options of a layer that has them, with `rotary_dim` filled in.
 RotaryEmbeddingOptions rotary_options_of(const TransformerLayerOptions& layer) {
   RotaryEmbeddingOptions options = *layer.positions.rotary;
   if (options.rotary_dim == 0) options.rotary_dim = head_dim_of(layer);
@@ -177,7 +178,7 @@ Texts index_files(const TensorArgument& index) {
   return texts(safetensors_index_files(index.text()));
 }
 
-/// Picks the weight files from the names of all files in a folder without an index.
+/// Given the names of all files in a folder without an index, returns those of the weight files.
 Texts weight_files(const Texts& names) {
   return texts(choose_weight_files(emscripten::vecFromJSArray<std::string>(names)));
 }
@@ -215,7 +216,7 @@ LanguageModelDescription* describe(const ModelFiles& files, const TensorArgument
 
 // Weights
 
-/// A `max_memory` of infinity means whatever WebAssembly's memory has left.
+/// If `max_memory` is infinity, the limit is the memory that WebAssembly has left.
 LanguageModelLoader* make_loader(const LanguageModelDescription& description, double max_memory) {
   std::optional<std::int64_t> limit;
   if (!std::isinf(max_memory)) limit = static_cast<std::int64_t>(max_memory);
@@ -228,7 +229,7 @@ void write_weights(LanguageModelLoader& loader, double source, const TensorArgum
 
 // The model
 
-/// The angles of a layer's rotary positions.
+/// The frequencies of a layer's rotary positions, and the factor on cosines and sines.
 struct RotaryFrequencies {
   Sizes frequencies;
   double attention_factor;
@@ -240,7 +241,7 @@ const TransformerEncoderLayer& layer_of(const LanguageModel& model, double layer
   return model.encoder().layers()[static_cast<std::size_t>(layer)];
 }
 
-/// `length` matters only if the frequencies depend on it.
+/// Only some scaling rules depend on `length`.
 RotaryFrequencies rotary_frequencies(const LanguageModel& model, double layer, double length) {
   const RotaryEmbedding rotary(rotary_options_of(layer_of(model, layer).options()));
   return {Sizes(rotary.frequencies(length)), rotary.attention_factor()};

@@ -21,14 +21,14 @@
 namespace attn::wasm {
 namespace {
 
-/// The state that JavaScript gets: an array of StateTensor.
+/// The state of an optimiser as passed to JavaScript: an array of StateTensor.
 struct State : emscripten::val {
   explicit State(const val& array = undefined()) : val(array) {}
 };
 
 /// The model that an optimiser trains: its layers by name, and groups of their parameters.
 struct TrainedModel {
-  std::deque<std::string> names;  ///< of layers; a deque keeps their addresses stable
+  std::deque<std::string> names;  ///< of layers; in a deque their addresses are stable
   std::vector<NamedModule> layers;
   std::vector<ParameterGroup> groups;
 };
@@ -42,7 +42,7 @@ std::optional<double> optional(double value) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-/// Adds a group with the parameters of these names.
+/// Adds a group of the parameters that have these names.
 void add_group(TrainedModel& model, const Texts& names, double learning_rate, double weight_decay) {
   ParameterGroup& group = model.groups.emplace_back();
   group.params = [selected = emscripten::vecFromJSArray<std::string>(names)](std::string_view name,

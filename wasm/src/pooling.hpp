@@ -4,7 +4,7 @@
 
 namespace attn::wasm {
 
-/// `parameter` is the scale of scaled products or the width of a kernel; NaN means the default.
+/// `parameter` is the scale of scaled dot products or the width of a kernel; NaN means the default.
 ScoringFunction scoring_function(ScoringFunction::Kind kind, float parameter);
 
 }  // namespace attn::wasm

@@ -65,8 +65,8 @@ void write_alibi_slopes(const TensorArgument& output) {
 
 bool has_elements(const Tensor& tensor) { return std::ranges::count(tensor.shape(), 0) == 0; }
 
-/// Writes what the options' position terms add to the scores. Queries and keys of zero leave only
-/// these terms.
+/// Writes the sum of the options' position terms. If queries and keys are zero, the scores consist
+/// only of these terms.
 void write_bias(const Tensor& bias, AttentionOptions options) {
   const std::int64_t heads = bias.size(0), keys = bias.size(2);
   const std::int64_t queries = has_elements(bias) ? bias.size(1) : 0;
@@ -97,7 +97,7 @@ void write_t5_bias(const TensorArgument& output, const AttentionOptions& options
   write_bias(output.result(), options);
 }
 
-/// Replaces distances by their buckets.
+/// Replaces each distance by its bucket.
 void replace_by_t5_buckets(const TensorArgument& distances, double num_buckets, double max_distance,
                            bool bidirectional) {
   const auto numbers = distances.as<std::int32_t>();

@@ -21,7 +21,7 @@ namespace {
 
 EMSCRIPTEN_DECLARE_VAL_TYPE(Variables)
 
-/// The output of attention, and the intermediate results that were asked for.
+/// The output of attention and the requested intermediate results.
 struct RecordedAttention {
   Variable output;
   Variable biased_scores;

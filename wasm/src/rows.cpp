@@ -1,4 +1,4 @@
-// Layers that are made of rows.
+// Layers that compute each row separately.
 
 #include <emscripten/bind.h>
 

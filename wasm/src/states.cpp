@@ -1,4 +1,4 @@
-// Caches and states that layers and stacks keep of past tokens.
+// Caches and states of past tokens, which layers and stacks use for decoding.
 
 #include "states.hpp"
 

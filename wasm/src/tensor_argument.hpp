@@ -11,17 +11,17 @@
 
 namespace attn::wasm {
 
-/// A tensor in the module's memory, as JavaScript describes it: the class `Tensor`. JavaScript
-/// reuses a few objects for all calls. 64-bit integers would be BigInts there, so sizes and strides
-/// arrive as doubles.
+/// A tensor in the module's memory, described by JavaScript, where this class is called `Tensor`.
+/// JavaScript reuses a few objects for all calls. Sizes and strides arrive as doubles, because
+/// JavaScript would pass 64-bit integers as BigInts.
 ///
-/// Passing four tensors takes 4.0 µs in Chromium on a busy machine. As value objects with arrays
-/// for shape and strides they would take 6.0 µs and leave garbage. With -sEMBIND_AOT the times
-/// are 1.7 and 5.7 µs.
+/// Passing four tensors takes 4.0 µs in Chromium on a busy machine. Passed as value objects with
+/// arrays for shape and strides, they would take 6.0 µs and leave garbage. With -sEMBIND_AOT the
+/// times are 1.7 and 5.7 µs.
 class TensorArgument {
  public:
-  /// Starts a tensor of rank 0; call addDimension() for each dimension. `type` matters only where
-  /// the elements may have several types.
+  /// Starts a tensor of rank 0; call addDimension() for each dimension. `type` matters only in
+  /// calls that accept several element types.
   void reset(std::uintptr_t address, ElementType type) noexcept {
     address_ = address;
     type_ = type;
@@ -45,11 +45,11 @@ class TensorArgument {
   ConstTensor floats() const { return as<const float>(); }
   Tensor result() const { return as<float>(); }
 
-  /// Requires a tensor of rank 1 with bytes.
+  /// Returns the elements of a tensor of bytes, which must have rank 1.
   std::span<const std::byte> bytes() const {
     return {as<const std::byte>().data(), static_cast<std::size_t>(shape_[0])};
   }
-  /// Like bytes(), as text.
+  /// Like bytes(), but returns text.
   std::string_view text() const {
     return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
   }

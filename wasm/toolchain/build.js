@@ -42,7 +42,7 @@ export async function setUp() {
 export const kDevelopment = { variants: ['simd128'], types: false };
 
 /**
- * Builds TypeScript's definitions of the bindings, which wasm/js is checked against.
+ * Builds the TypeScript definitions of the bindings. The compiler checks wasm/js against them.
  * @param {Record<string, string>} env
  */
 export const buildNativeTypes = (env) =>
@@ -67,7 +67,7 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
   /** @type {Map<string, string>} target → source */
   const files = new Map();
   for (const folder of folders) {
-    // Leaves out the stamp of the folder.
+    // Leaves out the folder's stamp file.
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
     for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }
@@ -81,8 +81,8 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
 }
 
 /**
- * Makes wasm/dist contain exactly these files. Leaves files with unchanged content alone, so that a
- * running dev server sees only real changes.
+ * Makes wasm/dist contain exactly these files. Does not rewrite files with unchanged content, so
+ * that a running dev server sees only real changes.
  * @param {Map<string, string>} files
  */
 function mirror(files) {
@@ -97,9 +97,12 @@ function mirror(files) {
   }
 }
 
-/** Builds the static site, with the JavaScript reference, into web/dist; needs the package. */
+/**
+ * Builds the static site and the JavaScript reference into web/dist. The package must already be
+ * built.
+ */
 export async function buildSite() {
-  // Separate processes, so that their output can be shown if they fail.
+  // These run as separate processes, so that their output can be shown if they fail.
   const vite = ['node_modules/vite/bin/vite.js', 'build', 'web', '--logLevel=warn'];
   await step('Building the site', () => command(process.execPath, vite, { cwd: kRoot }));
   const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];
@@ -125,7 +128,7 @@ async function addCppReference() {
     await requireAll('for the C++ reference', ['doxygen']);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
-    say(`The site goes without the C++ reference. ${error.message}`);
+    say(`The site will not include the C++ reference. ${error.message}`);
     return;
   }
   await step('Building the C++ reference', () =>

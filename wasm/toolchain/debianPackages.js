@@ -103,7 +103,7 @@ export function sourceFor(release, own = osRelease().VERSION_CODENAME, configFol
     }
   }
   throw new SetupError(
-    `No source for the packages of Debian ${own} in ${configFolder}, so there is no mirror to ` +
+    `${configFolder} has no package source for Debian ${own}, so there is no mirror to ` +
       `download packages of Debian ${release} from.`,
   );
 }

@@ -53,7 +53,7 @@ export async function provideEmscripten() {
   return {
     EMSCRIPTEN_ROOT: root,
     EM_CONFIG: join(folder, 'emscripten.config'),
-    // Emscripten runs the Node that runs this script.
+    // Makes Emscripten use the same Node as this script.
     EM_NODE_JS: process.execPath,
     PATH: `${root}:${process.env.PATH}`,
   };
@@ -99,8 +99,8 @@ function canOptimizeJavaScript(emcc, root) {
  */
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
-  // System libraries for link-time optimisation and dynamic linking, and files that are not needed to
-  // run. They are most of the size.
+  // These are system libraries for link-time optimisation and dynamic linking, and files that are
+  // not needed to run. They make up most of the size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',

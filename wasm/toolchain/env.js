@@ -22,7 +22,7 @@ export async function buildEnvironment() {
   return {
     ...(await nativeEnvironment()),
     ...(await provideEmscripten()),
-    // A CMake list: CMAKE_CROSSCOMPILING_EMULATOR of the WASM presets.
+    // A CMake list, which the WASM presets use as CMAKE_CROSSCOMPILING_EMULATOR.
     ATTN_NODE: [process.execPath, ...nodeFlags()].join(';'),
   };
 }

@@ -94,7 +94,7 @@ endif()
 }
 
 /**
- * Prints the folder that `provide` returns, for CMake, which runs the script.
+ * Prints the folder that `provide` returns. CMake runs the script and reads the output.
  * @param {() => Promise<string | undefined>} provide
  */
 export async function printFolder(provide) {

@@ -1,6 +1,6 @@
-// The package's JavaScript: the glue of the variants, and the small modules of wasm/js, bundled into a few
-// files without JSDoc and with source maps. Otherwise a page without a bundler would fetch the modules one
-// after the other, following the imports.
+// Builds the package's JavaScript: the glue of the variants, and the small modules of wasm/js,
+// which are bundled into a few files without JSDoc and with source maps. Without bundling, a
+// page would fetch them one after the other, following the imports.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { kBuildFolder, kRoot } from './checkout.js';
 
 const kSources = join(kRoot, 'wasm/js');
 /**
- * Path where CMake writes a module, or its glue.
+ * Returns the path where CMake writes a module or its glue.
  * @param {string} flavour
  * @param {string} variant
  * @param {'js' | 'wasm'} type
  */
 export const builtModule = (flavour, variant, type) =>
   join(kBuildFolder, 'wasm/wasm', variant, `${flavour}.${type}`);
-/** Where they are built. */
+/** Folder in which the modules are built. */
 export const kModulesFolder = join(kBuildFolder, 'modules');
 
 /** Entry points: modules that users import, and modules that run in a worker. */
@@ -29,10 +29,10 @@ const kEntries = [
  * @param {readonly string[]} flavours  flavours to build
  * @param {readonly string[]} variants  variants that the loader picks from
  * @param {string} [folder]  where to write
- * @returns {Promise<string>} the folder that the modules are in, and nothing else
+ * @returns {Promise<string>} the folder with the modules, which contains nothing else
  */
 export async function buildModules(flavours, variants, folder = kModulesFolder) {
-  // Imported here, because an importer of this module may first have to install the npm packages.
+  // Imported here, because this module may be imported before the npm packages are installed.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     cwd: kSources,
@@ -77,8 +77,9 @@ async function writeGlue(flavours, variants, folder) {
       const glue = readFileSync(builtModule(flavour, `simd128${kind}`, 'js'), 'utf8');
       // Emscripten writes one long line, and Node would print all of it with an uncaught error.
       const { code } = await transform(glue, { legalComments: 'none' });
-      // Bundlers copy the threads' glue as an asset. webpack minifies assets as sloppy scripts, where
-      // functions in blocks are visible outside. In the resulting module they are not.
+      // Bundlers copy the threads' glue as an asset. webpack minifies such assets as sloppy
+      // scripts, where functions declared in a block are visible outside of it. The result runs as
+      // a module, where they are not, so the glue declares strict mode.
       writeFileSync(join(folder, `${flavour}${kind}.glue.js`), `'use strict';\n${code}`);
     }
   }

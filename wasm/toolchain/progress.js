@@ -1,7 +1,7 @@
-// Shows the steps of a command that are running, with the progress of each and the seconds it has
-// run. A terminal gets one line that is updated in place. Anything else, such as a pipe or a CI log,
-// gets a line every ten seconds and one when a step ends. Imports nothing, because it runs before
-// node_modules exists.
+// Shows the running steps of a command, with the progress of each step and the seconds that it has
+// run. A terminal gets one line that is updated in place. Anything else, such as a pipe or a CI
+// log, gets a line every ten seconds and one when a step ends. Imports nothing, because it runs
+// before node_modules exists.
 
 const kTickMs = 1000;
 const kTicksPerLine = 10;

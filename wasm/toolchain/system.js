@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 
 import { say, step } from './progress.js';
 
-/** Something that the user must install is missing. The message says what. */
+/** Thrown if the user must install something. The message says what is missing. */
 export class SetupError extends Error {
   name = 'SetupError';
 }
@@ -50,7 +50,7 @@ export function findProgram(name) {
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not in this folder.
+      // The program is not in this folder.
     }
   }
 }
@@ -77,7 +77,7 @@ export class CommandError extends SetupError {
  * @param {string[]} args
  * @param {object} options
  * @param {string} options.cwd
- * @param {Record<string, string>} [options.env]  on top of this process's environment
+ * @param {Record<string, string>} [options.env]  added to this process's environment
  * @param {number} [options.timeoutMs]
  * @param {(line: string) => void} [options.onLine]  called with each line as it is printed
  * @param {boolean} [options.shell]  whether to run it in a shell, which scripts need on Windows
@@ -329,7 +329,7 @@ export const aptGet = (program, args, { cwd, update }) =>
   // scripts could not print and would fail.
   command('sh', ['-c', 'exec "$0" "$@" -qq -o APT::Status-Fd=3 3>&1', program, ...args], {
     cwd,
-    // As in "dlstatus:1:42.5:Retrieving file 1 of 3".
+    // A status line looks like "dlstatus:1:42.5:Retrieving file 1 of 3".
     onLine(line) {
       const [, percent, text] = line.match(/^(?:dl|pm)status:[^:]*:([\d.]+):(.*)/) ?? [];
       if (percent) update(`${Math.floor(Number(percent))} %, ${text}`);
