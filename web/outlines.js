@@ -65,8 +65,8 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
 }
 
 /**
- * Writes a path in whole units with relative coordinates and y downwards, which takes the fewest
- * characters.
+ * Writes a path in whole units, with relative coordinates and with y pointing down, because that
+ * takes the fewest characters.
  * @param {import('harfbuzzjs').SvgPathCommand[]} commands
  */
 function relative(commands) {

@@ -76,7 +76,9 @@ class Pairs {
     }
   }
 
-  /** Returns the most frequent pair; of several, the first by UTF-16 code units. */
+  /**
+   * Returns the most frequent pair. Ties go to the first pair in the order of UTF-16 code units.
+   */
   most() {
     /** @type {Pair | undefined} */
     let best;

@@ -9,7 +9,7 @@ class Follow {
   /**
    * @param {number} context
    * @param {number} token
-   * @returns {boolean} true for the first occurrence
+   * @returns {boolean} true for the first occurrence of the token after this context
    */
   add(context, token) {
     const after = this.#counts.get(context) ?? new Map();

@@ -12,7 +12,7 @@ import { encoderLayer } from './layer.js';
  * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head
  */
 
-/** The intermediates of TransformerEncoderLayer for stages, by their ids. */
+/** Names of the intermediates of TransformerEncoderLayer, by stage id. */
 const matrices = {
   ...{ x: 'resid_pre', attention: 'self_attn.output', sum1: 'resid_mid', norm1: 'norm1.output' },
   ...{ hidden: 'hidden', feedForward: 'linear2.output', sum2: 'resid_post', norm2: 'norm2.output' },

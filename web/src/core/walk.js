@@ -12,7 +12,7 @@ import { entropyOf } from './statistics.js';
 /** @typedef {import('../models/language/languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {ReturnType<typeof walkOf>} Walk */
 
-/** Number of positions that the clocks go through before they show a word's. */
+/** Number of positions that the clocks go through before they reach the word's position. */
 const mostTicks = 12;
 
 /**
@@ -52,8 +52,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     embedding: row(matrixFrom(embedding)),
     embeddings: matrixFrom(embedding),
     /**
-     * Sines and cosines of its clocks and of some earlier positions, and the first of these
-     * positions.
+     * Sines and cosines of the clocks at the word's position and at some positions before it.
+     * `start` is the first of these positions.
      */
     places: matrixFrom(
       attn.sinusoidalEncoding({ start, length: word - start + 1, dModel: width, base }),
@@ -79,8 +79,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
 }
 
 /**
- * Puts the two columns that rotate together next to each other, like the columns of an encoding.
- * The language model has them half a head apart. Dot products stay the same.
+ * Moves the two columns of each pair that rotates together next to each other, as in an encoding.
+ * In the language model they are half a head apart. Dot products stay the same.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */
@@ -97,7 +97,7 @@ function neighbours({ data, rows, columns }) {
 function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
   if (wanted >= 0 && wanted < rows) return wanted;
   let [word, largest] = [rows - 1, 0];
-  // Later tokens can attend to more keys.
+  // Search only the second half, whose tokens can attend to more keys.
   for (let i = Math.floor(rows / 2); i < rows; i++) {
     for (let j = 0; j < columns; j++) {
       const weight = data[i * columns + j];

@@ -115,8 +115,8 @@ function measuredPath(stops) {
 }
 
 /**
- * @param {string[]} positive from paper outwards
- * @param {string[]} [negative] from paper outwards, for a signed map
+ * @param {string[]} positive colours from the paper's colour outwards
+ * @param {string[]} [negative] colours from the paper's colour outwards, for a signed map
  * @returns {ColourMap}
  */
 function colourMap(positive, negative) {
@@ -164,8 +164,8 @@ const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 
 /**
- * The entry of the domain's low end. For a signed map whose values are all 0, it is the middle
- * entry.
+ * The map's entry for the low end of the domain. For a signed map whose values are all 0, it is the
+ * middle entry.
  * @param {ColourScale} scale
  */
 const entryOfLow = ({ map, domain: [low, high] }) =>

@@ -41,7 +41,7 @@ export const tries = {
   words: ['and the lady', 'sister', 'letter', 'married'],
   /** Sentences for the language model. Each word is one token. */
   learned: ['a friend is a friend is a friend'],
-  /** Sentences for projections that have learned nothing, where words that are spelt alike match. */
+  /** Sentences for untrained projections, with which words match if their spellings are similar. */
   spelt: [
     'a friend is a friend is a friend',
     'she saw him, he saw her',

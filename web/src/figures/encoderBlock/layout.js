@@ -186,7 +186,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ]);
   }
   for (let head = 0; head < heads; head++) {
-    // The first column represents all heads.
+    // The heads in the first column represent all heads.
     if (head >= headRows) break;
     const id = `weights${head}`;
     const turn = right('q') + gap / 2;
@@ -233,7 +233,8 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ],
     true,
   );
-  // From the end of the upper row to the beginning of the lower row, and on the way into the sum.
+  // From the end of the upper row, one line leads to the beginning of the lower row and another
+  // into the sum.
   const fed = normFirst ? 'norm2' : 'hidden';
   const out = Math.min(available - 2, right(ending) + gap / 2);
   const turn = out > right(ending) + 8 ? out : middle(box(ending)).x;
@@ -362,7 +363,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));
-    // Leaves below the middle, where no incoming line to a sum ends.
+    // The line starts below the middle of the matrix, where no line into a sum ends.
     const out = start.y + 0.85 * start.height;
     lines.push({
       ...{ from: /** @type {string} */ (from), to: id, residual: true },
