@@ -21,7 +21,7 @@ export class Asked {
   /**
    * @param {import('./model.js').Model} model
    * @param {import('./model.js').Question} question
-   * @param {() => Given | null} given what it is about; null if there is no question
+   * @param {() => Given | null} given the subject of the question; null if there is no question
    */
   constructor(model, question, given) {
     this.#model = model;

@@ -70,7 +70,7 @@ export function convolution(n, k, layers, first, second) {
   const path = [...new Set([first, second])].flatMap((token) => {
     let at = token;
     return Array.from({ length: layers }, (_, row) => {
-      // Spread evenly over the layers, with no step beyond the span of a window.
+      // Spread the way evenly over the layers, with no step longer than a window allows.
       const wanted = Math.round(token + ((meeting - token) * (row + 1)) / layers);
       const next = Math.min(at + left, Math.max(at - right, wanted));
       const step = up(row, at, next);

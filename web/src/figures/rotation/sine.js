@@ -1,6 +1,6 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Largest difference between two sines that look alike. */
+/** Two sines look alike if they differ by at most this. */
 const alike = 0.12;
 
 /**
