@@ -51,7 +51,7 @@ attn::sinusoidal_encoding(attn::Tensor(${to}.data(), {${rows}, ${width}}), ${opt
 }
 
 /**
- * The scores of each row of some queries with each row of some keys, unscaled.
+ * The unscaled scores of each query with each key.
  * @param {string} to
  * @param {string} queries (length, columns)
  * @param {string} keys
@@ -99,7 +99,7 @@ for (std::size_t i = 0; i < ${to}.size(); ++i) ${to}[i] = ${abs('std::', `${a}[i
 const sized = ['AdditiveAttention', 'LearnedPositionalEncoding', 'Linear'];
 
 /**
- * Creates a layer of attn. With `seed` or `init`, it draws its weights.
+ * Creates a layer of attn. With `seed` or `init`, the layer draws its weights at random.
  * @param {string} name
  * @param {string} type
  * @param {Options} options as in JavaScript, in the order in which C++ declares them
@@ -260,7 +260,7 @@ export const loadStateDict = (name, prefix) => ({
 });
 
 /**
- * One head of a stage of all heads, (heads, n, columns), as `head`.
+ * Defines one head of a stage of all heads, (heads, n, columns), as `head`.
  * @param {{ javascript: string, cpp: string }} all the data
  * @param {string} columns
  * @param {{ head: number, heads: number }} which
@@ -277,8 +277,8 @@ const head = {
 
 /**
  * The most probable tokens by `logits`, as `candidates`: their ids and probabilities.
- * @param {{ temperature: number, kept: number, shown: number }} options kept: how many tokens share
- *   the probability
+ * @param {{ temperature: number, kept: number, shown: number }} options kept: number of tokens that
+ * share the probability
  * @returns {Call}
  */
 export const candidates = ({ temperature, kept, shown }) => ({

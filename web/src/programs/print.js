@@ -20,10 +20,10 @@ import { indented, snake } from './writers.js';
 export const gap = { python: '', cpp: '', javascript: '' };
 
 /**
- * Prints a program in each language that its calls have lines in.
+ * Prints a program in each language in which its calls have lines.
  * @param {(Call | false | null | undefined)[]} calls
  * @param {string} [load] options with which JavaScript loads attn
- * @returns {Record<Language, string>} without the other languages
+ * @returns {Record<Language, string>} the programs in these languages only
  */
 export function print(calls, load = '') {
   const bodies = /** @type {const} */ (['python', 'cpp', 'javascript']).map((language) => {

@@ -6,7 +6,7 @@ import { product } from '../../core/product.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 
-/** Additional directions, with which the requested ones converge sooner. */
+/** Number of additional directions. With them, the requested directions converge sooner. */
 const more = 4;
 const mostTurns = 80;
 

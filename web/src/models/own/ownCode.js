@@ -256,8 +256,8 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * JavaScript conditions for the queries that count and the keys they attend to, if a head has this
- * habit.
+ * JavaScript conditions for each habit: which queries count, and to which keys a head with this
+ * habit attends.
  */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },

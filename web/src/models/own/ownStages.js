@@ -31,7 +31,7 @@ export function rowsOf({ numHeads, numKvHeads, headDim }, which, head) {
   return {
     name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
     first: joined ? before + at : at,
-    /** Position among the biases, which are concatenated. */
+    /** Index of the head's first bias in the concatenated biases of queries, keys and values. */
     bias: before + at,
   };
 }
@@ -101,7 +101,8 @@ export function stagesOf(attn, shown, { scale }, how, head, exclusion) {
   const [query, key, value] = /** @type {const} */ (['q', 'k', 'v']).map((name) =>
     matrixOf(shown[name], name === 'q' ? head : how.kvHead),
   );
-  // Only for this head, because the scores of all heads of a long sentence take too much memory.
+  // Computed for this head only, because the scores of all heads of a long sentence take too much
+  // memory.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],

@@ -6,8 +6,8 @@
 const mostHeader = 100e6;
 
 /**
- * The header of a .safetensors file, or nothing if the file is of another kind. The loader reports
- * what is wrong with a file.
+ * The header of a .safetensors file, or undefined if the file is not one. If something is wrong
+ * with a file, the loader reports it.
  * @param {File} file
  * @returns {Promise<Tensors | undefined>}
  */

@@ -87,7 +87,7 @@ function prepared(source) {
   return result;
 }
 
-/** Letters whose other case is outside ASCII. */
+/** ASCII letters that equal a letter outside ASCII if case is ignored. */
 const cases = Object.entries({ s: 'ſ', k: '\u212a' });
 
 /** @param {string} symbol */
