@@ -4,7 +4,7 @@ import { sentence } from './src/chapters/opening/firstTexts.js';
 import { mostLines, strongestArcs } from './src/core/arcs.js';
 import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
 
-/** Columns of the encoding that the picture shows, as in the live one. */
+/** Number of columns of the encoding in the picture, as in the live picture. */
 const kColumns = 16;
 /** Sizes of the picture's parts, in CSS pixels. The window determines the actual width. */
 const kWidth = 1200;
@@ -15,8 +15,8 @@ const kNames = 26;
 const kShades = 8;
 
 /**
- * An address instead of a name, because Vite resolves names when it reads its configuration, and
- * the linter does so before the package is built.
+ * The package is imported by its address. Vite resolves a package's name when it reads its
+ * configuration, and the linter does so before the package is built.
  */
 const kPackage = new URL('../wasm/dist/index.js', import.meta.url).href;
 

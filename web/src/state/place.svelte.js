@@ -78,14 +78,14 @@ class Place {
   }
 
   /**
-   * Draws only visible figures again. A dialog may capture the page long after `print()` has
-   * returned.
+   * Draws only visible figures again. Called after the print dialog has closed, because it may
+   * capture the page long after `print()` has returned.
    */
   leavePaper() {
     this.isWhole = false;
   }
 
-  /** Draws the whole page, as far as that does not take too long, and prints it. */
+  /** Draws the whole page, or as much of it as is drawn within 15 seconds, and prints it. */
   async print() {
     if (this.#printing) return;
     this.#printing = this.isWhole = true;

@@ -167,7 +167,7 @@ export class Lane {
 
   /**
    * Like look(), for the model after an earlier step. Uses the last snapshot up to that step, or
-   * the first one if there is none.
+   * the first snapshot if there is none that early.
    * @param {number} step
    * @param {Int32Array} ids
    */
@@ -189,7 +189,7 @@ export class Lane {
       .filter((times) => positions !== 'learned' || times <= 1)
       .map((times) => {
         const longer = longerWorld(world, times);
-        // The same total number of tokens for each length.
+        // Each length is tested with the same total number of tokens.
         const { heldOut } = new Source(this.#attn, longer, seed, Math.ceil(sizes.heldOut / times));
         return { size: longer.size, answers: longer.answers, examples: heldOut };
       });
@@ -283,7 +283,7 @@ export class Lane {
     this.#tape.dispose();
   }
 
-  /** Takes one step. @returns {number} the loss before it */
+  /** Takes one step. @returns {number} the loss before the step */
   #learn() {
     const attn = this.#attn;
     const examples = this.#source.batch(this.#step, sizes.batch);
@@ -313,7 +313,7 @@ export class Lane {
     return new this.#attn.AdamW(/** @type {any} */ (parts), { lr: this.#options.rate });
   }
 
-  /** A model of the same kind for other weights. */
+  /** A second model with the same options, into which other weights are loaded. */
   #spare() {
     return (this.#earlier ??= makeModel(this.#attn, this.#options));
   }

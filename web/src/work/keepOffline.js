@@ -1,4 +1,4 @@
-/** Time in which nothing competes with the first pictures, in ms. */
+/** Time to wait before caching, so that nothing competes with the first pictures, in ms. */
 const patienceMs = 2000;
 
 /** Registers the service worker and lets it cache the files that are already loaded. */
