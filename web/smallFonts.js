@@ -141,6 +141,6 @@ async function titlesOfSources() {
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');
-  // In the walk's source, a little code separates the titles.
+  // Code between the titles of the walk also matches, so keep only letters, digits and punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -30,7 +30,7 @@ const read = (/** @type {string} */ name) =>
  * Draws the first picture of the page as SVG: what the words of its first sentence look at, in the
  * head of the language model that the page begins with. The core computes all numbers.
  * @returns {Promise<{ svg: string, layer: number, head: number, query: string, key: string }>}
- *   layer, head: from 1; query, key: the words that the thickest arch connects
+ *   layer, head: counted from 1; query, key: the words that the thickest arch connects
  */
 export async function stillPicture() {
   const [{ load }, { LanguageModel }, { LanguageTokens }, { tellingHeads }] = await Promise.all([

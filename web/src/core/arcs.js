@@ -20,7 +20,7 @@ export function strongestArcs({ data, columns }, query, most) {
   const [begin, end] = query === null ? [0, data.length] : [query * columns, (query + 1) * columns];
   for (let i = begin; i < end; i++) if (data[i] > largest) largest = data[i];
   if (largest === 0) return [];
-  // A histogram of the weights finds the smallest one to draw without sorting them all.
+  // Find the smallest weight to draw from a histogram, which is faster than sorting all weights.
   const bins = new Uint32Array(256);
   const bin = (/** @type {number} */ weight) => Math.min(255, Math.floor((weight / largest) * 256));
   for (let i = begin; i < end; i++) bins[bin(data[i])] += 1;

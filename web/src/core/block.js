@@ -32,7 +32,8 @@ export class EncoderBlock {
   /**
    * @param {Attn} attn
    * @param {BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] a layer owned by someone else
+   * @param {import('./layer.js').EncoderLayer} [learned] an existing layer to use, which
+   * `dispose()` leaves alone
    */
   constructor(attn, options, learned) {
     const { dModel } = options;
@@ -95,7 +96,7 @@ export class EncoderBlock {
 }
 
 /**
- * Splits a tensor into one matrix per head, by the id of its stage.
+ * Splits a tensor into one matrix per head, keyed by stage id.
  * @param {Tensor} tensor (H, n, n)
  */
 const eachHead = (tensor) =>

@@ -33,8 +33,8 @@ export class Decoder {
   /**
    * @param {Attn} attn
    * @param {import('./layer.js').BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] a layer owned by someone
-   *   else
+   * @param {import('./layer.js').EncoderLayer} [learned] an existing layer to use, which
+   * `dispose()` leaves alone
    */
   constructor(attn, options, learned) {
     this.#own = !learned;

@@ -201,7 +201,7 @@ function madeOf(stage, { top, bottom, left, right }, sizes) {
   }
 }
 
-/** The smallest region that contains both. @param {Region} a @param {Region} b */
+/** The smallest region that contains both regions. @param {Region} a @param {Region} b */
 const union = (a, b) => ({
   id: a.id,
   top: Math.min(a.top, b.top),

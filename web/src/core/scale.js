@@ -46,8 +46,8 @@ export function scaledBy(attn, query, key, exclusion) {
 
 /**
  * The mean over the rows of the sum of w·(1 − w), which measures how much weights respond to their
- * own scores. Near 1 if a row is spread out, 0 if one key has all the weight. The largest weight's
- * term alone would be a bad measure: it is largest where this weight is ½.
+ * own scores. A row's sum is near 1 if the row is spread out, and 0 if one key has all the weight.
+ * The largest weight's term alone would be a bad measure: it is largest where this weight is ½.
  * @param {Tensor} weights (…, n, n)
  */
 export function slopeOf(weights) {
@@ -70,7 +70,7 @@ export const widths = [1, 4, 16, 64, 256, 1024];
 export const randomCount = 64;
 
 /**
- * Statistics of the scores of random vectors, by increasing width.
+ * Statistics of the scores of random vectors, in ascending order of width.
  * @param {Attn} attn
  * @returns {{ width: number, spread: number, divided: Scaled, undivided: Scaled }[]}
  */

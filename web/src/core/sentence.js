@@ -34,7 +34,7 @@ export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());
 export const turnsBy = ({ rotary, encoding, base }) =>
   rotary && encoding !== 'none' ? base : undefined;
 
-/** Largest number of distinct words kept. */
+/** Largest number of distinct words whose embeddings are kept. */
 const mostWords = 8192;
 
 /**

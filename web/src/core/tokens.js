@@ -3,7 +3,7 @@ import { maxTokens } from '../state/properties/index.js';
 /** A fixed locale, so that a shared link gives everyone the same tokens. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** Only white space and invisible control or formatting characters. */
+/** Matches a text of only white space and invisible control or formatting characters. */
 const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
 
 /** Cache of the last sentence, because several callers ask for its tokens one after another. */

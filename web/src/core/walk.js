@@ -61,7 +61,7 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     start,
     input: row(matrixFrom(x)),
     query: row(query),
-    /** The query before rotation by its position, if there is one. */
+    /** The query before the rotation by its position, if the layer rotates queries. */
     unturned:
       turnsBy(given) === undefined || !model ? null : paired(queryOf(model, given, x, word)),
     scores: row(stages.scores).data,
@@ -93,7 +93,7 @@ function neighbours({ data, rows, columns }) {
   };
 }
 
-/** The selected token if it exists, otherwise one that attends most strongly to another token. */
+/** The selected token if it exists, otherwise a token that attends most strongly to another one. */
 function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
   if (wanted >= 0 && wanted < rows) return wanted;
   let [word, largest] = [rows - 1, 0];
@@ -118,7 +118,7 @@ export const rowOf = ({ data, columns }, row) => ({
 /** Weights of a query, and how they are distributed. @param {Float32Array} weights */
 function shareOf(weights) {
   const largest = weights.reduce((a, b) => Math.max(a, b), 0);
-  // The slope is 0 if a change of the scores changes nothing.
+  // The slope is 0 if changing the scores has no effect on the weights.
   return { weights, entropy: entropyOf(weights), largest, slope: responseOf(weights) };
 }
 
@@ -155,8 +155,8 @@ function shuffledOf(attn, given, { embedding, layer, model }, word) {
 }
 
 /**
- * The query's own key and the keys with the largest weights, in order, and the total weight of the
- * rest.
+ * The query's own key and the keys with the largest weights, in the order of the sentence, and the
+ * total weight of the rest.
  * @param {Pick<Walk, 'word' | 'masked' | 'divided'>} walk
  * @param {number} most
  */
@@ -185,5 +185,5 @@ export function rowsOf({ data, columns }, numbers) {
   return { data: some, rows: numbers.length, columns };
 }
 
-/** An entropy with as many digits as can be compared. @param {number} entropy */
+/** Formats an entropy with two decimals. @param {number} entropy */
 export const bits = (entropy) => (entropy > 0 && entropy < 0.005 ? '< 0.01' : entropy.toFixed(2));

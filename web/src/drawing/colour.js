@@ -62,8 +62,8 @@ export function rgbOf({ l, a, b }) {
 }
 
 /**
- * A uniform cubic B-spline through 0 … 1 from the first number to the last. It matches
- * d3-interpolate's, whose module would also pull in its own colour code.
+ * A uniform cubic B-spline that leads from the first number at 0 to the last number at 1. It equals
+ * the spline of d3-interpolate, which is not used because its module also imports colour code.
  * @param {readonly number[]} values
  */
 export function splineOf(values) {
@@ -121,7 +121,7 @@ function measuredPath(stops) {
  */
 function colourMap(positive, negative) {
   const arms = [positive, negative ?? []].filter(({ length }) => length).map(measuredPath);
-  // The longer arm is cut, so that both signs look equally strong.
+  // The longer arm of the map is cut, so that both signs look equally strong.
   const length = Math.min(...arms.map((arm) => arm.length));
   const count = negative ? (size + 1) / 2 : size;
   const [up, down] = arms.map((arm) =>
@@ -204,7 +204,7 @@ function packedColours(map) {
 }
 
 /**
- * Converts many values to colours in a tight loop, which fits into a frame even for a quarter of a
+ * Converts many values to colours. The tight loop finishes within a frame even for a quarter of a
  * million values.
  * @param {ColourScale} scale
  * @param {Float32Array} values

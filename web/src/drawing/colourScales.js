@@ -52,7 +52,7 @@ export function typicalScale(...matrices) {
     kMost,
     largest,
   );
-  // If the largest value is not far off, cover everything.
+  // If the largest value is not far above the rest, cover all values.
   if (!(most > 0 && most < largest / 2)) return symmetricScale(largest);
   return { map: colourMaps(theme.dark).signed, domain: [-most, most], beyond: true };
 }

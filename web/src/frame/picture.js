@@ -30,7 +30,7 @@ const inherited = [
   ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
   ...['visibility', 'shape-rendering'],
 ];
-/** Default values, which need not be written. */
+/** Properties with their default values, which need not be written. */
 const others = Object.entries({
   ...{ opacity: '1', 'mix-blend-mode': 'normal' },
   ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },

@@ -55,7 +55,7 @@ function plain(css) {
 }
 
 /**
- * A paint as attributes. Values other than colours stay unchanged.
+ * Converts a CSS paint to SVG attributes. Values other than colours stay unchanged.
  * @param {'fill' | 'stroke' | 'stop-color'} name
  * @param {string} css
  * @param {number} [opacity] additional opacity

@@ -64,7 +64,7 @@ export class Letters {
     });
     const units = (/** @type {number} */ length) => Math.round(length / scale);
     const own = facesOf(style);
-    // Letters with letter spacing form no ligatures.
+    // With letter spacing, letters form no ligatures.
     const longest = parseFloat(style.letterSpacing ?? '') ? 1 : 3;
     /** @type {SVGElement | null} the current run of characters that the fonts lack */
     let lacking = null;

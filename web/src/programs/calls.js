@@ -176,7 +176,7 @@ attn::fill_normal(attn::Tensor(${to}.data(), {${rows}, ${columns}}), ${{ seed, s
 });
 
 /**
- * Sets a matrix of a layer to values of the program.
+ * Sets a matrix of a layer to values that the program has defined.
  * @param {string} layer
  * @param {string} name
  * @param {string} from

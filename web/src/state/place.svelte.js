@@ -78,8 +78,8 @@ class Place {
   }
 
   /**
-   * Draws only visible figures again. Called after the print dialog has closed, because it may
-   * capture the page long after `print()` has returned.
+   * Draws only visible figures again. Called after the print dialog has closed, because the dialog
+   * may capture the page long after `print()` has returned.
    */
   leavePaper() {
     this.isWhole = false;

@@ -240,7 +240,10 @@ const logits = unembed.forward(encoder.forward(x, { attention }));`,
 const asked = ({ positions }) =>
   positions === 'learned' ? lengths.filter((times) => times <= 1) : lengths;
 
-/** The model in Python, with the functions that make examples and say an answer. @param {LaneOptions} options */
+/**
+ * The model in Python, with the functions that make examples and compute logits.
+ * @param {LaneOptions} options
+ */
 function pythonModel({ world, positions, heads, layers, causal, seed }) {
   const filling = fillings[/** @type {'copy'} */ (world)];
   const encodings = {

@@ -166,8 +166,8 @@ export class Lane {
   }
 
   /**
-   * Like look(), for the model after an earlier step. Uses the last snapshot up to that step, or
-   * the first snapshot if there is none that early.
+   * Like look(), but for the model after an earlier step. Uses the last snapshot up to that step,
+   * or the first snapshot if there is none that early.
    * @param {number} step
    * @param {Int32Array} ids
    */
@@ -179,7 +179,8 @@ export class Lane {
   }
 
   /**
-   * Tests the model on inputs longer than its training data. A learned table limits the length.
+   * Tests the model on inputs that are longer than those it is trained on. A learned table limits
+   * the length.
    * @param {number} [step] an earlier step to test
    * @returns {Reach}
    */

@@ -10,8 +10,8 @@ export async function keepOffline() {
     await navigator.serviceWorker.ready;
     await keepFiles(performance.getEntriesByType('resource').map(({ name }) => name));
   } catch {
-    // This host has no service workers, or the reader has disabled them. The page then needs a
-    // network.
+    // Service workers are unavailable on this host, or the reader has disabled them. The page then
+    // needs a network.
   }
 }
 

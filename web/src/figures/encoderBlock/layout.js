@@ -328,7 +328,8 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   const lines = [];
   /** @param {string} from @param {string} to */
   const down = (from, to) => {
-    // Between the end of one matrix and the title of the next, at its left edge.
+    // The line leads from the end of one matrix to the title of the next, near the left edge of the
+    // latter.
     const x = box(to).x + 8;
     lines.push({
       ...{ from, to, residual: false },

@@ -33,7 +33,8 @@ const error = { data: signed.data.map(Math.abs), shape: signed.shape };`,
   ]);
 
 /**
- * Programs that compute the weights of a window of encodings starting at a position.
+ * Programs that compute the attention weights within a window of encodings that starts at a given
+ * position.
  * @param {{ width: number, base: number, start: number }} settings
  */
 export const driftPrograms = ({ width, base, start }) =>

@@ -12,7 +12,7 @@ export const driftStart = 2 ** 22;
 /** Positions whose errors are reported: common text lengths. */
 export const usualLengths = [2 ** 12, 2 ** 16];
 
-/** Number of positions per doubling. */
+/** Number of measured positions from one power of two to the next. */
 const perOctave = 4;
 
 /** 0, then whole positions from 1 to 2^24 that are about evenly spaced on a logarithmic scale. */
@@ -103,7 +103,8 @@ export function* measure(attn, { width, base }) {
  */
 
 /**
- * The largest error of a code and its position, and the largest error at each of the usual lengths.
+ * The largest error of one way to compute the encoding, the position of this error, and the largest
+ * error at each of the usual lengths.
  * @param {Measurement['usual']} [code]
  */
 export function largestOf(code) {

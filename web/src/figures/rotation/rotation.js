@@ -6,7 +6,10 @@ import { matrixOf } from '../../drawing/matrix.js';
 
 /** @typedef {ReturnType<typeof rotate>} Rotation */
 
-/** The width to draw. The last sine of an odd width has no cosine to rotate with. */
+/**
+ * The width to draw. If the width is odd, the last sine has no cosine to rotate with and is left
+ * out.
+ */
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
 
 /**

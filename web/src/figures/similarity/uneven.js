@@ -1,6 +1,6 @@
 /**
- * Finds a case in which closer positions do not have the larger product: two distances, the larger
- * of which has the larger product because a fast hand has completed a turn. Returns the clearest
+ * Finds a case in which the product does not decrease with distance: two distances of which the
+ * larger one has the larger product, because a fast hand has completed a turn. Returns the clearest
  * pair, if any.
  * @param {ArrayLike<number>} products products of a position with itself and with the positions
  *   1, 2, 3 … later

@@ -117,7 +117,7 @@ export class Pages extends Layered {
    */
   *next({ ids, at, layer, head, encoding, drawn, ...options }) {
     const key = JSON.stringify([ids, layer, head, encoding]);
-    // Sampling options change more often than the sentence.
+    // Keep the logits, because sampling options change more often than the sentence.
     if (this.#kept?.key !== key) {
       const positions = encoding !== 'none';
       this.#kept = { key, ...(yield* this.#predicted(ids, layer, head, positions)) };

@@ -39,8 +39,8 @@ const rowsOf = (columns, order) => ({
 });
 
 /**
- * The leading principal components of the rows, by subspace iteration with the core's products and
- * a library's SVD of the few columns in between.
+ * The leading principal components of the rows, computed by subspace iteration. The core computes
+ * the products, and a library the SVD of the few columns between them.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @param {number} count

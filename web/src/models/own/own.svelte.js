@@ -204,7 +204,7 @@ export class Own {
   }
 
   /**
-   * The programs of a figure, if it has any for such models.
+   * The programs of a figure, if it has programs for a reader's model.
    * @param {string} figure
    * @param {Given} given
    * @param {unknown} _pages
@@ -232,8 +232,8 @@ const elsewhere = () => null;
 async function givenOf(all) {
   // A file that is sent to a worker loses its path.
   const files = all.map((file) => [pathOf(file), file]);
-  // A file without a configuration is assumed to belong to the page's model, or to one with the
-  // same tokens.
+  // Weights without a configuration are assumed to belong to the page's model, or to a model with
+  // the same tokens.
   const alone = !all.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
   const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
   return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };

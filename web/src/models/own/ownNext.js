@@ -67,7 +67,7 @@ export class NextTokens {
     this.#tokens = tokens;
   }
 
-  /** The logits of as many tokens at the end as may be kept. @param {number[]} ids */
+  /** The logits of the last tokens, for as many tokens as may be kept. @param {number[]} ids */
   #logits(ids) {
     const key = ids.join();
     if (this.#kept?.key !== key) {

@@ -23,7 +23,9 @@ const mostTokens = 512;
 /** Largest number of values between layers to keep: 64 MB. */
 const mostKept = 2 ** 24;
 
-/** Number of sentences to keep: the reader's and the one it is compared with. */
+/**
+ * Number of sentences whose values are kept: the reader's sentence and the one it is compared with.
+ */
 const mostSentences = 2;
 
 /** @param {readonly File[]} files @param {string} name */
@@ -378,7 +380,7 @@ export class OwnModel {
     return inBlock(this.#model, layer, x, this.#masks(exclusion), head);
   }
 
-  /** The parameters of its products and norms. @param {{ layer: number }} given */
+  /** The parameters of a layer's products and norms. @param {{ layer: number }} given */
   parameters({ layer }) {
     return {
       parameters: blockParameters(this.#model, layer),

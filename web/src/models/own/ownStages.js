@@ -94,7 +94,7 @@ export function howOf(model, { layer: at, head, length }) {
  * @param {Described} layer
  * @param {How} how
  * @param {number} head
- * @param {import('attn').ExclusionOptions} exclusion including the layer's own
+ * @param {import('attn').ExclusionOptions} exclusion including the layer's own window
  * @returns {import('../../core/stages.js').Stages}
  */
 export function stagesOf(attn, shown, { scale }, how, head, exclusion) {

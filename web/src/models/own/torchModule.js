@@ -50,7 +50,8 @@ const moduleOf = (names) =>
     : modules.find(([, mark]) => mark.test(names))?.[0];
 
 /**
- * Describes the torch.nn module with these weights. Returns nothing for weights with an embedding.
+ * Describes the torch.nn module with these weights. Returns undefined for weights with an
+ * embedding.
  * @param {Tensors} tensors
  */
 export function torchModuleOf(tensors) {

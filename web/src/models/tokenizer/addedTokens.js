@@ -18,12 +18,12 @@ const endsWithWord = new RegExp(`[${wordClass}]$`, 'u');
 const isSpaceAt = (text, at) => text[at].search(space) === 0;
 
 /**
- * Finds added tokens in a text: the leftmost first, and among tokens that begin at the same place,
- * the longest.
- * @param {{ content: string, token: AddedToken }[]} all the tokens' text as it occurs in the
- *   given texts
- * @returns {(text: string) => { text: string, token?: AddedToken, start: number }[]} splits a
- *   non-empty text into parts
+ * Creates a function that finds added tokens in a text: from left to right, and if several begin at
+ * the same place, the longest one.
+ * @param {{ content: string, token: AddedToken }[]} all the added tokens, with `content` as it
+ * occurs in the texts
+ * @returns {(text: string) => { text: string, token?: AddedToken, start: number }[]} a function
+ * that splits a non-empty text into parts
  */
 export function addedTokenFinder(all) {
   /** @type {Map<string, { content: string, token: AddedToken }[]>} */

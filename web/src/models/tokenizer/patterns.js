@@ -37,7 +37,7 @@ export function partsOf(text, pattern) {
  */
 const isInCharacter = (text, index) => (text.codePointAt(index - 1) ?? 0) > 0xffff;
 
-/** A unit of a regular expression: the start of a group, a class, or a character. */
+/** Matches a unit of a regular expression: the start of a group, a class, or a character. */
 const symbols =
   /\(\?(?:<?[=!]|<\w+>|[>:]|i:)|\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]|\\[pPx]\{[^}]*\}|\\.|[^]/gsu;
 

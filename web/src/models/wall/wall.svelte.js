@@ -32,7 +32,7 @@ export class Wall {
     this.#work = work;
   }
 
-  /** The settings that it belongs to. */
+  /** The page's current settings. */
   get live() {
     return this.#work.live;
   }

@@ -22,8 +22,8 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
- * The differences between two models that are available in a world. Worlds with written answers
- * offer a choice of decoder instead of a mask, which makes no sense there.
+ * The differences that a world offers between its two models. Worlds with written answers offer a
+ * choice of decoder instead of a mask, which makes no sense there.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>

@@ -25,7 +25,7 @@ export function modelOf(attn, given) {
 }
 
 /**
- * Runs a computation of a sentence in this worker.
+ * Runs a computation for a sentence in this worker.
  * @template T
  * @param {import('attn').Attn} attn
  * @param {Given} given
