@@ -94,8 +94,8 @@ async function renderedModule(file) {
 }
 
 /**
- * Renders the TeX that modules named `equations.js` export, as strings or objects of strings, at
- * build time. The page then neither loads nor runs KaTeX.
+ * At build time, renders the TeX that modules named `equations.js` export as strings or objects of
+ * strings, so that the page neither loads nor runs KaTeX.
  * @returns {import('vite').Plugin}
  */
 export function equations() {

@@ -39,7 +39,7 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
   const features = ['liga', 'calt'].map(
     (tag) => new Feature(tag, Number(keepFeatures.includes(tag))),
   );
-  /** The single glyph that draws these characters, or 0. */
+  /** The single glyph that draws all these characters, or 0 if there is none. */
   const glyphOf = (/** @type {string} */ characters) => {
     const buffer = new Buffer();
     buffer.addText(characters);

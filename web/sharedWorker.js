@@ -1,7 +1,7 @@
 /**
  * Builds the worker as an entry of the page's own build, so that both share common code. Vite alone
  * would build the worker separately and include the core's JavaScript twice.
- * @param {string} worker its module, as the page imports it
+ * @param {string} worker path of its module, as in the page's import
  */
 export function sharedWorker(worker) {
   let entry = worker;

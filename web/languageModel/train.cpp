@@ -43,8 +43,8 @@ constexpr std::int64_t kIgnored = -100;
 
 /// Number of steps at the beginning in which every passage repeats a sequence of random tokens. The
 /// only thing to learn from such a passage is to continue the repetition, which is what induction
-/// heads do. A small text has few passages that require it. In later steps, a share kCopies of the
-/// passages is of this kind.
+/// heads do. A small text has few passages that require it. In later steps, a fraction kCopies of
+/// the passages is of this kind.
 constexpr std::int64_t kCopySteps = 1000;
 constexpr float kCopies = 0.12F;
 constexpr std::int64_t kShortestCopy = 8;

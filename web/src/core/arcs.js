@@ -9,7 +9,8 @@
 export const mostLines = 600;
 
 /**
- * The strongest connections of a head, the weakest first, so that the strong ones are drawn on top.
+ * The strongest connections of a head, in ascending order of weight, so that the strongest is drawn
+ * on top.
  * @param {import('../drawing/matrix.js').Matrix} weights (n, n)
  * @param {number | null} query restricts the result to this query's connections; null for all
  * @param {number} most

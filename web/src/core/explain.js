@@ -127,7 +127,7 @@ function operand(value, first) {
 }
 
 /**
- * A sum of products. The largest ones are written out and the rest are counted.
+ * A sum of products. The largest products are written out, and the others are counted.
  * @param {[number, number][]} terms
  * @param {number} most
  */

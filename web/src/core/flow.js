@@ -34,7 +34,7 @@
  */
 
 /**
- * The ids of a block's stages with weights, one for each head.
+ * The ids of the stages that contain attention weights, one for each head.
  * @param {number} heads
  * @param {number} first
  */

@@ -65,7 +65,7 @@ export function slopeOf(weights) {
 /** The sum of w·(1 − w) over one row. @param {Float32Array} weights */
 export const responseOf = (weights) => weights.reduce((sum, w) => sum + w * (1 - w), 0);
 
-/** Widths of the random vectors, and their number. */
+/** Widths of the random vectors, and the number of vectors. */
 export const widths = [1, 4, 16, 64, 256, 1024];
 export const randomCount = 64;
 

@@ -16,7 +16,7 @@ import { entropyOf } from './statistics.js';
 const mostTicks = 12;
 
 /**
- * The steps of one word through a head, and the results if two of them are left out.
+ * The steps of one word through a head, and the results if two of these steps are left out.
  * @param {Attn} attn
  * @param {import('./sentence.js').Given} given
  * @param {{

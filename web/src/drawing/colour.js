@@ -21,7 +21,7 @@ import { bisectCenter } from 'd3-array';
  *   colour; both ends of the domain are then above zero
  */
 
-/** Entries in a map. The number is odd, so that a signed map has exactly one entry for zero. */
+/** Number of entries in a map. It is odd, so that a signed map has exactly one entry for zero. */
 export const size = 511;
 
 /** @typedef {{ l: number, a: number, b: number }} Lab a colour in CIELAB, under D50 as in CSS */

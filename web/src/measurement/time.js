@@ -20,7 +20,7 @@ export const defaultPace = { seconds: 0.2, sample: 0.005, longest: 2 };
 
 /**
  * Times a call. The first call warms up. Each sample then contains as many calls as the clock's
- * resolution needs, and the fastest sample counts.
+ * resolution requires, and the fastest sample counts.
  * @param {() => unknown} call
  * @param {Pace} pace
  * @param {() => number} [now]  milliseconds

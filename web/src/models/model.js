@@ -147,7 +147,7 @@ export const sized = ({ layer, base }, config) => ({
   ...{ layer: Math.min(layer, config.numLayers - 1), rotary: config.positions === 'rotary' },
 });
 
-/** A sentence in one of attn's layers. @implements {Sentence} */
+/** A sentence and its results in one of attn's layers. @implements {Sentence} */
 export class LayerSentence {
   #attn;
   #given;

@@ -40,7 +40,7 @@ export function print(calls, load = '') {
 }
 
 /**
- * Prints a program that computes a matrix and prints it one row per line.
+ * Prints a program that computes a matrix and then prints the matrix, one row per line.
  * @param {string} name as written in JavaScript
  * @param {string | number} rows for C++
  * @param {string | number} columns

@@ -139,11 +139,11 @@ const tag =
         : `${before.trimEnd()}\n${' '.repeat(at)}${write(value, at, 0)}${text}`;
     });
 
-/** Writes texts in JavaScript. */
+/** The tag for JavaScript. */
 export const js = tag(javascript);
 
-/** Writes texts in C++. */
+/** The tag for C++. */
 export const cxx = tag(cpp);
 
-/** Writes texts in Python. */
+/** The tag for Python. */
 export const py = tag(python);

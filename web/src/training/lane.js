@@ -19,7 +19,7 @@ const scoredExamples = 8;
 export const evaluateEvery = 10;
 
 /**
- * A number that distinguishes weights: FNV-1a of their bits in the order of their names.
+ * A checksum of weights: the FNV-1a hash of their bits, in the order of their names.
  * @param {import('./snapshots.js').Weights} weights
  */
 export function checksumOf(weights) {
@@ -206,7 +206,7 @@ export class Lane {
     };
   }
 
-  /** A number that distinguishes the weights. */
+  /** A checksum of the weights. */
   checksum() {
     return checksumOf(this.#model.stateDict());
   }

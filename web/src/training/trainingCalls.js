@@ -9,7 +9,7 @@ import { trainingStreams } from './worlds.js';
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {'table' | 'losses' | 'attention' | 'reach'} Shown what a program prints */
 
-/** Comments and seeds with which Python programs begin. @param {number} seed */
+/** The comments and seeds at the beginning of Python programs. @param {number} seed */
 export const pythonStart = (seed) =>
   `# PyTorch draws the random numbers, so the examples and first weights differ from the page's.
 torch.manual_seed(${seed})`;

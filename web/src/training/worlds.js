@@ -111,8 +111,8 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * Asks at each symbol how many symbols are equal to it. Numbers above `counted` have no word and
- * are not asked for.
+ * A world that asks at each symbol how many symbols are equal to it. Numbers above `counted` have
+ * no word and are not asked for.
  * @param {number} size
  * @returns {World}
  */
@@ -138,9 +138,9 @@ function counts(size) {
 const [shortestRun, longestRun] = [4, 12];
 
 /**
- * Random letters in which a run occurs at a random position and is repeated after a gap. Once the
- * repetition has begun, each next letter is determined. With a fixed position or gap, positions
- * alone would determine the letter.
+ * A world with random letters, in which a run occurs at a random position and is repeated after a
+ * gap. Once the repetition has begun, each next letter is determined. With a fixed position or gap,
+ * positions alone would determine the letter.
  * @param {number} size
  * @returns {World}
  */
@@ -178,7 +178,7 @@ function repeated(size) {
 /** Largest number of characters in a date, and number of characters in a date with digits. */
 const [longestDate, inDigitsLength] = [36, 10];
 
-/** Dates in words, to be written in digits: 1999-05-03. @returns {World} */
+/** A world with dates in words, which the model writes in digits: 1999-05-03. @returns {World} */
 function dates() {
   const symbols = [...letters, ...digits, ...' ,.-', blank];
   const written = [...digits, '-', blank];

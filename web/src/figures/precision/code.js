@@ -61,7 +61,7 @@ attn::scaled_dot_product_attention(
     {.weights = attn::Tensor(weights.data(), {1, 1, length, length})});`,
       javascript: `const options = { length, dModel: width, base, start };
 
-// The usual float32 code; attn.sinusoidalEncoding(options) has weights that do not depend on start.
+// The usual float32 code. With attn.sinusoidalEncoding(options), the weights don't depend on start.
 const { encoding: P } = attn.sinusoidalEncodingInFloat32(options);
 const { weights } = attn.scaledDotProductAttention(P, P, P, { needWeights: true });`,
     },

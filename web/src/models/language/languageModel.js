@@ -1,5 +1,5 @@
-// A small language model built from the core's layers: the input of each layer, and the prediction
-// of the next token.
+// A small language model built from the core's layers. It returns the input of each layer and
+// predicts the next token.
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */

@@ -64,8 +64,8 @@ const model = await attn.loadModel(files);
 ];
 
 /**
- * The options of a pass, and the lines before it. Tokens have types if some belong to a second
- * sentence.
+ * The options of a forward pass, and the program's lines before it. Tokens have types if some
+ * belong to a second sentence.
  * @param {Given} given
  */
 function passing(given) {

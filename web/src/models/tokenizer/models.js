@@ -28,7 +28,10 @@ const noToken = (text, reason) =>
 /** @param {string} token */
 const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;
 
-/** A binary heap of pairs to merge. The lowest rank comes first, then the leftmost pair. */
+/**
+ * A binary heap of pairs to merge. They are ordered by rank, and pairs of the same rank from left
+ * to right.
+ */
 class Merges {
   /** @type {{ rank: number, at: number, id: number }[]} */
   #heap = [];
