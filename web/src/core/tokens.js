@@ -49,7 +49,7 @@ export const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
  */
 export function shorten(token, most = 12) {
   if (token.length <= most) return token;
-  // In printable ASCII every character is a grapheme.
+  // In printable ASCII, every character is a grapheme.
   if (/^[ -~]*$/.test(token)) return `${token.slice(0, most - 1)}…`;
   // A token can be thousands of characters long, but only its beginning matters here.
   const head = [...graphemes.segment(token.slice(0, 40 * most))].map(({ segment }) => segment);

@@ -413,7 +413,7 @@ export class Training {
       const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
       const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
       training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
-      // The number of steps that fit into a slice, because consecutive steps take similar times.
+      // Consecutive steps take similar times, so choose the number of steps that fits into a slice.
       atOnce = Math.max(1, Math.min(mostAtOnce, Math.round((count * slice) / taken)));
       const last = failures.length > 0 || this.step >= this.#until;
       if (last || start - looked > betweenPictures) {

@@ -147,7 +147,7 @@ export class Work {
   }
 
   /**
-   * Runs a task whose result figures don't share, in the worker of the model that is shown.
+   * Runs a task whose result only one figure uses, in the worker of the model that is shown.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options

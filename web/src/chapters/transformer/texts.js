@@ -1,7 +1,7 @@
 /** The texts of the chapter on Transformer blocks, text generation and their history. */
 export const texts = {
   question: 'What is needed besides attention to make a model that writes?',
-  /** @param {{ gelu: boolean }} model gelu: true if its activation is GELU */
+  /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   block: ({ gelu }) => [
     'In attention, words exchange news. A Transformer block adds four simple things to it. First, the results of the [heads|head] are put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
     'Second, the input of the layer is added to its output. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',

@@ -1,7 +1,7 @@
 /**
- * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout the
- * block flows in two rows, attention above and the feed-forward network below. In a narrow one it
- * flows from top to bottom. All matrices have the same row height and column width.
+ * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout,
+ * the block is drawn in two rows, attention above and the feed-forward network below. In a narrow
+ * layout, it is drawn from top to bottom. All matrices have the same row height and column width.
  */
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
@@ -86,7 +86,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
   const height = rowHeight * length;
   const gutter = rowHeight >= 10.5 ? 84 : 24;
   const gap = Math.max(30, Math.min(44, available / 32));
-  // At least the height of three lines of text below the upper row.
+  // Leave at least the height of three lines of text below the upper row.
   const pitch = Math.max(height + titleHeight + 10, 96);
   const bus = 22;
 
@@ -328,8 +328,8 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   const lines = [];
   /** @param {string} from @param {string} to */
   const down = (from, to) => {
-    // The line leads from the end of one matrix to the title of the next, near the left edge of the
-    // latter.
+    // The line runs near the left edge of the second matrix, from the end of the first matrix to
+    // the title of the second.
     const x = box(to).x + 8;
     lines.push({
       ...{ from, to, residual: false },

@@ -1,6 +1,6 @@
 /**
- * The dropped files, and files in dropped folders at any depth. Each file has a path like
- * the files of a chosen folder.
+ * The dropped files, and files in dropped folders at any depth. Each file has a path, as if its
+ * folder had been chosen in a dialog.
  * @param {DataTransfer} transfer
  * @returns {Promise<File[]>}
  */

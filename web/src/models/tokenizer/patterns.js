@@ -147,7 +147,7 @@ export const bytesAsLetters = (text) =>
   Array.from(encoder.encode(text), (byte) => letters[byte]).join('');
 
 /**
- * The bytes of a token made of such letters; for any other token, the bytes of its text.
+ * The bytes of a token that is written in byte letters; for any other token, the bytes of its text.
  * @param {string} token
  */
 export function lettersAsBytes(token) {

@@ -45,10 +45,10 @@ function numbered(tokens, ids) {
 }
 
 /**
- * A tokenizer.json that gives the same ids as Hugging Face's library `tokenizers`.
- * `@huggingface/tokenizers` gives different ids for text outside ASCII and for less common fields,
- * so attn uses only its correct parts. tests/tokenizers records the library's results for every
- * component.
+ * Tokenizes according to a tokenizer.json. The ids are those of Hugging Face's library
+ * `tokenizers`. `@huggingface/tokenizers` gives different ids for text outside ASCII and for less
+ * common fields, so this class uses only those of its parts that agree with the library.
+ * tests/tokenizers records the library's results for every component.
  *
  * Like `transformers`, this class ignores the fields `truncation` and `padding`, which
  * `transformers` takes as options of each call.

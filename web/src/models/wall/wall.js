@@ -1,4 +1,4 @@
-// Computes every head of every layer for one sentence, in the worker and layer by layer.
+// Computes every head of every layer for one sentence, layer by layer in the worker.
 
 import { exclusionOf } from '../../core/exclusion.js';
 import { coarse, matrixOf } from '../../drawing/matrix.js';
