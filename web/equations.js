@@ -47,7 +47,8 @@ export function usedBy(equations) {
   /** @type {Record<string, Set<string>>} */
   const characters = {};
   for (const html of equations) {
-    // Digits are included for values inserted later. MathML uses system fonts.
+    // Digits are always included, for values inserted later. MathML is left out, because it uses
+    // system fonts.
     const drawn = `<span>0123456789.</span>${html.replace(/<math[^]*?<\/math>/g, '')}`;
     /** @type {string[]} fonts of the open elements */
     const open = ['Main-Regular'];
@@ -82,7 +83,7 @@ export async function allEquations() {
 
 /** @param {string} file @returns {Promise<Record<string, any>>} its exports, rendered */
 async function renderedModule(file) {
-  // The query makes Node import an edited file again.
+  // The query string makes Node import an edited file again.
   const url = `${pathToFileURL(file)}?${(await stat(file)).mtimeMs}`;
   /** @type {(value: any) => any} */
   const rendered = (value) =>
@@ -93,8 +94,8 @@ async function renderedModule(file) {
 }
 
 /**
- * Renders the TeX that modules named `equations.js` export, as strings or objects of strings, at
- * build time. The page then neither loads nor runs KaTeX.
+ * At build time, renders the TeX that modules named `equations.js` export as strings or objects of
+ * strings, so that the page neither loads nor runs KaTeX.
  * @returns {import('vite').Plugin}
  */
 export function equations() {

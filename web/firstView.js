@@ -14,12 +14,15 @@ export async function firstStyles() {
   return code.trim();
 }
 
-/** The source in a content security policy that allows a style element. @param {string} css */
+/**
+ * The entry of a content security policy that allows a style element with this content.
+ * @param {string} css
+ */
 export const hashSource = (css) => `'sha256-${createHash('sha256').update(css).digest('base64')}'`;
 
 /**
  * Puts the first words of the page and a still picture into `index.html`, with their styles.
- * Readers see them until the scripts have been loaded, or permanently if scripts cannot run. All other
+ * Readers see them until the scripts have loaded, or permanently if scripts cannot run. All other
  * files are requested after `index.html`.
  * @returns {import('vite').Plugin}
  */
@@ -41,7 +44,8 @@ export function firstView() {
             return '';
           },
         );
-        // Scripts wait for style sheets before them.
+        // Style sheets come first, because scripts wait only for the style sheets that precede
+        // them.
         late.sort((a, b) => Number(b.includes('stylesheet')) - Number(a.includes('stylesheet')));
         return early
           .replace('</head>', `  <style>${styles}</style>\n  </head>`)

@@ -25,7 +25,7 @@ export function offline() {
           ...(await Promise.all(
             own.map(async (name) => ({ url: name, revision: await digest(join(dir, name)) })),
           )),
-          // Their names contain hashes of their contents.
+          // Asset names contain hashes of their contents, so they need no revision.
           ...assets.filter((name) => !isLate(name)).map((name) => ({ url: name, revision: null })),
         ];
         await build({

@@ -39,7 +39,7 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
   const features = ['liga', 'calt'].map(
     (tag) => new Feature(tag, Number(keepFeatures.includes(tag))),
   );
-  /** The single glyph that draws these characters, or 0. */
+  /** The single glyph that draws all these characters, or 0 if there is none. */
   const glyphOf = (/** @type {string} */ characters) => {
     const buffer = new Buffer();
     buffer.addText(characters);
@@ -65,8 +65,8 @@ async function faceOf({ file, family, italic = false, weights, text, keepFeature
 }
 
 /**
- * Writes a path in whole units with relative coordinates and y downwards, which takes the fewest
- * characters.
+ * Writes a path in whole units, with relative coordinates and with y pointing down, because that
+ * takes the fewest characters.
  * @param {import('harfbuzzjs').SvgPathCommand[]} commands
  */
 function relative(commands) {

@@ -23,7 +23,7 @@ const late = /** @type {any} */ (globalThis).__LATE__;
 setCacheNameDetails({ prefix: 'attn', suffix: scope });
 clientsClaim();
 
-// The page itself comes from the network when there is one, so that a new version shows at once.
+// The page itself is loaded from the network if possible, so that a new version appears at once.
 // The reference documentation is never cached.
 const { pathname: folder } = new URL(scope);
 registerRoute(
@@ -36,7 +36,7 @@ registerRoute(
 );
 
 // A browser uses one or two of the WebAssembly variants, and not every reader wants the language
-// model. These files are cached on first use.
+// model, so these files are cached on first use.
 const lateCache = `attn-modules-${scope}`;
 registerRoute(
   ({ url }) =>
@@ -51,8 +51,9 @@ async function forgetOld() {
   for (const { url } of await cache.keys()) if (!current.has(url)) await cache.delete(url);
 }
 
-// Asset names contain hashes of their contents. The tab may belong to another version than this
-// worker; a waiting worker has already cached its files.
+// Asset names contain hashes of their contents, so a match in any cache is the right file. A tab
+// may belong to a different version than this worker. A waiting worker has already cached the files
+// of its own version.
 registerRoute(
   ({ url }) => url.href.startsWith(`${scope}assets/`),
   async ({ request }) => (await caches.match(request.url, { ignoreVary: true })) ?? fetch(request),

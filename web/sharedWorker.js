@@ -1,7 +1,7 @@
 /**
  * Builds the worker as an entry of the page's own build, so that both share common code. Vite alone
  * would build the worker separately and include the core's JavaScript twice.
- * @param {string} worker its module, as the page imports it
+ * @param {string} worker path of its module, as in the page's import
  */
 export function sharedWorker(worker) {
   let entry = worker;
@@ -22,8 +22,8 @@ export function sharedWorker(worker) {
   };
 
   /**
-   * Chooses the file for a module with several users: one file for everything that the worker also
-   * needs (none of it uses the document), and another for the rest.
+   * Chooses the output file for a module that several others import: one file for all modules that
+   * the worker also needs (none of them uses the document), and another for the rest.
    * @param {string} id
    * @param {{ getModuleInfo(id: string): { importedIds: readonly string[],
    *   dynamicallyImportedIds: readonly string[] } | null }} build
@@ -33,8 +33,7 @@ export function sharedWorker(worker) {
       reached = new Set([entry]);
       for (const each of reached) {
         for (const imported of build.getModuleInfo(each)?.importedIds ?? []) reached.add(imported);
-        // A module loaded on demand has its own file. It may also need modules that don't use the
-        // document.
+        // A module loaded on demand has its own file, but its imports may be shared with the page.
         for (const late of build.getModuleInfo(each)?.dynamicallyImportedIds ?? []) {
           for (const imported of build.getModuleInfo(late)?.importedIds ?? [])
             reached.add(imported);

@@ -67,9 +67,9 @@ export async function usedFonts() {
 }
 
 /**
- * Reduces the fonts of the built page to what it uses: Latin letters and the symbols in the sources
- * for the text fonts; for KaTeX's fonts, WOFF2 only and the characters in equations and labels; for
- * KaTeX's styles, the classes in use.
+ * Reduces the fonts of the built page to the parts in use. Text fonts keep Latin letters and the
+ * symbols in the sources. KaTeX's fonts are kept only as WOFF2, with the characters in equations
+ * and labels. KaTeX's style sheet keeps the classes in use.
  * @returns {import('vite').Plugin}
  */
 export function smallFonts() {
@@ -122,7 +122,7 @@ async function signsOfSources() {
     (file) => /\.(?:svelte|js)$/.test(file) && !file.endsWith('.test.js'),
   );
   const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), 'utf8')));
-  // Comments are not displayed.
+  // Comments are left out, because they are not displayed.
   const shown = texts.join('\n').replace(/\/\*[^]*?\*\/|<!--[^]*?-->|(^|\s)\/\/.*$/gm, '');
   return [...new Set(shown)].filter((sign) => sign > '~').join('');
 }
@@ -141,6 +141,6 @@ async function titlesOfSources() {
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');
-  // In the walk's source, a little code separates the titles.
+  // Code between the titles of the walk also matches, so keep only letters, digits and punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -4,7 +4,7 @@ import { mostLines, strongestArcs } from './src/core/arcs.js';
 import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
 import { initial } from './src/state/properties/index.js';
 
-/** Columns of the encoding that the picture shows, as in the live one. */
+/** Number of columns of the encoding in the picture, as in the live picture. */
 const kColumns = 16;
 /** Sizes of the picture's parts, in CSS pixels. The window determines the actual width. */
 const kWidth = 1200;
@@ -15,8 +15,8 @@ const kNames = 26;
 const kShades = 8;
 
 /**
- * An address instead of a name, because Vite resolves names when it reads its configuration, and
- * the linter does so before the package is built.
+ * The package is imported by its address. Vite resolves a package's name when it reads its
+ * configuration, and the linter does so before the package is built.
  */
 const kPackage = new URL('../wasm/dist/index.js', import.meta.url).href;
 
@@ -33,7 +33,7 @@ const read = (/** @type {string} */ name) =>
  * Draws the first picture of the page as SVG: what the words of its first sentence look at, in the
  * head of the language model that the page begins with. The core computes all numbers.
  * @returns {Promise<{ svg: string, layer: number, head: number, query: string, key: string }>}
- *   layer, head: from 1; query, key: the words that the thickest arch connects
+ *   layer, head: counted from 1; query, key: the words that the thickest arch connects
  */
 export async function stillPicture() {
   const [{ load }, { LanguageModel }, { LanguageTokens }] = await Promise.all([

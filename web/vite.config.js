@@ -64,8 +64,8 @@ export default defineConfig(({ command }) => ({
   plugins: [
     svelte({
       configFile: false,
-      // The built page has short class names. The dev server's names follow the files, for hot
-      // updates.
+      // The built page has short class names. On the dev server, class names depend on file names
+      // instead, for hot updates.
       ...(command === 'build' && {
         compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
       }),
@@ -115,7 +115,7 @@ export default defineConfig(({ command }) => ({
               test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
               priority: 2,
             },
-            // One file is smaller than thirty similar ones here, too.
+            // Here, too, one file is smaller than thirty similar ones.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },
           ],

@@ -48,7 +48,7 @@ it('resumes where it was stopped, with the same bits', async () => {
   const child = spawn(kProgram, argumentsFor(stopped, 2), { stdio: ['ignore', 'pipe', 'inherit'] });
   child.stdout.once('data', () => child.kill('SIGKILL'));
   await new Promise((resolve) => child.on('close', resolve));
-  assert.match(await train(stopped, 2), /^going on after step [1-3]$/m);
+  assert.match(await train(stopped, 2), /^resuming after step [1-3]$/m);
   assert.ok(model(stopped).equals(model(whole)));
 });
 

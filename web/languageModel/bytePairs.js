@@ -2,8 +2,8 @@
 // and writes a tokenizer.json, which Hugging Face's libraries read.
 
 /**
- * GPT-2's pre-tokenization: contractions, letters, digits, punctuation and white space, each with
- * the space before it.
+ * GPT-2's pre-tokenization: contractions, and runs of letters, of digits, of other characters and
+ * of white space. A run of the first three kinds includes a space before it.
  */
 const kWords = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 
@@ -58,7 +58,7 @@ function wordsOf(text, characters) {
 const isBefore = (a, b) =>
   a.count !== b.count ? a.count > b.count : a.first + a.second < b.first + b.second;
 
-/** All adjacent pairs in a text. */
+/** The adjacent pairs of tokens in a text, with their counts. */
 class Pairs {
   /** @type {Map<string, Pair>} */
   #pairs = new Map();
@@ -76,7 +76,9 @@ class Pairs {
     }
   }
 
-  /** Returns the most frequent pair; of several, the first by UTF-16 code units. */
+  /**
+   * Returns the most frequent pair. Ties go to the first pair in the order of UTF-16 code units.
+   */
   most() {
     /** @type {Pair | undefined} */
     let best;
@@ -97,7 +99,8 @@ function merged(pieces, first, second) {
 }
 
 /**
- * Learns a vocabulary from a text: all bytes, then the most frequent adjacent pairs, merged.
+ * Learns a vocabulary from a text. The vocabulary contains all bytes, followed by merges of the
+ * most frequent adjacent pairs.
  * @param {string} text  in lower case, as the tokenizer's normalizer would return it
  * @param {number} size  number of tokens in the vocabulary, at least 256
  * @returns a tokenizer.json

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 
 import { requireAll } from '../../wasm/toolchain/system.js';
 
-/** Paragraphs in a passage. Every twentieth passage is held out. */
+/** Number of paragraphs in a passage. Every twentieth passage is held out. */
 const kPassage = 40;
 const kHeldOut = 20;
 

@@ -2,13 +2,13 @@
 //
 //   train <folder> <vocabulary> <steps> <seed> <threads> <about>
 //
-// <folder> holds training.tokens and heldOut.tokens (16 bits each, little-endian), and receives
-// checkpoint.safetensors, from which a run goes on that was stopped, and model.safetensors. <about>
-// is JSON for the file's metadata, to which this program adds what it measured. `npm run train`
-// does the rest.
+// <folder> contains training.tokens and heldOut.tokens (16 bits per token, little-endian). The
+// program writes model.safetensors to it, and checkpoint.safetensors, from which it resumes an
+// interrupted run. <about> is JSON for the metadata of model.safetensors, to which the program adds
+// its measurements. `npm run train` prepares the input files and starts this program.
 //
-// The same seed gives the same bits, for any number of threads, on every machine that computes with
-// the same instruction set.
+// The same seed gives the same bits for any number of threads and on every machine with the same
+// instruction set.
 
 #include <algorithm>
 #include <array>
@@ -32,8 +32,8 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLength = 128;  // tokens of a passage
-constexpr std::int64_t kBatch = 16;    // passages of a step
+constexpr std::int64_t kLength = 128;  // tokens per passage
+constexpr std::int64_t kBatch = 16;    // passages per step
 constexpr std::int64_t kWidth = 128;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kLayers = 3;
@@ -41,15 +41,16 @@ constexpr double kBase = 10000;
 constexpr double kPeak = 2e-3;  // learning rate
 constexpr std::int64_t kIgnored = -100;
 
-/// Steps in which all passages are tokens drawn at random that come again and again: nothing is
-/// to be learned there but to go on as before. It is what induction heads do, and few passages of a
-/// small text ask for it. Later on, some passages are still of this kind.
+/// Number of steps at the beginning in which every passage repeats a sequence of random tokens. The
+/// only thing to learn from such a passage is to continue the repetition, which is what induction
+/// heads do. A small text has few passages that require it. In later steps, a fraction kCopies of
+/// the passages is of this kind.
 constexpr std::int64_t kCopySteps = 1000;
 constexpr float kCopies = 0.12F;
 constexpr std::int64_t kShortestCopy = 8;
 constexpr std::int64_t kLongestCopy = kLength / 2;
 
-/// Tokens in, logits of the next token out. The output layer has the embedding's weight.
+/// Maps tokens to logits of the next token. The output layer shares the embedding's weight.
 class LanguageModel : public attn::Module {
  public:
   explicit LanguageModel(std::int64_t vocabulary)
@@ -77,7 +78,7 @@ class LanguageModel : public attn::Module {
   std::int64_t vocabulary() const { return output_.out_features(); }
   const attn::TransformerEncoder& encoder() const { return encoder_; }
 
-  /// ids (B, N); logits (B, N, V).
+  /// Maps ids (B, N) to logits (B, N, V).
   attn::Variable forward(attn::Tape& tape, const attn::IdView& ids) const {
     return output_.forward(
         encoder_.forward(embedding_.forward(tape, ids), {.attention = {.causal = true}}));
@@ -111,8 +112,8 @@ Ids read_tokens(const std::filesystem::path& path) {
   return tokens;
 }
 
-/// Fills the batch's entry b with kLength + 1 tokens, and with what follows each; of the first
-/// `unknown` tokens nobody can know what follows.
+/// Fills entry b of the batch with kLength tokens and, for each of them, the token that follows.
+/// The first `unknown` tokens are unpredictable and are not counted as targets.
 template <class TokenAt>
 void set_passage(Batch& batch, std::int64_t b, std::int64_t unknown, TokenAt token_at) {
   for (std::int64_t i = 0; i < kLength; ++i) {
@@ -122,8 +123,8 @@ void set_passage(Batch& batch, std::int64_t b, std::int64_t unknown, TokenAt tok
   }
 }
 
-/// Tokens drawn at random, again and again with a period. `drawn` are kLongestCopy + 1 numbers
-/// between 0 and 1.
+/// Fills entry b of the batch with a sequence of random tokens, repeated with a random period.
+/// `drawn` contains kLongestCopy + 1 numbers between 0 and 1.
 void set_copies(Batch& batch, std::int64_t b, std::span<const float> drawn,
                 std::int64_t vocabulary) {
   const std::int64_t period =
@@ -135,7 +136,7 @@ void set_copies(Batch& batch, std::int64_t b, std::span<const float> drawn,
   });
 }
 
-/// The passages of a step: they depend on the seed and on the step alone.
+/// The passages of each step. They depend only on the seed and on the step.
 class Passages {
  public:
   Passages(const Ids& text, std::int64_t vocabulary, std::uint64_t seed)
@@ -173,7 +174,7 @@ double learning_rate(std::int64_t step, std::int64_t steps) {
                                     left);
 }
 
-/// The mean loss of the next token, over all of the text.
+/// The mean next-token loss over the whole text.
 double loss_of(const LanguageModel& model, const Ids& text, attn::Tape& tape) {
   Batch batch;
   double sum = 0;
@@ -189,19 +190,20 @@ double loss_of(const LanguageModel& model, const Ids& text, attn::Tape& tape) {
   return sum / batches;
 }
 
-/// Mean shares of a query's attention, as far as there is what they are about.
+/// Mean shares of a query's attention. `same_token` and `induction` are means over the queries
+/// whose token occurred before.
 struct HeadScores {
   double previous_token = 0;
   double first_token = 0;
-  double same_token = 0;  ///< on earlier tokens that are the same
-  double induction = 0;   ///< on the tokens that came after those
+  double same_token = 0;  ///< on earlier occurrences of the query's token
+  double induction = 0;   ///< on the tokens that followed those occurrences
   double itself = 0;
 };
 
-/// Queries from here on count: earlier ones have too little to look at.
+/// The first query that counts. Earlier ones have too few tokens to attend to.
 constexpr std::int64_t kFirstQuery = 16;
 
-/// The scores of every head, by layers.
+/// The scores of every head, layer by layer.
 std::vector<HeadScores> head_scores(const LanguageModel& model, const Batch& batch,
                                     attn::Tape& tape) {
   tape.clear();
@@ -244,7 +246,8 @@ std::vector<HeadScores> head_scores(const LanguageModel& model, const Batch& bat
   return scores;
 }
 
-/// All over held-out text but induction, which is measured over random tokens that come again.
+/// Measures all scores on held-out text, except induction, which is measured on repeated random
+/// tokens.
 std::vector<HeadScores> measure_heads(const LanguageModel& model, const Ids& held_out,
                                       attn::Tape& tape) {
   Batch batch;
@@ -280,8 +283,8 @@ std::string json_of(const std::vector<HeadScores>& heads) {
   return text + "]]";
 }
 
-/// Where a run stands, on disk: written beside the file and then put in its place, so that a run
-/// that is stopped while it writes has the one before.
+/// The saved state of a run. It is written to a temporary file that then replaces the previous
+/// state, so that a run that is interrupted while writing still has the previous one.
 class Checkpoint {
  public:
   Checkpoint(std::filesystem::path path, std::string settings)
@@ -298,7 +301,8 @@ class Checkpoint {
     std::filesystem::rename(beside, path_);
   }
 
-  /// The step that it was saved after; 0 where there is none of the same settings.
+  /// Loads the state and returns the step after which it was saved, or 0 if there is no state with
+  /// the same settings.
   std::int64_t load(LanguageModel& model, attn::Optimizer& optimizer) const {
     if (!std::filesystem::exists(path_)) return 0;
     const attn::Safetensors file = attn::Safetensors::load(path_);
@@ -342,7 +346,7 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
           static_cast<long long>(kLayers), static_cast<long long>(kWidth),
           static_cast<unsigned long long>(seed)));
   const std::int64_t done = checkpoint.load(model, optimizer);
-  if (done > 0) std::printf("going on after step %lld\n", static_cast<long long>(done));
+  if (done > 0) std::printf("resuming after step %lld\n", static_cast<long long>(done));
 
   Passages passages(text, vocabulary, seed);
   Batch batch;
@@ -365,7 +369,7 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
       std::printf("step %5lld of %lld  loss %.3f%s  %.0f tokens/s  %.1f min left\n",
                   static_cast<long long>(step), static_cast<long long>(steps),
                   sum / static_cast<double>(report),
-                  step <= kCopySteps ? " (random tokens that come again)" : "",
+                  step <= kCopySteps ? " (repeated random tokens)" : "",
                   static_cast<double>(kBatch * kLength) / seconds,
                   static_cast<double>(steps - step) * seconds / 60);
       std::fflush(stdout);

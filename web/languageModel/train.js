@@ -73,7 +73,7 @@ function writeTokens(name, tokens) {
   writeFileSync(join(kFolder, `${name}.tokens`), bytes);
 }
 
-/** Prepares text, tokenizer, tokens and the metadata for the model's file. */
+/** Prepares the text, the tokenizer, the tokens, and the metadata of the model's file. */
 async function prepare() {
   const { Tokenizer } = await import('@huggingface/tokenizers');
   mkdirSync(kFolder, { recursive: true });

@@ -9,7 +9,7 @@ class Follow {
   /**
    * @param {number} context
    * @param {number} token
-   * @returns {boolean} true for the first occurrence
+   * @returns {boolean} true for the first occurrence of the token after this context
    */
   add(context, token) {
     const after = this.#counts.get(context) ?? new Map();
@@ -19,7 +19,7 @@ class Follow {
     return count === 0;
   }
 
-  /** Computes sums and the discount. Call it once, after all tokens have been counted. */
+  /** Computes the sums and the discount. Call it once, after all tokens have been counted. */
   finish() {
     const seen = [0, 0, 0];
     for (const after of this.#counts.values()) {
@@ -39,7 +39,7 @@ class Follow {
 
   /**
    * @param {number} context @param {number} token
-   * @param {number} shorter  the probability given the context without its first token
+   * @param {number} shorter the token's probability given the context without its first token
    */
   probability(context, token, shorter) {
     const sum = this.sums?.get(context);
@@ -61,7 +61,7 @@ export function trigramLoss(training, heldOut, vocabulary) {
   const [three, two, one] = [new Follow(), new Follow(), new Follow()];
   for (let i = 2; i < training.length; i++) {
     const [a, b, c] = training.subarray(i - 2, i + 1);
-    // Shorter contexts count distinct continuations, not occurrences.
+    // For shorter contexts, count distinct continuations instead of occurrences.
     if (three.add(a * vocabulary + b, c) && two.add(b, c)) one.add(0, c);
   }
   for (const each of [three, two, one]) each.finish();

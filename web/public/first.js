@@ -1,5 +1,5 @@
-// Says why the live page cannot start, if its script cannot be loaded. This is a classic script,
-// because browsers do not load modules from files.
+// If the live page's script cannot be loaded, shows why. This is a classic script, because browsers
+// do not load modules from `file://`.
 addEventListener(
   'error',
   ({ target }) => {

@@ -9,7 +9,8 @@
 export const mostLines = 600;
 
 /**
- * The strongest connections of a head, the weakest first, so that the strong ones are drawn on top.
+ * The strongest connections of a head, in ascending order of weight, so that the strongest is drawn
+ * on top.
  * @param {import('../drawing/matrix.js').Matrix} weights (n, n)
  * @param {number | null} query restricts the result to this query's connections; null for all
  * @param {number} most
@@ -20,7 +21,7 @@ export function strongestArcs({ data, columns }, query, most) {
   const [begin, end] = query === null ? [0, data.length] : [query * columns, (query + 1) * columns];
   for (let i = begin; i < end; i++) if (data[i] > largest) largest = data[i];
   if (largest === 0) return [];
-  // A histogram of the weights finds the smallest one to draw without sorting them all.
+  // Find the smallest weight to draw from a histogram, which is faster than sorting all weights.
   const bins = new Uint32Array(256);
   const bin = (/** @type {number} */ weight) => Math.min(255, Math.floor((weight / largest) * 256));
   for (let i = begin; i < end; i++) bins[bin(data[i])] += 1;

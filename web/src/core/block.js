@@ -12,7 +12,7 @@ import { encoderLayer } from './layer.js';
  * @property {Record<string, Tensor>} scores Q Kᵀ / √D for each head
  */
 
-/** The intermediates of TransformerEncoderLayer for stages, by their ids. */
+/** Names of the intermediates of TransformerEncoderLayer, by stage id. */
 const matrices = {
   ...{ x: 'resid_pre', attention: 'self_attn.output', sum1: 'resid_mid', norm1: 'norm1.output' },
   ...{ hidden: 'hidden', feedForward: 'linear2.output', sum2: 'resid_post', norm2: 'norm2.output' },
@@ -32,7 +32,8 @@ export class EncoderBlock {
   /**
    * @param {Attn} attn
    * @param {BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] a layer owned by someone else
+   * @param {import('./layer.js').EncoderLayer} [learned] an existing layer to use, which
+   * `dispose()` leaves alone
    */
   constructor(attn, options, learned) {
     const { dModel } = options;
@@ -95,7 +96,7 @@ export class EncoderBlock {
 }
 
 /**
- * Splits a tensor into one matrix per head, by the id of its stage.
+ * Splits a tensor into one matrix per head, keyed by stage id.
  * @param {Tensor} tensor (H, n, n)
  */
 const eachHead = (tensor) =>

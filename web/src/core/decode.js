@@ -18,7 +18,7 @@ import { encoderLayer } from './layer.js';
 
 /**
  * A causal block that processes one token at a time, with past keys and values in a cache. It keeps
- * its results: for the next input, only rows after the unchanged ones are computed.
+ * its results. For the next input, it computes only the rows from the first changed one on.
  */
 export class Decoder {
   #layer;
@@ -33,8 +33,8 @@ export class Decoder {
   /**
    * @param {Attn} attn
    * @param {import('./layer.js').BlockOptions} options
-   * @param {import('./layer.js').EncoderLayer} [learned] a layer owned by someone
-   *   else
+   * @param {import('./layer.js').EncoderLayer} [learned] an existing layer to use, which
+   * `dispose()` leaves alone
    */
   constructor(attn, options, learned) {
     this.#own = !learned;
@@ -67,7 +67,7 @@ export class Decoder {
       });
       this.#steps.push({
         x: token.data,
-        // For a single token, the heads are side by side.
+        // A tensor (H, 1, D) is one row of length H·D, with the heads side by side.
         q: intermediates['self_attn.q'].data,
         output: output.data,
         weights: { data: weights.data, shape: [weights.shape[0], t + 1] },
@@ -116,7 +116,7 @@ export function work(step) {
 }
 
 /**
- * A matrix as it is at a step: rows of later tokens are empty.
+ * The state of a matrix at a decoding step. Rows of later tokens are empty.
  * @param {import('../drawing/matrix.js').Matrix} matrix
  * @param {number} step
  */

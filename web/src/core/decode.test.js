@@ -41,7 +41,7 @@ for (const normFirst of [false, true]) {
           largest = Math.max(largest, Math.abs(value - whole.data[i]));
         });
         assert.equal(differences[length - 1], Math.fround(largest));
-        // The sums have few terms and differ at most in their order.
+        // The sums have few terms and differ only in the order of addition.
         assert.ok(largest < 1e-5, `${largest}`);
         const block = new EncoderBlock(attn, options);
         const { stages } = block.forward(x, { causal: true });
@@ -86,7 +86,7 @@ test('earlier decoding does not change the result', () => {
   const decoder = new Decoder(attn, options);
   const long = input(9, 16);
   const other = { data: long.data.map((value, i) => (i < 64 ? value : -value)), shape: [9, 16] };
-  // Longer, shorter, different from the fifth token on, and back.
+  // Each input is longer or shorter than the previous one, or differs from it only in some rows.
   for (const x of [input(6, 16), long, input(3, 16), long, other, long]) {
     assert.deepEqual(decoder.decode(x), decode(options, x));
   }

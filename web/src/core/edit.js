@@ -103,7 +103,7 @@ export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
  */
 
 /**
- * Computes the changes caused by another layer.
+ * Computes how the results of a changed layer differ from the earlier ones.
  * @param {{ output: Tensor, weights: Tensor }} after (n, E) and (heads, n, n)
  * @param {{ output: Tensor, weights: Tensor }} before
  * @param {number} head

@@ -81,7 +81,7 @@ export function explain(stage, { row, column }, { stages, scores }, parameters, 
       const [length, width] = v.shape;
       const head = Math.floor(column / depth);
       const weights = stages[`weights${head}`];
-      // Some heads may not be drawn.
+      // This head may not be among the drawn ones.
       if (!weights) return { terms: [], operands: [] };
       const at = Math.floor(head / shared) * depth + (column % depth);
       const values = Array.from({ length }, (_, j) => v.data[j * width + at]);
@@ -127,7 +127,7 @@ function operand(value, first) {
 }
 
 /**
- * A sum of products. The largest ones are written out and the rest are counted.
+ * A sum of products. The largest products are written out, and the others are counted.
  * @param {[number, number][]} terms
  * @param {number} most
  */

@@ -34,7 +34,7 @@
  */
 
 /**
- * The ids of a block's stages with weights, one for each head.
+ * The ids of the stages that contain attention weights, one for each head.
  * @param {number} heads
  * @param {number} first
  */
@@ -201,7 +201,7 @@ function madeOf(stage, { top, bottom, left, right }, sizes) {
   }
 }
 
-/** The smallest region that contains both. @param {Region} a @param {Region} b */
+/** The smallest region that contains both regions. @param {Region} a @param {Region} b */
 const union = (a, b) => ({
   id: a.id,
   top: Math.min(a.top, b.top),

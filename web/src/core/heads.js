@@ -1,5 +1,5 @@
 /**
- * Joins the outputs of all heads to one matrix, with the heads' columns side by side.
+ * Joins the outputs of all heads into one matrix, with the heads' columns side by side.
  * @param {import('attn').Tensor} tensor (H, n, D), or (1, H, n, D)
  * @returns {import('attn').Tensor} (n, H·D)
  */

@@ -17,7 +17,7 @@ export function product(attn, a, b) {
   }
 }
 
-/** Multiplications per step. */
+/** Number of multiplications per step. */
 const perStep = 2 ** 23;
 
 /**

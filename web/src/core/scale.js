@@ -46,8 +46,8 @@ export function scaledBy(attn, query, key, exclusion) {
 
 /**
  * The mean over the rows of the sum of w·(1 − w), which measures how much weights respond to their
- * own scores. Near 1 if a row is spread out, 0 if one key has all the weight. The largest weight's
- * term alone would be a bad measure: it is largest where this weight is ½.
+ * own scores. A row's sum is near 1 if the row is spread out, and 0 if one key has all the weight.
+ * The largest weight's term alone would be a bad measure: it is largest where this weight is ½.
  * @param {Tensor} weights (…, n, n)
  */
 export function slopeOf(weights) {
@@ -65,12 +65,12 @@ export function slopeOf(weights) {
 /** The sum of w·(1 − w) over one row. @param {Float32Array} weights */
 export const responseOf = (weights) => weights.reduce((sum, w) => sum + w * (1 - w), 0);
 
-/** Widths of the random vectors, and their number. */
+/** Widths of the random vectors, and the number of vectors. */
 export const widths = [1, 4, 16, 64, 256, 1024];
 export const randomCount = 64;
 
 /**
- * Statistics of the scores of random vectors, by increasing width.
+ * Statistics of the scores of random vectors, in ascending order of width.
  * @param {Attn} attn
  * @returns {{ width: number, spread: number, divided: Scaled, undivided: Scaled }[]}
  */

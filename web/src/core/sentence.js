@@ -2,7 +2,7 @@
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../state/properties/index.js').Settings} Settings */
 
-/** The settings that whole-sentence computations depend on, besides its tokens. */
+/** The settings on which computations over a whole sentence depend, in addition to the tokens. */
 export const names = /** @type {const} */ ([
   ...['dModel', 'heads', 'layer', 'head', 'weights', 'seed', 'encoding', 'base'],
   ...['causal', 'window', 'validLen', 'blocked'],
@@ -34,12 +34,12 @@ export const uncased = (tokens) => tokens.map((token) => token.toLowerCase());
 export const turnsBy = ({ rotary, encoding, base }) =>
   rotary && encoding !== 'none' ? base : undefined;
 
-/** Largest number of distinct words kept. */
+/** Largest number of distinct words whose embeddings are kept. */
 const mostWords = 8192;
 
 /**
- * Embeds sentences. Each distinct word is computed only once, so that typing a word leaves all
- * others unchanged.
+ * Embeds sentences. Each distinct word is embedded only once, so that typing a word leaves all
+ * other embeddings unchanged.
  */
 export class Embedder {
   #attn;

@@ -23,7 +23,7 @@ export function shuffledOrder(length, seed) {
 }
 
 /**
- * The order in the settings: the custom one if its length matches.
+ * The order in the settings: the custom order if its length matches, otherwise the seeded one.
  * @param {number} length
  * @param {{ order: number[] | null, shuffle: number }} settings
  */
@@ -46,12 +46,12 @@ export function permuteRows({ data, shape }, order) {
 }
 
 /**
- * Compares shuffling the tokens before f with shuffling its output.
+ * Compares shuffling the tokens before f with shuffling the output of f.
  * @param {(tokens: Tensor) => Tensor} f
  * @param {Tensor} x embeddings (n, E)
  * @param {number[]} order
- * @returns {{ after: Tensor, before: Tensor, difference: Tensor, largest: number }}
- *   shuffle(f(X)), f(shuffle(X)), the first minus the second, and its largest magnitude
+ * @returns {{ after: Tensor, before: Tensor, difference: Tensor, largest: number }} shuffle(f(X)),
+ *   f(shuffle(X)), the first minus the second, and the largest magnitude of this difference
  */
 export function orderEffect(f, x, order) {
   const after = permuteRows(f(x), order);

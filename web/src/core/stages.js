@@ -44,7 +44,8 @@ export function stagesOf(attn, x, layer, exclusion, head) {
     intermediates: ['q', 'k', 'v', 'head_output'],
   });
   const [query, key, value] = ['q', 'k', 'v'].map((name) => matrixOf(intermediates[name], head));
-  // Only for this head, because the scores of all heads of a long sentence take too much memory.
+  // Compute the scores of this head only, because those of all heads take too much memory for a
+  // long sentence.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],
@@ -94,7 +95,7 @@ export function projectionsOf(parameters, head, depth) {
 }
 
 /**
- * Some columns of a matrix.
+ * Columns begin … end − 1 of a matrix.
  * @param {Matrix} matrix
  * @param {number} begin
  * @param {number} end

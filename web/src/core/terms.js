@@ -48,13 +48,14 @@ export function sumOfProducts(a, b, name, most) {
 }
 
 /**
- * The softmax of a row: a is the score, b its exponential relative to the row's largest, and
- * product its share.
+ * The terms of a row's softmax. Each has a score, an exponential relative to that of the row's
+ * largest score, and a share.
  * @param {ArrayLike<number>} scores −∞ where excluded
  * @param {(index: number) => string} name
  * @param {number} at the index in question, always listed
  * @param {number} most
- * @param {number} [sink] a score that takes a share and has no value
+ * @param {number} [sink] an additional score that takes a share of the weight but has no value
+ * vector
  */
 export function softmaxTerms(scores, name, at, most, sink = -Infinity) {
   let largest = sink;

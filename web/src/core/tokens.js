@@ -3,10 +3,10 @@ import { maxTokens } from '../state/properties/index.js';
 /** A fixed locale, so that a shared link gives everyone the same tokens. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 
-/** Only white space and invisible control or formatting characters. */
+/** Matches a text of only white space and invisible control or formatting characters. */
 const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
 
-/** The last sentence, because several users ask for its tokens one after another. */
+/** Cache of the last sentence, because several callers ask for its tokens one after another. */
 let last = { text: '', result: { tokens: /** @type {string[]} */ ([]), total: 0 } };
 
 /**
@@ -49,7 +49,7 @@ export const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
  */
 export function shorten(token, most = 12) {
   if (token.length <= most) return token;
-  // In printable ASCII every character is a grapheme.
+  // In printable ASCII, every character is a grapheme.
   if (/^[ -~]*$/.test(token)) return `${token.slice(0, most - 1)}…`;
   // A token can be thousands of characters long, but only its beginning matters here.
   const head = [...graphemes.segment(token.slice(0, 40 * most))].map(({ segment }) => segment);

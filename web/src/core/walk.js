@@ -12,11 +12,11 @@ import { entropyOf } from './statistics.js';
 /** @typedef {import('../models/language/languageModel.js').LanguageModel} LanguageModel */
 /** @typedef {ReturnType<typeof walkOf>} Walk */
 
-/** Number of positions that the clocks go through before they show a word's. */
+/** Number of positions that the clocks go through before they reach the word's position. */
 const mostTicks = 12;
 
 /**
- * The steps of one word through a head, and the results if two of them are left out.
+ * The steps of one word through a head, and the results if two of these steps are left out.
  * @param {Attn} attn
  * @param {import('./sentence.js').Given} given
  * @param {{
@@ -52,8 +52,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     embedding: row(matrixFrom(embedding)),
     embeddings: matrixFrom(embedding),
     /**
-     * Sines and cosines of its clocks and of some earlier positions, and the first of these
-     * positions.
+     * Sines and cosines of the clocks at the word's position and at some positions before it.
+     * `start` is the first of these positions.
      */
     places: matrixFrom(
       attn.sinusoidalEncoding({ start, length: word - start + 1, dModel: width, base }),
@@ -61,7 +61,7 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
     start,
     input: row(matrixFrom(x)),
     query: row(query),
-    /** The query before rotation by its position, if there is one. */
+    /** The query before the rotation by its position, if the layer rotates queries. */
     unturned:
       turnsBy(given) === undefined || !model ? null : paired(queryOf(model, given, x, word)),
     scores: row(stages.scores).data,
@@ -79,8 +79,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
 }
 
 /**
- * Puts the two columns that rotate together next to each other, like the columns of an encoding.
- * The language model has them half a head apart. Dot products stay the same.
+ * Moves the two columns of each pair that rotates together next to each other, as in an encoding.
+ * In the language model they are half a head apart. Dot products stay the same.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */
@@ -93,11 +93,11 @@ function neighbours({ data, rows, columns }) {
   };
 }
 
-/** The selected token if it exists, otherwise one that attends most strongly to another token. */
+/** The selected token if it exists, otherwise a token that attends most strongly to another one. */
 function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
   if (wanted >= 0 && wanted < rows) return wanted;
   let [word, largest] = [rows - 1, 0];
-  // Later tokens can attend to more keys.
+  // Search only the second half, whose tokens can attend to more keys.
   for (let i = Math.floor(rows / 2); i < rows; i++) {
     for (let j = 0; j < columns; j++) {
       const weight = data[i * columns + j];
@@ -118,7 +118,7 @@ export const rowOf = ({ data, columns }, row) => ({
 /** Weights of a query, and how they are distributed. @param {Float32Array} weights */
 function shareOf(weights) {
   const largest = weights.reduce((a, b) => Math.max(a, b), 0);
-  // The slope is 0 if a change of the scores changes nothing.
+  // The slope is 0 if changing the scores has no effect on the weights.
   return { weights, entropy: entropyOf(weights), largest, slope: responseOf(weights) };
 }
 
@@ -155,8 +155,8 @@ function shuffledOf(attn, given, { embedding, layer, model }, word) {
 }
 
 /**
- * The query's own key and the keys with the largest weights, in order, and the total weight of the
- * rest.
+ * The query's own key and the keys with the largest weights, in the order of the sentence, and the
+ * total weight of the rest.
  * @param {Pick<Walk, 'word' | 'masked' | 'divided'>} walk
  * @param {number} most
  */
@@ -185,5 +185,5 @@ export function rowsOf({ data, columns }, numbers) {
   return { data: some, rows: numbers.length, columns };
 }
 
-/** An entropy with as many digits as can be compared. @param {number} entropy */
+/** Formats an entropy with two decimals. @param {number} entropy */
 export const bits = (entropy) => (entropy > 0 && entropy < 0.005 ? '< 0.01' : entropy.toFixed(2));

@@ -21,7 +21,7 @@ import { bisectCenter } from 'd3-array';
  *   colour; both ends of the domain are then above zero
  */
 
-/** Entries in a map. The number is odd, so that a signed map has exactly one entry for zero. */
+/** Number of entries in a map. It is odd, so that a signed map has exactly one entry for zero. */
 export const size = 511;
 
 /** @typedef {{ l: number, a: number, b: number }} Lab a colour in CIELAB, under D50 as in CSS */
@@ -62,8 +62,8 @@ export function rgbOf({ l, a, b }) {
 }
 
 /**
- * A uniform cubic B-spline through 0 … 1 from the first number to the last. It matches
- * d3-interpolate's, whose module would also pull in its own colour code.
+ * A uniform cubic B-spline that leads from the first number at 0 to the last number at 1. It equals
+ * the spline of d3-interpolate, which is not used because its module also imports colour code.
  * @param {readonly number[]} values
  */
 export function splineOf(values) {
@@ -115,13 +115,13 @@ function measuredPath(stops) {
 }
 
 /**
- * @param {string[]} positive from paper outwards
- * @param {string[]} [negative] from paper outwards, for a signed map
+ * @param {string[]} positive colours from the paper's colour outwards
+ * @param {string[]} [negative] colours from the paper's colour outwards, for a signed map
  * @returns {ColourMap}
  */
 function colourMap(positive, negative) {
   const arms = [positive, negative ?? []].filter(({ length }) => length).map(measuredPath);
-  // The longer arm is cut, so that both signs look equally strong.
+  // The longer arm of the map is cut, so that both signs look equally strong.
   const length = Math.min(...arms.map((arm) => arm.length));
   const count = negative ? (size + 1) / 2 : size;
   const [up, down] = arms.map((arm) =>
@@ -164,8 +164,8 @@ const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 
 /**
- * The entry of the domain's low end. For a signed map whose values are all 0, it is the middle
- * entry.
+ * The map's entry for the low end of the domain. For a signed map whose values are all 0, it is the
+ * middle entry.
  * @param {ColourScale} scale
  */
 const entryOfLow = ({ map, domain: [low, high] }) =>
@@ -204,7 +204,7 @@ function packedColours(map) {
 }
 
 /**
- * Converts many values to colours in a tight loop, which fits into a frame even for a quarter of a
+ * Converts many values to colours. The tight loop finishes within a frame even for a quarter of a
  * million values.
  * @param {ColourScale} scale
  * @param {Float32Array} values

@@ -26,7 +26,7 @@ const largestOf = (reaches) =>
   );
 
 /**
- * A scale with both signs equally strong, up to the largest extent.
+ * A scale on which both signs look equally strong, up to the largest extent.
  * @param {...Reach} reaches
  * @returns {ColourScale}
  */
@@ -39,9 +39,9 @@ export function symmetricScale(...reaches) {
 const kMost = 0.98;
 
 /**
- * A scale with both signs equally strong that covers nearly all values. In a trained layer a few
- * columns are far larger than the rest, which would otherwise look as pale as the paper. The
- * outliers get the colours at the ends.
+ * A scale on which both signs look equally strong, and which covers nearly all values. In a trained
+ * layer, a few columns are far larger than the rest. A scale that covered them would leave the rest
+ * as pale as the paper. These outliers get the colours at the ends.
  * @param {...{ data: Float32Array, largest?: number }} matrices
  * @returns {ColourScale}
  */
@@ -52,7 +52,7 @@ export function typicalScale(...matrices) {
     kMost,
     largest,
   );
-  // If the largest value is not far off, cover everything.
+  // If the largest value is not far above the rest, cover all values.
   if (!(most > 0 && most < largest / 2)) return symmetricScale(largest);
   return { map: colourMaps(theme.dark).signed, domain: [-most, most], beyond: true };
 }

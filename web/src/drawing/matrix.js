@@ -47,7 +47,8 @@ export function largestMagnitude(data) {
 }
 
 /**
- * A magnitude that at least this share of values do not exceed, within 1/1000 of the largest.
+ * The smallest magnitude that at least this share of the values does not exceed, rounded up to a
+ * multiple of 1/1000 of the largest.
  * @param {readonly Float32Array[]} all
  * @param {number} share
  * @param {number} largest the largest |value|
@@ -68,7 +69,8 @@ export function magnitudeOf(all, share, largest) {
 }
 
 /**
- * Most rows and columns that are drawn individually. In larger matrices, each is less than a pixel.
+ * Largest number of rows or columns that are drawn individually. In larger matrices, each row or
+ * column would take less than a pixel.
  */
 const mostDrawn = 512;
 
@@ -99,7 +101,7 @@ export function coarse({ data, rows, columns }, most = mostDrawn) {
 export const strongest =
   'There are more weights than pixels: each dot is the strongest of its group.';
 
-/** Returns that note if the matrix needs it. @param {Matrix} matrix */
+/** Returns the note `strongest` if the matrix needs it. @param {Matrix} matrix */
 export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 
 /**
@@ -108,9 +110,9 @@ export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 let pixels = new Uint32Array();
 
 /**
- * Returns how many pixels wide and high to draw each value. The browser shrinks cells smaller than
- * a pixel to their averages, but would also blend rows that are much taller than a pixel. Such rows
- * need several pixels per value.
+ * Returns how many pixels wide and high to draw each value. Where cells are smaller than a pixel,
+ * the browser averages them. But it would also blend rows that are much taller than a pixel, so
+ * such rows need several pixels per value.
  * @param {number} width of a cell, in CSS pixels
  * @param {number} height
  * @param {number} ratio device pixels in a CSS pixel
@@ -136,7 +138,7 @@ function enlarged(from, columns, wide, high) {
 }
 
 /**
- * Draws each value as one pixel on a canvas of the matrix's size. The browser does the scaling,
+ * Draws a matrix on a canvas, by default with one pixel per value. The browser scales the canvas,
  * which takes no time on the page's thread, whatever the size.
  * @param {HTMLCanvasElement} canvas
  * @param {Matrix} matrix
@@ -156,7 +158,8 @@ export function drawMatrix(canvas, matrix, scale, { wide, high } = { wide: 1, hi
   const drawn =
     wide * high > 1 ? enlarged(pixels.subarray(0, length), columns, wide, high) : pixels;
   const bytes = new Uint8ClampedArray(drawn.buffer, 0, 4 * width * height);
-  // The pixels are computed here. A canvas in main memory takes them without a copy to the GPU.
+  // The pixels are computed on the CPU. A canvas in main memory takes them without a copy to the
+  // GPU.
   const context = /** @type {CanvasRenderingContext2D} */ (
     canvas.getContext('2d', { willReadFrequently: true })
   );

@@ -2,7 +2,7 @@
 const typeset = (text) => text.replace(/-/g, '−');
 
 /**
- * Formats a float32 with all its digits: nine significant ones distinguish any two values.
+ * Formats a float32 with all its digits. Nine significant digits distinguish any two values.
  * @param {number} value
  */
 export function exact(value) {
@@ -24,7 +24,7 @@ export const count = (/** @type {number} */ value) => typeset(whole.format(value
 /** Formats any number with thousands separators and at most three decimals. */
 export const { format: written } = new Intl.NumberFormat('en');
 
-/** A magnitude for a narrow label: 35, 3.5k, 628k. */
+/** Formats a magnitude for a narrow label: 35, 3.5k, 628k. */
 export function compact(/** @type {number} */ value) {
   if (value < 100) return String(Number(value.toPrecision(2)));
   const [mantissa, power] = value.toExponential(1).split('e').map(Number);
@@ -59,7 +59,11 @@ export function duration(milliseconds) {
   return '< 0.1 ms';
 }
 
-/** Formats a number with this many decimals. @param {number} value @param {number} digits */
+/**
+ * Formats a number with the given number of decimals.
+ * @param {number} value
+ * @param {number} digits
+ */
 export const decimals = (value, digits) => typeset(value.toFixed(digits));
 
 /** Uses the singular after the number one: `1 tokens` becomes `1 token`. @param {string} text */

@@ -18,7 +18,7 @@ function drawSome() {
   if (waiting.size) asked = requestAnimationFrame(drawSome);
 }
 
-/** Draws everything that is waiting now, because printing does not wait for frames. */
+/** Draws all waiting canvases at once, because printing does not wait for frames. */
 export function drawAll() {
   for (const draw of waiting.values()) draw();
   waiting.clear();

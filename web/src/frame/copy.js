@@ -1,9 +1,12 @@
-/** The keys to press where a page may not write to the clipboard. */
+/**
+ * The keys that copy the selection, for readers whose browser does not let the page write to the
+ * clipboard.
+ */
 const keys = () => (/Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C');
 
 /**
- * Copies a text. Without a secure context or permission, pages have no clipboard; the text is then
- * selected for the reader.
+ * Copies a text. A page without a secure context or permission cannot write to the clipboard. The
+ * text is then selected for the reader.
  * @param {string} text
  * @param {() => void} select
  * @returns {Promise<string>} a message for the reader; empty if the text was copied

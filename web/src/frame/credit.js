@@ -75,7 +75,8 @@ function controlsOf(figure) {
     if (input.type === 'range') return `${name} ${input.getAttribute('aria-valuetext')}`;
     if (!input.checked) return [];
     if (input.type !== 'radio') return name;
-    // Other options are themselves pictures, with a mark at the chosen one.
+    // A radio button without a legend is left out, because its options are pictures, with a mark at
+    // the chosen one.
     const legend = input.closest('fieldset')?.querySelector('legend');
     return legend ? `${said(legend)} ${name}` : [];
   });

@@ -1,6 +1,6 @@
 // Equations are TeX in modules named `equations.js`. The build renders them, so the page imports
-// HTML. `Equation` replaces an `@` by a value. An equation that begins with \textstyle is set as in
-// running text.
+// HTML. `Equation` replaces an `@` with a value. An equation that begins with \textstyle is set as
+// in running text.
 
 /**
  * TeX for a symbol that corresponds to a part of the figure. Both are highlighted together.

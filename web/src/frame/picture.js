@@ -30,7 +30,7 @@ const inherited = [
   ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
   ...['visibility', 'shape-rendering'],
 ];
-/** Default values, which need not be written. */
+/** Properties with their default values, which need not be written. */
 const others = Object.entries({
   ...{ opacity: '1', 'mix-blend-mode': 'normal' },
   ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },
@@ -139,7 +139,7 @@ function copy(element, into, picture) {
   if (element instanceof SVGSVGElement) {
     const clone = /** @type {SVGSVGElement} */ (element.cloneNode(true));
     copyStyles(element, clone, picture.letters);
-    // This is the picture itself. The enclosing group already has its opacity.
+    // The enclosing group already has the opacity of this element.
     clone.removeAttribute('opacity');
     setAll(clone, { ...box, overflow: style.overflow });
     into.append(clone);
@@ -172,7 +172,7 @@ function copy(element, into, picture) {
  * Draws each line of a text at its position.
  * @param {Text} node
  * @param {CSSStyleDeclaration} style style of the enclosing element
- * @param {number} end where it is truncated with an ellipsis
+ * @param {number} end x at which the text is truncated with an ellipsis
  * @param {SVGElement} into
  * @param {Picture} picture
  */
@@ -199,7 +199,7 @@ function copyText(node, style, end, into, picture) {
     const line = lines[lines.length - 1];
     if (line.isCut) continue;
     line.isCut = right > end - ellipsis;
-    // Browsers round both to whole pixels when they lay out lines.
+    // Browsers round ascent and descent to whole pixels when they lay out lines.
     const above =
       Math.round(ascent) + Math.round(descent) === Math.round(height)
         ? Math.round(ascent)
@@ -274,7 +274,8 @@ function linesOf(parts, font, width) {
 }
 
 /**
- * The equation of a picture, if it is completely visible. A part of a figure has none.
+ * The equation to draw with a picture, if all of the equation is visible. A picture of a part of a
+ * figure has none.
  * @param {HTMLElement} figure
  * @param {HTMLElement} picture
  */
@@ -344,8 +345,8 @@ export async function toPng(element, about) {
     const image = new Image();
     image.src = url;
     await image.decode();
-    // Sharp enough for paper, for any screen and, if it is narrow, for a slide, but within the
-    // sizes that browsers support.
+    // At least two pixels per CSS pixel for paper and screens, and at least 1600 pixels wide for
+    // slides, but within the sizes that browsers support.
     const ratio = Math.min(Math.max(2, 1600 / width), 8000 / Math.max(width, height));
     const canvas = new OffscreenCanvas(Math.round(width * ratio), Math.round(height * ratio));
     const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));

@@ -45,7 +45,7 @@ function plain(css) {
     canvas.fillStyle = css;
     canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
-    // The canvas stores a partly transparent colour with fewer bits.
+    // Read a partly transparent colour from the CSS, because the canvas stores it with fewer bits.
     const [, ...parts] = /^rgba\(([\d.]+), ([\d.]+), ([\d.]+), ([\d.]+)\)$/.exec(css) ?? [];
     const [red, green, blue, alpha] = parts.length ? parts.map(Number) : [r, g, b, a / 255];
     found = { colour: `rgb(${red}, ${green}, ${blue})`, alpha };
@@ -55,7 +55,7 @@ function plain(css) {
 }
 
 /**
- * A paint as attributes. Values other than colours stay unchanged.
+ * Converts a CSS paint to SVG attributes. Values other than colours stay unchanged.
  * @param {'fill' | 'stroke' | 'stop-color'} name
  * @param {string} css
  * @param {number} [opacity] additional opacity
@@ -130,7 +130,7 @@ function gradientOf({ backgroundImage }, { x, y, width, height }) {
   const [right, down] = [Math.sin, (/** @type {number} */ a) => -Math.cos(a)].map((of) =>
     of((degrees * Math.PI) / 180),
   );
-  // The length that CSS defines: both ends are level with the corners of the box.
+  // The length of the gradient line in CSS: its ends are level with the corners of the box.
   const length = Math.abs(width * right) + Math.abs(height * down);
   const stops = stopsOf(backgroundImage, length);
   const used = repeating ? stops[stops.length - 1].at : 1;
@@ -182,7 +182,7 @@ export function drawnBox(style, box) {
   for (const [, colour, width, inset] of style.boxShadow.matchAll(shadow)) {
     const line = Number(width);
     if (!line || isClear(colour)) continue;
-    // Inside or outside the border.
+    // The line is inside the border or outside the box.
     const by = inset ? -parseFloat(style.borderTopWidth) - line / 2 : line / 2;
     found.push(ring(box, by, line, colour, radius));
   }

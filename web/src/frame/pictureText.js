@@ -49,7 +49,7 @@ export class Letters {
   #ids = new Set();
 
   /**
-   * Draws a text in one style. Characters that the page's fonts lack stay text.
+   * Draws a text in one style. Characters that the page's fonts lack remain text.
    * @param {Placed[]} characters
    * @param {Style} style
    * @param {Record<string, string | number>} fill
@@ -64,7 +64,7 @@ export class Letters {
     });
     const units = (/** @type {number} */ length) => Math.round(length / scale);
     const own = facesOf(style);
-    // Letters with letter spacing form no ligatures.
+    // With letter spacing, letters form no ligatures.
     const longest = parseFloat(style.letterSpacing ?? '') ? 1 : 3;
     /** @type {SVGElement | null} the current run of characters that the fonts lack */
     let lacking = null;
@@ -90,15 +90,15 @@ export class Letters {
         group.append(lacking);
       }
       lacking.textContent += text;
-      // The run may be written from right to left.
+      // A run may go from right to left, so x is the smallest x of its characters.
       setAll(lacking, { x: Math.min(x, Number(lacking.getAttribute('x'))) });
     }
     return group;
   }
 
   /**
-   * The outline of the next characters, or of several if they form a ligature. Its id is empty for
-   * white space.
+   * The outline of the next character, or of the next characters if they form a ligature. For white
+   * space, the id is empty.
    * @param {string[]} next
    * @param {Face[]} own
    * @param {number} weight
@@ -190,7 +190,7 @@ export function outlined(from, letters) {
     const fill = paint('fill', style.fill, Number(style.fillOpacity));
     const run = letters.drawn(characters, style, fill);
     if (style.stroke !== 'none') {
-      // Drawn around and below all letters.
+      // The stroke is drawn around all letters and below their fill.
       const halo = /** @type {SVGElement} */ (run.cloneNode(true));
       const width = (parseFloat(style.strokeWidth) * em) / parseFloat(style.fontSize);
       const stroke = { ...paint('stroke', style.stroke), 'stroke-width': width };

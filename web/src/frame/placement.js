@@ -10,13 +10,12 @@ const [margin, gap] = [8, 10];
  */
 
 /**
- * Keeps an element next to a place, within the window and below the bar. Hides it when the place is
- * out of sight.
- * @param {(element: HTMLElement) => Element} place returns the element that it describes, which
- *   may change
- * @param {{ ways: Way[], covers?: (element: HTMLElement) => boolean, fixed?: boolean }} how
- *   ways: tried in order until the element covers nothing that it must not; fixed: position
- *   relative to the window rather than the page
+ * Keeps an element next to a place, within the window and below the bar. Hides the element while
+ * the place is out of sight.
+ * @param {(element: HTMLElement) => Element} place returns the described element, which may change
+ * @param {{ ways: Way[], covers?: (element: HTMLElement) => boolean, fixed?: boolean }} how ways:
+ *   tried in order until `covers` returns false; fixed: position relative to the window rather than
+ *   the page
  * @returns {import('svelte/attachments').Attachment<HTMLElement>}
  */
 const placed =
@@ -47,7 +46,7 @@ const placed =
         if (!covers?.(element)) return;
       }
     }
-    // The place moves with the pointer and the keys.
+    // Update in every frame, because the place moves with the pointer and the keys.
     const stop = autoUpdate(reference, element, update, { animationFrame: true });
     return () => {
       stop();
@@ -68,7 +67,7 @@ const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 export const beside = (place, { above }) => {
   /**
    * @param {boolean} up
-   * @param {boolean} whole whether to avoid the whole map, not only the row
+   * @param {boolean} whole whether to avoid the whole map instead of only the row
    * @returns {Way}
    */
   const way = (up, whole = false) => ({
@@ -101,7 +100,8 @@ export const beside = (place, { above }) => {
 };
 
 /**
- * Keeps an element below a whole picture, aligned with a place in it, so that it covers nothing it describes.
+ * Keeps an element below a whole picture, so that it covers nothing that it describes, and aligned
+ * with a place in the picture.
  * @param {(element: HTMLElement) => Element} place
  * @param {() => Element | null} picture
  */
@@ -120,7 +120,8 @@ export const under = (place, picture) =>
   });
 
 /**
- * Keeps an element above or below a word, at the word's first line if it is broken.
+ * Keeps an element above or below a word, at the word's first line if the word is broken across
+ * lines.
  * @param {(element: HTMLElement) => Element} word
  */
 export const over = (word) =>

@@ -1,6 +1,7 @@
 /**
  * Attention in double precision, straight from its equation. All engines are compared with it.
- * @param {Float32Array} query  (heads, length, dim), row-major, as key, value and the result
+ * @param {Float32Array} query (heads, length, dim), row-major; key, value and the result have the
+ * same layout
  * @param {Float32Array} key
  * @param {Float32Array} value
  * @param {{ heads: number, length: number, dim: number }} shape

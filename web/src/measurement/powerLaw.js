@@ -7,8 +7,8 @@
  */
 
 /**
- * Number of sizes that a slope is fitted to. The largest ones are used, because small ones measure
- * the cost of a call.
+ * Number of sizes to which a slope is fitted. The largest sizes are used, because the overhead of a
+ * call dominates the time of small ones.
  */
 export const fittedPoints = 4;
 

@@ -4,7 +4,8 @@
  * loaded number is used several times. Sums stay in local variables.
  *
  * output_i = Σ_j softmax_j(q_i·k_j / √D) v_j
- * @param {Float32Array} query  (heads, length, dim), row-major, as key, value and the result
+ * @param {Float32Array} query (heads, length, dim), row-major; key, value and the result have the
+ * same layout
  * @param {Float32Array} key
  * @param {Float32Array} value
  * @param {{ heads: number, length: number, dim: number }} shape  its length must be a multiple of 4

@@ -20,7 +20,7 @@ export const defaultPace = { seconds: 0.2, sample: 0.005, longest: 2 };
 
 /**
  * Times a call. The first call warms up. Each sample then contains as many calls as the clock's
- * resolution needs, and the fastest sample counts.
+ * resolution requires, and the fastest sample counts.
  * @param {() => unknown} call
  * @param {Pace} pace
  * @param {() => number} [now]  milliseconds
@@ -46,8 +46,8 @@ export function timeCall(call, pace, now = () => performance.now()) {
     if (isLong || (fastest === Infinity && sample > 0 && spent >= pace.seconds)) {
       fastest = Math.min(fastest, sample / inSample);
     }
-    // An interrupted sample may have been long enough with too few calls. The next sample shows
-    // whether it was.
+    // An interruption can make a sample long enough although it has too few calls. In that case the
+    // next sample is too short.
     if (!isLong) {
       inSample = sample > 0 ? Math.ceil((1.2 * inSample * pace.sample) / sample) : 8 * inSample;
     }
@@ -56,8 +56,8 @@ export function timeCall(call, pace, now = () => performance.now()) {
 }
 
 /**
- * Predicts from the last measurement, and the power with which the work grows, whether the next
- * size would take too long.
+ * Predicts whether the next size would take too long, from the last measurement and the power with
+ * which the work grows.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next
  * @param {number} power

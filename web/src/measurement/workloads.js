@@ -26,7 +26,8 @@ import { scalarAttention } from './scalarAttention.js';
  */
 
 /**
- * Random numbers that are the same for everyone who does the same work.
+ * Normal random numbers. The same count and seed give the same numbers, so all engines compute with
+ * the same inputs.
  * @param {number} count
  * @param {number} seed
  */

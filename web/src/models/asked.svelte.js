@@ -2,8 +2,8 @@ import { untrack } from 'svelte';
 import { sentenceOf } from '../work/errors.js';
 
 /**
- * An answer of a model, requested once the figure is visible and again whenever the
- * question changes. Until then the previous answer stays, together with its question.
+ * An answer of a model. It is requested once the figure is visible, and again whenever the question
+ * changes. Until the new answer arrives, the previous one stays, together with its question.
  * @template Given, Answer
  */
 export class Asked {
@@ -19,7 +19,7 @@ export class Asked {
   /**
    * @param {import('./model.js').Model} model
    * @param {import('./model.js').Question} question
-   * @param {() => Given | null} given what it is about; null if there is no question
+   * @param {() => Given | null} given the subject of the question; null if there is no question
    */
   constructor(model, question, given) {
     this.#model = model;

@@ -23,9 +23,11 @@ import { inSlices } from '../work/inSlices.js';
  * @property {number} id 0 for the page's own models
  * @property {Config | null} config null if the reader chooses the sizes
  * @property {string} sizes the sizes in words
- * @property {'own' | undefined} chosenAs its name in the bar, if that is not the name of its weights
+ * @property {'own' | undefined} chosenAs the model's name in the bar, if it differs from the name
+ * of its weights
  * @property {boolean} hasFixedPositions whether the reader cannot switch its positions off
- * @property {Record<string, string>} lacks the parts of the page that it lacks, and why
+ * @property {Record<string, string>} lacks the parts of the page that do not support the model,
+ * with the reasons
  * @property {(text: string) => Split} split tokenizes a text
  * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
  * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
@@ -44,12 +46,12 @@ import { inSlices } from '../work/inSlices.js';
  *
  * @property {(question: Question, given: any, options: Answering) => Promise<{ value: any,
  *   milliseconds: number } | null>} answer null if the model has been closed
- * @property {import('./own/own.svelte.js').Own['texts'] | null} texts texts about it in the
- *   chapters, if they differ from the texts about the page's models
+ * @property {import('./own/own.svelte.js').Own['texts'] | null} texts the chapters' texts about the
+ * model, if they differ from the texts about the page's models
  *
  * @typedef {object} Predicts additional members of models that predict tokens
- * @property {(given: Given, total: number) => Context} context the part of a text that it reads and
- *   continues; total: number of all tokens, including those beyond the limit
+ * @property {(given: Given, total: number) => Context} context the part of a text that the model
+ * reads and continues; total: number of all tokens, including those beyond the limit
  * @property {(text: string) => string} continued a text to which tokens can be appended
  * @property {(given: Writing, options: Answering) => Promise<any>} write reports the text that
  *   each token appends
@@ -61,7 +63,7 @@ import { inSlices } from '../work/inSlices.js';
  * @typedef {{ ids: number[], place: number, count: number, temperature: number, topK: number, seed:
  *   number }} Writing place: index of the first new token in the whole sentence
  * @typedef {{ first: number, left: number, note: string }} Context first: index of the first token
- *   that it still sees; left: number of tokens that it can append; note: explains these limits
+ * that the model still sees; left: number of tokens that it can append; note: explains these limits
  *
  * @typedef {{ id: number, label: string, text: string, probability: number }} Candidate text: the
  *   text that it appends
@@ -130,13 +132,13 @@ import { inSlices } from '../work/inSlices.js';
  */
 
 /**
- * Multiply-adds of one pass through a layer above which it is computed in a worker. Such a pass
- * takes 3 to 5 ms, and the visible figures need three or four of them.
+ * If a pass through a layer needs more multiply-adds than this, a worker computes it. A pass of
+ * this size takes 3 to 5 ms, and the visible figures need three or four of them.
  */
 export const mostHere = 8e6;
 
 /**
- * The settings for a model of these sizes.
+ * Adapts the settings to a model of these sizes.
  * @param {Chosen} chosen
  * @param {Config} config
  */
@@ -145,11 +147,11 @@ export const sized = ({ layer, base }, config) => ({
   ...{ layer: Math.min(layer, config.numLayers - 1), rotary: config.positions === 'rotary' },
 });
 
-/** A sentence in one of attn's layers. @implements {Sentence} */
+/** A sentence and its results in one of attn's layers. @implements {Sentence} */
 export class LayerSentence {
   #attn;
   #given;
-  /** The parts, each read only when it is needed. */
+  /** The parts. Each is computed only when it is needed. */
   parts;
   dispose;
 

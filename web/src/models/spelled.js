@@ -38,7 +38,8 @@ export class Spelled extends Layered {
   /** @param {Given} given @param {boolean} here */
   isLong({ tokens: { length }, dModel, heads }, here) {
     if (here) return false;
-    // Four projections, two products for each head, and the exponentials, which cost about 8 each.
+    // The cost of four projections, of two products for each head, and of the exponentials, each of
+    // which costs about 8 multiply-adds.
     return length * dModel * dModel * 4 + length * length * (2 * dModel + 8 * heads) > mostHere;
   }
 

@@ -29,7 +29,7 @@ export function constants(values) {
 }
 
 /**
- * Sinusoidal encodings, (rows, columns), from the constants `base`, `start` and `step`.
+ * Computes sinusoidal encodings, (rows, columns), from the constants `base`, `start` and `step`.
  * @param {string} [to]
  * @param {[string, string]} [shape]
  * @returns {Call}
@@ -51,7 +51,7 @@ attn::sinusoidal_encoding(attn::Tensor(${to}.data(), {${rows}, ${width}}), ${opt
 }
 
 /**
- * The scores of each row of some queries with each row of some keys, unscaled.
+ * Computes the unscaled scores of each query with each key.
  * @param {string} to
  * @param {string} queries (length, columns)
  * @param {string} keys
@@ -74,7 +74,7 @@ attn::scaled_dot_product_attention(rows(${queries}, ${columns}), rows(${keys}, $
 });
 
 /**
- * One matrix minus another, or the magnitude of the difference.
+ * Subtracts one matrix from another, or computes the magnitude of the difference.
  * @param {string} to
  * @param {string} a
  * @param {string} b
@@ -95,11 +95,11 @@ for (std::size_t i = 0; i < ${to}.size(); ++i) ${to}[i] = ${abs('std::', `${a}[i
   };
 }
 
-/** Layers whose sizes are arguments of their constructors in C++. */
+/** Layers whose constructors in C++ take the sizes as arguments before the options. */
 const sized = ['AdditiveAttention', 'LearnedPositionalEncoding', 'Linear'];
 
 /**
- * Creates a layer of attn. With `seed` or `init`, it draws its weights.
+ * Creates a layer of attn. With `seed` or `init`, the layer draws its weights at random.
  * @param {string} name
  * @param {string} type
  * @param {Options} options as in JavaScript, in the order in which C++ declares them
@@ -176,7 +176,7 @@ attn::fill_normal(attn::Tensor(${to}.data(), {${rows}, ${columns}}), ${{ seed, s
 });
 
 /**
- * Sets a matrix of a layer to values of the program.
+ * Sets a matrix of a layer to values that the program has defined.
  * @param {string} layer
  * @param {string} name
  * @param {string} from
@@ -260,7 +260,7 @@ export const loadStateDict = (name, prefix) => ({
 });
 
 /**
- * One head of a stage of all heads, (heads, n, columns), as `head`.
+ * Defines `head` as one head of a stage that contains all heads, (heads, n, columns).
  * @param {{ javascript: string, cpp: string }} all the data
  * @param {string} columns
  * @param {{ head: number, heads: number }} which
@@ -276,9 +276,10 @@ const head = {
 });
 
 /**
- * The most probable tokens by `logits`, as `candidates`: their ids and probabilities.
- * @param {{ temperature: number, kept: number, shown: number }} options kept: how many tokens share
- *   the probability
+ * Defines `candidates`, the ids and probabilities of the most probable tokens according to
+ * `logits`.
+ * @param {{ temperature: number, kept: number, shown: number }} options kept: number of tokens that
+ * share the probability
  * @returns {Call}
  */
 export const candidates = ({ temperature, kept, shown }) => ({
@@ -343,7 +344,7 @@ const meanLoss = (logits, ids) => {
 });
 
 /**
- * The ids in another order, as `shuffled`.
+ * Defines `shuffled`, the ids in another order.
  * @param {readonly number[]} order
  * @returns {Call}
  */

@@ -1,5 +1,5 @@
-// Compares the programs that figures offer with recorded ones. After a change that is meant to
-// alter them, record them again with RECORD=1 and review the difference:
+// Compares the programs that figures offer with recorded ones. After an intended change to the
+// programs, record them again with RECORD=1 and review the difference:
 //
 //   RECORD=1 node --test web/src/programs/golden.test.js
 
@@ -39,11 +39,12 @@ import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from '../
 const golden = new URL('../../../tests/golden/', import.meta.url);
 const isRecording = Boolean(process.env.RECORD);
 
-/** Shorter repetitions are recorded again. */
+/** Smallest number of repeated lines to replace with a reference. */
 const shortest = 4;
 
 /**
- * Shortens a program: refers to runs of lines that an earlier program has, too.
+ * Shortens a program: replaces each run of lines that also occurs in an earlier program with a
+ * reference.
  * @param {string[]} lines
  * @param {{ settings: string, lines: string[] }[]} earlier
  */
@@ -69,7 +70,8 @@ function shortened(lines, earlier) {
 }
 
 /**
- * The programs of a figure, by language. Lines that an earlier one has are recorded once.
+ * The programs of a figure, by language. Lines that also occur in an earlier program are recorded
+ * only once.
  * @param {string} figure
  * @param {Record<string, Programs>} programs by their settings
  */

@@ -20,10 +20,10 @@ import { indented, snake } from './writers.js';
 export const gap = { python: '', cpp: '', javascript: '' };
 
 /**
- * Prints a program in each language that its calls have lines in.
+ * Prints a program in each language in which its calls have lines.
  * @param {(Call | false | null | undefined)[]} calls
  * @param {string} [load] options with which JavaScript loads attn
- * @returns {Record<Language, string>} without the other languages
+ * @returns {Record<Language, string>} the programs in these languages only
  */
 export function print(calls, load = '') {
   const bodies = /** @type {const} */ (['python', 'cpp', 'javascript']).map((language) => {
@@ -40,7 +40,7 @@ export function print(calls, load = '') {
 }
 
 /**
- * Prints a program that computes a matrix and prints it one row per line.
+ * Prints a program that computes a matrix and then prints the matrix, one row per line.
  * @param {string} name as written in JavaScript
  * @param {string | number} rows for C++
  * @param {string | number} columns
@@ -114,7 +114,7 @@ const printers = {
 };
 
 /**
- * A first line that names the file a program needs next to it.
+ * A first line that names the file that must be next to the program.
  * @param {string} body
  * @param {Language} language
  */

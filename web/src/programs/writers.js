@@ -1,8 +1,8 @@
 /**
  * Three tags for template texts. Each writes values in the syntax of its language: lists, Booleans,
- * and objects of options, which take several lines if they are long. In options, a text is an
- * expression. Names are written as in JavaScript, and C++ turns `dModel` into `d_model`. Options
- * without a value are left out, and so is an argument without options.
+ * and objects of options, which take several lines if they are long. In options, a string is an
+ * expression. Names are given as in JavaScript, and the tag for C++ turns `dModel` into `d_model`.
+ * Options without a value are left out, and so is an argument without options.
  */
 
 /** @typedef {Record<string, any>} Options */
@@ -110,7 +110,11 @@ function openedAt(line) {
   return 4;
 }
 
-/** True if no line is too long. @param {string} text @param {number} start column of the first */
+/**
+ * True if no line is too long.
+ * @param {string} text
+ * @param {number} start column at which the first line starts
+ */
 const isNarrow = (text, start) =>
   text.split('\n').every((line, i) => line.length + (i ? 0 : start) <= longest + 2);
 
@@ -135,11 +139,11 @@ const tag =
         : `${before.trimEnd()}\n${' '.repeat(at)}${write(value, at, 0)}${text}`;
     });
 
-/** Writes texts in JavaScript. */
+/** The tag for JavaScript. */
 export const js = tag(javascript);
 
-/** Writes texts in C++. */
+/** The tag for C++. */
 export const cxx = tag(cpp);
 
-/** Writes texts in Python. */
+/** The tag for Python. */
 export const py = tag(python);

@@ -6,8 +6,8 @@ import { settings } from './settings.svelte.js';
 /** @typedef {'blockCell' | 'stageCell' | 'bytesCell'} LinkedCellSetting */
 
 /**
- * The selected cell of several linked matrices. They share one selection: moving to another matrix
- * deselects the first, and a lock locks them all.
+ * The selected cell of several linked matrices. The matrices share one selection: moving to another
+ * matrix clears the selection in the previous one, and a lock applies to all of them.
  */
 export class LinkedSelection {
   /** @type {LinkedCell | null} */

@@ -20,7 +20,7 @@ class Place {
    * reader has left it.
    */
   #entry = typeof history.state?.entry === 'number' ? history.state.entry : 0;
-  /** Scroll position in each other entry when the reader left it by Back or Forward. */
+  /** Scroll positions of other entries, recorded when the reader left them by Back or Forward. */
   #left = new Map();
   /** The latest call of goTo(). Earlier calls stop. @type {{ chapter: string } | undefined} */
   #going;
@@ -69,21 +69,23 @@ class Place {
     void this.goTo(chapter, past);
   }
 
-  /** Draws everything that is loaded now, because the browser is about to capture the page. */
+  /**
+   * Immediately draws everything that is loaded, because the browser is about to capture the page.
+   */
   drawForPaper() {
     flushSync(() => (this.isWhole = true));
     drawAll();
   }
 
   /**
-   * Draws only visible figures again. A dialog may capture the page long after `print()` has
-   * returned.
+   * Draws only visible figures again. Called after the print dialog has closed, because the dialog
+   * may capture the page long after `print()` has returned.
    */
   leavePaper() {
     this.isWhole = false;
   }
 
-  /** Draws the whole page, as far as that does not take too long, and prints it. */
+  /** Draws the whole page, or as much of it as is drawn within 15 seconds, and prints it. */
   async print() {
     if (this.#printing) return;
     this.#printing = this.isWhole = true;
@@ -122,7 +124,8 @@ class Place {
     const target = () =>
       document.getElementById(figure ?? chapter) ?? document.getElementById(chapter);
     const stop = (/** @type {Event} */ { type, target: on }) => {
-      // A click inside the target must not make it run away.
+      // A click inside the target does not count as moving on, so that the target stays in place
+      // under the pointer.
       moved ||= type !== 'pointerdown' || !target()?.contains(/** @type {Node} */ (on));
     };
     const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
@@ -148,7 +151,8 @@ class Place {
         [...document.querySelectorAll('[data-chapter][data-wanted]')].some(
           (each) => !each.matches('[data-loaded]'),
         ) ||
-        // Some figures appear after their chapter, with a model, and some never do.
+        // Some figures appear later than their chapter, once a model is loaded, and some never
+        // appear.
         (element?.id === chapter && figure && now - started < 8000);
       if (above + scrollY !== top || loading) settled = now;
       top = above + scrollY;
@@ -170,7 +174,8 @@ class Place {
   }
 
   /**
-   * Registers a figure that has become visible. Returns a function to call when it leaves.
+   * Registers a figure that has become visible. Returns a function to call when the figure is no
+   * longer visible.
    * @param {readonly SettingName[]} [follows] the shared settings that affect it; all by default
    */
   sees(follows) {

@@ -52,7 +52,10 @@ export class Selection {
     this.#lock = same(this.#lock, cell) ? null : cell;
   }
 
-  /** Selects a cell with the keyboard. A lock moves along. @param {Cell} cell */
+  /**
+   * Selects a cell with the keyboard. If the selection is locked, the lock moves along.
+   * @param {Cell} cell
+   */
   move(cell) {
     this.hover(cell);
     if (this.locked) this.#lock = cell;

@@ -39,7 +39,7 @@ class Theme {
       if (choice === 'auto') localStorage.removeItem(key);
       else localStorage.setItem(key, choice);
     } catch {
-      // If it cannot be stored, the choice applies to this visit only.
+      // If the choice cannot be stored, it applies to this visit only.
     }
   }
 }

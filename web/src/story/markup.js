@@ -59,5 +59,8 @@ export const plain = (prose) =>
     .map(({ text }) => text)
     .join('');
 
-/** Sets the powers of ten that `inWords` writes as superscripts. @param {string} text */
+/**
+ * Marks exponents as superscripts in the powers of ten that `inWords` writes.
+ * @param {string} text
+ */
 export const raised = (text) => text.replace(/\^([−\d]+)/g, '^{$1}');

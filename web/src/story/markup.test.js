@@ -39,7 +39,7 @@ test('a short formula does not break at the end of a line', () => {
 
 /** A stand-in for any value that is inserted into prose. @type {any} */
 const anything = new Proxy(
-  // It is a function, so that it can also be called.
+  // The target is a function, so that the proxy can also be called.
   () => {},
   {
     get: (_, name) =>

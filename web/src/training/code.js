@@ -240,7 +240,10 @@ const logits = unembed.forward(encoder.forward(x, { attention }));`,
 const asked = ({ positions }) =>
   positions === 'learned' ? lengths.filter((times) => times <= 1) : lengths;
 
-/** The model in Python, with the functions that make examples and say an answer. @param {LaneOptions} options */
+/**
+ * The model in Python, with the functions that make examples and compute logits.
+ * @param {LaneOptions} options
+ */
 function pythonModel({ world, positions, heads, layers, causal, seed }) {
   const filling = fillings[/** @type {'copy'} */ (world)];
   const encodings = {
@@ -282,7 +285,7 @@ const examples = (filling, seed) => ({
   cpp: `const auto length_of = [](std::int64_t n) { return ${filling.length}; };
 const std::int64_t length = length_of(size);
 std::vector<std::int32_t> all_ids, all_targets;
-/// Examples in which n are given, from a stream of random numbers.
+/// Makes examples with n given items from a stream of random numbers.
 const auto make_examples = [&](int n, std::int64_t count, std::uint64_t stream) {
   const std::int64_t numbers = ${filling.numbers};
   std::vector<float> random(count * numbers);
@@ -303,7 +306,7 @@ const length = lengthOf(size);
 function fill(u, ids, targets, n) {
 ${indented(filling.javascript, 2)}
 }
-/** Examples in which n are given, from a stream of random numbers. */
+/** Makes examples with n given items from a stream of random numbers. */
 function makeExamples(n, count, stream) {
   const [length, numbers] = [lengthOf(n), ${filling.numbers}];
   const random = attn.randomUniform({ shape: [count, numbers], seed: ${seed}, stream }).data;

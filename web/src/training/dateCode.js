@@ -39,8 +39,8 @@ function listed(texts, indent) {
 }
 
 /**
- * Programs that train a model to write dates with digits. They print a head's attention while it
- * writes the date of an example, the losses, or the table of positions.
+ * Programs that train a model to write dates with digits. They print the losses, the table of
+ * positions, or a head's attention while the model writes the date of an example.
  * @param {LaneOptions} given
  * @param {number} steps
  * @param {import('./trainingCalls.js').Shown} shown

@@ -19,7 +19,7 @@ const scoredExamples = 8;
 export const evaluateEvery = 10;
 
 /**
- * A number that distinguishes weights: FNV-1a of their bits in the order of their names.
+ * A checksum of weights: the FNV-1a hash of their bits, in the order of their names.
  * @param {import('./snapshots.js').Weights} weights
  */
 export function checksumOf(weights) {
@@ -166,8 +166,8 @@ export class Lane {
   }
 
   /**
-   * Like look(), for the model after an earlier step. Uses the last snapshot up to that step, or
-   * the first one if there is none.
+   * Like look(), but for the model after an earlier step. Uses the last snapshot up to that step,
+   * or the first snapshot if there is none that early.
    * @param {number} step
    * @param {Int32Array} ids
    */
@@ -179,7 +179,8 @@ export class Lane {
   }
 
   /**
-   * Tests the model on inputs longer than its training data. A learned table limits the length.
+   * Tests the model on inputs that are longer than those it is trained on. A learned table limits
+   * the length.
    * @param {number} [step] an earlier step to test
    * @returns {Reach}
    */
@@ -189,7 +190,7 @@ export class Lane {
       .filter((times) => positions !== 'learned' || times <= 1)
       .map((times) => {
         const longer = longerWorld(world, times);
-        // The same total number of tokens for each length.
+        // Each length is tested with the same total number of tokens.
         const { heldOut } = new Source(this.#attn, longer, seed, Math.ceil(sizes.heldOut / times));
         return { size: longer.size, answers: longer.answers, examples: heldOut };
       });
@@ -205,7 +206,7 @@ export class Lane {
     };
   }
 
-  /** A number that distinguishes the weights. */
+  /** A checksum of the weights. */
   checksum() {
     return checksumOf(this.#model.stateDict());
   }
@@ -251,7 +252,7 @@ export class Lane {
     return { saved, fits: true, evaluation: this.#evaluate() };
   }
 
-  /** Everything needed to continue in another worker with the same bits. */
+  /** Everything that another worker needs to continue with the same bits. */
   checkpoint() {
     return this.#attn.toSafetensors(
       {
@@ -283,7 +284,7 @@ export class Lane {
     this.#tape.dispose();
   }
 
-  /** Takes one step. @returns {number} the loss before it */
+  /** Takes one step. @returns {number} the loss before the step */
   #learn() {
     const attn = this.#attn;
     const examples = this.#source.batch(this.#step, sizes.batch);
@@ -313,7 +314,7 @@ export class Lane {
     return new this.#attn.AdamW(/** @type {any} */ (parts), { lr: this.#options.rate });
   }
 
-  /** A model of the same kind for other weights. */
+  /** A second model with the same options, into which other weights are loaded. */
   #spare() {
     return (this.#earlier ??= makeModel(this.#attn, this.#options));
   }

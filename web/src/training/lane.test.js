@@ -176,12 +176,12 @@ test('a lane continues from weights in a file as from its own', () => {
   assert.equal(evaluation?.step, 5);
   assert.equal(second.checksum(), first.checksum());
   assert.deepEqual(second.look(ids), first.look(ids));
-  // Later steps use them for snapshots and training.
+  // Training and snapshots continue from the loaded weights.
   assert.equal(second.train(3).failure, undefined);
   assert.notEqual(second.checksum(), first.checksum());
   assert.deepEqual(second.lookBack(5, ids), { step: 5, look: first.look(ids) });
 
-  // With names and shapes only, as another program may write them.
+  // A file from another program may contain only names and shapes.
   const tensors = weightsOf({ ...reverse, seed: 4 });
   const bare = second.load(attn.toSafetensors(tensors));
   assert.deepEqual(bare.saved, { worlds: ['copy', 'reverse', 'sort'], layers: 2 });
@@ -339,6 +339,7 @@ test('discarded lanes release their memory', () => {
   for (let i = 0; i < 20; i++) use();
   const after = attn.memory();
   assert.equal(after.bytesReserved, before.bytesReserved);
-  // The allocator's rounding varies from block to block. A lane takes hundreds of kilobytes.
+  // Allow for the allocator's rounding, which varies from block to block. A leaked lane would take
+  // hundreds of kilobytes.
   assert.ok(Math.abs(after.bytesInUse - before.bytesInUse) < 1000);
 });

@@ -198,7 +198,8 @@ const unembedding = (attn, symbols, seed) =>
   new attn.Linear({ inFeatures: sizes.dModel, outFeatures: symbols, seed, stream: 2000 });
 
 /**
- * A Transformer that predicts at each token: embeddings, positions, attention layers.
+ * A Transformer that makes a prediction at each token. It consists of embeddings, positions and
+ * attention layers.
  * @implements {Model}
  */
 class Encoder extends Layered {

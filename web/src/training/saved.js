@@ -29,7 +29,7 @@ export const metadataOf = ({ world, positions, heads, causal, decoder, rate, see
   ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
 });
 
-/** A parameter that occurs once per layer, of a Transformer or a GRU. */
+/** Matches the names of a parameter that every layer of a Transformer or GRU has once. */
 const layerName = /^encoder\.(layers\.\d+\.norm1\.weight|weight_ih_l\d+)$/;
 
 /**
@@ -43,8 +43,8 @@ const traces = [
 ];
 
 /**
- * Describes a file by its metadata or, where that is missing, by its names and shapes. `null` for
- * weights of other models.
+ * Describes a file by its metadata or, if they are missing, by the names and shapes of its tensors.
+ * Returns `null` for weights of other models.
  * @param {Pick<import('attn').Safetensors, 'tensors' | 'metadata'>} file
  * @returns {Saved | null}
  */

@@ -4,8 +4,8 @@
 const [firstEvery, most] = [5, 48];
 
 /**
- * Weights of earlier, evenly spaced steps. When there are too many, every other one is removed, so
- * that memory stays bounded however long a run is.
+ * Weights of earlier, evenly spaced steps. If there are too many snapshots, every other one is
+ * removed, so that memory stays bounded however long a run is.
  */
 export class Snapshots {
   #every = firstEvery;
@@ -13,7 +13,7 @@ export class Snapshots {
   #kept = [];
 
   /**
-   * Keeps the weights after a step, if the spacing includes it.
+   * Keeps the weights after a step if the step is a multiple of the current spacing.
    * @param {number} step
    * @param {() => Weights} weights
    */
@@ -26,7 +26,7 @@ export class Snapshots {
   }
 
   /**
-   * Replaces the weights of a step. Removes everything kept for this step and later ones.
+   * Keeps these weights for a step. Removes the snapshots of this step and of all later ones.
    * @param {number} step
    * @param {Weights} weights
    */

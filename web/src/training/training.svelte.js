@@ -17,7 +17,10 @@ import { worlds } from './worlds.js';
  * @property {import('./model.js').Look | null} look the current model's view of the example
  */
 
-/** Steps and tokens of each lane per second, and how the time was divided. */
+/**
+ * Steps and tokens of each lane per second, and the shares of time spent on training and on
+ * drawing.
+ */
 /** @typedef {{ steps: number, tokens: number, training: number, drawing: number }} Pace */
 
 /** The methods of a lane in its worker. */
@@ -42,7 +45,7 @@ const betweenKept = 2000;
 const mostAtOnce = 20;
 
 /**
- * Number of tokens in an example, read and written.
+ * Number of tokens in an example, including the written ones.
  * @param {import('./worlds.js').WorldName} name
  */
 function tokensIn(name) {
@@ -173,12 +176,12 @@ export class Training {
     this.#until = 0;
   }
 
-  /** Goes to a step, unless it was the last one requested. @param {number} step */
+  /** Goes to a step, unless the last request was for the same step. @param {number} step */
   follow(step) {
     if (step !== this.#asked) this.goTo(step);
   }
 
-  /** Goes to a step, from the start if it is in the past. @param {number} step */
+  /** Goes to a step. If the step is in the past, the run starts again. @param {number} step */
   goTo(step) {
     if (step < this.step) this.#restart();
     this.#asked = step;
@@ -272,7 +275,7 @@ export class Training {
     this.checksums = [];
   }
 
-  /** The latest requested step wins. */
+  /** Looks back until the latest requested step is shown. Earlier requests are dropped. */
   async #lookBack() {
     if (this.#lookingBack) return;
     this.#lookingBack = true;
@@ -410,7 +413,7 @@ export class Training {
       const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
       const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
       training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
-      // Consecutive steps take similar times.
+      // Consecutive steps take similar times, so choose the number of steps that fits into a slice.
       atOnce = Math.max(1, Math.min(mostAtOnce, Math.round((count * slice) / taken)));
       const last = failures.length > 0 || this.step >= this.#until;
       if (last || start - looked > betweenPictures) {
@@ -465,7 +468,8 @@ export class Training {
   /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
   #evaluated({ evaluations: all }, evaluations) {
     for (const evaluation of evaluations) {
-      // Loaded weights replace the previous ones.
+      // After weights are loaded, the same step is evaluated again. Its new result replaces the old
+      // one.
       if (all.at(-1)?.step === evaluation.step) all.pop();
       all.push(evaluation);
     }

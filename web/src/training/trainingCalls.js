@@ -9,7 +9,7 @@ import { trainingStreams } from './worlds.js';
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {'table' | 'losses' | 'attention' | 'reach'} Shown what a program prints */
 
-/** Comments and seeds with which Python programs begin. @param {number} seed */
+/** The comments and seeds at the beginning of Python programs. @param {number} seed */
 export const pythonStart = (seed) =>
   `# PyTorch draws the random numbers, so the examples and first weights differ from the page's.
 torch.manual_seed(${seed})`;
@@ -32,7 +32,8 @@ export const table = ({ positions, seed }) =>
     : {};
 
 /**
- * Adds positions to `x` in C++: an expression, and a line that changes a tensor.
+ * Adds positions to `x` in C++: as an expression for a new value, and as a line that changes a
+ * tensor in place.
  * @param {LaneOptions['positions']} positions
  * @param {string} x
  * @param {string} [indent]
@@ -54,8 +55,9 @@ export const withPositions = (positions) => {
 };
 
 /**
- * Trains the model, whose parts are defined: in Python they are `parts`, and `P` if positions are
- * learned. `examples` defines the input and the targets of a step, `forward` the logits.
+ * Trains the model. Earlier calls define its parts; in Python these are `parts`, and `P` if
+ * positions are learned. `examples` defines the input and the targets of a step, and `forward`
+ * defines the logits.
  * @param {LaneOptions} options
  * @param {{ steps: number, shown: Shown, parts: string[], held?: string, examples: Call, forward:
  *   Call, answers: string, embeddings?: string[] }} training answers: number of answers per example

@@ -47,7 +47,8 @@ const blank = '·';
 const below = (uniform, most) => Math.min(most - 1, Math.floor(uniform * most));
 
 /**
- * Some symbols, and the same number of blanks for them in another order.
+ * A world with some symbols, followed by as many blanks. The model fills the blanks with the
+ * symbols in another order.
  * @param {number} given number of symbols
  * @param {number} kinds number of distinct symbols
  * @param {(given: Int32Array) => Int32Array} answer
@@ -75,8 +76,8 @@ const digits = [...'0123456789'];
 const [plus, equals, unknown] = [10, 11, 12];
 
 /**
- * Two numbers, and blanks for their sum.
- * @param {number} size number of digits of each
+ * A world with two numbers, followed by blanks for their sum.
+ * @param {number} size number of digits of each number
  * @returns {World}
  */
 function sums(size) {
@@ -110,8 +111,8 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * Asks at each symbol for the number of equal symbols. Numbers above `counted` have no word and are
- * not asked for.
+ * A world that asks at each symbol how many symbols are equal to it. Numbers above `counted` have
+ * no word and are not asked for.
  * @param {number} size
  * @returns {World}
  */
@@ -137,9 +138,9 @@ function counts(size) {
 const [shortestRun, longestRun] = [4, 12];
 
 /**
- * Random letters in which a run occurs at a random position and is repeated after a gap. Once the
- * repetition has begun, each next letter is determined. With a fixed position or gap, positions
- * alone would determine it.
+ * A world with random letters, in which a run occurs at a random position and is repeated after a
+ * gap. Once the repetition has begun, each next letter is determined. With a fixed position or gap,
+ * positions alone would determine the letter.
  * @param {number} size
  * @returns {World}
  */
@@ -159,7 +160,7 @@ function repeated(size) {
       for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
     },
     ask(ids, targets) {
-      // The longest repeated run, and the last one of that length.
+      // Find the longest repeated run. Of several with that length, take the last one.
       let [from, run] = [0, 0];
       for (let second = 1; second < size; second++) {
         for (let first = 0; first < second; first++) {
@@ -177,7 +178,7 @@ function repeated(size) {
 /** Largest number of characters in a date, and number of characters in a date with digits. */
 const [longestDate, inDigitsLength] = [36, 10];
 
-/** Dates in words, to be written in digits: 1999-05-03. @returns {World} */
+/** A world with dates in words, which the model writes in digits: 1999-05-03. @returns {World} */
 function dates() {
   const symbols = [...letters, ...digits, ...' ,.-', blank];
   const written = [...digits, '-', blank];
@@ -218,8 +219,8 @@ const makers = {
 };
 
 /**
- * A world with inputs longer by this factor and the same symbols. The length of dates does not
- * change.
+ * A world with the same symbols and with inputs that are longer by this factor. The length of dates
+ * does not change.
  * @param {WorldName} name
  * @param {number} times factor relative to `worlds`
  */
@@ -231,8 +232,9 @@ export const worlds = /** @type {Record<WorldName, World>} */ (
 );
 
 /**
- * A held-out example in which a reader's text replaces the first of the tokens that can be chosen,
- * or all of them in a written world. Other characters of the text are ignored.
+ * A held-out example with the reader's text. The text replaces the first of the tokens that the
+ * reader can choose; in a world with written answers it replaces all of them. Characters that are
+ * not symbols of the world are ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed
@@ -264,8 +266,8 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
  */
 export const heldOutStream = 1 << 20;
 /**
- * Largest number of streams per step. Several are needed in a small world, where some examples are
- * held out.
+ * Largest number of streams per step. A small world needs several, because some of the drawn
+ * examples are held out.
  */
 export const trainingStreams = { first: 1 << 21, each: 8 };
 

@@ -87,7 +87,7 @@ test('runs are repeated with varying positions, lengths and gaps', () => {
 test('no step uses held-out examples, and no two steps use the same ones', () => {
   for (const name of /** @type {WorldName[]} */ (Object.keys(worlds))) {
     const source = new Source(attn, worlds[name], 11, 128);
-    // For dates, the days they name, whatever their spelling.
+    // Compare dates by the days that they name, whatever their spelling.
     const rows = (/** @type {import('./worlds.js').Examples} */ { ids, targets }) => {
       const { data, shape } = worlds[name].written ? targets : ids;
       return Array.from({ length: shape[0] }, (_, i) =>

@@ -1,4 +1,4 @@
-/** Time in which nothing competes with the first pictures, in ms. */
+/** Time to wait before caching, so that nothing competes with the first pictures, in ms. */
 const patienceMs = 2000;
 
 /** Registers the service worker and lets it cache the files that are already loaded. */
@@ -10,8 +10,8 @@ export async function keepOffline() {
     await navigator.serviceWorker.ready;
     await keepFiles(performance.getEntriesByType('resource').map(({ name }) => name));
   } catch {
-    // This host has no service workers, or the reader has disabled them. The page then needs a
-    // network.
+    // Service workers are unavailable on this host, or the reader has disabled them. The page then
+    // needs a network.
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * A layer, or an object that owns several. It is recreated when its options change and disposed of
- * with its owner. Call `of` in an effect, not in `$derived`, because it may dispose of the previous
- * layer.
+ * A layer, or an object that owns several layers. It is recreated when its options change and
+ * disposed of with its owner. Call `of` in an effect, not in `$derived`, because it may dispose of
+ * the previous layer.
  * @template {object} Options
  * @template {{ dispose: () => void }} T
  */

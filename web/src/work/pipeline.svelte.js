@@ -63,7 +63,7 @@ export class Pipeline {
     this.#work.of(attentionTask, () => (this.input ? this.#sentence.attend() : null)),
   );
 
-  /** Number of tokens shown with learned weights. */
+  /** Largest number of tokens that are shown with learned weights. */
   first;
 
   /**
@@ -75,9 +75,9 @@ export class Pipeline {
     this.#attn = attn;
     this.#work = work;
     this.#which = which;
-    // The live pipeline only shows the first tokens, computed on this thread.
+    // The live pipeline shows only the first tokens, which are computed on this thread.
     this.first = which === 'live' ? mostLive : Infinity;
-    // Once there is another layer, nothing reads the earlier ones.
+    // Release earlier layers. Once there is a new layer, nothing reads them.
     $effect.root(() => {
       $effect(() => {
         const { layer } = this;
@@ -96,17 +96,20 @@ export class Pipeline {
     return live.own ? shown : { live, shown }[this.#which];
   }
 
-  /** The settings and tokens that the results were computed from. Figures belong to these. */
+  /**
+   * The settings and tokens from which the results were computed. Figures must use these, not the
+   * page's current settings.
+   */
   get given() {
     return this.#given;
   }
 
-  /** Runs the figures' own long computations. */
+  /** Runs long computations that only one figure needs. */
   get work() {
     return this.#work;
   }
 
-  /** The model that the results belong to. */
+  /** The model to which the results belong. */
   get kind() {
     return this.#work.language.of(this.#given);
   }
@@ -153,14 +156,18 @@ export class Pipeline {
    * The programs of a figure.
    * @param {string} figure
    * @param {Code | undefined} pages the programs for the page's own models
-   * @param {() => any} [shown] what the programs for others depend on besides the settings
+   * @param {() => any} [shown] in addition to the settings, the values on which the programs for
+   * other models depend
    * @returns {Code | undefined}
    */
   code(figure, pages, shown) {
     return this.kind.code(figure, this.#given, pages, shown);
   }
 
-  /** Data about the model for programs, for some of the first tokens. @param {number} [most] */
+  /**
+   * The model's data for programs, including at most `most` of the first tokens.
+   * @param {number} [most]
+   */
   learned(most = Infinity) {
     const { model } = this;
     const { tokens, ids } = this.#given;
@@ -206,7 +213,7 @@ export class Pipeline {
     return this.#reading?.value.input ?? null;
   }
 
-  /** The multi-head attention layer. Neither dispose of it nor keep it. */
+  /** The multi-head attention layer. The caller must neither dispose of it nor keep it. */
   get layer() {
     return this.#layer;
   }
@@ -238,7 +245,7 @@ export class Pipeline {
     return this.#given.head;
   }
 
-  /** The core's time from the sentence to the weights, in ms. */
+  /** The time that the core took from the sentence to the weights, in ms. */
   get milliseconds() {
     return (this.#reading?.milliseconds ?? 0) + (this.#attention?.milliseconds ?? 0);
   }

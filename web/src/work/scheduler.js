@@ -45,14 +45,14 @@ export class TaskWorker {
   }
 
   /**
-   * Runs a task in this worker, and in every replacement, before any other task.
+   * Runs a task before any other in this worker, and in every worker that replaces it.
    * @template Given
    * @param {import('./tasks/task.js').Task<string, Given, any, any>} task
    * @param {Given} given
    */
   first({ name }, given) {
     const run = this.again({ name }, given);
-    // A worker that is still starting will run all of them anyway.
+    // A worker that is still starting will run all such tasks anyway.
     if (!this.#current?.isReady) return;
     this.#starting = this.#starting?.then(async (remote) => {
       await run(remote);
@@ -110,8 +110,9 @@ export class TaskWorker {
   }
 
   /**
-   * Detects when the browser ends the worker, because a lock that the worker held is released. No
-   * other signal exists. Pages without a secure context have no locks and cannot detect it.
+   * Detects that the browser has ended the worker, because a lock that the worker held is then
+   * released. There is no other signal. Pages without a secure context have no locks and cannot
+   * detect this.
    * @param {Remote} remote
    * @param {{ isReady: boolean }} current
    */

@@ -2,8 +2,8 @@ import { untrack } from 'svelte';
 import { inSlices } from './inSlices.js';
 
 /**
- * A result that takes long to compute. The steps of a generator run in slices, so that the page
- * stays responsive. The previous result stays until the new one is complete.
+ * A result that takes a long time to compute. The steps of a generator run in slices, so that the
+ * page stays responsive. The previous result stays until the new one is complete.
  * @template T
  */
 export class Stepwise {

@@ -30,7 +30,7 @@ export class Work {
   busy = $state(false);
   /** An error message for the reader. */
   problem = $state('');
-  /** True if the problem is that the worker could not be started. That does not change. */
+  /** True if the problem is that the worker could not be started. It then stays true. */
   here = $state(false);
   #worker;
 
@@ -93,8 +93,8 @@ export class Work {
         const { given, long } = this.#latest;
         const { lacks, readsHere } = this.language.of(given);
         const asked = long ? this.#asked.filter(({ name }) => !(name in lacks)) : [];
-        // All figures need the reading that their results were computed from, and chapters need it
-        // even without a visible figure.
+        // All figures need the reading from which their results were computed, and chapters need
+        // the reading even if no figure is visible.
         if (long && !readsHere && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
       });
@@ -110,7 +110,7 @@ export class Work {
    * The result of a task for `shown`; null while the worker computes it.
    * @template T
    * @param {AnyTask} task
-   * @param {() => T} compute computes the same on this thread
+   * @param {() => T} compute does the same computation on this thread
    * @returns {Timed<T> | null}
    */
   of({ name }, compute) {
@@ -118,8 +118,8 @@ export class Work {
   }
 
   /**
-   * An attachment for an element that shows these tasks' results. While it is out of sight they are
-   * not computed, and until they are complete it is inert.
+   * An attachment for an element that shows these tasks' results. While the element is out of
+   * sight, the results are not computed. Until they are complete, the element is inert.
    * @param {AnyTask[]} tasks
    */
   wants(...tasks) {
@@ -147,7 +147,7 @@ export class Work {
   }
 
   /**
-   * Runs a task that figures don't share, in the worker of the model that is shown.
+   * Runs a task whose result only one figure uses, in the worker of the model that is shown.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
@@ -205,7 +205,10 @@ export class Work {
     return { key, controller, result };
   }
 
-  /** @param {any} error @param {number} [id] id of the reader's model, if it failed */
+  /**
+   * @param {any} error
+   * @param {number} [id] id of the reader's model, if the error is from that model
+   */
   #fail(error, id = 0) {
     const { own } = this.language;
     // The model was closed or replaced.
@@ -235,7 +238,7 @@ export class Work {
   }
 }
 
-/** True if an error may have left its module unusable. @param {any} error */
+/** True if an error may have left the module that threw it unusable. @param {any} error */
 const isUnexpected = ({ code }) => code === undefined || code === 'internal';
 
 /** @type {Record<string, Timed<any>>} */
@@ -259,7 +262,7 @@ const neededBy = (reads, given) =>
   /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
 
 /**
- * An object whose properties change individually, like the settings.
+ * An object with properties that change individually, like those of the settings.
  * @param {() => Given} of
  * @returns {Readonly<Given>}
  */

@@ -23,7 +23,7 @@ export const still = {
   caption: ({ layer, head }) =>
     `Each arch runs from a word, where it is thick, to a word that it looks at. This is head ${head} in layer ${layer} of a small language model. The stripes under a word show its position. The live picture follows your own words.`,
   loading: 'Loading the live page …',
-  /** Shown if the live page cannot start, by reason. */
+  /** Messages to show if the live page cannot start, by reason. */
   failures: {
     script:
       'This page computes everything in your browser and needs JavaScript. Turn on JavaScript and reload the page to type your own sentence.',
@@ -43,7 +43,7 @@ export const tries = {
   words: ['and the lady', 'sister', 'letter', 'married'],
   /** Sentences for the language model. Each word is one token. */
   learned: ['a friend is a friend is a friend'],
-  /** Sentences for projections that have learned nothing, where words that are spelt alike match. */
+  /** Sentences for untrained projections, with which words match if their spellings are similar. */
   spelt: [
     'a friend is a friend is a friend',
     'she saw him, he saw her',

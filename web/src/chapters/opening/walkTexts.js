@@ -1,4 +1,5 @@
-// What the walk says. A step says one thing in a title and some sentences; `more` is said below them.
+// The texts of the walk. Each step makes one point, in a title and a few sentences. `more` appears
+// below them.
 
 /**
  * @typedef {object} Facts what the sentences are about

@@ -39,7 +39,10 @@ export const texts = {
   lossIs: ({ whose, vocabulary, blind }) =>
     `${whose}: how much each token surprises it, given the tokens before it. A loss of 3 is like guessing among 20 equally likely tokens. Blind guessing among all ${vocabulary} tokens would have a loss of ${blind}.`,
   oneToken: 'A single token leaves nothing to predict. Type another.',
-  /** @param {number[]} losses @param {number} blind the loss of a guess among all tokens */
+  /**
+   * @param {number[]} losses
+   * @param {number} blind the loss of guessing uniformly among all tokens
+   */
   surprise: ([written, shuffled, without], blind) =>
     [
       shuffled > blind - 0.5

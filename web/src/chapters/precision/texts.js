@@ -1,4 +1,4 @@
-/** For engineers: what rounding does to positions. */
+/** The texts of the chapter for engineers on the effect of rounding on positions. */
 export const texts = {
   question: 'How far can you count before positions blur?',
   lead: [

@@ -35,7 +35,7 @@ export const texts = {
     `The core turned positions 1,000 to 1,059 with the same matrix, for δ = ${delta}. No number is further than ${largest} from the encoding of the position that the turn should lead to.`,
   odd: (/** @type {{ given: number, drawn: number }} */ { given, drawn }) =>
     `The last of ${given} columns is a sine without a cosine, and no matrix leads from it alone to the shifted sine. So the figure uses ${drawn} columns.`,
-  /** @param {'two' | 'one' | 'none'} words of the sentence that are drawn */
+  /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */
   rotary: (words) => [
     '[Rotary|rotary] positions go one step further. They add nothing to the words. Instead they turn each query by the angles of its position, and each key by the angles of its own position. Each pair of numbers is a hand, and the position says how far it is turned.',
     'The dot product of two hands depends on their lengths and on the angle *between* them. Move both words by five positions: both hands turn alike, the angle between them stays, and so does the score. So every score depends on the distance, whatever the projections are. In the formula below, i is the position of the query, m is the position of the key, and φ_{j} is the angle between the two hands before they are turned.',

@@ -1,6 +1,6 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Number of rows and columns examined for a sentence about all of them. */
+/** Largest number of rows and columns to examine. */
 const most = 256;
 
 /**
@@ -52,8 +52,8 @@ export function unequalPair({ data, rows, columns }) {
 const told = 5;
 
 /**
- * The row from which a mask removes closest to half of the weight, and its largest weights without
- * and with the mask (null for masked keys). Null if there is no such row.
+ * The row of which a mask removes closest to half of the weight, and the row's largest weights
+ * without and with the mask (null for masked keys). Null if there are no rows.
  * @param {Matrix} masked the weights with the mask (n, n)
  * @param {Matrix} free the weights without it
  * @param {number} [rows] number of rows to examine

@@ -29,8 +29,8 @@ export const texts = {
     'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one, or to 0 if all of it is masked.',
 
   /**
-   * @param {{ word: string, followed: string } | null} again a word that occurs twice, and what
-   *   followed it the first time
+   * @param {{ word: string, followed: string } | null} again a word that occurs twice, and the word
+   * after its first occurrence
    */
   roles: (again) => [
     `${again ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?` : 'Suppose a word wants to know what followed it last time. How can it find that?'} Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
@@ -91,7 +91,7 @@ export const texts = {
     'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row divide all the attention among them. A row still adds up to one. Only if a *whole* row is masked is it all zeros, and then the word takes nothing.',
   ],
   masked: {
-    /** Most tokens of a sentence that this is shown for. */
+    /** Largest number of tokens in a sentence for which this is shown. */
     most: 64,
     title: (/** @type {string} */ token) => `The largest weights that ${token} gives:`,
     ...{ word: 'to', free: 'without a mask', masked: 'as it is set' },

@@ -1,4 +1,4 @@
-/** For engineers: how fast the kernels are here. */
+/** The texts of the chapter for engineers on the speed of the kernels in this browser. */
 export const texts = {
   question: 'How fast does your browser multiply?',
   lead: [

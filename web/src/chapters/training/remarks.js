@@ -1,4 +1,4 @@
-// Remarks on the numbers of a run, if there is something notable.
+// Remarks on notable results of a run.
 
 import { worlds } from '../../training/worlds.js';
 import { texts } from './texts.js';
@@ -13,7 +13,7 @@ const placed = ['copy', 'reverse'];
 const inHundred = (/** @type {number} */ share) => Math.round(100 * share);
 
 /**
- * Describes the guesses of lanes that cannot distinguish blanks, once they have learned something.
+ * Describes what lanes that cannot distinguish blanks guess, once they do better than chance.
  * @param {object} run
  * @param {{ name: string, isBlind: boolean, evaluations: readonly Evaluation[] }[]} run.lanes
  * @param {WorldName} run.world
@@ -30,8 +30,8 @@ export function guesses({ lanes, world, to = Infinity }) {
 }
 
 /**
- * Finds a size beyond the training size at which a lane with positions does worse than one without,
- * which can only guess. Empty if there is none.
+ * Describes a size beyond the training size at which a lane with positions does worse than a lane
+ * without positions, which can only guess. Returns an empty string if there is no such size.
  * @param {object} run
  * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes:
  *   number[], accuracy: number[] } | null }[]} run.lanes

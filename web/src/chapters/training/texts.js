@@ -133,7 +133,7 @@ export const decoderNames = {
   recurrent: 'Bahdanau’s recurrent decoder',
 };
 
-/** Explains both lanes where there is a choice of decoder. */
+/** Explains both lanes if the reader can choose the decoder. */
 export const decoderText =
   'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B shows how attention began, in 2014. One recurrent network reads from left to right. Another writes, and looks back by additive attention. A network that reads from left to right knows a word only once it has read it. Look where the attention falls.';
 
@@ -166,7 +166,7 @@ export const lengthTexts = {
 };
 
 /**
- * Says whether a file of weights was loaded, and why not.
+ * Says that a file of weights was loaded, or why it was not.
  * @param {{ name: string, step: number, loaded: import('../../training/lane.js').Loaded }} file
  * @param {string} lane
  * @param {import('../../training/model.js').LaneOptions} options of the lane

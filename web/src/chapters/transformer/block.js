@@ -25,7 +25,7 @@ export const learnedBlock = ({ model }, { weights, layer = 0, positions = true }
 export const blockInput = ({ model, reading, given, input }) =>
   model ? (reading?.stream(given.layer) ?? null) : input;
 
-/** The settings for its programs. @param {Pipeline} model */
+/** The settings for the block's programs. @param {Pipeline} model */
 export const programSettings = ({ given, model }) => ({
   ...given,
   norm: model ? /** @type {const} */ ('pre') : settings.norm,

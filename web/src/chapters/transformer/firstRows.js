@@ -1,5 +1,5 @@
 /**
- * Returns at most this many rows of a matrix.
+ * Returns the first rows of a matrix, at most `most` of them.
  * @param {import('attn').Tensor | null} matrix (n, columns)
  * @param {number} most
  * @returns {import('attn').Tensor | null}

@@ -79,7 +79,7 @@ export class Next {
     );
   }
 
-  /** An attachment for the element that shows it. */
+  /** An attachment for the element that shows the predictions. */
   follow = () => {
     const key = this.#key;
     untrack(() => void this.#compute(JSON.parse(key)));

@@ -1,7 +1,7 @@
 /** The texts of the chapter on Transformer blocks, text generation and their history. */
 export const texts = {
   question: 'What is needed besides attention to make a model that writes?',
-  /** @param {{ gelu: boolean }} model gelu: its bend is GELU */
+  /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   block: ({ gelu }) => [
     'In attention, words exchange news. A Transformer block adds four simple things to it. First, the results of the [heads|head] are put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
     'Second, the input of the layer is added to its output. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',
@@ -48,7 +48,7 @@ export const texts = {
   setBy: { spelling: 'set by hand', xavier: 'at random', decoder: 'before training' },
   /** @param {{ one: string, other: string }} pair of words */
   letter: ({ one, other }) => `“${one}” finds “${other}” only because of a letter.`,
-  /** What is said of each way to set the parameters. */
+  /** Describes each way to set the parameters. */
   parameters: {
     spelling: (/** @type {number} */ columns) =>
       `Not trained, but set by hand: for each of the ${columns} columns of the embeddings, two hidden units give a score that is largest where both words agree. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,

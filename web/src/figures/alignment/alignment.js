@@ -9,7 +9,7 @@ import { uncased } from '../../core/sentence.js';
  */
 export const wordWidth = 256;
 
-/** Hidden units of additive attention with random weights. */
+/** Number of hidden units of additive attention with random weights. */
 export const numHiddens = 64;
 
 /**
@@ -33,7 +33,7 @@ export const shift = 1;
  *
  * tanh(q_c − k_c + shift) − tanh(q_c − k_c − shift),
  *
- * which is largest where q_c = k_c. w_v adds them up with equal weights.
+ * which is largest if q_c = k_c. w_v adds up these differences with equal weights.
  * @param {number} width width of the embeddings
  * @param {number} sharpness the weights w_v
  * @returns {[string, Tensor][]}
@@ -127,13 +127,13 @@ export function align(attn, source, target, settings) {
 }
 
 /**
- * The untrained alignment of Bahdanau's decoder. One GRU reads the source. Another writes the
- * target, which it is given word by word, and its state queries the states of the first.
+ * The untrained alignment of Bahdanau's decoder. One GRU reads the source. A second GRU receives
+ * the target word by word, and its state queries the states of the first.
  * @param {Attn} attn
  * @param {string[]} source
  * @param {string[]} target
  * @param {number} seed
- * @returns {Alignment} no scores; the queries are the decoder's inputs, word by word
+ * @returns {Alignment} without scores; the queries are the decoder's inputs, word by word
  */
 export function alignByDecoder(attn, source, target, seed) {
   const words = uncased(target);

@@ -94,7 +94,7 @@ test('the decoder’s alignment depends on the seed and on the previous words', 
   assert.deepEqual(alignByDecoder(attn, source, target, 1).weights, weights);
   assert.notDeepEqual(alignByDecoder(attn, source, target, 2).weights, weights);
   const changed = alignByDecoder(attn, source, ['Le', ...target.slice(1)], 1).weights;
-  // The first query is the encoder's last state, whatever is written.
+  // The first query is the encoder's last state, whatever the target.
   assert.deepEqual(rowsOf(changed)[0], rowsOf(weights)[0]);
   assert.notDeepEqual(rowsOf(changed)[1], rowsOf(weights)[1]);
 });

@@ -73,7 +73,7 @@ export function encoderBlockCode(settings, tokens, learned) {
   return printMatrix('y', 'n', 'dModel', [
     ...blockCalls(settings, tokens, learned),
     gap,
-    // With a model, these lines come earlier.
+    // With learned weights, earlier calls already define the masks.
     !learned && lines,
     {
       python: `with torch.no_grad():

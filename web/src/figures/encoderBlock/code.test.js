@@ -35,8 +35,8 @@ for (const language of /** @type {const} */ (['python', 'cpp', 'javascript'])) {
       block.dispose();
       const printed = (await run(language, encoderBlockCode(settings, tokens)[language])).flat();
       assert.equal(printed.length, data.length);
-      // Instruction sets add in different orders, and normalised values are of the order of a few
-      // units.
+      // The instruction sets add in different orders, and normalised values have magnitudes of a
+      // few units.
       printed.forEach((value, i) => assert.ok(Math.abs(value - data[i]) < 1e-5, `${i}: ${value}`));
     }
   });

@@ -23,14 +23,17 @@ const normLast = (/** @type {string} */ activation) =>
     `${f} = ${feedForward(h, activation)}`,
     `${y} = ${norm}(${h} + ${f})`,
   );
-/** With a gate whose activation depends on the model. */
+/** A gated feed-forward network. The activation f of its gate depends on the model. */
 const gated = (/** @type {string} */ of) =>
   String.raw`\bigl(\operatorname{f}(${of}\,W_g^\top) \circ ${of}\,W_u^\top\bigr)\,W_d^\top`;
 
-/** The steps of a block, with normalisation before or after them, or of their outputs. */
+/**
+ * The steps of a block. Normalisation comes before each sublayer, before and after it, after the
+ * residual sum, or after each sublayer only.
+ */
 export const block = {
   normFirst: normFirst('ReLU'),
-  /** The form used in language models. */
+  /** The form used in the page's language model. */
   gelu: normFirst('GELU'),
   normLast: normLast('ReLU'),
   normLastGelu: normLast('GELU'),

@@ -1,7 +1,7 @@
 /**
- * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout the
- * block flows in two rows, attention above and the feed-forward network below. In a narrow one it
- * flows from top to bottom. All matrices have the same row height and column width.
+ * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout,
+ * the block is drawn in two rows, attention above and the feed-forward network below. In a narrow
+ * layout, it is drawn from top to bottom. All matrices have the same row height and column width.
  */
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
@@ -86,7 +86,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
   const height = rowHeight * length;
   const gutter = rowHeight >= 10.5 ? 84 : 24;
   const gap = Math.max(30, Math.min(44, available / 32));
-  // At least the height of three lines of text below the upper row.
+  // Leave at least the height of three lines of text below the upper row.
   const pitch = Math.max(height + titleHeight + 10, 96);
   const bus = 22;
 
@@ -186,7 +186,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ]);
   }
   for (let head = 0; head < heads; head++) {
-    // The first column represents all heads.
+    // The heads in the first column represent all heads.
     if (head >= headRows) break;
     const id = `weights${head}`;
     const turn = right('q') + gap / 2;
@@ -233,7 +233,8 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ],
     true,
   );
-  // From the end of the upper row to the beginning of the lower row, and on the way into the sum.
+  // From the end of the upper row, one line leads to the beginning of the lower row and another
+  // into the sum.
   const fed = normFirst ? 'norm2' : 'hidden';
   const out = Math.min(available - 2, right(ending) + gap / 2);
   const turn = out > right(ending) + 8 ? out : middle(box(ending)).x;
@@ -327,7 +328,8 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   const lines = [];
   /** @param {string} from @param {string} to */
   const down = (from, to) => {
-    // Between the end of one matrix and the title of the next, at its left edge.
+    // The line runs near the left edge of the second matrix, from the end of the first matrix to
+    // the title of the second.
     const x = box(to).x + 8;
     lines.push({
       ...{ from, to, residual: false },
@@ -362,7 +364,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));
-    // Leaves below the middle, where no incoming line to a sum ends.
+    // The line starts below the middle of the matrix, where no line into a sum ends.
     const out = start.y + 0.85 * start.height;
     lines.push({
       ...{ from: /** @type {string} */ (from), to: id, residual: true },

@@ -1,9 +1,9 @@
 /**
  * The binary counter next to the encoding (D2L 11.6.3). Bit k of a position has a period of 2^(k+1)
- * positions, and a column of the encoding has one of 2π·base^(2j/d).
+ * positions, and the pair of columns j of the encoding has a period of 2π·base^(2j/d).
  */
 
-/** Number of bits in a written whole number. @param {number} number at least 0 */
+/** Number of binary digits of a whole number. @param {number} number at least 0 */
 export const bitCount = (number) => number.toString(2).length;
 
 /** Bit `index` of a whole number up to 2^53. @param {number} number @param {number} index */
@@ -15,7 +15,7 @@ export const wavelength = (pair, /** @type {number} */ width, /** @type {number}
   2 * Math.PI * base ** ((2 * pair) / width);
 
 /**
- * The pair of columns whose wavelength is closest to the period of a bit, as a ratio.
+ * The pair of columns whose wavelength is closest in ratio to the period of a bit.
  * @param {number} bit
  * @param {number} width
  * @param {number} base
@@ -28,7 +28,7 @@ export function pairLikeBit(bit, width, base) {
 }
 
 /**
- * The bit whose period is closest to the wavelength of a pair of columns, as a ratio.
+ * The bit whose period is closest in ratio to the wavelength of a pair of columns.
  * @param {number} pair
  * @param {number} width
  * @param {number} base

@@ -42,7 +42,7 @@ export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil(
 const up = (row, from, to) => ({ from: { row, column: from }, to: { row: row + 1, column: to } });
 
 /**
- * The convolution layers that it takes until one output depends on both tokens.
+ * The convolution layers needed until one output depends on both tokens.
  * @param {number} n
  * @param {number} k
  * @param {number} layers
@@ -60,7 +60,7 @@ export function convolution(n, k, layers, first, second) {
       }
     }
   }
-  // After L layers output p depends on inputs p − L·left … p + L·right. Of the outputs that depend
+  // After L layers, output p depends on inputs p − L·left … p + L·right. Of the outputs that depend
   // on both tokens, take the middle one.
   const [low, high] = [Math.min(first, second), Math.max(first, second)];
   const from = Math.max(0, high - layers * right);
@@ -70,7 +70,7 @@ export function convolution(n, k, layers, first, second) {
   const path = [...new Set([first, second])].flatMap((token) => {
     let at = token;
     return Array.from({ length: layers }, (_, row) => {
-      // Spread evenly over the layers, with no step beyond the span of a window.
+      // Spread the path evenly over the layers, with no step longer than a window allows.
       const wanted = Math.round(token + ((meeting - token) * (row + 1)) / layers);
       const next = Math.min(at + left, Math.max(at - right, wanted));
       const step = up(row, at, next);

@@ -7,7 +7,7 @@ import { bump, encodingWidth, numHiddens } from './pooling.js';
 /** @typedef {import('./pooling.js').Scoring} Scoring */
 /** @typedef {import('./pooling.js').PoolingOptions} PoolingOptions */
 
-/** @param {readonly number[]} values written in lines of up to ten */
+/** @param {readonly number[]} values written in lines of up to ten values */
 function list(values) {
   const lines = [];
   for (let i = 0; i < values.length; i += 10) lines.push(values.slice(i, i + 10).join(', '));
@@ -42,7 +42,7 @@ const column = (values) => ({ data: values, shape: [values.length, 1] });
   ]);
 }
 
-/** The tensors of a call in C++, with queries and keys of a width. @param {string} d */
+/** The tensors of a call in C++. @param {string} d */
 const tensors = (d) =>
   `attn::Tensor(query.data(), {num_queries, ${d}}), attn::Tensor(key.data(), {num_keys, ${d}}),
     attn::Tensor(y.data(), {num_keys, 1}), attn::Tensor(pooled.data(), {num_queries, 1})`;

@@ -4,7 +4,7 @@ import { weighting } from './pooling.js';
 const query = part('query', 'q');
 const key = part('key', 'k');
 
-/** a(q, k) for each form of a scoring function. σ appears only where it matters. */
+/** a(q, k) for each form of a scoring function. σ appears only if it affects the result. */
 const scores = {
   gaussian: String.raw`-\frac{(q-k)^2}{2\sigma^2}`,
   scaledDot: 'q\\,k',

@@ -27,11 +27,14 @@ export const queries = Array.from({ length: 50 }, (_, i) => i / 10);
 /** Width of the encodings in the dot product. */
 export const encodingWidth = 64;
 
-/** Hidden units of additive attention with random weights. Two are enough for handmade ones. */
+/**
+ * Number of hidden units of additive attention with random weights. Handmade weights need only two.
+ */
 export const numHiddens = 8;
 
 /**
- * Training points around the true function: x is uniform, and y has normal noise of deviation 1.
+ * Training points around the true function: x is uniform, and y has normal noise with standard
+ * deviation 1.
  * @param {number} count
  * @param {number} seed
  * @returns {Point[]} ascending in x
@@ -60,7 +63,7 @@ export const bump = (width) => ({
   'w_v.weight': { data: [4, -4], shape: [1, 2] },
 });
 
-/** @param {readonly number[]} values (n, 2): each followed by a 1 */
+/** @param {readonly number[]} values (n, 2): each value is followed by a 1 */
 const withOne = (values) => ({
   data: Float32Array.from(values.flatMap((value) => [value, 1])),
   shape: [values.length, 2],
@@ -174,7 +177,11 @@ export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   return descriptions[scoring].note;
 }
 
-/** True if the width σ affects it. @param {Scoring} scoring @param {PoolingOptions} options */
+/**
+ * True if the width σ affects the scoring function.
+ * @param {Scoring} scoring
+ * @param {PoolingOptions} options
+ */
 export function usesWidth(scoring, { dotInput, additiveWeights }) {
   if (scoring === 'scaledDot') return dotInput === 'encoding';
   if (scoring === 'additive') return additiveWeights === 'byHand';
@@ -196,7 +203,8 @@ export function formOf(scoring, { dotInput, additiveWeights }) {
 /** @typedef {ReturnType<typeof formOf>} Form */
 
 /**
- * How scores become weights: by softmax, as shares of their sum, or all weight for the best.
+ * How scores become weights: by softmax, by dividing them by their sum, or by giving the best score
+ * all the weight.
  * @param {Form} form
  */
 export function weighting(form) {

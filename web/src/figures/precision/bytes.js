@@ -4,7 +4,7 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Largest number of rows to compare. More cells than pixels show nothing new. */
+/** Largest number of rows to compare. With more, there would be more cells than pixels. */
 export const mostRows = 512;
 
 /** Storage types, by decreasing similarity to float32. */
@@ -16,7 +16,8 @@ export const quantities = /** @type {const} */ (['encoding', 'scores', 'weights'
 /** @typedef {(typeof quantities)[number]} Quantity */
 
 /**
- * Stores rows as the core does, and computes attention of the exact rows over the stored ones.
+ * Rounds rows to a storage type in the way the core does, and computes attention of the exact rows
+ * over the rounded ones.
  * @param {Attn} attn
  * @param {Tensor} rows (n, d)
  * @param {Type | 'float32'} type
@@ -60,8 +61,8 @@ function lossOf(rounded, exact) {
 }
 
 /**
- * Computes the scores and weights of some rows' attention over themselves, and the loss of each if
- * the keys are stored in fewer bytes, as in a cache. One step per type.
+ * Computes the scores and weights of self-attention over some rows, and the rounding loss in both
+ * if the keys are stored in fewer bytes, as in a cache. One step per type.
  * @param {Attn} attn
  * @param {Tensor} rows (n, d)
  */

@@ -2,7 +2,7 @@ import { constants, difference, sentence, sinusoidalEncoding } from '../../progr
 import { printMatrix } from '../../programs/print.js';
 
 /**
- * Programs that compute one row of the errors of the usual float32 code, at a position.
+ * Programs that compute the errors of the usual float32 code in one row, at a given position.
  * @param {{ width: number, base: number, position: number }} settings
  */
 export const errorPrograms = ({ width, base, position: start }) =>
@@ -33,7 +33,8 @@ const error = { data: signed.data.map(Math.abs), shape: signed.shape };`,
   ]);
 
 /**
- * Programs that compute the weights of a window of encodings starting at a position.
+ * Programs that compute the attention weights within a window of encodings that starts at a given
+ * position.
  * @param {{ width: number, base: number, start: number }} settings
  */
 export const driftPrograms = ({ width, base, start }) =>
@@ -60,13 +61,13 @@ attn::scaled_dot_product_attention(
     {.weights = attn::Tensor(weights.data(), {1, 1, length, length})});`,
       javascript: `const options = { length, dModel: width, base, start };
 
-// The usual float32 code; attn.sinusoidalEncoding(options) has weights that do not depend on start.
+// The usual float32 code. With attn.sinusoidalEncoding(options), the weights don't depend on start.
 const { encoding: P } = attn.sinusoidalEncodingInFloat32(options);
 const { weights } = attn.scaledDotProductAttention(P, P, P, { needWeights: true });`,
     },
   ]);
 
-/** PyTorch code that stores numbers as a type. */
+/** PyTorch code that rounds numbers to each storage type. */
 const pythonStorage = {
   float16: 'stored = x.half().float()',
   bfloat16: 'stored = x.bfloat16().float()',
@@ -76,8 +77,8 @@ stored = (x / scale).round() * scale`,
 const cppTypes = { float16: 'kFloat16', bfloat16: 'kBFloat16', int8: 'kInt8' };
 
 /**
- * Programs that compute the loss of the weights when keys are stored as a type. The keys are
- * positions or a sentence.
+ * Programs that compute the rounding loss in the weights if keys are stored in a given type. The
+ * keys are positions or a sentence.
  * @param {{ length: number, width: number, base: number, start: number, step: number, dModel:
  *   number }} settings
  * @param {string[] | null} tokens

@@ -5,14 +5,14 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /**
- * Initial start of the compared window. Its positions are float32 numbers, but its angles are not.
+ * Initial start of the compared window. Its positions are exact in float32, but its angles are not.
  */
 export const driftStart = 2 ** 22;
 
-/** Positions whose errors are reported: usual lengths of a text. */
+/** Positions whose errors are reported: common text lengths. */
 export const usualLengths = [2 ** 12, 2 ** 16];
 
-/** Number of positions per doubling. */
+/** Number of measured positions from one power of two to the next. */
 const perOctave = 4;
 
 /** 0, then whole positions from 1 to 2^24 that are about evenly spaced on a logarithmic scale. */
@@ -24,8 +24,8 @@ export const positions = [
 ];
 
 /**
- * The exact encoding in double precision. For positions up to 2^24 its angles are within 1e-9, far
- * better than the errors measured with it.
+ * The exact encoding in double precision. For positions up to 2^24, its angles are accurate to
+ * 1e-9, far better than the errors measured with it.
  * @param {number} position
  * @param {number} column
  * @param {number} width
@@ -36,7 +36,7 @@ export function exactValue(position, column, width, base) {
   return column % 2 ? Math.cos(angle) : Math.sin(angle);
 }
 
-/** Number of neighbouring positions whose attention is compared. */
+/** Number of consecutive positions whose attention is compared. */
 export const windowLength = 16;
 
 /**
@@ -103,7 +103,8 @@ export function* measure(attn, { width, base }) {
  */
 
 /**
- * The largest error of a code and its position, and the largest error at each of the usual lengths.
+ * The largest error of one way to compute the encoding, the position of this error, and the largest
+ * error at each of the usual lengths.
  * @param {Measurement['usual']} [code]
  */
 export function largestOf(code) {

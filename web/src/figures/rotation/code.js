@@ -6,7 +6,10 @@ import { evenWidth } from './rotation.js';
 
 /** @typedef {{ length: number, width: number, base: number, delta: number }} Settings */
 
-/** Encodings P, those some positions later, and P turned by the shift matrix. */
+/**
+ * The encodings P, the encodings `shifted` at positions that are later by `delta`, and P multiplied
+ * by the shift matrix.
+ */
 const shifted = {
   cpp: `std::vector<float> P(length * width), shifted(length * width), turned(length * width);
 const auto view = [&](std::vector<float>& x) { return attn::Tensor(x.data(), {length, width}); };
@@ -44,8 +47,9 @@ shifted, turned = encoding(delta), encoding(0) @ M.T`,
   ]);
 
 /**
- * Programs that compute the sines of a pair of columns at each position and some positions later. They
- * compute the later sines directly, and from the sine and cosine at the earlier position.
+ * Programs that compute the sines of a pair of columns at each position and at a fixed distance
+ * after it. The programs compute the later sines twice: directly, and from the sine and cosine at
+ * the earlier position.
  * @param {Settings} settings
  * @param {number} pair
  */

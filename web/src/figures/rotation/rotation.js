@@ -6,12 +6,15 @@ import { matrixOf } from '../../drawing/matrix.js';
 
 /** @typedef {ReturnType<typeof rotate>} Rotation */
 
-/** The width to draw. The last sine of an odd width has no cosine to rotate with. */
+/**
+ * The width to draw. If the width is odd, the last sine has no cosine to rotate with and is left
+ * out.
+ */
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
 
 /**
- * Computes an encoding; the encoding δ positions later, directly and by rotating the first with
- * M_δ; and M_δ.
+ * Computes an encoding, the shift matrix M_δ, and the encoding δ positions later. The latter is
+ * computed twice: directly, and by multiplying the first encoding by M_δ.
  * @param {Attn} attn
  * @param {{ length: number, width: number, base: number, delta: number }} settings
  */

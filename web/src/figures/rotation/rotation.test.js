@@ -12,7 +12,8 @@ before(async () => {
 });
 
 /**
- * Largest distance between a rotated encoding and one computed directly: the sum of both bounds.
+ * Largest allowed distance between a rotated encoding and one computed directly: the sum of both
+ * error bounds.
  */
 const tolerance = 2.7e-7 + 3.9e-8;
 

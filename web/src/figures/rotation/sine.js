@@ -1,6 +1,6 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Largest difference between two sines that look alike. */
+/** Two sines look alike if they differ by at most this. */
 const alike = 0.12;
 
 /**
@@ -22,8 +22,8 @@ export function tellingPair(delta, base, columns) {
 }
 
 /**
- * A position with about the same sine as another but a different sine after the shift; null if
- * there is none.
+ * A position with about the same sine as the given one, but with a different sine after the shift;
+ * null if there is none.
  * @param {Matrix} encoding
  * @param {Matrix} shifted
  * @param {number} pair

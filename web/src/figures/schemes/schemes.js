@@ -10,21 +10,21 @@ import { schemeTitles } from '../../training/schemes.js';
 export const mostTokens = 64;
 
 /**
- * T5's own values: the number of buckets, and the distance from which all positions share the last
- * one.
+ * T5's values: the number of buckets, and the distance from which all positions share the last
+ * bucket.
  */
 export const t5 = { numBuckets: 32, maxDistance: 128 };
 
-/** Learned numbers are initialised like those of torch.nn.Embedding. */
+/** Standard deviation of the initial values of learned tables, as in torch.nn.Embedding. */
 const deviation = 1;
 
 /**
- * The head whose ALiBi slope is used: the steepest. In the last head it would be invisible within a
- * sentence.
+ * The head whose ALiBi slope is used. Its slope is the steepest. The effect of the last head's
+ * slope would be invisible within a sentence.
  */
 export const alibiHead = 0;
 
-/** Streams of the random numbers, so that no two tables are alike. */
+/** Random-number streams of the tables. They differ, so that no two tables are alike. */
 export const streams = { t5: 1, shaw: 2 };
 
 /**
@@ -261,7 +261,7 @@ class Head {
     });
   }
 
-  /** @param {Tensor} x @param {object} [terms] additional terms of the scores */
+  /** @param {Tensor} x @param {object} [terms] terms to add to the scores */
   #attend(x, terms = {}) {
     const [query, key] = this.#project(x);
     return this.#weights(query, key, terms);

@@ -31,7 +31,8 @@ test('YaRN and Llama 3 do not change hands that turn often, and slow those that 
   });
   assert.equal(yarn[0], 1);
   assert.ok(Math.abs(yarn[15] - 4) < 1e-9);
-  // Between 32 turns and one, interpolated evenly from hand to hand: hand 6 to hand 13.
+  // YaRN interpolates evenly from the hand with 32 turns (hand 6) to the hand with one turn (hand
+  // 13).
   const share = yarn.map((by) => (1 - 1 / by) / (1 - 1 / 4));
   for (let hand = 7; hand <= 12; hand++) assert.ok(Math.abs(share[hand] - (hand - 6) / 7) < 1e-9);
 });

@@ -1,6 +1,7 @@
 /**
- * A case where proximity fails: two distances of which the larger one has the larger product,
- * because a fast hand has completed a turn. Returns the clearest pair, if any.
+ * Finds a case in which the product does not decrease with distance: two distances of which the
+ * larger one has the larger product, because a fast hand has completed a turn. Returns the clearest
+ * pair, if any.
  * @param {ArrayLike<number>} products products of a position with itself and with the positions
  *   1, 2, 3 … later
  * @returns {{ near: number, far: number } | null}
@@ -14,6 +15,6 @@ export function uneven(products) {
     if (products[far] < products[near]) near = far;
     if (rise({ near, far }) > rise(best)) best = { near, far };
   }
-  // A hundredth of a position's product with itself is visible.
+  // A rise is visible if it is more than a hundredth of a position's product with itself.
   return rise(best) > 0.01 * products[0] ? best : null;
 }

@@ -8,13 +8,14 @@ export const shape = { heads: 8, dim: 64 };
 export const lengths = [64, 128, 256, 512, 1024, 2048, 4096];
 
 /**
- * Length at which results are compared with ones in doubles, which take too long for greater
- * lengths.
+ * Length at which results are compared with results in double precision, which would take too long
+ * at greater lengths.
  */
 export const comparedAt = 256;
 
 /**
- * Multiplications and additions of two products of N × D by D × N in each head.
+ * Number of multiplications and additions. Each head computes two products, each with N² · D
+ * multiply-adds.
  * @param {number} length
  */
 export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
@@ -28,7 +29,8 @@ export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
  */
 
 /**
- * The engines that can do the work. Whether this browser supports one is known once it is loaded.
+ * The engines that can do the work. Whether this browser supports an engine is known only after
+ * loading it.
  * @param {Variant} best  the best variant without threads, which the threaded engine also uses
  * @returns {Engine[]}
  */

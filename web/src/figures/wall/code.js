@@ -4,9 +4,10 @@ import { printMatrix } from '../../programs/print.js';
 import { cxx, js } from '../../programs/writers.js';
 
 /**
- * Programs that compute the behaviour of each head of the language model. They print a line for
- * each, layer by layer, with its shares of attention for the previous token, the first token, the
- * same token, the token after the same one, and positions alone.
+ * Programs that compute the behaviour of each head of the language model. They print one line per
+ * head, layer by layer, with the head's shares of attention: to the previous token, to the first
+ * token, to the same token, to the token after the same token, and the share that depends only on
+ * positions.
  * @param {import('../../core/sentence.js').SentenceSettings} given
  * @param {import('../../models/language/languagePrograms.js').Learned} learned
  */
@@ -27,7 +28,7 @@ def look(ids):
         x = each(x, src_mask=~attends)
     return torch.cat(found)
 
-# Reversed, what stays where it is depends on places alone.
+# Attention that stays in place when the words are reversed depends only on positions.
 weights, reversed_weights = look(ids), look(ids.flip(0))
 twins = (ids[:, None] == ids[None, :]) & (key ${causal ? '<' : '!='} query)
 after_twins = torch.nn.functional.pad(twins, (1, -1))
@@ -53,7 +54,7 @@ const auto look = [&](const std::vector<std::int64_t>& ids) {
   encoder.forward(view(x), view(x), ${{ attention: masks.cpp, weights: 'weights' }});
   return all;
 };
-// Reversed, what stays where it is depends on places alone.
+// Attention that stays in place when the words are reversed depends only on positions.
 const std::vector<float> all = look(ids), reversed = look({ids.rbegin(), ids.rend()});
 
 std::vector<float> shares;
@@ -88,7 +89,7 @@ const look = (ids) => {
   const heads = Array.from({ length: numHeads }, (_, head) => head * n * n);
   return weights.flatMap(({ data }) => heads.map((start) => data.subarray(start, start + n * n)));
 };
-// Reversed, what stays where it is depends on places alone.
+// Attention that stays in place when the words are reversed depends only on positions.
 const [all, reversed] = [look(ids), look(ids.toReversed())];
 const twins = ids.map((id, i) =>
   ids.flatMap((other, j) => (other === id && ${causal ? 'j < i' : 'j !== i'} ? [j] : [])),

@@ -10,7 +10,7 @@ export const byLayers = (layers) =>
   layers.map((found, layer) => (found?.shares ?? []).map((_, head) => ({ layer, head })));
 
 /**
- * All heads in descending order of a share. Heads without it come last.
+ * All heads in descending order of a share. Heads without this share come last.
  * @param {Layers} layers
  * @param {string} name name of the share
  */

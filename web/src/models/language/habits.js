@@ -1,14 +1,14 @@
 /** @typedef {import('./languageModel.js').Habit} Habit */
 /** @typedef {import('./languageModel.js').Scores} Scores */
 
-/** Smallest share of attention from which a head counts as having learned a habit. */
+/** Smallest share of attention with which a head counts as having learned a habit. */
 const telling = 0.25;
 
-/** The habits offered to readers, those that are easiest to see in a sentence first. */
+/** The habits offered to readers, starting with those that are easiest to see in a sentence. */
 const offered = /** @type {const} */ (['induction', 'sameToken', 'previousToken', 'firstToken']);
 
 /**
- * Finds the head that shows each habit most, if any head has learned it.
+ * For each habit that any head has learned, finds the head that shows it most.
  * @param {Scores[][] | null} heads
  * @returns {{ habit: Habit, layer: number, head: number, share: number }[]}
  */

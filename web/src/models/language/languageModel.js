@@ -1,5 +1,5 @@
-// A small language model built from the core's layers: the input of each layer, and the prediction
-// of the next token.
+// A small language model built from the core's layers. It returns the input of each layer and
+// predicts the next token.
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -51,13 +51,13 @@ export class LanguageModel {
 
   /**
    * @param {Attn} attn
-   * @param {Uint8Array} bytes a .safetensors file, see web/languageModel/README.md
+   * @param {Uint8Array} bytes a .safetensors file; web/README.md describes it
    */
   constructor(attn, bytes) {
     const file = new attn.Safetensors(bytes);
     try {
       const { config, training, heads } = file.metadata;
-      if (!config) throw new Error('the file does not describe the model');
+      if (!config) throw new Error('the metadata of the model file do not describe the model');
       /** @type {Config} */
       this.config = JSON.parse(config);
       /** @type {Training | null} */
@@ -167,7 +167,8 @@ export class LanguageModel {
   }
 
   /**
-   * Runs embeddings through the model, layer by layer, only as far as results are requested.
+   * Runs embeddings through the model, layer by layer, and only up to the last layer whose results
+   * are requested.
    * @param {Tensor} embedding (n, E), n ≥ 1
    * @param {{ exclusion?: ExclusionOptions, positions?: boolean }} [options] exclusion: for every
    *   layer, causal by default; positions: whether the model knows the tokens' positions

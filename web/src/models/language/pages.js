@@ -37,7 +37,8 @@ export class Pages extends Layered {
   /**
    * @param {import('attn').Attn} attn
    * @param {import('./languageModel.js').LanguageModel} model
-   * @param {import('./languageTokens.js').LanguageTokens} [tokens] tasks only receive ids
+   * @param {import('./languageTokens.js').LanguageTokens} [tokens] not needed by tasks, which
+   * receive ids
    */
   constructor(attn, model, tokens) {
     super(attn);
@@ -67,7 +68,7 @@ export class Pages extends Layered {
   /** @param {Given} given @param {boolean} here */
   isLong({ tokens: { length }, dModel, layer }, here) {
     const work = length * dModel * (12 * dModel + 2 * length) * (layer + 0.5);
-    // The layers are computed once for all figures.
+    // The limit is higher than for one layer, because the layers are computed once for all figures.
     return !here && work > 3 * mostHere;
   }
 
@@ -85,7 +86,7 @@ export class Pages extends Layered {
     return this.model.positions(length);
   }
 
-  /** Lives as long as the model. @param {Given} given */
+  /** Returns a layer that lives as long as the model. @param {Given} given */
   layer({ layer, encoding }) {
     return this.model.attention(layer, encoding !== 'none');
   }
@@ -103,7 +104,7 @@ export class Pages extends Layered {
     };
   }
 
-  /** Its tokens ignore a space at the end. @param {string} text */
+  /** Removes white space at the end, which the model's tokens ignore. @param {string} text */
   continued(text) {
     return text.trimEnd();
   }
@@ -116,7 +117,7 @@ export class Pages extends Layered {
    */
   *next({ ids, at, layer, head, encoding, drawn, ...options }) {
     const key = JSON.stringify([ids, layer, head, encoding]);
-    // Sampling options change more often than the sentence.
+    // Keep the logits, because sampling options change more often than the sentence.
     if (this.#kept?.key !== key) {
       const positions = encoding !== 'none';
       this.#kept = { key, ...(yield* this.#predicted(ids, layer, head, positions)) };
@@ -137,7 +138,8 @@ export class Pages extends Layered {
   }
 
   /**
-   * Its losses on tokens in order, in another order and without positions, in nats per token.
+   * The model's losses, in nats per token: on the tokens in order, in another order, and without
+   * positions.
    * @param {{ ids: number[], order: number[] }} given
    */
   *losses({ ids, order }) {

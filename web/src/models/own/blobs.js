@@ -1,6 +1,6 @@
-// The cache of Hugging Face names files by their hashes, in the folder `blobs`. Their real names
-// are symbolic links in `snapshots`, which Chromium leaves out of a folder that is chosen or
-// dropped. The content of the blobs gives their names back.
+// In Hugging Face's cache, the files are in the folder `blobs` and are named by their hashes. Their
+// real names are symbolic links in `snapshots`, which Chromium leaves out if the reader chooses or
+// drops a folder. This module recovers the names from the contents of the blobs.
 
 import { pathOf } from './dropped.js';
 import { headerOf } from './torchModule.js';
@@ -12,7 +12,7 @@ const mostJson = 100e6;
 
 const severalModels = () =>
   new Error(
-    'The folder contains files of several models or revisions, and the browser leaves out the links that tell which belong together. Download the model into its own folder with "hf download owner/name --local-dir folder"',
+    'The folder contains files of several models or revisions, and the browser leaves out the links that show which files belong together. Download the model into its own folder with "hf download owner/name --local-dir folder"',
   );
 
 /** @param {File} blob */
@@ -33,8 +33,8 @@ function nameOfJson(json) {
 }
 
 /**
- * The files. If the browser left out the names of a cache's files, the files of the model get them
- * back.
+ * Returns the files with their names. If the browser left out the names in a cache, the model's
+ * files get theirs back.
  * @param {File[]} files
  * @returns {Promise<File[]>}
  */

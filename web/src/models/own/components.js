@@ -6,7 +6,7 @@ import { product } from '../../core/product.js';
 
 /** @typedef {import('attn').Tensor} Tensor */
 
-/** Additional directions, with which the requested ones converge sooner. */
+/** Number of additional directions. With them, the requested directions converge sooner. */
 const more = 4;
 const mostTurns = 80;
 
@@ -39,8 +39,8 @@ const rowsOf = (columns, order) => ({
 });
 
 /**
- * The leading principal components of the rows, by subspace iteration with the core's products and
- * a library's SVD of the few columns in between.
+ * The leading principal components of the rows, computed by subspace iteration. The core computes
+ * the products, and a library the SVD of the few columns between them.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @param {number} count

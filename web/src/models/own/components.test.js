@@ -17,7 +17,7 @@ function all(steps) {
 
 test('separates a helix from noise of known size', () => {
   const [n, d] = [64, 10];
-  // Columns 2 and 7 make one turn, column 4 rises, and the rest is small.
+  // Columns 2 and 7 make one turn, column 4 oscillates twice as fast, and the rest is small.
   const angle = (/** @type {number} */ i) => (2 * Math.PI * i) / n;
   const data = Float32Array.from({ length: n * d }, (_, at) => {
     const [i, c] = [Math.floor(at / d), at % d];

@@ -1,6 +1,6 @@
 /**
- * The dropped files, and files in dropped folders at any depth. Each file has a path like
- * the files of a chosen folder.
+ * The dropped files, and files in dropped folders at any depth. Each file has a path, as if its
+ * folder had been chosen in a dialog.
  * @param {DataTransfer} transfer
  * @returns {Promise<File[]>}
  */
@@ -32,7 +32,7 @@ async function fileOf(entry) {
   const file = await new Promise((/** @type {(file: File) => void} */ resolve, reject) =>
     entry.file(resolve, reject),
   );
-  // The browser sets the path only for chosen files.
+  // The browser sets the path only of files that are chosen in a dialog.
   return Object.defineProperty(file, 'webkitRelativePath', { value: entry.fullPath.slice(1) });
 }
 

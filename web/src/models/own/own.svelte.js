@@ -27,7 +27,7 @@ export class Own {
   /** Texts about the model. */
   texts;
   facts;
-  /** The page's previous projections. */
+  /** The page's projections and causal mask before this model was opened. */
   before = { weights: settings.weights, causal: settings.causal };
   /**
    * The sentence in the model's tokens.
@@ -66,7 +66,7 @@ export class Own {
     return recognised(this.facts);
   }
 
-  /** Notes on its files. */
+  /** Notes on the model's files. */
   get notes() {
     return notesOf(this.facts.description);
   }
@@ -83,13 +83,13 @@ export class Own {
     return `your model’s: width ${dModel}, ${positions === 'none' ? 'no' : positions} positions`;
   }
 
-  /** The latest split that its worker has sent; see `follow`. */
+  /** The latest tokens that the worker has sent; see `follow`. */
   split() {
     return this.#split;
   }
 
   /**
-   * Its files determine positions and causal order.
+   * Adapts the settings to the model, whose files determine positions and causal order.
    * @param {import('../model.js').Chosen} chosen
    * @returns {Partial<Given>}
    */
@@ -102,7 +102,7 @@ export class Own {
     };
   }
 
-  /** Its layers are in its worker. */
+  /** Always true, because the model's layers are in its worker. */
   isLong() {
     return true;
   }
@@ -204,7 +204,7 @@ export class Own {
   }
 
   /**
-   * The programs of a figure, if it has any for such models.
+   * The programs of a figure, if it has programs for a reader's model.
    * @param {string} figure
    * @param {Given} given
    * @param {unknown} _pages
@@ -225,15 +225,15 @@ export class Own {
   }
 }
 
-/** Its layers are in its worker. @returns {any} */
+/** Returns null, because the model's layers are in its worker. @returns {any} */
 const elsewhere = () => null;
 
 /** @param {File[]} all */
 async function givenOf(all) {
   // A file that is sent to a worker loses its path.
   const files = all.map((file) => [pathOf(file), file]);
-  // A file without a configuration is assumed to belong to the page's model, or to one with the
-  // same tokens.
+  // Weights without a configuration are assumed to belong to the page's model, or to a model with
+  // the same tokens.
   const alone = !all.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
   const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
   return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };

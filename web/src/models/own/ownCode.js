@@ -64,8 +64,8 @@ const model = await attn.loadModel(files);
 ];
 
 /**
- * The options of a pass, and the lines before it. Tokens have types if some belong to a second
- * sentence.
+ * The options of a forward pass, and the program's lines before it. Tokens have types if some
+ * belong to a second sentence.
  * @param {Given} given
  */
 function passing(given) {
@@ -208,7 +208,7 @@ model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
 }
 
 /**
- * Prints the losses in order and in another order.
+ * Prints the losses of the tokens in order and in another order.
  * @param {Given} given
  * @param {number[]} order
  * @param {number} vocabSize
@@ -256,8 +256,8 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * JavaScript conditions for the queries that count and the keys they attend to, if a head has this
- * habit.
+ * JavaScript conditions for each habit: which queries count, and to which keys a head with this
+ * habit attends.
  */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },

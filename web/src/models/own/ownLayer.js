@@ -12,7 +12,7 @@ import { attentionOf, rowsOf } from './ownStages.js';
 /** Largest number of a layer's parameters to send: 64 MB. */
 const mostSent = 2 ** 24;
 
-/** Number of heads whose weights are drawn. */
+/** Largest number of heads whose weights are drawn. */
 const mostHeads = 16;
 
 /** Discarded when another layer or another sentence is requested. @type {Decoder | undefined} */
@@ -37,7 +37,7 @@ export function decoded(attn, model, at, x) {
 }
 
 /**
- * Every matrix of a layer by stage id, for all heads or for the group that contains one.
+ * Every matrix of a layer by stage id, for all heads or for the group that contains `head`.
  * @param {LanguageModel} model
  * @param {number} at the layer
  * @param {Tensor} x its input, (n, E)
@@ -86,7 +86,7 @@ export function inBlock(model, at, x, exclusion, head) {
 
 /**
  * The matrices and vectors of a layer's products and norms by stage id. If the matrices have too
- * many numbers, it contains only the vectors of the norms.
+ * many numbers, the result contains only the vectors of the norms.
  * @param {LanguageModel} model
  * @param {number} at the layer
  * @returns {Record<string, Tensor>}

@@ -23,7 +23,7 @@ const recorded = new URL('../../../../tests/native/models/recorded/', import.met
 async function recordedModel(name) {
   const at = (/** @type {string} */ file) => {
     const own = new URL(`${name}/${file}`, recorded);
-    // Variants of Llama with their own configuration share Llama's weights.
+    // Variants of Llama have their own configuration and share Llama's weights.
     return existsSync(own) || !name.startsWith('llama') ? own : new URL(`llama/${file}`, recorded);
   };
   const files = Object.fromEntries(
@@ -82,7 +82,7 @@ for (const name of families) {
           ...[attn, shown, layer, how, head, masksOf(model, at)],
         );
         near(weights.data, data.subarray(head * n * n, (head + 1) * n * n), `${at}.${head}`);
-        // The explanation of the output adds up to it.
+        // The terms in the explanation of an output add up to the output.
         const { weight, bias } = /** @type {any} */ (how.projections.o);
         const width = attended.columns;
         const sum = attended.data

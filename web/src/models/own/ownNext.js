@@ -6,7 +6,11 @@
 /** Largest number of logits to keep: 64 MB. */
 const mostLogits = 2 ** 24;
 
-/** The sum of a row's exponentials, relative to the largest. @param {Float32Array} row */
+/**
+ * The largest value of a row, and the sum of the row's exponentials divided by the exponential of
+ * this value.
+ * @param {Float32Array} row
+ */
 function sumOf(row) {
   let largest = -Infinity;
   for (const value of row) if (value > largest) largest = value;
@@ -16,7 +20,7 @@ function sumOf(row) {
 }
 
 /**
- * The most probable tokens. Only they are sorted, not a hundred thousand others.
+ * The most probable tokens. Only these are sorted, not the hundred thousand others.
  * @param {Float32Array} logits (V)
  * @param {{ temperature: number, topK: number, drawn: number }} options
  * @returns {{ id: number, probability: number }[]}
@@ -63,7 +67,7 @@ export class NextTokens {
     this.#tokens = tokens;
   }
 
-  /** The logits of as many final tokens as fit. @param {number[]} ids */
+  /** The logits of the last tokens, for as many tokens as may be kept. @param {number[]} ids */
   #logits(ids) {
     const key = ids.join();
     if (this.#kept?.key !== key) {
@@ -119,7 +123,7 @@ export class NextTokens {
         const ended = this.#tokens.isSpecial(id);
         if (!ended) written.push(id);
         const text = this.#tokens.added(ids, written);
-        // A character may take more than one token.
+        // A character may take several tokens, and is yielded after its last one.
         if (ended || text.length > said.length) {
           yield { text: text.slice(said.length), ended };
           said = text;

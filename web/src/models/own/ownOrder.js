@@ -53,8 +53,8 @@ function embedded(model, given) {
  *   the first type together with the positions
  */
 function wordsOf(model, ids, places, types) {
-  // Positions cannot be subtracted after normalisation. Models that normalise do not scale their
-  // embeddings.
+  // Positions cannot be subtracted after normalisation. Models that normalise their embeddings do
+  // not scale them, so the rows of the table can be used directly.
   if (!model.parameterNames().includes('embedding_norm.weight')) {
     return difference(embedded(model, { ids }), places);
   }
@@ -112,7 +112,8 @@ function unturned(attn, model, x, causal) {
 
 /**
  * The effect of token order on the output of the first layer's attention, without and with
- * positions. Its window is disabled, because a window alone would reveal the order.
+ * positions. The layer's attention window is disabled, because a window alone would reveal the
+ * order.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {{ ids: readonly number[], types?: readonly number[], causal: boolean, order: number[]

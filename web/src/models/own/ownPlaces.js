@@ -28,7 +28,9 @@ import { spectrum } from './spectrum.js';
  *   }} Places
  */
 
-/** Number of rows to draw, and number of rows from which components are computed. */
+/**
+ * Largest number of rows to draw, and largest number of rows from which components are computed.
+ */
 const [mostRows, mostFound] = [256, 1024];
 const count = 6;
 

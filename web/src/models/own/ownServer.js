@@ -15,13 +15,17 @@ import { tensorsOf, torchModuleOf } from './torchModule.js';
 /** @typedef {import('attn').ExclusionOptions} ExclusionOptions */
 /** @typedef {import('../../core/sentence.js').Given} Given */
 
-/** Longest sentence in tokens. The weights of all heads of a layer are kept for it. */
+/**
+ * Longest sentence, in tokens. The limit bounds the memory for the weights of all heads of a layer.
+ */
 const mostTokens = 512;
 
 /** Largest number of values between layers to keep: 64 MB. */
 const mostKept = 2 ** 24;
 
-/** Number of sentences to keep: the reader's and the one it is compared with. */
+/**
+ * Number of sentences whose values are kept: the reader's sentence and the one it is compared with.
+ */
 const mostSentences = 2;
 
 /** @param {readonly File[]} files @param {string} name */
@@ -78,11 +82,11 @@ async function described(attn, files) {
   } catch (cause) {
     const { message } = /** @type {Error} */ (cause);
     if (!message.startsWith('numHeads') || fileOf(files, 'config.json')) throw cause;
-    // Describing it with any number of heads gives the family and size for the message.
+    // The message needs only the family and the size, which do not depend on the number of heads.
     const { family, numParameters } = await attn.describeModel(files, { numHeads: 1 });
     throw Object.assign(
       new Error(
-        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only config.json says how many heads it has. Add it, too`,
+        `config.json is missing: these are the weights of a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only config.json says how many heads it has. Add that file, too`,
         { cause },
       ),
       { code: 'needs_more' },
@@ -119,8 +123,8 @@ export class OwnModel {
   /**
    * Recognises and loads a model. Yields the facts, then the share that has been read, from 0 to 1.
    * @param {ModelsAttn} attn
-   * @param {{ files: [string, File][], pageTokens: object | null }} given files: everything the
-   *   reader gave, with paths; pageTokens: the tokenizer of the page's own model, used for a file
+   * @param {{ files: [string, File][], pageTokens: object | null }} given files: all files from the
+   *   reader, with their paths; pageTokens: the tokenizer of the page's own model, used for a file
    *   without a configuration
    */
   static async *open(attn, { files: given, pageTokens }) {
@@ -180,12 +184,12 @@ export class OwnModel {
       await own.checkNumbers();
       return own;
     } finally {
-      // The model is no longer wanted.
+      // If this generator ends early, the model is no longer wanted, so stop loading it.
       if (!told) controller.abort();
     }
   }
 
-  /** The first call shows whether the model can be computed at all. */
+  /** Runs the model once, which fails if the model cannot be computed at all. */
   async checkNumbers() {
     this.#model.forward([0], { needLogits: false });
   }
@@ -281,7 +285,8 @@ export class OwnModel {
     const normalized = () =>
       this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output'];
     const positions = () => this.#positions(ids.length, at);
-    // Most tasks read only some of these, and each takes a pass through the model.
+    // These are getters, because most tasks read only some of them, and each takes a pass through
+    // the model.
     return {
       get embedding() {
         return stream(0);
@@ -375,7 +380,7 @@ export class OwnModel {
     return inBlock(this.#model, layer, x, this.#masks(exclusion), head);
   }
 
-  /** The parameters of its products and norms. @param {{ layer: number }} given */
+  /** The parameters of a layer's products and norms. @param {{ layer: number }} given */
   parameters({ layer }) {
     return {
       parameters: blockParameters(this.#model, layer),

@@ -31,7 +31,7 @@ export function rowsOf({ numHeads, numKvHeads, headDim }, which, head) {
   return {
     name: joined ? 'in_proj_weight' : `${which}_proj_weight`,
     first: joined ? before + at : at,
-    /** Position among the biases, which are concatenated. */
+    /** Index of the head's first bias in the concatenated biases of queries, keys and values. */
     bias: before + at,
   };
 }
@@ -94,14 +94,15 @@ export function howOf(model, { layer: at, head, length }) {
  * @param {Described} layer
  * @param {How} how
  * @param {number} head
- * @param {import('attn').ExclusionOptions} exclusion including the layer's own
+ * @param {import('attn').ExclusionOptions} exclusion including the layer's own window
  * @returns {import('../../core/stages.js').Stages}
  */
 export function stagesOf(attn, shown, { scale }, how, head, exclusion) {
   const [query, key, value] = /** @type {const} */ (['q', 'k', 'v']).map((name) =>
     matrixOf(shown[name], name === 'q' ? head : how.kvHead),
   );
-  // Only for this head, because the scores of all heads of a long sentence take too much memory.
+  // Compute the scores of this head only, because those of all heads take too much memory for a
+  // long sentence.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],

@@ -27,7 +27,7 @@ export function* spectrum(attn, table) {
     // A row of cosines and a row of sines for each frequency.
     const waves = Float32Array.from({ length: 2 * count * n }, (_, at) => {
       const [row, i] = [Math.floor(at / n), at % n];
-      // Reduce the angle while it is still a whole number.
+      // Reduce the angle modulo a full turn while it is still a whole number of steps.
       const angle = (2 * Math.PI * (((first + (row >> 1)) * i) % n)) / n;
       return row % 2 ? Math.sin(angle) : Math.cos(angle);
     });

@@ -1,4 +1,4 @@
-/** Replaces the chapters' texts about the page's model if the reader has opened one. */
+/** Replaces the chapters' texts about the page's model while a model of the reader is open. */
 export const texts = {
   head: 'of your own model. It is computed on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
   close: 'Close it',
@@ -33,7 +33,7 @@ export const activationNames = {
   ...{ tanh: 'tanh', sigmoid: 'sigmoid' },
 };
 
-/** Notes next to the figures that take the model apart. */
+/** Notes next to the figures that show the parts of the model. */
 export const partTexts = {
   whose: (/** @type {number} */ layer, /** @type {number} */ head) =>
     `Layer ${layer}, head ${head} of your model:`,
@@ -89,7 +89,7 @@ export const partTexts = {
   },
 };
 
-/** Describes its positions. */
+/** Texts about the model's positions. */
 export const placeTexts = {
   title: 'The positions of your model',
   coming: 'They have not been computed yet.',
@@ -145,7 +145,7 @@ export const placeTexts = {
     `Positions in one turn, for ${pairs} pairs of columns: from ${first} to ${last}.`,
 };
 
-/** Most unused tensors that are named. */
+/** Largest number of unused tensors to name. */
 const mostNamed = 3;
 
 /**

@@ -6,8 +6,8 @@
 const mostHeader = 100e6;
 
 /**
- * The header of a .safetensors file, or nothing if the file is of another kind. The loader reports
- * what is wrong with a file.
+ * The header of a .safetensors file, or undefined if the file is not one. If something is wrong
+ * with a file, the loader reports it.
  * @param {File} file
  * @returns {Promise<Tensors | undefined>}
  */
@@ -50,7 +50,8 @@ const moduleOf = (names) =>
     : modules.find(([, mark]) => mark.test(names))?.[0];
 
 /**
- * Describes the torch.nn module with these weights. Returns nothing for weights with an embedding.
+ * Describes the torch.nn module with these weights. Returns undefined for weights with an
+ * embedding.
  * @param {Tensors} tensors
  */
 export function torchModuleOf(tensors) {

@@ -18,12 +18,12 @@ const endsWithWord = new RegExp(`[${wordClass}]$`, 'u');
 const isSpaceAt = (text, at) => text[at].search(space) === 0;
 
 /**
- * Finds added tokens in a text: the leftmost first, and among tokens that begin at the same place,
- * the longest.
- * @param {{ content: string, token: AddedToken }[]} all the tokens' text as it occurs in the
- *   given texts
- * @returns {(text: string) => { text: string, token?: AddedToken, start: number }[]} splits a
- *   non-empty text into parts
+ * Creates a function that finds added tokens in a text: from left to right, and if several begin at
+ * the same place, the longest one.
+ * @param {{ content: string, token: AddedToken }[]} all the added tokens, with `content` as it
+ * occurs in the texts
+ * @returns {(text: string) => { text: string, token?: AddedToken, start: number }[]} a function
+ * that splits a non-empty text into parts
  */
 export function addedTokenFinder(all) {
   /** @type {Map<string, { content: string, token: AddedToken }[]>} */
@@ -50,7 +50,8 @@ export function addedTokenFinder(all) {
       let end = at + content.length;
       at = end;
       if (token.single_word) {
-        // Two code units are enough for the last character before it and the first after it.
+        // Two code units are enough for the last character before the token and for the first one
+        // after it.
         const before = text.slice(Math.max(0, start - 2), start);
         if (endsWithWord.test(before) || startsWithWord.test(text.slice(end, end + 2))) continue;
       }

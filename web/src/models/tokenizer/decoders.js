@@ -107,7 +107,7 @@ function replacer({ pattern, content }, field) {
 /**
  * Creates the function for a decoder in tokenizer.json.
  * @param {any} config
- * @param {string} [field] its name, for error messages
+ * @param {string} [field] name of the field, for error messages
  * @returns {Decoder}
  */
 export function decoderOf(config, field = 'decoder') {

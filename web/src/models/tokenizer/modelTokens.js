@@ -1,6 +1,6 @@
 import { Tokenizer } from './tokenizer.js';
 
-/** Match a token that begins, and one that ends, within a word. */
+/** Match tokens whose first character, or whose last one, belongs to a word. */
 const begins = /^[\p{L}\p{N}\p{M}]/u;
 const ends = /[\p{L}\p{N}\p{M}\ufffd]$/u;
 

@@ -28,7 +28,10 @@ const noToken = (text, reason) =>
 /** @param {string} token */
 const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;
 
-/** A binary heap of pairs to merge. The lowest rank comes first, then the leftmost pair. */
+/**
+ * A binary heap of pairs to merge. They are ordered by rank, and pairs of the same rank from left
+ * to right.
+ */
 class Merges {
   /** @type {{ rank: number, at: number, id: number }[]} */
   #heap = [];
@@ -118,8 +121,8 @@ function bpe(config, ids) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // The library writes an unknown character only when the next known one follows, even after
-    // bytes.
+    // The library writes an unknown character only when the next known character follows, even if
+    // it has written bytes in between.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
@@ -158,7 +161,7 @@ function bpe(config, ids) {
       const { at, id } = top;
       const right = next[at];
       if (tokens[at] === gone || right >= tokens.length) continue;
-      // One of the two has since been merged with another token.
+      // Skip the merge if one of the two tokens has since been merged with another token.
       if (merges.get(tokens[at])?.get(tokens[right])?.id !== id) continue;
       tokens[at] = id;
       tokens[right] = gone;
@@ -178,7 +181,7 @@ function bpe(config, ids) {
 
 /**
  * Finds the most probable segmentation of a text. `@huggingface/tokenizers` is not used, because it
- * has no bytes for unknown characters.
+ * does not represent unknown characters by their bytes.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}
@@ -239,8 +242,8 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
 }
 
 /**
- * Splits off the longest known piece, again and again. `@huggingface/tokenizers` does the same, but
- * tries all lengths up to the word's own, so long words take quadratic time.
+ * Repeatedly splits off the longest known piece. `@huggingface/tokenizers` does the same, but tries
+ * all lengths up to the word's own, so long words take quadratic time.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}

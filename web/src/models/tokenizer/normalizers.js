@@ -13,8 +13,8 @@ import { bytesAsLetters, matcher, unsupported } from './patterns.js';
 /** @typedef {(text: string) => string} Normalizer */
 
 /**
- * Ideographs that BERT surrounds with spaces. As in the library, this is one block fewer than in
- * Unicode.
+ * Ideographs that BERT surrounds with spaces. As in the library, one of Unicode's blocks is
+ * missing.
  */
 const ideograph =
   /[\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu;
@@ -61,7 +61,7 @@ const stripper =
 /**
  * Creates the function for a normalizer in tokenizer.json.
  * @param {any} config
- * @param {string} [field] its name, for error messages
+ * @param {string} [field] name of the field, for error messages
  * @returns {Normalizer}
  */
 export function normalizerOf(config, field = 'normalizer') {

@@ -37,7 +37,7 @@ export function partsOf(text, pattern) {
  */
 const isInCharacter = (text, index) => (text.codePointAt(index - 1) ?? 0) > 0xffff;
 
-/** A unit of a regular expression: the start of a group, a class, or a character. */
+/** Matches a unit of a regular expression: the start of a group, a class, or a character. */
 const symbols =
   /\(\?(?:<?[=!]|<\w+>|[>:]|i:)|\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]|\\[pPx]\{[^}]*\}|\\.|[^]/gsu;
 
@@ -87,7 +87,7 @@ function prepared(source) {
   return result;
 }
 
-/** Letters whose other case is outside ASCII. */
+/** ASCII letters that equal a letter outside ASCII if case is ignored. */
 const cases = Object.entries({ s: 'ſ', k: '\u212a' });
 
 /** @param {string} symbol */
@@ -147,7 +147,7 @@ export const bytesAsLetters = (text) =>
   Array.from(encoder.encode(text), (byte) => letters[byte]).join('');
 
 /**
- * The bytes of a token made of such letters; for any other token, the bytes of its text.
+ * The bytes of a token that is written in byte letters; for any other token, the bytes of its text.
  * @param {string} token
  */
 export function lettersAsBytes(token) {

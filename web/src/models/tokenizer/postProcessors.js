@@ -46,13 +46,13 @@ function template({ single, pair = [], special_tokens }, field) {
 /**
  * Creates the post-processing for a post-processor in tokenizer.json.
  * @param {any} config
- * @param {string} [field] its name, for error messages
+ * @param {string} [field] name of the field, for error messages
  * @returns {PostProcessor}
  */
 export function postProcessorOf(config, field = 'post_processor') {
   if (!config) return plain;
   switch (config.type) {
-    // It only changes offsets.
+    // This type only changes offsets.
     case 'ByteLevel':
       return plain;
     case 'BertProcessing':
@@ -70,7 +70,7 @@ export function postProcessorOf(config, field = 'post_processor') {
         .filter((/** @type {any} */ [{ type }]) => type !== 'ByteLevel');
       if (all.length > 1) {
         throw new Error(
-          `${field}.processors: attn supports only one that adds tokens, but this has ${all.length}`,
+          `${field}.processors: attn supports only one processor that adds tokens, but this sequence has ${all.length}`,
         );
       }
       return all.length ? postProcessorOf(all[0][0], all[0][1]) : plain;

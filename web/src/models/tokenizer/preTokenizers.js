@@ -27,7 +27,8 @@ const behaviors = {
 };
 
 /**
- * Joins each part to the previous one if `joins` returns true for whether they match.
+ * Joins each part to the previous one if `joins` returns true. Its arguments say whether the part
+ * and the previous part match the pattern.
  * @param {Part[]} parts
  * @param {(found: boolean, before: boolean) => boolean} joins
  */
@@ -125,7 +126,7 @@ function unicodeScripts(piece) {
   let end = 0;
   for (const letter of piece.text) {
     const script = scriptOf(letter);
-    // The library drops what precedes the first letter with a script.
+    // The library drops everything before the first letter that has a script.
     if (script && script !== last) {
       parts.push([end, end, true]);
       last = script;
@@ -142,7 +143,7 @@ const inOrder = (all) => (piece) => all.reduce((pieces, each) => pieces.flatMap(
 /**
  * Creates the function for a pre-tokenizer in tokenizer.json. It never receives empty text.
  * @param {any} config
- * @param {string} [field] its name, for error messages
+ * @param {string} [field] name of the field, for error messages
  * @returns {PreTokenizer}
  */
 export function preTokenizerOf(config, field = 'pre_tokenizer') {

@@ -45,12 +45,13 @@ function numbered(tokens, ids) {
 }
 
 /**
- * A tokenizer.json that gives the same ids as Hugging Face's library `tokenizers`.
- * `@huggingface/tokenizers` gives other ids outside ASCII and for less common fields, so attn uses
- * only the correct parts of it. tests/tokenizers records the library's results for every component.
+ * Tokenizes according to a tokenizer.json. The ids are those of Hugging Face's library
+ * `tokenizers`. `@huggingface/tokenizers` gives different ids for text outside ASCII and for less
+ * common fields, so this class uses only those of its parts that agree with the library.
+ * tests/tokenizers records the library's results for every component.
  *
- * Like `transformers`, it ignores the fields `truncation` and `padding`, which are settings of a
- * call.
+ * Like `transformers`, this class ignores the fields `truncation` and `padding`, which
+ * `transformers` takes as options of each call.
  */
 export class Tokenizer {
   #normalize;
@@ -66,7 +67,7 @@ export class Tokenizer {
   #tokens = new Map();
   /** @type {Map<number, AddedToken>} */
   #added = new Map();
-  /** True if its tokens are written in byte letters. */
+  /** True if the vocabulary's tokens are written in byte letters. */
   #byteLevel;
   /**
    * The difference between tokens that continue a word and tokens that begin one: a prefix, or else
@@ -109,7 +110,7 @@ export class Tokenizer {
    * @param {string} given
    */
   encode(given) {
-    // A lone surrogate is not a character, and the library never receives one.
+    // Replace lone surrogates, which are not characters. The library never receives any.
     const text = given.replace(/\p{Cs}/gu, '\ufffd');
     /** @type {number[]} */
     const ids = [];
@@ -141,7 +142,7 @@ export class Tokenizer {
   #idsOf(text, first) {
     const normalized = this.#normalize(text);
     if (!normalized) return [];
-    // Something before it was dropped.
+    // If normalization drops the first character, no part begins the text.
     const begins = first && this.#normalize(String.fromCodePoint(text.codePointAt(0) ?? 0)) !== '';
     return this.#findNormalized(normalized).flatMap((part) =>
       part.token
@@ -153,7 +154,7 @@ export class Tokenizer {
   }
 
   /**
-   * The text of tokens. Unknown ids have none.
+   * The text of tokens. Unknown ids have no text.
    * @param {readonly number[]} ids
    * @param {{ skipSpecial?: boolean }} [options]
    */

@@ -15,8 +15,8 @@
 export const firstQuery = 2;
 
 /**
- * For each token, the other positions of the same token. Only earlier ones if later tokens are
- * excluded.
+ * For each token, the other positions of the same token. If `causal` is true, only earlier
+ * positions count.
  * @param {readonly number[]} ids
  * @param {boolean} causal
  * @returns {number[][]}

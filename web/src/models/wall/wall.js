@@ -1,4 +1,4 @@
-// Computes every head of every layer for one sentence, in the worker and layer by layer.
+// Computes every head of every layer for one sentence, layer by layer in the worker.
 
 import { exclusionOf } from '../../core/exclusion.js';
 import { coarse, matrixOf } from '../../drawing/matrix.js';
@@ -78,7 +78,7 @@ export function* wall(reader, given) {
   const turned = reversed(ids, reader.isSpecial);
   for (let layer = 0; layer < numLayers; layer++) {
     const weights = reader.weights(ids, exclusion, layer);
-    // Typing has priority.
+    // Pause here, because typing has priority.
     yield null;
     const others = reader.weights(turned, exclusion, layer);
     const shares = Array.from({ length: weights.shape[0] }, (_, head) =>

@@ -16,7 +16,7 @@ export class Wall {
   found = $state.raw(null);
   busy = $state(false);
   problem = $state('');
-  /** Id of the model that they belong to. */
+  /** Id of the model to which the results belong. */
   #model = -1;
   /** @type {AbortController | undefined} */
   #running;
@@ -32,12 +32,15 @@ export class Wall {
     this.#work = work;
   }
 
-  /** The settings that it belongs to. */
+  /** The page's current settings. */
   get live() {
     return this.#work.live;
   }
 
-  /** An attachment for the element that shows it. Nothing is computed while it is out of sight. */
+  /**
+   * An attachment for the element that shows the wall. Nothing is computed while the element is out
+   * of sight.
+   */
   follow = () => {
     const key = this.#key;
     if (key !== this.#done) untrack(() => void this.#compute(key));

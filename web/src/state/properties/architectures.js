@@ -3,13 +3,13 @@ import { integer } from './property.js';
 export const limits = {
   token: { min: 0, max: 15 },
   kernel: { min: 2, max: 9 },
-  /** Number of tokens in the table, with a slider in powers of two. */
+  /** Number of tokens in the table. Its slider moves in powers of two. */
   length: { min: 0, max: 2 ** 16 },
 };
 
 /** The settings of this chapter. */
 export const properties = {
-  /** The two tokens whose path is drawn. */
+  /** The two tokens between which a path is drawn. */
   pathFrom: integer(2, limits.token),
   pathTo: integer(10, limits.token),
   /** Kernel size k of the convolution. */

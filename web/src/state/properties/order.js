@@ -8,8 +8,7 @@ export const properties = {
   shuffle: integer(1, { min: 0, max: largestSeed }),
   order: permutation(2048),
   /**
-   * True if words may attend only to earlier ones while they are shuffled. No other mask applies
-   * there.
+   * True if shuffled words may attend only to earlier ones. No other mask applies in this chapter.
    */
   orderCausal: flag(false),
   /** The locked cell of the differences. */

@@ -57,7 +57,7 @@ export function flag(initial) {
 }
 
 /**
- * One value out of a few.
+ * One of a few values.
  * @template {string | number} T
  * @param {T} initial
  * @param {readonly T[]} values

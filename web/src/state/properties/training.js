@@ -22,8 +22,8 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
- * The differences between two models that are available in a world. Only worlds with a decoder
- * offer it, and there a mask makes no sense.
+ * The differences that a world offers between its two models. Worlds with written answers offer a
+ * choice of decoder instead of a mask, which makes no sense there.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>
@@ -44,9 +44,7 @@ export const properties = {
   trainLayers: choice(2, [1, 2]),
   differ: choice('positions', differences),
 
-  /**
-   * The selected example, as far as the reader wrote it, and the selected head: layer · 4 + head.
-   */
+  /** The example that the reader wrote, if any, and the selected head: layer · 4 + head. */
   example: text('', 64),
   trainHead: integer(0, limits.head),
 };

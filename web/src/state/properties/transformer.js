@@ -9,7 +9,7 @@ export const maxSteps = 64;
 /** Largest number of tokens in either sentence of an alignment. */
 export const maxAligned = 64;
 
-/** How the language model generates text. With topK 0 every token is a candidate. */
+/** How the language model generates text. With topK 0, every token is a candidate. */
 export const limits = {
   temperature: { min: 0.1, max: 2, step: 0.05 },
   topK: { min: 0, max: 100 },
@@ -18,7 +18,7 @@ export const limits = {
 
 /** The settings of this chapter. */
 export const properties = {
-  /** The place of the norms: after the residual connections, or before the layers. */
+  /** The place of the norms: after the residual connections, or before the sublayers. */
   norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
   /** The locked cell of one of the block's matrices. */
   blockCell: linkedCell(1023),

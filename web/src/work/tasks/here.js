@@ -12,7 +12,11 @@ import { Spelled } from '../../models/spelled.js';
  */
 export const here = { pages: null, own: null };
 
-/** The model that some settings select. @param {import('attn').Attn} attn @param {Given} given */
+/**
+ * The model that the given settings select.
+ * @param {import('attn').Attn} attn
+ * @param {Given} given
+ */
 export function modelOf(attn, given) {
   if (!given.own && given.weights !== 'learned') return new Spelled(attn);
   const model = given.own ? here.own : here.pages;
@@ -21,14 +25,14 @@ export function modelOf(attn, given) {
 }
 
 /**
- * Runs a computation of a sentence in this worker.
+ * Runs a computation for a sentence in this worker.
  * @template T
  * @param {import('attn').Attn} attn
  * @param {Given} given
  * @param {(sentence: any) => T} compute
  */
 export function withSentence(attn, given, compute) {
-  // Not every computation depends on masks.
+  // Not every task passes masks, because not every computation depends on them.
   const exclusion = exclusionOf({ ...noMasks, ...given }, given.tokens.length);
   const sentence = modelOf(attn, given).sentence(given, exclusion);
   try {

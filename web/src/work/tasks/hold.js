@@ -1,4 +1,4 @@
-/** Holds a lock as long as the worker lives, so that the page notices its end. */
+/** Holds a lock for as long as the worker lives, so that the page notices when the worker ends. */
 export const holdTask = {
   name: /** @type {const} */ ('hold'),
   reads: [],

@@ -7,7 +7,7 @@ import { workloads } from '../../measurement/workloads.js';
  *   | { length: number, difference: number }} Report
  */
 
-/** Times one kind of work and reports results length by length. */
+/** Times one kind of work and reports a result for each length. */
 export const measureTask = {
   name: /** @type {const} */ ('measure'),
   reads: [],

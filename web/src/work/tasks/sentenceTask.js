@@ -7,14 +7,14 @@ import { withSentence } from './here.js';
 /** @typedef {import('../../models/model.js').Sentence} Sentence */
 
 /**
- * A task that computes a result of a sentence, on either thread.
+ * A task that computes a result for a sentence, on the page's thread or in the worker.
  * @template {string} Name
  * @template T
  * @param {Name} name
  * @param {readonly import('./task.js').GivenName[]} reads
  * @param {(sentence: Sentence, attn: import('attn').Attn, given: Given) => T} compute
- * @param {(value: NonNullable<T>) => Matrix[]} [large] the matrices that would take too long to
- *   prepare for drawing on the page's thread
+ * @param {(value: NonNullable<T>) => Matrix[]} [large] selects the matrices whose preparation for
+ * drawing would take too long on the page's thread
  */
 export const sentenceTask = (name, reads, compute, large = () => []) => ({
   ...{ name, reads, compute },
