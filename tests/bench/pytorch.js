@@ -1,4 +1,4 @@
-// PyTorch as a peer, in a separate Python process that answers requests; see pytorch.py.
+// PyTorch as a peer. It runs in a separate Python process that answers requests (pytorch.py).
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 
 const kProgram = join(import.meta.dirname, 'pytorch.py');
 
-/** Shorter runs cannot show how many processors they kept busy. */
+/** A run shorter than this cannot show how many processors it kept busy. */
 const kShortestJudgedSeconds = 0.02;
 
 /** @param {Float32Array} x */
@@ -42,7 +42,7 @@ export class PyTorch {
   /** @param {string} command */
   constructor(command) {
     const [program, ...args] = command.split(' ');
-    // Passes the program itself rather than its path, because a container has other paths.
+    // Passes the program itself rather than its path, because paths differ in a container.
     const source = readFileSync(kProgram, 'utf8');
     this.#process = spawn(program, [...args, '-c', source], {
       stdio: ['pipe', 'pipe', 'inherit'],
