@@ -12,7 +12,7 @@ const mostJson = 100e6;
 
 const severalModels = () =>
   new Error(
-    'The folder contains files of several models or revisions, and the browser leaves out the links that tell which belong together. Download the model into its own folder with "hf download owner/name --local-dir folder"',
+    'The folder contains files of several models or revisions, and the browser leaves out the links that tell which files belong together. Download the model into its own folder with "hf download owner/name --local-dir folder"',
   );
 
 /** @param {File} blob */

@@ -70,7 +70,7 @@ export function postProcessorOf(config, field = 'post_processor') {
         .filter((/** @type {any} */ [{ type }]) => type !== 'ByteLevel');
       if (all.length > 1) {
         throw new Error(
-          `${field}.processors: attn supports only one that adds tokens, but this has ${all.length}`,
+          `${field}.processors: attn supports only one processor that adds tokens, but this list has ${all.length}`,
         );
       }
       return all.length ? postProcessorOf(all[0][0], all[0][1]) : plain;
