@@ -277,7 +277,7 @@ test('invalid settings in a link are corrected, and the page says so', async () 
 test('a difference that a link’s world does not have is corrected, and the page says so', async () => {
   const page = await site.visit('#world=dates&differ=mask&at=training.training-run');
   await figure(page)
-    .getByText(/no choice of “mask”: the lanes differ in decoder/)
+    .getByText(/cannot differ in “mask”\. They now differ in decoder/)
     .waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
   // The two decoders have little code in common, so each has its own program.
