@@ -1,5 +1,5 @@
 // Times contestants in turns, in Node and in the browser. In each of several rounds, all
-// contestants for the same work run one short batch after another. A disturbance of the machine
+// contestants for the same workload run one short batch after another. A disturbance of the machine
 // then affects all of them, and the best times are from the same minute.
 
 /**

@@ -33,7 +33,7 @@ const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
  * @property {Solver[]} solvers
  * @property {(output: Float32Array) => number} [check]  the largest difference from a
  *   double-precision reference
- * @property {Contestant[]} [parts]  parts of attn's work, timed separately
+ * @property {Contestant[]} [parts]  parts of the workload, timed separately for attn
  */
 
 const { hrtime } = process;
@@ -325,7 +325,9 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   // Results are not compared here, because the initial parameters are drawn differently. Tests
   // check that training runs agree.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
-    throw new Error(`${name}: PyTorch's model has ${peer.size} parameters`);
+    throw new Error(
+      `${name}: PyTorch's model has ${peer.size} parameters, attn's has a different number`,
+    );
   }
   return {
     solvers: [{ name: 'attn', run }, ...(peer ? [{ ...peer, output: undefined }] : [])],
@@ -382,7 +384,7 @@ function loopsFor(roof, instructionSet) {
 }
 
 /**
- * The bare loop with which a work is compared, and the amount of work that the loop does.
+ * The bare loop with which a workload is compared, and the amount of work that the loop does.
  * @param {Work['roof']} roof
  * @param {number} threads
  * @param {number} bytes  bytes of memory to read or fill

@@ -55,7 +55,10 @@ export class PyTorch {
   /** @returns {Promise<any>} */
   async #read() {
     const { value, done } = await this.#lines.next();
-    if (done) throw new SetupError(`"${this.command}" ended. Has its Python the package torch?`);
+    if (done)
+      throw new SetupError(
+        `"${this.command}" ended unexpectedly. Check that its Python has the package torch.`,
+      );
     return JSON.parse(value);
   }
 
@@ -66,7 +69,7 @@ export class PyTorch {
   }
 
   /**
-   * @param {object} work  kind and shape of the work
+   * @param {object} work  kind and shape of the workload
    * @param {number} threads
    * @param {Record<string, Float32Array>} [inputs]
    */
@@ -81,9 +84,9 @@ export class PyTorch {
         const busy = processorSeconds / seconds;
         if (seconds > kShortestJudgedSeconds && busy > threads + 0.25) {
           throw new SetupError(
-            `--python: PyTorch was asked for ${threads} ${threads === 1 ? 'thread' : 'threads'} and kept ` +
-              `${busy.toFixed(1)} processors busy, so that its times mean nothing. Its OpenBLAS has ` +
-              'threads of its own: install the one that takes them from OpenMP (on Debian ' +
+            `--python: PyTorch was asked for ${threads} ${threads === 1 ? 'thread' : 'threads'} but kept ` +
+              `${busy.toFixed(1)} processors busy, so its times are meaningless. Its OpenBLAS starts ` +
+              'its own threads. Install the variant that uses the threads of OpenMP (on Debian ' +
               'libopenblas0-openmp).',
           );
         }

@@ -37,7 +37,7 @@ import {
  *   others
  * @property {number} [share]  share of `machineRate` that attn reaches
  * @property {number} [difference]  the largest difference between results
- * @property {Record<string, number>} [parts]  share of attn's time for each part of its work
+ * @property {Record<string, number>} [parts]  share of attn's time for each part of the workload
  * @property {Verdict[]} verdicts
  *
  * @typedef {object} DerivedRow
@@ -55,8 +55,8 @@ import {
  * @param {Work} measured.work
  * @param {string} measured.variant
  * @param {number} measured.threads
- * @param {Record<string, Times>} measured.times  times of attn, of attn in float32 (if the work
- *   uses another type), of the machine's bare loop, of parts of the work and of peers
+ * @param {Record<string, Times>} measured.times  times of attn, of attn in float32 (if the workload
+ *   uses another type), of the machine's bare loop, of parts of the workload and of peers
  * @param {readonly string[]} [measured.parts]  names of the parts
  * @param {Record<string, string>} [measured.failed]
  * @param {number} [measured.difference]
@@ -273,7 +273,7 @@ const leastScaling = (/** @type {string} */ work) =>
   work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 
 /**
- * Compares two threads with one, for works that are long enough to be divided among threads.
+ * Compares two threads with one, for workloads that are long enough to be divided among threads.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */

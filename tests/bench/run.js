@@ -2,19 +2,19 @@
 //
 //   npm run bench                          everything
 //   npm run bench -- --native --quick      the native half, with fewer rounds
-//   npm run bench -- attention causal      works whose name contains one of these words
+//   npm run bench -- attention causal      workloads whose name contains one of these words
 //
-// --native, --wasm     one half only
+// --native, --wasm     only the native half or only the browser half
 // --micro              Google Benchmark's micro-benchmarks of the native kernels; arguments after a
 //                      second -- are passed to that program
-// --quick              fewer rounds, without the longest works
-// --threads 1,2        numbers of threads; by default 1, and 2 if there are two cores
-// --isa avx2           kernels of the native half; by default the best that the machine has
-// --python <command>   starts a Python with PyTorch, a peer for training and bfloat16; by default
-//                      python3, and rows have no such peer if it lacks PyTorch
+// --quick              fewer rounds, without the longest workloads
+// --threads 1,2        numbers of threads; by default 1, and also 2 if there are at least two cores
+// --isa avx2           instruction set of the native half; by default the machine's best
+// --python <command>   starts a Python with PyTorch, the peer for training and bfloat16; by default
+//                      python3. Without PyTorch, rows do not have this peer
 // --tinygpt <folder>   a checkout of sarthakagrawal927/tinygpt, whose .wasm becomes a peer for training
-// --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
-// --json <file>        by default build/bench/results.json
+// --variants simd128   variants of the browser half: simd128, relaxed-simd, or by default both
+// --json <file>        file for the results; by default build/bench/results.json
 // --markdown <file>    also writes the table as Markdown
 
 import { spawnSync } from 'node:child_process';
@@ -172,7 +172,7 @@ async function runNative(options) {
 async function startPyTorch(command) {
   if (!command && spawnSync('python3', ['-c', 'import torch'], { stdio: 'ignore' }).status !== 0) {
     say(
-      'There is no PyTorch (python3 with the package torch; or --python): training and bfloat16 have no peer.',
+      'PyTorch was not found, so training and bfloat16 have no peer. Install torch or pass --python.',
     );
     return undefined;
   }

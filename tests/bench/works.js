@@ -1,4 +1,4 @@
-// The works and their targets, in the order in which they are reported. Used in Node and in the
+// The workloads and their targets, in the order in which they are reported. Used in Node and in the
 // browser.
 
 /**
@@ -249,7 +249,7 @@ function storedCache(type, dim, targets) {
 }
 
 /**
- * Works with key-value caches of all types and widths.
+ * Workloads with key-value caches of all types and widths.
  * @param {number} halves  minimum speed of two-byte types relative to float32
  * @param {number} int8  minimum speed of int8 relative to float32
  * @param {Target[]} others
@@ -370,7 +370,7 @@ const kBrowserRatios = {
 };
 
 /**
- * Works of the browser half, with the targets for variants with or without relaxed SIMD.
+ * Workloads of the browser half, with the targets for variants with or without relaxed SIMD.
  * @param {'relaxed' | 'simd128'} kind
  * @returns {Work[]}
  */

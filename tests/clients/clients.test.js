@@ -1,4 +1,4 @@
-// Tests the installed package in other runtimes, and as processed by bundlers and test runners.
+// Tests the installed package in other runtimes, with bundlers, and in test runners.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';

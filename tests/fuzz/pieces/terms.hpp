@@ -31,7 +31,7 @@ class Terms {
     std::vector<std::int64_t> shape;
     Kind kind = Kind::kVariable;
     bool excludes = false;                 ///< some elements are −∞
-    const attn::Module* module = nullptr;  ///< the owner if the term is a parameter
+    const attn::Module* module = nullptr;  ///< the module that owns the parameter
     std::string parameter = {};
     // The most recently drawn numbers.
     attn::OwnedTensor values = {};

@@ -1,5 +1,5 @@
-// Trains two attention-only layers to repeat themselves: the first half of each sequence is random,
-// and the second half equals the first.
+// Trains two attention-only layers to copy: the first half of each sequence is random, and the
+// second half equals the first.
 
 import { load } from 'attn';
 
