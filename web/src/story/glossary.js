@@ -41,7 +41,7 @@ export const glossary = {
   causal:
     'No token may look at later tokens. This lets a model learn to predict the next word without seeing it.',
   padding:
-    'Sentences that are computed together must have the same length, so short ones are filled up with padding. No token may look at it.',
+    'Sentences that are computed together must have the same length, so short ones are padded. No token may look at the padding.',
   window: 'A token may look only at a given number of nearest tokens on each side.',
   saturation:
     'One weight is nearly 1 and all others are nearly 0, so small changes of the scores change almost nothing.',
@@ -89,7 +89,7 @@ export const glossary = {
     'One line of work in a program. A processor with two cores can run two threads at the same time.',
   'multiply-add':
     'One multiplication and one addition. Nearly all the work of a model consists of them.',
-  parameter: 'A number of the model that is learned.',
+  parameter: 'One of the numbers that a model learns.',
   'learning rate': 'How far the learned numbers are moved in one step.',
   AdamW:
     'A rule for training. It follows the mean of the latest gradients, moves all learned numbers about equally far, and pulls them a little towards 0.',

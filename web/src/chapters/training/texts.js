@@ -40,7 +40,7 @@ export const texts = {
   untrained: 'learned, before the first step',
   press: 'Press Play below to find out.',
   gain: [
-    'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have the same number of numbers to learn. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
+    'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have equally many numbers to learn. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
