@@ -28,7 +28,7 @@ export const shows = (page, length) =>
           ...{ subtree: true, childList: true, attributes: true },
           attributeFilter: ['aria-busy', 'aria-label'],
         });
-        setTimeout(() => reject(new Error(`there are no ${name}`)), 120_000);
+        setTimeout(() => reject(new Error(`no heatmap of ${name} appeared`)), 120_000);
         check();
       }),
     length,
@@ -43,7 +43,7 @@ export const forbidWorkers = (page) =>
     globalThis.Worker = /** @type {any} */ (
       class {
         constructor() {
-          throw new Error('no workers here');
+          throw new Error('workers are forbidden on this page');
         }
       }
     );

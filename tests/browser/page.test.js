@@ -223,7 +223,7 @@ test('light and dark follow the system until the reader chooses', async () => {
   await paper(dark);
 });
 
-/** Scrolls to every chapter. */
+/** The ids of all chapters. */
 const chapters = [
   ...['pooling', 'self-attention', 'order', 'encoding', 'rotation', 'precision'],
   ...['architectures', 'transformer', 'training', 'speed'],

@@ -159,7 +159,8 @@ async function digests(results) {
   /** @type {Record<string, string>} */
   const bits = {};
   for (const [name, data] of Object.entries(results)) {
-    if (!data.every(Number.isFinite)) throw new Error(`${name} holds what is no number`);
+    if (!data.every(Number.isFinite))
+      throw new Error(`${name} contains numbers that are not finite`);
     bits[name] = hex(await crypto.subtle.digest('SHA-256', data.slice().buffer));
   }
   return bits;

@@ -190,7 +190,7 @@ export const stage = {
   slope: (/** @type {string} */ slope) => `slope ${slope}`,
   slopeOf: (/** @type {string} */ slope) => `slope of softmax ${slope}`,
   others: (/** @type {number} */ count, /** @type {string} */ weight) =>
-    `and ${count} more, with a weight of ${weight} together`,
+    `and ${count} more, with a total weight of ${weight}`,
   order: 'The words, shuffled',
   another: 'another order',
   withPositions: 'With positions',

@@ -75,7 +75,7 @@ export const partTexts = {
   scale: (/** @type {string} */ scale) =>
     `Your model itself multiplies scores by ${scale} in this layer.`,
   softcap: (/** @type {number} */ cap) =>
-    `Here they are not capped; your model caps them at ${cap}.`,
+    `Here the scores are not capped; your model caps them at ${cap}.`,
   schemes: {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */
@@ -127,7 +127,7 @@ export const placeTexts = {
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
-    `A learned table of ${n} positions, next to the sinusoid. Its leading components have ${shares} of its variation.`,
+    `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of its variation.`,
   layers: (/** @type {string[]} */ layers) =>
     layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
   ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
@@ -140,7 +140,7 @@ export const placeTexts = {
     /** @type {string} */ slowest,
     /** @type {string} */ rule,
   ) =>
-    `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? `, after the rule ${rule}` : ''}.`,
+    `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? ` under the rule ${rule}` : ''}.`,
   chart: (/** @type {number} */ pairs, /** @type {string} */ first, /** @type {string} */ last) =>
     `Positions in one turn, for ${pairs} pairs of columns: from ${first} to ${last}.`,
 };
