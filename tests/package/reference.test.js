@@ -33,7 +33,7 @@ test('it_has_every_member_of_a_module', async () => {
     .join();
   const attn = await load();
   const names = Object.getOwnPropertyNames(Object.getPrototypeOf(attn));
-  // Functions that have other names in attn exist only to throw an error. They are not documented.
+  // Names that other libraries use exist only to throw an error, so they are not documented.
   const others = ['constructor', ...Object.keys(kFunctionsElsewhere)];
   for (const name of [...names, ...Object.keys(attn)]) {
     if (!others.includes(name)) assert.ok(page.includes(`id="${name.toLowerCase()}"`), name);

@@ -1,5 +1,6 @@
-// Loads a language model, such as GPT-2 or Llama, from its files. Usage: node languageModel.js
-// <folder> <token ids …>
+// Loads a language model, such as GPT-2 or Llama, from its files.
+//
+//   node languageModel.js <folder> <token ids …>
 
 import { openAsBlob, readdirSync } from 'node:fs';
 
