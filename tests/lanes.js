@@ -1,7 +1,7 @@
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
 
 /**
- * Options of the chapter on training that cover every world and every scheme.
+ * Options of the chapter on training. Together they cover every world and every positional scheme.
  * @type {import('../web/src/training/model.js').LaneOptions[]}
  */
 export const lanes = [

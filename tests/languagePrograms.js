@@ -1,4 +1,4 @@
-// Tests the programs of figures about the whole language model.
+// Tests the programs that the page offers for figures of the whole language model.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -22,7 +22,7 @@ const settings = /** @type {import('../web/src/core/sentence.js').SentenceSettin
 );
 
 /**
- * @param {string} what describes the programs' output
+ * @param {string} what what the programs print, for the names of the tests
  * @param {(given: typeof settings, learned: Learned) => Record<'python' | 'cpp' | 'javascript',
  *   string>} programs
  * @param {(model: LanguageModel) => number[]} expected

@@ -1,5 +1,6 @@
-// Tests the programs of figures about the page's layer. Each runs with settings that turn
-// everything on and off, and must print the values that the package computes here.
+// Tests the programs that the page offers for figures of its layer. Each program runs with several
+// settings, which together turn every option on and off, and must print the values that the package
+// computes here.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -47,7 +48,7 @@ const cases = /** @type {Settings[]} */ (
   ])
 );
 
-/** Token ids of the language model. */
+/** Token ids for the language model. */
 const ids = [3, 20, 7, 7, 0, 3];
 
 /** @param {Model} model */
@@ -59,7 +60,7 @@ export function weightsOfHead({ layer, x, exclusion }) {
 }
 
 /**
- * @param {string} what describes the programs' output
+ * @param {string} what what the programs print, for the names of the tests
  * @param {(settings: Settings, learned:
  *   import('../web/src/models/language/languagePrograms.js').Learned | null) =>
  *   Record<'python' | 'cpp' | 'javascript', string>} programsOf
@@ -101,7 +102,7 @@ export async function testLayerPrograms(what, programsOf, expected) {
         assert.equal(/^(#|\/\/) Needs model\.safetensors /.test(programs[language]), isLearned);
         const printed = await run(language, programs[language], files);
         assert.deepEqual([printed.length, printed[0].length], [tokens.length, columns]);
-        // Instruction sets add in different orders.
+        // Sums differ slightly, because each instruction set adds in its own order.
         printed
           .flat()
           .forEach((value, i) =>

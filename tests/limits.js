@@ -1,8 +1,8 @@
 // Limits of download sizes in bytes, by compression; `raw` means uncompressed.
 
 /**
- * A .wasm of each flavour, in its largest variant (relaxed SIMD with threads). Embind's wrappers and
- * the registration of names and types are 33 kB of attn and 45 kB of training.
+ * The .wasm of each flavour in its largest variant (relaxed SIMD with threads). Embind's wrappers
+ * and the registration of names and types take 33 kB of `attn` and 45 kB of `training`.
  */
 export const kMaxWasmBytes = {
   attn: { raw: 405e3, gzip: 183e3 },
@@ -10,7 +10,7 @@ export const kMaxWasmBytes = {
   models: { raw: 515e3, gzip: 231e3 },
 };
 
-/** The complete API with its glue, as bundled by a bundler, and as it is in the package. */
+/** The complete API with its glue, bundled by a bundler and unbundled as in the package. */
 export const kMaxApiBytes = {
   'attn.glue.js': {
     bundled: { brotli: 36_500, gzip: 41_000 },
@@ -24,10 +24,11 @@ export const kMaxApiBytes = {
 };
 
 /**
- * The site as hosts compress it, with fonts as they are, without .wasm and the language model.
- * First the page with all of its chapters, then the parts loaded on demand: following a word,
- * saving a picture (with its letters as outlines), showing a program, training, the language model,
- * the wall of all its heads, and opening a model from files.
+ * The site as compressed by hosts, including its fonts, which are already compressed, but without
+ * the .wasm files and the language model. First comes the page with all of its chapters, then each
+ * part that is loaded on demand: following a word, saving a picture (with its letters as outlines),
+ * showing a program, training, the language model, the wall of all its heads, and opening a model
+ * from files.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 360_000, gzip: 410_000 },

@@ -12,17 +12,20 @@ import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
 
 const execute = promisify(execFile);
 
-/** The native library: from the release preset, or from the build that ATTN_LIBRARY names. */
+/**
+ * The native library: the file that ATTN_LIBRARY names, or by default that of the release preset.
+ */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const includes = [join(kRoot, 'core', 'include'), join(library, '..', 'include')];
 const compiler = process.env.CXX ?? 'c++';
-/** A Python with torch. */
+/** A Python that has torch. */
 const python = process.env.PYTHON ?? 'python3';
 
 /**
- * Explains why programs in a language cannot run here. False if they can. Used as a test's `skip`.
+ * Explains why programs in a language cannot run here, or returns false if they can. Use the result
+ * as a test's `skip`.
  * @param {'python' | 'cpp' | 'javascript'} language
- * @param {string} [torch] the module that a Python program needs
+ * @param {string} [torch] the module that a Python program imports
  * @returns {Promise<string | false>}
  */
 export async function reasonToSkip(language, torch = 'torch') {
@@ -30,10 +33,12 @@ export async function reasonToSkip(language, torch = 'torch') {
     case 'python':
       return execute(python, ['-c', `import torch, ${torch}`]).then(
         () => false,
-        () => `${python} has no ${torch}; PYTHON names another`,
+        () => `${python} has no ${torch}; set PYTHON to a Python that has it`,
       );
     case 'cpp':
-      return existsSync(library) ? false : `there is no ${library}; ATTN_LIBRARY names another`;
+      return existsSync(library)
+        ? false
+        : `${library} does not exist; build the preset release or set ATTN_LIBRARY`;
     default:
       return false;
   }
@@ -63,7 +68,7 @@ export async function run(language, text, files = {}) {
   }
 }
 
-/** Passes on this process's flags for WebAssembly. */
+/** This process's WebAssembly flags, which are passed on to the programs. */
 const flags = process.execArgv.filter((flag) => flag.startsWith('--experimental-wasm'));
 const options = { maxBuffer: 2 ** 28 };
 
@@ -102,7 +107,7 @@ let parsed;
 
 /**
  * Precompiles the library's headers for all programs, once for each version of the headers.
- * @returns {Promise<string>} folder of the result
+ * @returns {Promise<string>} the folder with the precompiled header
  */
 async function parseHeaders() {
   const hash = createHash('sha256').update(compiler);

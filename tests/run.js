@@ -41,14 +41,17 @@ const kNeon = ['cmake', 'ninja', 'googletest', 'aarch64'];
 
 // GoogleTest filters for tests that another suite already covers.
 /**
- * Tests of the reference itself, and of a header of 100 MB. Their outcome does not depend on the
- * build.
+ * Tests of the reference itself and of a 100 MB header. Their outcome does not depend on the build.
  */
 const kOnce = 'RecordedTest.*:LargeNumbersTest.of_a_header*:*ReferenceGradientTest.*';
-/** Every instruction set but AVX2. The threaded loops around the kernels are shared. */
+/**
+ * Every instruction set except AVX2. All instruction sets share the threaded loops around the
+ * kernels.
+ */
 const kOtherSets = '*/avx512:*/sse4_1:*/scalar';
 /**
- * Takes a minute because its instruction is emulated. Other tests run its kernel on two threads.
+ * This test takes a minute because its instruction is emulated. Other tests run the same kernel on
+ * two threads.
  */
 const kEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
 
@@ -103,8 +106,8 @@ const kSuites = {
     run: nodeTest(['tests/browser'], { build: simd128Site }),
   },
 
-  // Finds memory errors, leaks and undefined behaviour. SSE4.1 has the same vectors and rows as the
-  // scalar kernels.
+  // Finds memory errors, leaks and undefined behaviour. It skips SSE4.1, whose kernels use the same
+  // vector width and number of rows as the scalar kernels.
   asan: {
     tier: 'all',
     needs: kClang,
@@ -130,7 +133,7 @@ const kSuites = {
     needs: kWasm,
     run: nodeTest(['tests/wasm'], { build: buildPackage, env: kOtherVariants }),
   },
-  // Finds tensors that JavaScript places outside the memory that it allocated.
+  // Finds tensors that JavaScript places outside of allocated memory.
   addresses: {
     tier: 'all',
     needs: kWasm,

@@ -1,4 +1,4 @@
-// Ways to run a suite: as checks of the sources, by CTest, or by Node's test runner.
+// Runs suites: checks of the sources, tests with CTest, and tests with Node's test runner.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -21,7 +21,7 @@ const kCTestTimeout = 1200;
 const kNodeTestTimeoutMs = 600 * 1000;
 
 /**
- * Runs a command that may fail.
+ * Runs a command. Does not throw if the command fails.
  * @param {string} program
  * @param {string[]} args
  * @param {Environment} env
@@ -41,7 +41,7 @@ async function outcomeOf(program, args, env, onLine) {
 /**
  * Checks the sources with commands that run in parallel.
  * @param {...((env: Environment) => Promise<unknown>)} functions  each throws a CommandError if it
- *   finds something
+ *   finds a problem
  * @returns {Run}
  */
 export function checks(...functions) {
@@ -74,10 +74,11 @@ export const nodeProgram = (file, ...args) =>
  * Builds a preset and runs its tests with CTest.
  * @param {string} preset
  * @param {object} [options]
- * @param {string} [options.label]  a regular expression for the labels to run; all by default
+ * @param {string} [options.label]  a regular expression for the labels of the tests to run; all by
+ *   default
  * @param {string} [options.except]  GoogleTest patterns of tests to skip
  * @param {string[]} [options.targets]  targets to build; everything by default
- * @param {number} [options.shards] number of CTest entries per program, in place of one per
+ * @param {number} [options.shards] number of CTest entries per program, instead of one for each
  *   GoogleTest suite; for programs that take long to start
  * @param {Environment} [options.env]
  * @returns {Run}
@@ -101,7 +102,7 @@ export function ctest(preset, { label, except, targets = ['all'], shards, env: m
         GTEST_FILTER: `*-${except ?? ''}`,
         GTEST_BRIEF: '1',
       },
-      // As in "12/200 Test #12: LinearTest ...   Passed".
+      // For example "12/200 Test #12: LinearTest ... Passed".
       (line) => {
         const count = /^ *(\d+\/\d+) Test /.exec(line)?.[1];
         if (count) update(`testing ${count}`);
@@ -112,8 +113,8 @@ export function ctest(preset, { label, except, targets = ['all'], shards, env: m
 }
 
 /**
- * Adds up the reports of GoogleTest programs. A program that ended before it wrote a report, or
- * that does not use GoogleTest, shows only in `hasFailed` and counts as one failed test.
+ * Adds up the reports of GoogleTest programs. If only a program without a report failed, because it
+ * crashed or does not use GoogleTest, `hasFailed` is true and counts as one failed test.
  * @param {string} folder
  * @param {boolean} hasFailed
  */
@@ -153,7 +154,8 @@ export function nodeTest(folders, { build, env: more } = {}) {
       [
         ...nodeFlags(),
         ...['--test', `--test-timeout=${kNodeTestTimeoutMs}`],
-        // By default Node reserves one core, so on a two-core machine files run one at a time.
+        // By default Node reserves one core, so on a two-core machine it would run the files one at
+        // a time.
         `--test-concurrency=${availableParallelism()}`,
         ...['--test-reporter=./tests/reporter.js', '--test-reporter-destination=stdout'],
         ...['--test-reporter=spec', `--test-reporter-destination=${report}`],
@@ -194,7 +196,7 @@ function makeReportFolder(name) {
 }
 
 /**
- * Runs the native tests under valgrind, as two halves in parallel.
+ * Runs the native tests under Valgrind, in two halves that run in parallel.
  * @param {string} except  GoogleTest patterns of tests to skip
  * @returns {Run}
  */
@@ -206,9 +208,10 @@ export function memcheck(except) {
     const reports = makeReportFolder('memcheck');
     const args = [
       ...['--error-exitcode=99', '--leak-check=full', '--errors-for-leak-kinds=definite'],
-      // Otherwise a spinning thread starves the others.
+      // Without fair scheduling, a spinning thread starves the others.
       ...['--num-callers=30', '--fair-sched=yes'],
-      // The tests replace operator new with one that throws. Valgrind's own would end the program.
+      // The tests' operator new can throw. Valgrind would replace it with one that ends the program
+      // instead.
       '--soname-synonyms=somalloc=nouserintercepts',
       join(kBuildFolder, 'release/tests/native/attn_tests'),
       ...['--gtest_brief=1', `--gtest_filter=*-${except}`],
@@ -224,7 +227,7 @@ export function memcheck(except) {
       ),
     );
     // Valgrind computes long double as double, so comparisons with references in extended precision
-    // fail. These end a program with code 1, and only valgrind's own findings count here.
+    // fail. A program with failed tests exits with code 1. Only Valgrind's own findings count here.
     const found = halves.some(({ code }) => code !== 0 && code !== 1);
     const { passed, failed, skipped } = countGoogleTests(reports, found);
     const output = halves.map((half) => half.output).join('');

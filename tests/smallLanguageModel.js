@@ -3,7 +3,7 @@
 import { LanguageModel } from '../web/src/models/language/languageModel.js';
 
 /**
- * Its file and the model in it.
+ * The model and the file that contains it.
  * @param {import('attn').Attn} attn
  * @param {'rotary' | 'sinusoidal'} [positions]
  */

@@ -1,5 +1,5 @@
-// The browser half. Each work has a new page, so that nothing is left in memory from another. All
-// pages are cross-origin isolated, which allows threads and gives a finer clock.
+// The browser half. Each workload runs in a new page, so that no other workload leaves anything in
+// its memory. All pages are cross-origin isolated, which allows threads and gives a finer clock.
 
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -45,7 +45,7 @@ const kFolders = {
   '/bench-wasm/': join(kBuildFolder, 'wasm/tests/bench/native'),
 };
 
-/** Package files in other folders. Only the measured variants must be built. */
+/** Files of the package that are in other folders. Only the measured variants need to be built. */
 const kFiles = Object.fromEntries(
   kFlavours.flatMap((flavour) =>
     kVariants.map((variant) => [
@@ -55,7 +55,10 @@ const kFiles = Object.fromEntries(
   ),
 );
 
-/** TensorFlow.js publishes its gradients separately, in modules that only a bundler can resolve. */
+/**
+ * Bundles TensorFlow.js's gradients, which are published separately, in modules that only a bundler
+ * can resolve.
+ */
 function tensorFlowGradients() {
   const entry = join(modules, '@tensorflow/tfjs-core/dist/register_all_gradients.js');
   const bundled = buildSync({ entryPoints: [entry], bundle: true, write: false, format: 'esm' });
@@ -140,12 +143,12 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, tin
 const kLoads = 7;
 const kMaxLoadSeconds = 0.05;
 
-/** Time after which a page is idle. */
+/** Time after which a new page is idle. */
 const kRestMs = 300;
 
 /**
- * Measures how long a page takes to import the package, and from load() to its first result. Every
- * measurement has a new profile, so that nothing is cached.
+ * Measures how long a page takes to import the package, and how long from load() to its first
+ * result. Every measurement uses a new profile, so that nothing is cached.
  * @param {readonly string[]} variants
  * @returns {Promise<DerivedRow[]>}
  */
@@ -232,7 +235,7 @@ async function measureInPage(browser, url, work) {
 }
 
 /**
- * The row of one variant among those measured together.
+ * The row of one of the variants that were measured together.
  * @param {Work} work
  * @param {string} variant
  * @param {number} threads
@@ -258,7 +261,7 @@ function rowOf(work, variant, threads, { times, failed, difference, operations }
 }
 
 /**
- * The sizes of attn's .wasm files and its peers'.
+ * The sizes of the .wasm files of attn and its peers.
  * @param {readonly string[]} variants
  * @returns {DerivedRow[]}
  */

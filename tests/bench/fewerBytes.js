@@ -1,4 +1,4 @@
-// Attention, caches and weights in fewer bytes: attn, attn in float32, and PyTorch.
+// Attention, caches and weights in types smaller than float32: attn, attn in float32, and PyTorch.
 
 import { attnNode, floats, normal, solver } from './nativeJobs.js';
 
@@ -9,7 +9,7 @@ import { attnNode, floats, normal, solver } from './nativeJobs.js';
 /** The values of attn::ElementType. */
 const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3 };
 
-/** Name in the results of attn's time for the same work in float32. */
+/** The name under which the results contain attn's time for the same workload in float32. */
 const kFloat32 = 'float32';
 
 /**
@@ -88,7 +88,7 @@ async function weights({ kind, shape, type }, context, threads, pytorch) {
 }
 
 /**
- * Two-byte numbers that begin at a cache line.
+ * Two-byte numbers, aligned to a cache line.
  * @param {number} count
  */
 const words = (count) => {

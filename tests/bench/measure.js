@@ -1,6 +1,6 @@
-// Timing in turns, in Node and in the browser. All contestants for the same work run a short batch
-// one after another, for several rounds. A disturbance of the machine then affects all of them, and
-// the best times are from the same minute.
+// Times contestants in turns, in Node and in the browser. In each of several rounds, all
+// contestants for the same workload run one short batch after another. A disturbance of the machine
+// then affects all of them, and the best times are from the same minute.
 
 /**
  * A contestant: attn, a peer, or a bare loop of the machine.
@@ -13,8 +13,8 @@
  * @property {number} rounds
  * @property {number} batchSeconds  time of one contestant in one round; at least one call
  * @property {number} sampleSeconds  shorter calls are timed in groups
- * @property {number} [warmUpSeconds]  time of each contestant's untimed first calls
- * @property {() => Promise<unknown>} settle  waits until the last contestant's threads are at rest
+ * @property {number} [warmUpSeconds]  time of each contestant's first calls, which are not timed
+ * @property {() => Promise<unknown>} settle  waits until the previous contestant's threads are idle
  *
  * @typedef {object} Times  times of one call, in seconds
  * @property {number} best
@@ -22,7 +22,7 @@
  * @property {number} samples
  */
 
-/** Longer calls take part in the first rounds only. */
+/** Calls longer than this are timed only in the first rounds. */
 const kLongSeconds = 1;
 const kLongRounds = 3;
 
@@ -56,7 +56,8 @@ export async function takeTurns(contestants, pace) {
     for (const { run, repeats, batch, times } of order) {
       if (round >= kLongRounds && times[0] > kLongSeconds) continue;
       await settle();
-      // The caches contain another contestant's data, so one sample of a short call is not timed.
+      // The caches still contain another contestant's data, so the first sample of a short call is
+      // not timed.
       if (batch > 1) await run(repeats);
       for (let i = 0; i < batch; ++i) times.push((await run(repeats)) / repeats);
     }
@@ -121,7 +122,7 @@ export function maxAbsDifference(a, b) {
  * @param {Float32Array} q
  * @param {Float32Array} k
  * @param {Float32Array} v
- * @param {number} row  index among all B·H·Nq rows
+ * @param {number} row  index of the row among all B·H·Nq rows
  */
 export function attentionRow({ queries, keys, dim, causal, window }, q, k, v, row) {
   const i = row % queries;

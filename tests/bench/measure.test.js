@@ -6,7 +6,7 @@ import { browserWorks, kNativeWorks } from './works.js';
 
 const pace = { rounds: 4, batchSeconds: 1, sampleSeconds: 1e-3, settle: async () => {} };
 
-/** A contestant on a simulated clock whose calls take the times that `secondsOf` returns. */
+/** A contestant on a simulated clock. Its calls take the times that `secondsOf` returns. */
 const contestant = (
   /** @type {string} */ name,
   /** @type {(call: number) => number} */ secondsOf,

@@ -22,8 +22,8 @@ const require = createRequire(import.meta.url);
 const kPeaks = { operations: 2e8, beyondCaches: 2 ** 28 };
 
 /**
- * Largest difference between two correct results for values of about 1, in float32 and in fewer
- * bytes.
+ * Largest difference between two correct results whose values are about 1, in float32 and in
+ * smaller types.
  */
 const kTolerance = 1e-4;
 const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
@@ -33,7 +33,7 @@ const kTypeTolerances = { bfloat16: 2e-2, float16: 2e-3, int8: 2e-2 };
  * @property {Solver[]} solvers
  * @property {(output: Float32Array) => number} [check]  the largest difference from a
  *   double-precision reference
- * @property {Contestant[]} [parts]  parts of attn's work, timed separately
+ * @property {Contestant[]} [parts]  parts of the workload, timed separately for attn
  */
 
 const { hrtime } = process;
@@ -42,7 +42,8 @@ const secondsSince = (/** @type {bigint} */ start) => Number(hrtime.bigint() - s
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Waits until no thread of this process spins any more. Threads of a pool spin before they sleep.
+ * Waits until no thread of this process spins any more. The threads of a pool spin before they
+ * sleep.
  */
 export async function settle() {
   const kStepMs = 4;
@@ -60,7 +61,7 @@ export async function settle() {
 let onnxRuntime;
 function loadOnnxRuntime() {
   if (onnxRuntime) return onnxRuntime;
-  // The module below its public interface is synchronous, so that the times contain no promises.
+  // Uses the synchronous module below the public interface, so that the times include no promises.
   const [{ binding, initOrt }, { Tensor, env }] = [
     'onnxruntime-node/dist/binding.js',
     'onnxruntime-common',
@@ -113,7 +114,7 @@ function onnxSolver(name, model, threads, inputs, outputShape, arrange = (output
 // Works
 
 /**
- * Rearranges (B, N, H·D) to (B, H, N, D), or the reverse with exchanged sizes.
+ * Rearranges (B, N, H·D) to (B, H, N, D). With `outer` and `inner` exchanged, does the reverse.
  * @param {Float32Array} x
  * @param {number} batch
  * @param {number} outer
@@ -321,9 +322,12 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   run(1);
   const elementwise = attnNode().gptElementwise(gpt);
   const peer = await pytorch?.solver({ kind, shape: sizes }, threads);
-  // Their random numbers differ. The tests check that trajectories agree.
+  // Results are not compared here, because the initial parameters are drawn differently. Tests
+  // check that training runs agree.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
-    throw new Error(`${name}: PyTorch's model has ${peer.size} parameters`);
+    throw new Error(
+      `${name}: PyTorch's model has ${peer.size} parameters, attn's has a different number`,
+    );
   }
   return {
     solvers: [{ name: 'attn', run }, ...(peer ? [{ ...peer, output: undefined }] : [])],
@@ -344,7 +348,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
  */
 const machineLoop = (job) => ({ name: 'machine', run: (repeats) => attnNode().time(job, repeats) });
 
-/** @param {object[]} jobs @returns the job that is fastest now */
+/** @param {object[]} jobs @returns the job that is currently the fastest */
 function fastest(jobs) {
   const times = jobs.map((job) => {
     let best = Infinity;
@@ -356,12 +360,14 @@ function fastest(jobs) {
 
 const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (_, i) => i);
 
-/** Loops over pairs of bfloat16. Their float loops are AVX-512's. */
+/**
+ * Loops over pairs of bfloat16 numbers. Their loops over floats are the same as those of AVX-512.
+ */
 const kPairs = /^(avx512|amx)_bf16$/;
 
 /**
- * The loops that an instruction set's kernels are compared with: all loops, or only its own if it
- * was requested.
+ * The loops with which the kernels are compared: all loops, or only those of `instructionSet` if
+ * one was requested.
  * @param {Work['roof']} roof
  * @param {string} instructionSet  '' for the best one
  */
@@ -378,7 +384,7 @@ function loopsFor(roof, instructionSet) {
 }
 
 /**
- * The bare loop that a work is compared with, and the amount of its work.
+ * The bare loop with which a workload is compared, and the amount of work that the loop does.
  * @param {Work['roof']} roof
  * @param {number} threads
  * @param {number} bytes  bytes of memory to read or fill
@@ -402,7 +408,7 @@ function machineFor(roof, threads, bytes, loops) {
 }
 
 /**
- * Measures the machine's bare loops alone.
+ * Measures only the machine's bare loops.
  * @param {Pace} pace
  * @param {readonly number[]} threadCounts
  */
@@ -416,7 +422,7 @@ export async function measureMachine(pace, threadCounts) {
       const name = attnNode().machineLoopName(loop);
       const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
       contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
-      // They read and fill like AVX-512.
+      // These read and fill memory in the same way as AVX-512.
       if (kPairs.test(name)) continue;
       contestants.push(
         { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },
@@ -496,9 +502,9 @@ function requireAgreement(work, name, difference) {
 }
 
 /**
- * Memory that one head with many tokens takes in addition to inputs and outputs, measured in a
+ * Memory that one head with many tokens needs in addition to its inputs and outputs, measured in a
  * separate process.
- * @param {'forward' | 'gradients'} pass  gradients: forward and backward
+ * @param {'forward' | 'gradients'} pass  `gradients` includes the forward pass
  * @param {number} tokens
  * @param {number} threads
  * @param {string} instructionSet
@@ -506,7 +512,7 @@ function requireAgreement(work, name, difference) {
 export function measureMemory(pass, tokens, threads, instructionSet) {
   const args = [import.meta.filename, pass, String(tokens), String(threads), instructionSet];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  if (status !== 0) throw new SetupError(`The measurement of memory failed:\n${stderr}`);
+  if (status !== 0) throw new SetupError(`Measuring the memory failed:\n${stderr}`);
   return /** @type {{ bytes: number, seconds: number }} */ (JSON.parse(stdout));
 }
 

@@ -1,4 +1,5 @@
-// attn's jobs in the Node module built from native/addon.cpp, and arrays for them.
+// Runs attn's jobs in the Node module that is built from native/addon.cpp, and creates arrays for
+// them.
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -20,11 +21,11 @@ const kAddon = join(kBuildFolder, 'bench/tests/bench/native/attn_node.node');
 
 /** @type {any} */
 let addon;
-/** The module, which must have been built. */
+/** Returns the module, which must have been built. */
 export const attnNode = () => (addon ??= require(kAddon));
 
 /**
- * Floats that begin at a cache line, which suits all contestants best.
+ * Floats aligned to a cache line, which suits all contestants best.
  * @param {number} length
  */
 export function floats(length) {
@@ -36,15 +37,15 @@ export function floats(length) {
 export const normal = (length, seed, deviation) => fillNormal(floats(length), seed, deviation);
 
 /**
- * Runs attn in a job of the module.
+ * Makes a contestant that runs one of the module's jobs.
  * @param {string} name
  * @param {object} job
  * @param {Float32Array} result
- * @param {unknown[]} kept  objects to whose memory the job has addresses
+ * @param {unknown[]} kept  objects whose memory the job accesses by address
  * @returns {Solver}
  */
 export function solver(name, job, result, kept) {
-  // The closure refers to `kept`, which therefore lives as long as the job.
+  // The closure refers to `kept`, so the garbage collector cannot free it before the closure.
   const run = (/** @type {number} */ repeats) =>
     kept.length ? attnNode().time(job, repeats) : NaN;
   return { name, run, output: () => result };

@@ -1,5 +1,5 @@
-// ONNX models for the peers, written directly as protocol buffers, because a graph of a few nodes
-// needs no library. Used in Node and in the browser.
+// ONNX models for the peers, used in Node and in the browser. They are written directly as protocol
+// buffers, because a graph of a few nodes needs no library.
 
 /**
  * @typedef {object} Node
@@ -48,7 +48,7 @@ function join(parts) {
 /**
  * Writes one field of a message.
  * @param {number} number
- * @param {number | string | Uint8Array} value  a message is passed as its bytes
+ * @param {number | string | Uint8Array} value  a nested message is passed as its bytes
  */
 function field(number, value) {
   if (typeof value === 'number') return join([varint(number * 8 + kVarint), varint(value)]);
@@ -108,7 +108,7 @@ function model({ inputs, outputs, constants = {}, nodes }) {
  */
 
 /**
- * The standard operator, which reads (B, H, N, D) in place.
+ * A model with the standard operator `Attention`, which reads (B, H, N, D) in place.
  * @param {AttentionShape} shape
  */
 export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
@@ -129,9 +129,9 @@ export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
 }
 
 /**
- * ONNX Runtime's own operator. Queries and output are (B, N, H·D). For keys and values in the same
- * layout it has a special path. With (B, H, N, D) it does not use this path, but need not transpose
- * them.
+ * A model with ONNX Runtime's own operator. Queries and output are (B, N, H·D). If keys and values
+ * have the same layout, ONNX Runtime uses a special code path. If they are (B, H, N, D), it does
+ * not use that path but need not transpose them.
  * @param {AttentionShape} shape
  * @param {boolean} headsFirst  whether keys and values are (B, H, N, D)
  */
@@ -155,8 +155,8 @@ export function multiHeadAttentionModel(shape, headsFirst) {
 }
 
 /**
- * A self-attention layer in each of ONNX Runtime's ways: three projections and one of the two
- * operators above, or its fused Attention, which includes the projections.
+ * A self-attention layer in one of the ways that ONNX Runtime offers: either three projections and
+ * one of the two operators above, or its fused Attention, which includes the projections.
  * @param {'Attention' | 'MultiHeadAttention' | 'fused'} operator
  * @param {{ tokens: number, width: number, heads: number }} shape
  * @param {Float32Array} inProjWeight  (3·E, E), as in PyTorch
@@ -201,7 +201,7 @@ export function layerModel(operator, { tokens, width, heads }, inProjWeight, out
 }
 
 /**
- * x · Wᵀ for a constant W (columns, depth), which can therefore be packed.
+ * A model of x · Wᵀ. W (columns, depth) is constant, so that ONNX Runtime can pack it.
  * @param {{ rows: number, depth: number, columns: number }} shape
  * @param {Float32Array} weight
  */

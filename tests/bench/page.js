@@ -1,4 +1,4 @@
-// The part that runs in the page: attn's variants, its peers and the bare loops in turns.
+// The part that runs in the page: times attn's variants, its peers and the bare loops in turns.
 // tests/bench/browser.js opens the page and calls measureWork.
 
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
@@ -29,12 +29,12 @@ import { attnTrainer, jaxTrainer, tensorFlowTrainer, tinyGptTrainer } from './tr
  *   peers
  * @property {Record<string, string>} failed
  * @property {number} [difference]  undefined if results are not comparable
- * @property {number} operations  operations in one call of a machine's loop
+ * @property {number} operations  operations in one call of a bare loop
  *
  * @typedef {Contestant & { output?: () => ArrayLike<number> }} Solver
  */
 
-/** Operations of a bare loop on each thread. */
+/** Operations that a bare loop performs on each thread. */
 const kOperations = 2e8;
 const kTolerance = 1e-4;
 const kStoredTolerance = 5e-3;
@@ -159,7 +159,8 @@ function attnCache(attn, name, shape, type) {
 }
 
 /**
- * Random numbers differ, so only check that the loss falls.
+ * A contestant that trains. Initial parameters differ between contestants, so this only checks that
+ * the loss falls.
  * @param {string} name
  * @param {Trainer} trainer
  * @returns {Solver}
@@ -195,7 +196,7 @@ async function attnProduct(shape, variant, threads) {
   const { weight, x } = productInputs(shape);
   const module = await benchModule(variant, threads);
   module._bench_make_product(rows, depth, columns);
-  // The memory may have grown, so create views when they are needed.
+  // The memory may grow and invalidate views, so each view is created when it is needed.
   const view = (/** @type {number} */ address, /** @type {number} */ length) =>
     new Float32Array(module.wasmMemory.buffer, address, length);
   view(module._bench_product_weight(), weight.length).set(weight);
@@ -237,7 +238,7 @@ function peersOf({ work, threads, hasTinyGpt }) {
     const trainers = {
       'TensorFlow.js': async () => tensorFlowTrainer(await tensorFlow(threads), shape),
       'jax-js': () => jaxTrainer(shape),
-      // It always uses all cores.
+      // TinyGPT always uses all cores.
       ...(threads > 1 && { TinyGPT: () => tinyGptTrainer(shape, hasTinyGpt) }),
     };
     return Object.entries(trainers).map(([name, make]) => ({
@@ -350,7 +351,7 @@ async function tensorFlowProduct(shape, threads) {
   const { rows, depth, columns } = shape;
   const { weight, x } = productInputs(shape);
   const tf = await tensorFlow(threads);
-  // A transposed matrix makes it many times slower.
+  // With a transposed matrix, TensorFlow.js is many times slower.
   const w = tf.tensor2d(transpose(weight, columns, depth), [depth, columns]);
   /** @type {Float32Array} */
   let output;
@@ -454,8 +455,8 @@ export async function measureWork(pageWork) {
       agree(solver, differenceFromReference(work.shape, solver.output()));
     }
     if (work.kind === 'stored cache' && solver.output) {
-      // Rounding of stored numbers is not an error of the kernels. With 4096 weights it averages
-      // out.
+      // The rounding of stored numbers is not an error of the kernels. Over 4096 weights it
+      // averages out.
       const difference = differenceFromReference(work.shape, solver.output());
       if (!(difference <= kStoredTolerance))
         throw new Error(`${solver.name}: off by ${difference}`);
@@ -468,7 +469,7 @@ export async function measureWork(pageWork) {
       await solver.run(1);
     } catch (error) {
       const reason = String(error instanceof Error ? error.message : error);
-      // The message contains paths of the machine on which the peer was built.
+      // The message contains paths from the machine on which the peer was built.
       failed[name] = reason.replace(/\S+\//g, '').replace(/\s+/g, ' ').trim().slice(0, 300);
       continue;
     }

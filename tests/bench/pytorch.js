@@ -1,4 +1,4 @@
-// PyTorch as a peer, in a separate Python process that answers requests; see pytorch.py.
+// PyTorch as a peer. It runs in a separate Python process that answers requests (pytorch.py).
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 
 const kProgram = join(import.meta.dirname, 'pytorch.py');
 
-/** Shorter runs cannot show how many processors they kept busy. */
+/** A run shorter than this cannot show how many processors it kept busy. */
 const kShortestJudgedSeconds = 0.02;
 
 /** @param {Float32Array} x */
@@ -42,7 +42,7 @@ export class PyTorch {
   /** @param {string} command */
   constructor(command) {
     const [program, ...args] = command.split(' ');
-    // Passes the program itself rather than its path, because a container has other paths.
+    // Passes the program itself rather than its path, because paths differ in a container.
     const source = readFileSync(kProgram, 'utf8');
     this.#process = spawn(program, [...args, '-c', source], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -55,7 +55,10 @@ export class PyTorch {
   /** @returns {Promise<any>} */
   async #read() {
     const { value, done } = await this.#lines.next();
-    if (done) throw new SetupError(`"${this.command}" ended. Has its Python the package torch?`);
+    if (done)
+      throw new SetupError(
+        `"${this.command}" ended unexpectedly. Check that its Python has the package torch.`,
+      );
     return JSON.parse(value);
   }
 
@@ -66,7 +69,7 @@ export class PyTorch {
   }
 
   /**
-   * @param {object} work  kind and shape of the work
+   * @param {object} work  kind and shape of the workload
    * @param {number} threads
    * @param {Record<string, Float32Array>} [inputs]
    */
@@ -81,9 +84,9 @@ export class PyTorch {
         const busy = processorSeconds / seconds;
         if (seconds > kShortestJudgedSeconds && busy > threads + 0.25) {
           throw new SetupError(
-            `--python: PyTorch was asked for ${threads} ${threads === 1 ? 'thread' : 'threads'} and kept ` +
-              `${busy.toFixed(1)} processors busy, so that its times mean nothing. Its OpenBLAS has ` +
-              'threads of its own: install the one that takes them from OpenMP (on Debian ' +
+            `--python: PyTorch was asked for ${threads} ${threads === 1 ? 'thread' : 'threads'} but kept ` +
+              `${busy.toFixed(1)} processors busy, so its times are meaningless. Its OpenBLAS starts ` +
+              'its own threads. Install the variant that uses the threads of OpenMP (on Debian ' +
               'libopenblas0-openmp).',
           );
         }

@@ -1,4 +1,4 @@
-"""PyTorch's side of the benchmark: reads a request a line, as JSON, and answers with one.
+"""PyTorch's side of the benchmark: reads requests as lines of JSON and answers each with a line of JSON.
 
 {"make": {"kind": "gradients", "shape": {...}, "withForward": true, "q": base64, ...}} -> {"id": 0}
 {"make": {"kind": "step", "shape": {...}}} -> {"id": 1, "size": parameters}
@@ -50,7 +50,7 @@ class Gradients:
 
 
 class StoredAttention:
-    """In bfloat16."""
+    """Attention in bfloat16."""
 
     def __init__(self, request):
         shape = request["shape"]
@@ -64,7 +64,7 @@ class StoredAttention:
 
 
 class StoredWeights:
-    """In bfloat16, inputs and outputs too."""
+    """A linear layer whose weights, inputs and outputs are bfloat16."""
 
     def __init__(self, request):
         shape = request["shape"]

@@ -1,4 +1,4 @@
-// Formats the results as a table for the terminal and for a Markdown file.
+// Formats the results as tables for the terminal and for a Markdown file.
 
 import { cpus, totalmem } from 'node:os';
 

@@ -35,9 +35,9 @@ import {
  * @property {number} [gain]  attn's best time in float32 ÷ its best time in fewer bytes
  * @property {number} [machineRate] rate of the machine's bare loop, measured in turns with the
  *   others
- * @property {number} [share]  share of it that attn reaches
+ * @property {number} [share]  share of `machineRate` that attn reaches
  * @property {number} [difference]  the largest difference between results
- * @property {Record<string, number>} [parts]  share of attn's time for each part of its work
+ * @property {Record<string, number>} [parts]  share of attn's time for each part of the workload
  * @property {Verdict[]} verdicts
  *
  * @typedef {object} DerivedRow
@@ -55,8 +55,8 @@ import {
  * @param {Work} measured.work
  * @param {string} measured.variant
  * @param {number} measured.threads
- * @param {Record<string, Times>} measured.times times of attn, of attn in float32 if the work is
- *   in another type, of the machine, of parts and of peers
+ * @param {Record<string, Times>} measured.times  times of attn, of attn in float32 (if the workload
+ *   uses another type), of the machine's bare loop, of parts of the workload and of peers
  * @param {readonly string[]} [measured.parts]  names of the parts
  * @param {Record<string, string>} [measured.failed]
  * @param {number} [measured.difference]
@@ -146,19 +146,19 @@ function bound(measured, { least, most }, show) {
 const times = (/** @type {number} */ x) => `${x} ×`;
 
 const kScalingTarget = 1.85;
-/** For a training step, which has memory-bound parts. */
+/** Lower for a training step, because parts of it are limited by memory. */
 const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
-/** ONNX Runtime Web does not run this work. */
+/** The browser half has no peer for this length, because ONNX Runtime Web fails. */
 const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
 const kLongHeadTarget = 0.95;
 const kFlatness = 1.1;
-/** The time with a window may grow like N·w times this factor. */
+/** The time per N with a window of constant width may vary by this factor. */
 const kWindowGrowth = 1.15;
 
 /**
- * Derives results from several rows together.
+ * Derives results that need several rows.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */
@@ -227,7 +227,8 @@ export function derive(rows) {
 }
 
 /**
- * The ratio by which time ÷ N^power varies over lengths. Undefined for fewer than two lengths.
+ * The largest time ÷ N^power over the lengths, divided by the smallest. Undefined for fewer than
+ * two lengths.
  * @param {readonly number[]} lengths
  * @param {(length: number) => number | undefined} timeOf
  * @param {number} power
@@ -243,7 +244,7 @@ function spread(lengths, timeOf, power) {
   };
 }
 
-/** The native instruction set with the same registers as WebAssembly. */
+/** The native instruction set whose registers are as wide as those of WebAssembly. */
 export const kWasmPeer = 'sse4_1';
 const kMostOfNative = 2.5;
 
@@ -272,7 +273,7 @@ const leastScaling = (/** @type {string} */ work) =>
   work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 
 /**
- * Compares two threads with one, for works long enough to be shared.
+ * Compares two threads with one, for workloads that are long enough to be divided among threads.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */
@@ -282,7 +283,8 @@ function scaling(rows) {
   return rows
     .filter((row) => row.threads === 2 && isShared(row))
     .flatMap((two) => {
-      // Without threads a variant is another program. With one thread it is compared with itself.
+      // In the browser, the variants with and without threads are different programs. Natively, a
+      // variant is compared with itself on one thread.
       const one = rows.find(
         ({ half, work, threads, variant }) =>
           half === two.half &&

@@ -1,20 +1,20 @@
-// npm run bench: times attn and its peers in turns on the same inputs, and prints a table.
+// npm run bench: times attn and its peers in turns, on the same inputs, and prints a table.
 //
 //   npm run bench                          everything
 //   npm run bench -- --native --quick      the native half, with fewer rounds
-//   npm run bench -- attention causal      works whose name contains one of these words
+//   npm run bench -- attention causal      workloads whose name contains one of these words
 //
-// --native, --wasm     one half only
+// --native, --wasm     only the native half or only the browser half
 // --micro              Google Benchmark's micro-benchmarks of the native kernels; arguments after a
 //                      second -- are passed to that program
-// --quick              fewer rounds, without the longest works
-// --threads 1,2        numbers of threads; by default 1, and 2 if there are two cores
-// --isa avx2           kernels of the native half; by default the best that the machine has
-// --python <command>   starts a Python with PyTorch, a peer for training and bfloat16; by default
-//                      python3, and rows have no such peer if it lacks PyTorch
+// --quick              fewer rounds, without the longest workloads
+// --threads 1,2        numbers of threads; by default 1, and also 2 if there are at least two cores
+// --isa avx2           instruction set of the native half; by default the machine's best
+// --python <command>   starts a Python with PyTorch, the peer for training and bfloat16; by default
+//                      python3. Without PyTorch, rows do not have this peer
 // --tinygpt <folder>   a checkout of sarthakagrawal927/tinygpt, whose .wasm becomes a peer for training
-// --variants simd128   variants of the browser half: simd128, relaxed-simd; both by default
-// --json <file>        by default build/bench/results.json
+// --variants simd128   variants of the browser half: simd128, relaxed-simd, or by default both
+// --json <file>        file for the results; by default build/bench/results.json
 // --markdown <file>    also writes the table as Markdown
 
 import { spawnSync } from 'node:child_process';
@@ -55,7 +55,8 @@ const kFullPace = { rounds: 9, batchSeconds: 0.06, sampleSeconds: 2e-4, settle }
 /** @type {Pace} */
 const kQuickPace = { ...kFullPace, rounds: 4, batchSeconds: 0.02 };
 
-// A page's clock has a resolution of 5 µs, and V8 recompiles code that runs often.
+// Samples are longer because a page's clock has a resolution of 5 µs, and there is a warm-up
+// because V8 recompiles code that runs often.
 const kBrowserPace = { rounds: 7, batchSeconds: 0.1, sampleSeconds: 5e-3, warmUpSeconds: 0.3 };
 const kQuickBrowserPace = { ...kBrowserPace, rounds: 3, batchSeconds: 0.03 };
 
@@ -78,7 +79,9 @@ function parse() {
   });
   const threads = values.threads.split(',').map(Number);
   if (threads.some((count) => !(Number.isInteger(count) && count >= 1))) {
-    throw new SetupError(`--threads: ${values.threads} is no list of whole numbers from 1 on.`);
+    throw new SetupError(
+      `--threads: ${values.threads} must be a comma-separated list of positive whole numbers.`,
+    );
   }
   const everything = !values.native && !values.wasm && !values.micro;
   return {
@@ -142,7 +145,7 @@ async function runNative(options) {
   });
   pytorch?.end();
   if (!options.isa && machineArch() === 'x64') {
-    // It has the same registers as WebAssembly.
+    // The registers of this instruction set are as wide as those of WebAssembly.
     const steps = choose(kTinyGptSteps, options);
     await measureNative(steps, options.threads, pace, kWasmPeer, undefined, (row) => {
       rows.push(row);
@@ -157,7 +160,7 @@ async function runNative(options) {
     const threads = Math.max(...options.threads);
     for (const pass of /** @type {const} */ (['forward', 'gradients'])) {
       const { bytes, seconds } = measureMemory(pass, kMemoryTokens, threads, options.isa);
-      // Some systems do not report it.
+      // Some systems do not report a process's memory.
       if (bytes < 0) continue;
       memory.push(memoryRow(pass, bytes, seconds, threads, rows[0]?.variant ?? ''));
     }
@@ -165,11 +168,11 @@ async function runNative(options) {
   return { rows, peaks, memory, pytorch: pytorch?.version };
 }
 
-/** @param {string | undefined} command  a given command must start Python */
+/** @param {string | undefined} command  if given, it must start Python */
 async function startPyTorch(command) {
   if (!command && spawnSync('python3', ['-c', 'import torch'], { stdio: 'ignore' }).status !== 0) {
     say(
-      'There is no PyTorch (python3 with the package torch; or --python): training and bfloat16 have no peer.',
+      'PyTorch was not found, so training and bfloat16 have no peer. Install torch or pass --python.',
     );
     return undefined;
   }

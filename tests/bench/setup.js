@@ -22,7 +22,7 @@ const kNativeNeeds = ['cmake', 'ninja', 'compiler', 'googlebenchmark'];
 const kWasmNeeds = ['cmake', 'ninja', 'chromium'];
 
 /**
- * The variants that support these numbers of threads.
+ * The variants that support any of these numbers of threads.
  * @param {readonly string[]} variants
  * @param {readonly number[]} threadCounts
  */
@@ -32,7 +32,8 @@ export const variantsFor = (variants, threadCounts) =>
   );
 
 /**
- * @param {readonly string[]} named  names without the suffix for threads; all variants if empty
+ * @param {readonly string[]} named  names of variants, without the suffix "-threads"; empty means
+ *   all
  * @param {readonly number[]} threadCounts
  */
 export function chooseVariants(named, threadCounts) {
@@ -40,7 +41,7 @@ export function chooseVariants(named, threadCounts) {
   const unknown = named.find((name) => !kVariants.map(plain).includes(name));
   if (unknown !== undefined) {
     const known = [...new Set(kVariants.map(plain))].join(', ');
-    throw new SetupError(`There is no variant ${unknown}; there are ${known}.`);
+    throw new SetupError(`There is no variant ${unknown}. The variants are ${known}.`);
   }
   const all = variantsFor(kVariants, threadCounts);
   return named.length === 0 ? all : all.filter((variant) => named.includes(plain(variant)));

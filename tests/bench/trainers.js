@@ -1,5 +1,6 @@
 // Trainers in the page: attn and its peers train the same GPT, each from its own random numbers.
-// Pre-norm, output layer tied to the embedding, AdamW, and gradients clipped to a norm of 1.
+// The GPT is pre-norm and its output layer is tied to the embedding. Training uses AdamW and clips
+// gradients to a norm of 1.
 
 import { fillNormal } from './measure.js';
 import { kVocabulary } from './works.js';
@@ -19,7 +20,7 @@ const kMaxNorm = 1;
 const load = (/** @type {string} */ url) => import(/* @vite-ignore */ url);
 
 /**
- * Tokens, and the tokens that follow them.
+ * The input tokens, and for each the token that follows it.
  * @param {GptShape} shape
  */
 function sequences({ batch, tokens }) {
@@ -70,13 +71,13 @@ export async function attnTrainer(shape, variant, threads) {
 }
 
 /**
- * TinyGPT's own module, which chooses its number of threads.
+ * Trains with TinyGPT's own module, which chooses its number of threads itself.
  * @param {GptShape} shape
  * @param {boolean} isThere
  * @returns {Promise<Trainer>}
  */
 export async function tinyGptTrainer({ width, layers, heads, tokens, batch }, isThere) {
-  if (!isThere) throw new Error('its files are not in npm; --tinygpt says where they are');
+  if (!isThere) throw new Error('its files are not on npm; pass their folder with --tinygpt');
   const module = await (await load('/tinygpt/tinygpt.js')).default();
   /** @param {string} name @param {number} count @param {string | null} [result] */
   const wrap = (name, count, result = 'number') =>
@@ -99,8 +100,9 @@ export async function tinyGptTrainer({ width, layers, heads, tokens, batch }, is
 }
 
 /**
- * TensorFlow.js has no AdamW, and its WebAssembly backend has neither erf nor a gradient of
- * look-ups. This trainer therefore uses Adam, GELU with tanh, and products with one-hot rows.
+ * TensorFlow.js has no AdamW, and its WebAssembly backend has neither erf nor a gradient for table
+ * look-ups. This trainer therefore uses Adam, the tanh form of GELU, and products with one-hot
+ * rows.
  * @param {any} tf
  * @param {GptShape} shape
  * @returns {Promise<Trainer>}
@@ -179,9 +181,9 @@ export async function tensorFlowTrainer(tf, { width, layers, heads, tokens, batc
 }
 
 /**
- * In jax-js an operation consumes its arguments, and `.ref` allows one more use. This package
- * contains neither clipping nor AdamW, so both are written out and compiled with the rest of the
- * step.
+ * In jax-js an operation consumes its arguments, and `.ref` allows one more use. The package
+ * contains neither gradient clipping nor AdamW, so this trainer implements both and compiles them
+ * with the rest of the step.
  * @param {GptShape} shape
  * @returns {Promise<Trainer>}
  */

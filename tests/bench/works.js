@@ -1,4 +1,5 @@
-// The works in the order of the report, and their targets. Used in Node and in the browser.
+// The workloads and their targets, in the order in which they are reported. Used in Node and in the
+// browser.
 
 /**
  * @typedef {object} AttentionShape
@@ -21,9 +22,8 @@
 /**
  * @typedef {object} Target  a target for one thread and for several
  * @property {'ratio' | 'share' | 'time' | 'timesRoof' | 'gain'} measure  best peer's time ÷ attn's;
- *   attn's speed ÷ the machine's; seconds of a call; attn's time ÷ the machine's for the same
- *   memory;
- *   attn's time in float32 ÷ its time in fewer bytes
+ *   attn's speed ÷ the machine's; seconds of a call; attn's time ÷ the bare loop's time for the
+ *   same memory; attn's time in float32 ÷ its time in the smaller type
  * @property {number} [least]
  * @property {number} [most]
  * @property {readonly string[]} [kernels]  kernels that it applies to; all by default
@@ -33,7 +33,7 @@
  * @property {number} amount  floating-point operations or bytes in one call
  * @property {'GFLOP/s' | 'GB/s'} unit
  * @property {'multiply-add' | 'bfloat16 multiply-add' | 'read' | 'fill'} roof the bare loop that
- *   limits it
+ *   bounds its speed
  * @property {boolean} [hasPeers]
  * @property {Target[]} [targets]
  * @property {boolean} [isLong]  skipped in a quick run
@@ -71,8 +71,8 @@ function attention(name, shape, more = {}) {
   const keys = shape.keys ?? 512;
   const full = { batch: 1, heads: 1, queries: keys, keys, dim: 64, ...shape };
   const rows = full.batch * full.heads * full.queries;
-  // Causal attention has the lower triangle and its diagonal. The window is narrower for the first
-  // queries.
+  // Causal attention uses the lower triangle of the scores, including the diagonal. With a window,
+  // the first queries have fewer keys.
   const { causal, window } = full;
   const pairs = causal
     ? (rows * (keys + 1)) / 2
@@ -145,7 +145,7 @@ const sinusoid = (rows, width, targets) => ({
 });
 
 /**
- * The backward pass of eight heads: five products where the forward pass has two.
+ * The backward pass of eight heads. It has five products, and the forward pass has two.
  * @param {number} keys
  * @param {boolean} causal
  * @param {boolean} withForward
@@ -184,7 +184,7 @@ function step(shape, least) {
     kind: 'step',
     name: `training step, GPT of ${layers} × ${width}, T ${tokens}, B ${batch}`,
     shape,
-    // The backward pass has twice as many products as the forward pass, and attention's has 2.5
+    // The backward pass computes twice as many products as the forward pass, and for attention 2.5
     // times as many.
     amount: 6 * weights * batch * tokens + 3.5 * 4 * layers * pairs * width,
     unit: 'GFLOP/s',
@@ -194,7 +194,7 @@ function step(shape, least) {
   };
 }
 
-/** Kernels that multiply pairs of bfloat16, and kernels that do so in tiles. */
+/** Kernels that multiply pairs of bfloat16 numbers, and kernels that multiply them in tiles. */
 const kPairs = ['avx512_bf16'];
 const kTiles = ['amx_bf16'];
 
@@ -226,7 +226,7 @@ function storedAttention(keys, dim, causal = false) {
 const kBytes = { bfloat16: 2, float16: 2, int8: 1 };
 
 /**
- * One query over a cache too large for any processor's caches.
+ * One query over a key-value cache that is too large for any processor's caches.
  * @param {ElementType} type
  * @param {number} dim
  * @param {Target[]} targets
@@ -249,7 +249,7 @@ function storedCache(type, dim, targets) {
 }
 
 /**
- * Caches of all types and widths.
+ * Workloads with key-value caches of all types and widths.
  * @param {number} halves  minimum speed of two-byte types relative to float32
  * @param {number} int8  minimum speed of int8 relative to float32
  * @param {Target[]} others
@@ -270,7 +270,7 @@ const storedWeights = (rows, targets) => ({
   name: `bfloat16 weights 768 × 768, ${rows === 1 ? 'one row' : `${rows} rows`}`,
   shape: { rows, depth: 768, columns: 768 },
   type: 'bfloat16',
-  // Bytes of the weights, or operations.
+  // For one row, the bytes of the weights; otherwise the operations.
   amount: 2 * rows * 768 * 768,
   unit: rows === 1 ? 'GB/s' : 'GFLOP/s',
   roof: rows === 1 ? 'read' : 'bfloat16 multiply-add',
@@ -370,7 +370,7 @@ const kBrowserRatios = {
 };
 
 /**
- * Works of the browser half, with targets for a variant with or without relaxed SIMD.
+ * Workloads of the browser half, with the targets for variants with or without relaxed SIMD.
  * @param {'relaxed' | 'simd128'} kind
  * @returns {Work[]}
  */

@@ -1,4 +1,4 @@
-// Returns the violations that axe finds on a page.
+// Returns the accessibility violations that axe finds on a page.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

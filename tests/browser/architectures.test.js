@@ -11,7 +11,7 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * Opens the page at a figure of the chapter, because figures out of sight do not exist.
+ * Opens the page at a figure of the chapter, because figures far from the window are not drawn.
  * @param {'paths' | 'costs' | 'timings'} figure
  * @param {string} [settings]
  */
@@ -100,7 +100,7 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   assert.equal(await figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
   await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });
-  // While the run continues, labels are to the right of the curves, not on top of them.
+  // During the run, too, the labels are to the right of the curves and not on top of them.
   await figure.locator('text.slope', { hasText: '∝' }).first().waitFor();
   const [labels, curves] = await Promise.all(
     ['text.slope', '.curve, .law, circle[data-y]'].map((parts) =>

@@ -28,9 +28,7 @@ after(() => site.close());
 
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
-/**
- * A link to the same sentence at the pipeline, and a window that is high enough for both figures.
- */
+/** A link to the same sentence, but at the pipeline. The window is high enough for both figures. */
 const both = text.replace('weights', 'pipeline');
 const high = { viewport: { width: 1440, height: 2400 } };
 const n = 6;
@@ -98,7 +96,7 @@ test('Xavier weights match the reference', async () => {
   const input = await readValues(heatmap(page, /^Input of/), n, dModel);
   const attn = await load();
   const layer = new attn.MultiHeadAttention({ dModel, numHeads: 2, init: 'xavier', seed: 5 });
-  // W_q, W_k and W_v, concatenated by rows.
+  // The rows of W_q, W_k and W_v, concatenated.
   const { data } = layer.parameter('in_proj_weight');
   const matrices = [0, 1].map((which) =>
     Array.from({ length: dModel }, (_, row) => {
@@ -279,7 +277,7 @@ test('a link keeps its place, selects one head and leaves nothing to reset', asy
       .locator('#weights .thumbnail')
       .evaluateAll((all) => all.map((each) => getComputedStyle(each).outlineWidth));
   await becomes(outlines, ['1px', '1px', '1px', '2px']);
-  // The page starts with this head, too.
+  // The page also starts with this head.
   await becomes(() => page.locator('.bar button.needed').count(), 0);
   await page.clock.runFor(1000);
   assert.equal(new URL(page.url()).hash, '#at=self-attention.weights');

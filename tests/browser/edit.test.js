@@ -16,7 +16,7 @@ const text = `text=man+bites+dog+man&dModel=${dModel}&heads=${heads}&at=self-att
 const identity = () =>
   Array.from({ length: dModel }, (_, i) => Array.from({ length: dModel }, (_, j) => +(i === j)));
 
-/** A layer whose projections are identities except for one number in one of them. */
+/** A layer whose projections are identities, except for the matrices in `edited`. */
 function layer(
   /** @type {number[][]} */ x,
   /** @type {Partial<Record<'q' | 'k' | 'v' | 'o', number[][]>>} */ edited = {},

@@ -11,7 +11,7 @@ after(() => site.close());
 
 const name = /^Sinusoidal encoding/;
 
-/** The core's bound for every position up to 2^24. */
+/** The error bound that the core states for every position up to 2^24. */
 const tolerance = 1.2e-7;
 
 /** Opens the page at its chapter on positional encoding. @param {string} [settings] */
@@ -178,7 +178,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
     const angle = 10 / 10000 ** (pair / 16);
     const turned = await face.locator('g').getAttribute('transform');
     const turn = (Number(/^rotate\((\S+)\)$/.exec(turned ?? '')?.[1]) * Math.PI) / 180;
-    // For the tip: an SVG rotates clockwise, and y points downwards.
+    // The tip of the hand: an SVG rotates clockwise, and its y axis points downwards.
     assert.equal(Number(await tip.getAttribute('cy')), -radius);
     const [x, y] = [radius * Math.sin(turn), -radius * Math.cos(turn)];
     assert.ok(Math.abs(x / radius - Math.sin(angle)) < 1e-6, `${pair}`);
@@ -187,7 +187,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
 });
 
 test('time passes until the reader stops it', async () => {
-  // It has a separate clock from other tests.
+  // This page is not shared, because the test stops its clock.
   const page = await site.open('#at=encoding');
   const position = page.locator(`${figure} [data-position]`);
   await page.clock.install();
@@ -207,15 +207,15 @@ test('pointing at a clock, a bit or a cell marks the others', async () => {
   const markedBit = page.locator(`${figure} .names text.marked`);
   const markedPair = page.locator(`${figure} .clock.selected`);
 
-  // The closest bit to a period of 35 positions is bit 4, with 32.
+  // Of all bits, bit 4, with a period of 32 positions, is closest to a period of 35 positions.
   await page.locator(`${figure} [data-pair="3"]`).hover();
   assert.equal(await markedBit.textContent(), '24');
   assert.equal(await markedPair.getAttribute('data-pair'), '3');
   assert.match(await page.locator(`${figure} .readout`).innerText(), /position 10, column 6/);
 
-  // Bit 5 has a period of 64, and pair 4 nearly the same.
+  // Bit 5 has a period of 64 positions, and pair 4 has almost the same period.
   const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
-  // Focusing may scroll and put something else under the pointer.
+  // Focusing may scroll the page and put something else under the pointer.
   await map.focus();
   await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
   assert.equal(await markedPair.getAttribute('data-pair'), '4');
@@ -231,7 +231,7 @@ test('a link to eight positions shows the binary numbers of D2L 11.6.3', async (
   const page = await open('length=8&width=8');
   const digits = page.locator(`${figure} .digits text`);
   const written = (await digits.allTextContents()).join('');
-  // Bits are drawn starting from the lowest.
+  // The page draws the lowest bit first.
   const expected = Array.from({ length: 8 }, (_, i) =>
     i.toString(2).padStart(3, '0').split('').reverse().join(''),
   ).join('');

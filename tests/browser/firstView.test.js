@@ -1,5 +1,5 @@
-// The words and the still picture in `index.html`, which readers see until the live page replaces
-// them, or if it cannot run.
+// Tests the text and the still picture in `index.html`. Readers see them until the live page
+// replaces them, or permanently if it cannot run.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * Opens an empty page, because each test forbids different things.
+ * Opens an empty page. It is not shared, because each test forbids different things.
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function blank(options) {
@@ -26,7 +26,7 @@ async function blank(options) {
   return context.newPage();
 }
 
-/** Asserts that the words and the still picture are in the first view. @param {Page} page */
+/** Asserts that the text and the still picture are in the first view. @param {Page} page */
 async function assertStill(page) {
   await page.getByRole('heading', { name: /^Where a word stands/ }).waitFor();
   await page.getByText(/^Self-attention lets every word look/).waitFor();
@@ -85,9 +85,9 @@ function deferred() {
 }
 
 /**
- * Opens the page without its scripts.
+ * Opens the page and holds its scripts back.
  * @param {import('playwright-core').BrowserContextOptions} options
- * @returns {Promise<{ page: Page, start: () => void }>} start: lets the scripts arrive
+ * @returns {Promise<{ page: Page, start: () => void }>} `start` lets the scripts arrive
  */
 async function held(options) {
   const page = await blank(options);
@@ -98,7 +98,7 @@ async function held(options) {
   });
   await page.goto(site.url, { waitUntil: 'commit' });
   await page.locator('#still').waitFor();
-  // If the fonts have been loaded, so has the style sheet that names them.
+  // If the fonts have been loaded, the style sheet that names them has been loaded, too.
   await page.waitForFunction(() => document.fonts.size > 0 && document.fonts.status === 'loaded');
   return { page, start: resolve };
 }

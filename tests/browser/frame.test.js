@@ -13,7 +13,11 @@ after(() => site.close());
 
 const weights = '#at=self-attention.weights&text=man+bites+dog';
 
-/** @param {Page} page @param {string} kind @param {string} [name] name of the numbers */
+/**
+ * @param {Page} page
+ * @param {string} kind
+ * @param {string} [name] label of the entry in the export menu
+ */
 async function exported(page, kind, name = 'picture') {
   await page.getByRole('button', { name: 'Export What each token looks at' }).click();
   const [download] = await Promise.all([
@@ -73,7 +77,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
     assert.ok(text.includes(part), part);
   }
   const address = site.url.replace(/^\w+:\/\//, '');
-  // Below it: the equation, the data, the settings and the source.
+  // Below the picture are the equation, the data, the settings and the source.
   const [, credit] = /aria-label="(“man bites dog” · [^"]*)"/.exec(text) ?? [];
   assert.match(credit, /identity projections · width \d+ · \d heads? · .* positions/);
   assert.match(
@@ -199,7 +203,7 @@ test('a link restores the picture, its locked cell and its place', async () => {
 
 test('without a clipboard, the text to copy is selected', async () => {
   const page = await site.open(weights, { keepsOffline: false });
-  // Like a page on plain http.
+  // As on a page that is served over plain HTTP.
   await page.evaluate(() => delete (/** @type {any} */ (Navigator.prototype).clipboard));
   const figure = page.locator('#weights');
   await figure.getByRole('button', { name: 'Link to' }).click();
@@ -227,7 +231,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
     .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
   await page.locator('#pipeline canvas').first().waitFor();
-  // Until the page has arrived at the chapter, it would scroll back to it.
+  // While the page is still on its way to the chapter, it would scroll back to it.
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
@@ -289,7 +293,8 @@ test('a change that is reverted at once is not an undo step', async () => {
   const undo = page.getByRole('button', { name: 'Undo' });
   const map = weightsMap(page);
   await map.focus();
-  // Both keys at once, because anything may happen between two keys that the driver sends.
+  // Dispatches both keys in the page itself, because anything may happen between two keys that the
+  // driver sends.
   await map.evaluate((element) => {
     for (let i = 0; i < 2; i++) {
       element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
@@ -339,7 +344,8 @@ test('resetting a control moves nothing in the bar or in a figure', async () => 
         document.querySelectorAll('.bar .controls > :not(.masks), #weights .controls > *'),
         (control) => {
           const { left, top } = control.getBoundingClientRect();
-          // Relative to the bar or the figure, because the text above may take another line.
+          // The position is relative to the bar or the figure, because the text above may take one
+          // more line.
           const home = /** @type {Element} */ (control.closest('.bar, figure'));
           const at = home.getBoundingClientRect();
           return [left - at.left, top - at.top];
@@ -359,7 +365,7 @@ test('resetting a control moves nothing in the bar or in a figure', async () => 
   }
   const now = await places();
   assert.equal(now.length, before.length);
-  // The browser lays out in units of 1/64 of a pixel.
+  // The browser's layout unit is 1/64 of a pixel.
   now.forEach((place, i) =>
     place.forEach((at, axis) =>
       assert.ok(Math.abs(at - before[i][axis]) < 1.5 / 64, `${i}: ${at}`),
@@ -389,11 +395,11 @@ test('settings without effect on the figures in sight say so', async () => {
   await becomes(names, ['width', 'heads', 'projections', 'positions']);
   const heads = page.locator('.bar fieldset').first();
   assert.match((await heads.getAttribute('title')) ?? '', /^Has no effect/);
-  // The reason is visible without pointing at it.
+  // The reason is visible without hovering over the control.
   assert.ok(await page.getByText('Grey: no effect on what is in view').isVisible());
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
-  // They still work.
+  // Controls without an effect in the current view still work.
   await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
   await page.waitForURL(({ hash }) => hash.includes('heads=8'));
 });
@@ -423,13 +429,13 @@ test('drawing a figure above the window does not move the figures after it', asy
     if (figure.querySelector('.body')) return 'drawn already';
     const height = figure.offsetHeight;
     const top = () => next.getBoundingClientRect().top;
-    // Its last pixels become visible.
+    // Scrolls until the last pixels of the figure become visible.
     scrollBy({ top: figure.getBoundingClientRect().bottom - 10, behavior: 'instant' });
     const before = top();
     while (!figure.querySelector('.picture canvas, .picture svg')) {
       await new Promise(requestAnimationFrame);
     }
-    // It may take a while to grow.
+    // The figure may grow for a while.
     while (figure.matches('.new')) await new Promise(requestAnimationFrame);
     return figure.offsetHeight === height ? 'it has not grown' : top() - before;
   });
@@ -438,7 +444,7 @@ test('drawing a figure above the window does not move the figures after it', asy
 });
 
 test('an exported SVG has letters as outlines, and characters missing from the fonts as text', async () => {
-  // In the second word the accents are separate characters.
+  // In the second word, the accents are separate characters.
   const words = ['café', 'e\u0301te\u0301', '猫', 'fish'];
   const page = await site.visit(`#at=self-attention.weights&text=${encodeURI(words.join(' '))}`);
   const { bytes } = await exported(page, 'SVG');

@@ -1,4 +1,4 @@
-// The language model on the page: loading it, and the figures that show it.
+// Tests how the page loads its language model, and the figures that show the model.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -13,7 +13,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** Requests of the page for the model's files. @param {Page} page */
+/** The page's requests for the model's files. @param {Page} page */
 function watchModel(page) {
   /** @type {string[]} */
   const asked = [];
@@ -37,7 +37,7 @@ test('a page without a link fetches the model after its first picture and keeps 
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(await text(page).inputValue(), 'she was not');
   assert.ok(await page.getByText(/^Layer \d, head \d/).isVisible());
-  // Undo leads back to the sentence, not to a page without the model.
+  // Undo restores the previous sentence. It does not turn off the model.
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.ok(await radio(page, 'learned').isChecked());
   await becomes(async () => new URL(page.url()).hash, '');
@@ -55,7 +55,7 @@ test('nothing moves when the model arrives', async () => {
   await radio(page, 'identity').and(page.locator(':checked')).waitFor();
   await settled(page);
   assert.equal(await top(), before);
-  // A reload keeps that choice.
+  // The address now contains the choice of weights, so a reload keeps it.
   await page.waitForURL(({ hash }) => hash.length > 1 && !hash.includes('learned'));
   await page.context().close();
 });
@@ -122,7 +122,7 @@ for (const [place, name] of [
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
     const map = figure.getByRole('application', { name }).first();
     await map.waitFor();
-    // The program of a figure with many pictures computes the selected one.
+    // In a figure with several pictures, the program computes the selected picture.
     if (place === 'encoding.encoding-schemes') await map.focus();
     await figure.getByRole('button', { name: /^Code for/ }).click();
     await figure
@@ -181,7 +181,7 @@ test('the next word has probabilities, is sampled reproducibly, and can be chose
       shares.toSorted((a, b) => b - a),
     );
     assert.ok(shares[9] > 0 && shares.reduce((a, b) => a + b) <= 1 + 1e-6);
-    // A bar that fills its track would mean certainty.
+    // A bar that fills its track would mean a probability of 1.
     const bars = await figure.locator('.next .bar').evaluateAll((all) =>
       all.map((track) => {
         const [whole, part] = [track, /** @type {Element} */ (track.firstElementChild)].map(

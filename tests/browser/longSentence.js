@@ -1,4 +1,4 @@
-// Sentences whose computation takes longer than a frame.
+// Helpers for sentences that take longer than a frame to compute.
 
 /** @import { Page } from 'playwright-core' */
 
@@ -8,7 +8,8 @@ export const sentence = (length) =>
   Array.from({ length }, (_, i) => words[(i + (i >> 4)) % words.length]).join(' ');
 
 /**
- * Waits without polling, which would take time on the measured thread.
+ * Waits until the page shows a sentence of this length. It does not poll, because that would take
+ * time on the measured thread.
  * @param {Page} page @param {number} length
  */
 export const shows = (page, length) =>
@@ -27,7 +28,7 @@ export const shows = (page, length) =>
           ...{ subtree: true, childList: true, attributes: true },
           attributeFilter: ['aria-busy', 'aria-label'],
         });
-        setTimeout(() => reject(new Error(`there are no ${name}`)), 120_000);
+        setTimeout(() => reject(new Error(`no heatmap of ${name} appeared`)), 120_000);
         check();
       }),
     length,
@@ -42,7 +43,7 @@ export const forbidWorkers = (page) =>
     globalThis.Worker = /** @type {any} */ (
       class {
         constructor() {
-          throw new Error('no workers here');
+          throw new Error('workers are forbidden on this page');
         }
       }
     );

@@ -1,5 +1,5 @@
-// Sentences whose computation takes longer than a frame run in a worker, while the page stays
-// responsive.
+// Tests sentences that take longer than a frame to compute. They are computed in a worker while the
+// page stays responsive.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -14,7 +14,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** The weight in the middle of the large figure. @param {Page} page */
+/** Reads the weight in the middle of the large figure. @param {Page} page */
 async function middleWeight(page) {
   const map = weightsMap(page);
   await map.hover({ position: { x: 100, y: 100 } });
@@ -22,7 +22,7 @@ async function middleWeight(page) {
 }
 
 /**
- * Holds back messages to the worker, which is then idle, until they are released.
+ * Holds back all messages to the worker, which is therefore idle, until the test releases them.
  * @param {Page} page
  */
 const hold = (page) =>
@@ -74,7 +74,8 @@ test('the latest of many changes wins, and no picture mixes two sentences', asyn
   });
   for (const length of [900, 1000, 1100, 700]) await write(page, sentence(length));
   await shows(page, 700);
-  // The worker would answer an earlier change before it answers this one.
+  // The worker processes changes in order, so any answer to an earlier change would arrive before
+  // this one.
   await write(page, sentence(710));
   await shows(page, 710);
   const seen = await page.evaluate(() =>
@@ -147,7 +148,7 @@ test('a link to a long sentence shows it, and a short sentence then appears at o
     .waitFor();
 });
 
-/** Opens a page whose workers the test can end, as a browser does when memory is short. */
+/** Opens a page whose workers the test can end, as a browser does when it is short of memory. */
 async function mortal() {
   const page = await site.open('#at=self-attention.weights');
   await page.evaluate(() => {
@@ -191,7 +192,7 @@ test('the page notices an ended worker, and the next change starts another', asy
   assert.equal(await problem.count(), 0);
   assert.equal(await started(), 2);
 
-  // Nothing is running, so the reader does not notice.
+  // No computation is running, so the reader does not notice that the worker ended.
   await end();
   await write(page, sentence(510));
   await shows(page, 510);
@@ -203,7 +204,8 @@ test('the page computes on its own thread if its worker never starts', async () 
   const { page, end } = await mortal();
   await page.clock.install();
   await page.evaluate(() => {
-    // The message with its port is never sent, as if the worker had ended before.
+    // The message that passes the port to the worker is never sent, as if the worker had already
+    // ended.
     Worker.prototype.postMessage = () => {};
   });
   await write(page, sentence(300));

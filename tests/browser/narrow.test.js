@@ -57,7 +57,7 @@ test('on a phone the costs remain a table', async () => {
   assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
   assert.equal(await table.getByRole('row').count(), 7);
   assert.equal(await table.getByRole('cell').count(), 18);
-  // The accessibility tree for the current layout.
+  // Checks the accessibility tree, because it depends on the layout.
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send('Accessibility.getFullAXTree');
   const roles = nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value);
@@ -131,7 +131,7 @@ test('on paper there are neither controls nor space for figures that were not dr
   assert.ok(await page.locator('#pooling .slider output').first().isVisible());
   const heading = page.locator('#pooling-title');
   assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
-  // Instead it explains how to print it.
+  // A chapter that has not been loaded explains how to print it instead.
   const { content, height } = await page.locator('#transformer .waiting').evaluate((element) => ({
     content: getComputedStyle(element, '::before').content,
     height: element.clientHeight,
@@ -140,7 +140,7 @@ test('on paper there are neither controls nor space for figures that were not dr
   assert.ok(height < 100, `${height}`);
 });
 
-/** Records the drawn figures when a page is printed. It runs in the page. */
+/** Records which figures are drawn when the page is printed. Runs in the page. */
 function recordPrinted() {
   const drawn = [...document.querySelectorAll('figure')].map(
     (figure) => figure.querySelector('.picture')?.getBoundingClientRect().height ?? 0,
@@ -172,7 +172,7 @@ test('without scroll anchoring, drawing figures above does not move the visible 
   await arrival(page, 'architectures');
   const drawn = new Set();
   let moved = 0;
-  // Two chapters and their figures.
+  // Scrolls past two chapters and their figures.
   for (let i = 0; i < 60; i++) {
     const probe = await page.evaluateHandle(() => {
       const isInSight = (/** @type {Element} */ each) =>
@@ -219,6 +219,6 @@ test('printing from the page draws all figures', async () => {
   await page.evaluate(recordPrinted);
   await allIsPrinted(page);
   await page.evaluate(() => dispatchEvent(new Event('afterprint')));
-  // Afterwards the figures are removed again.
+  // After printing, the page removes the figures again.
   await page.waitForFunction(() => document.querySelectorAll('figure > .away').length > 20);
 });

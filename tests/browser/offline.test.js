@@ -11,7 +11,7 @@ import { arrival, becomes, dist, kPatience, openSite } from './site.js';
 
 /** @import { BrowserContext, Page } from 'playwright-core' */
 
-/** Wide enough for the settings in the bar. */
+/** The window is wide enough for the bar to show the settings. */
 const viewport = { width: 1440, height: 900 };
 
 /** @type {import('./site.js').Site} */
@@ -21,7 +21,7 @@ let nextVersion = '';
 let context;
 
 before(async () => {
-  // Characters with a special meaning in regular expressions.
+  // The folder's name contains characters that have a special meaning in regular expressions.
   site = await openSite('/a.folder+/of(a)host/');
   nextVersion = anotherVersion();
 });
@@ -60,7 +60,10 @@ function anotherVersion() {
   return folder;
 }
 
-/** A tab that the service worker serves, with its module cached. @param {string} [fragment] */
+/**
+ * Opens a tab that the service worker serves, and waits until its WebAssembly module is cached.
+ * @param {string} [fragment]
+ */
 async function visit(fragment = '') {
   const page = await context.newPage();
   await page.goto(site.url + fragment);
@@ -71,7 +74,7 @@ async function visit(fragment = '') {
   return page;
 }
 
-/** Waits until files with this ending are in a cache. @param {Page} page @param {string} ending */
+/** Waits until a file with this ending is in a cache. @param {Page} page @param {string} ending */
 const isKept = (page, ending) =>
   becomes(async () => (await keptUrls(page)).some((url) => url.endsWith(ending)), true);
 
@@ -84,7 +87,7 @@ async function elsewhere() {
 }
 
 /**
- * Addresses of everything in the caches of this page.
+ * Returns the addresses of everything in the caches of this page.
  * @param {Page} page
  * @returns {Promise<string[]>}
  */
@@ -151,7 +154,7 @@ const training = '#at=training.training-run';
 
 test('files used before the page was cached work without a network', async () => {
   const page = await context.newPage();
-  // Holds the service worker back until everything has been fetched without it.
+  // Delays the service worker until the page has fetched everything without it.
   await page.addInitScript(() => {
     const { serviceWorker } = navigator;
     const released = new Promise((resolve) => Object.assign(globalThis, { release: resolve }));
@@ -234,7 +237,8 @@ test('a tab of the old version reads chapters that it had not loaded', async () 
   await waits(fresh);
   for (const page of [old, fresh]) await read(page, 'speed');
 
-  // A third version replaces the waiting one, whose tab is still served.
+  // A third version replaces the waiting one. The tab that loaded the waiting version is still
+  // served.
   site.deploy(dist);
   await fresh.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.update());
   for (const page of [old, fresh]) await read(page, 'transformer');

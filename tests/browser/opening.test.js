@@ -27,7 +27,7 @@ const strip = (page) => heatmap(page.locator(figure), /^Positional encoding/);
 /** @param {Page} page */
 const readout = (page) => page.locator(`${figure} .readout`).innerText();
 
-/** The keys in the readout, with their weights. @param {Page} page */
+/** Returns the text of the readout and the weights of its keys. @param {Page} page */
 async function keys(page) {
   const text = await readout(page);
   const weights = await page.locator(`${figure} [data-weight]`).allInnerTexts();
@@ -48,14 +48,14 @@ async function assertInWindow(page, what) {
   assert.ok(isInside && box.height > 0, `${what}: ${JSON.stringify(box)}`);
 }
 
-/** The arcs as an image, once they are drawn. @param {Page} page */
+/** Returns the arcs as an image, once they are drawn. @param {Page} page */
 const arcs = (page) =>
   page
     .locator(`${words} canvas`)
     .first()
     .evaluate((canvas) => /** @type {HTMLCanvasElement} */ (canvas).toDataURL());
 
-/** Types a word, which must change the arcs. @param {Page} page */
+/** Types a word, and waits until the arcs change. @param {Page} page */
 async function typingMovesArcs(page) {
   const before = await arcs(page);
   await page.getByRole('textbox').first().press('End');

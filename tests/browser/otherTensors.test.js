@@ -1,5 +1,6 @@
-// Figures show tensors of any origin. These come from none of the page's layers, on a separate page
-// without the core, the sentence and the pipeline.
+// Tests that figures can show tensors from any source. The tensors here come from no layer of the
+// page, and the figures are mounted on a separate page without the core, the sentence and the
+// pipeline.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -43,10 +44,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A figure with its picture, which is drawn when the window comes near. @param {string} id */
+/** Returns a figure after scrolling to it and waiting for its picture. @param {string} id */
 async function figureOf(id) {
   const figure = page.locator(`#${id}`);
-  // Figures above may be drawn at the same time and move it away again.
+  // Figures above may be drawn at the same time and push this figure away again.
   for (let time = 0; time < 2; time++) {
     await figure.scrollIntoViewIfNeeded();
     await settled(page);
@@ -64,7 +65,7 @@ test('attention: each head as given, with its statistics', async () => {
     assert.deepEqual(await readValues(map, 3, 3), rowsOf(weights, head));
   }
   const entropies = figure.locator('[data-entropy]');
-  // Heads with (1.5 + 0 + 1.06) / 3 and (0 + 0 + 1) / 3 bits.
+  // The mean entropies of the two heads are (1.5 + 0 + 1.06) / 3 and (0 + 0 + 1) / 3 bits.
   assert.deepEqual(await entropies.allInnerTexts(), ['0.85', '0.33']);
   await map.hover({ position: { x: 3, y: 3 } });
   assert.match(await figure.locator('[id$="-readout"]').innerText(), /zu0 attends to zu0/);
@@ -85,7 +86,7 @@ test('stages: every matrix, and the terms of a sum with its bias', async () => {
     assert.deepEqual(shown, rowsOf({ data, shape: [rows, columns] }), String(name));
   }
   await heatmap(figure, /^Queries/).focus();
-  // For head 2: row 2 of W_q, and its bias.
+  // The bias of W_q's row 2, which belongs to head 2.
   assert.match(await figure.locator('.readout .total').innerText(), /\+ bias: 0\.75\s*= 10$/);
   assert.equal(await figure.locator('path[fill^="url("]').count(), 2, 'masked cells are hatched');
 });
@@ -94,7 +95,7 @@ test('similarity: products of any encoding', async () => {
   const figure = await figureOf('encoding-similarity');
   const map = heatmap(figure, /^Dot products/);
   assert.deepEqual(await readValues(map, 5, 5), rowsOf(products));
-  // The last cell was selected. Two rows up is another one.
+  // The last cell was selected. The cell two rows up has a different value.
   await map.press('ArrowUp');
   await map.press('ArrowUp');
   const readout = figure.locator('[id$="-readout"]');
@@ -130,7 +131,7 @@ test('opening: the added rows, and the words that each word attends to', async (
     added[0].map((_, column) => added.map((row) => row[column])),
   );
   const readout = figure.locator('[id$="-readout"]');
-  // For the last word and head 2.
+  // The readout is for the last word and head 2.
   assert.match(await readout.innerText(), /^gehen2 looks at zu0 0\.5, gehen2 0\.5\. Column 3/);
 });
 

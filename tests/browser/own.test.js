@@ -1,4 +1,4 @@
-// A reader's model from files: opening it, the figures that show it, and closing it.
+// Tests opening a reader's model from files, the figures that show it, and closing it.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -189,7 +189,7 @@ test('a model that cannot be opened is explained and changes nothing', async () 
   for (const [files, message] of cases) assert.match(await problemOf(page, files), message);
   assert.ok(await page.getByRole('radio', { name: 'random' }).isChecked());
   assert.equal(await page.getByRole('radio', { name: 'yours' }).count(), 0);
-  // Files may be given one at a time, and are forgotten when the dialog closes.
+  // Readers may choose files one at a time. The page forgets the files when the dialog closes.
   const input = page.locator('dialog input[type=file]').first();
   const problem = page.locator('[data-problem]');
   await openDialog(page);
@@ -206,7 +206,7 @@ test('a model that cannot be opened is explained and changes nothing', async () 
   }
   await input.setInputFiles([weights]);
   await page.locator('[data-recognised]').waitFor();
-  // A model that is already open stays if another one fails.
+  // If another model cannot be opened, the model that is already open stays open.
   assert.match(await problemOf(page, [weights, config]), /is missing/);
   assert.match(await recognised(page), /^GPT-2/);
   await page.context().close();
@@ -237,7 +237,10 @@ test('a model can be closed, hidden and shown again, and a link or a reload show
   await page.context().close();
 });
 
-/** All settings: the address and every control near the window. @param {Page} page */
+/**
+ * Returns all settings, from the address and from every control that is near the window.
+ * @param {Page} page
+ */
 const settingsOf = (page) =>
   page.evaluate(() => [
     location.hash,
@@ -289,7 +292,7 @@ test('a model that fails ends no other worker, and is opened again', async () =>
 test('closing a model while it reads a sentence is not an error', async () => {
   const page = await site.open(link);
   const [own] = await Promise.all([page.waitForEvent('worker'), open(page, gpt2())]);
-  // The worker never receives the sentence.
+  // Makes sure that the worker never receives the sentence.
   await page.evaluate(() => void (MessagePort.prototype.postMessage = () => {}));
   const alerts = await page.evaluateHandle(() => {
     /** @type {string[]} */
@@ -314,7 +317,7 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
   inFolder(async (folder) => {
     await bigLlama(folder, 12);
     const page = await site.open(link);
-    // Only the first 40 of its 150 MB can be read, so that progress stays in view.
+    // Only the first 40 of the model's 150 MB can be read, so that the progress bar stays visible.
     await page.route('**/assets/worker-*.js', async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, body: `(${slowDisk})();${await response.text()}` });
@@ -333,7 +336,7 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
     await page.context().close();
   }));
 
-/** Runs in a worker. Everything after the first 40 MB of all files is never read. */
+/** Stops all reading of files after the first 40 MB. Runs in a worker. */
 function slowDisk() {
   const read = Blob.prototype.arrayBuffer;
   let done = 0;
@@ -369,7 +372,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
   const { ids, read, text, files } = recorded('llama', 31);
   const page = await site.open(`#text=${text}&temperature=1&topK=0&at=transformer`);
   await open(page, files);
-  // The figures of its layer.
+  // Checks the figures of the model's layer.
   for (const id of ['encoder-block', 'decoder-cache']) {
     const figure = page.locator(`#${id}`);
     await figure.evaluate((element) => element.scrollIntoView());
@@ -391,7 +394,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
     .locator('[data-probability]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
   probabilities.forEach((share, i) => assert.ok(Math.abs(share - want[i]) <= 2e-5, `${share}`));
-  // The prediction after an earlier token comes from the same pass.
+  // The prediction after an earlier token comes from the same forward pass.
   await figure
     .getByRole('list', { name: /token by token/ })
     .getByRole('button')
@@ -448,7 +451,10 @@ test('a model stops writing when it runs out of positions', async () => {
   await page.context().close();
 });
 
-/** @param {(folder: string) => Promise<void>} use uses a folder that is removed afterwards */
+/**
+ * @param {(folder: string) => Promise<void>} use receives a temporary folder, which is removed
+ *   afterwards
+ */
 async function inFolder(use) {
   const folder = await mkdtemp(join(tmpdir(), 'attn-own-'));
   try {
@@ -476,7 +482,7 @@ test('a model too large for memory names both sizes and changes nothing', () =>
     await page.context().close();
   }));
 
-/** Drops a folder of this machine. @param {Page} page @param {string} folder */
+/** Drops a folder from this machine onto the page. @param {Page} page @param {string} folder */
 async function drop(page, folder) {
   const client = await page.context().newCDPSession(page);
   const data = { items: [], files: [folder], dragOperationsMask: 1 };
@@ -484,7 +490,7 @@ async function drop(page, folder) {
     client.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
   await drag('dragEnter');
   await page.getByText('Drop a model here').waitFor();
-  // Wait until the page shows that it accepts the files before dropping them.
+  // Before dropping the files, waits until the page shows that it accepts them.
   const taken = page.evaluate(
     () =>
       new Promise((resolve) =>

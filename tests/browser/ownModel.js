@@ -1,4 +1,4 @@
-// Readers' models: their files, and ways to give them to the page.
+// Files of readers' models, and ways to open them on the page.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { truncate, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ export const file = (name, content) => ({
 const words = 'the lady sat by fire because was tired a rose is man bites dog , . cat on mat';
 
 /**
- * A tokenizer of whole words for tests.
+ * A tokenizer for tests, which splits text into whole words.
  * @param {number} size size of its vocabulary @param {string[]} special tokens around a sentence,
  *   before the words
  */
@@ -97,7 +97,7 @@ export async function open(page, files) {
 }
 
 /**
- * Writes a Llama whose weights are all 0, in BF16, to disk.
+ * Writes a Llama with BF16 weights that are all 0 to disk.
  * @param {string} folder
  * @param {number} layers
  */
@@ -134,7 +134,7 @@ export async function bigLlama(folder, layers) {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(text.length));
-  // Unwritten parts read as 0 and take no space on the disk.
+  // The rest of the file is not written. It reads as 0 and takes no space on disk.
   const path = join(folder, 'model.safetensors');
   await writeFile(path, Buffer.concat([length, text]));
   await truncate(path, length.length + text.length + at);

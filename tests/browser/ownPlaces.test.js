@@ -1,4 +1,4 @@
-// The positions of a reader's model on the page.
+// Tests how the page shows the positions of a reader's model.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ async function positionsOf(files, options) {
   return { page, figure };
 }
 
-/** wpe of the recorded GPT-2, (19, 20). */
+/** The position table `wpe` (19, 20) of the recorded GPT-2. */
 function table() {
   const bytes = readFileSync(join(kRecorded, 'gpt2/model.safetensors'));
   const start = 8 + Number(bytes.readBigUInt64LE(0));
@@ -41,7 +41,7 @@ function table() {
 }
 
 /**
- * The share of the largest component, by the power method in double precision.
+ * The share of the largest principal component, computed by the power method in double precision.
  * @param {Float32Array} values
  */
 function largestShare(values) {
@@ -95,7 +95,7 @@ test('a learned table is shown next to the sinusoid, with its products and compo
     shares.toSorted((a, b) => b - a),
   );
   assert.ok(Math.abs(shares[0] - largestShare(table())) < 1e-4, `${shares[0]}`);
-  // The path through space can be rotated.
+  // The reader can rotate the path in space.
   const way = figure
     .getByRole('img', { name: /^Your model’s table: The first three/ })
     .locator('path');
@@ -118,7 +118,8 @@ test('rotary positions are shown with and without the scaling rule', async () =>
   const turns = await figure
     .locator('[data-turn]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-turn'))));
-  // The first pair rotates by one radian, and with the rule by an eighth of it.
+  // The first pair rotates by one radian per position, and with the scaling rule by an eighth of
+  // that.
   for (const want of [2 * Math.PI, 16 * Math.PI]) {
     assert.ok(
       turns.some((turn) => Math.abs(turn - want) < 1e-6),

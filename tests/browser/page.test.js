@@ -131,7 +131,7 @@ test('following a link on the open page applies its settings', async () => {
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#v=1&text=two+words&heads=2&at=self-attention.weights';
-    // Simulates the page writing its own settings at that moment.
+    // Simulates that the page writes its own settings at this moment.
     history.replaceState(null, '', here);
   });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
@@ -150,7 +150,7 @@ test('following a link closes everything that was open before', async () => {
   const follow = (/** @type {string} */ fragment) =>
     page.evaluate((fragment) => void (location.hash = fragment), fragment);
 
-  // A link without a place leads to the top.
+  // A link that names no place leads to the top of the page.
   await follow('#v=1&text=two+words');
   await page.getByText(/^\s*2\s+tokens/).waitFor();
   assert.equal(await page.evaluate(() => scrollY), 0);
@@ -221,13 +221,13 @@ test('light and dark follow the system until the reader chooses', async () => {
   await button.click();
   await button.click();
   await paper(dark);
-  // A request that is pending when the page is left fails.
+  // Leaving a page cancels its pending requests, and the test would report them as failed.
   await page.waitForLoadState('networkidle');
   await page.reload();
   await paper(dark);
 });
 
-/** Scrolls to every chapter. */
+/** The ids of all chapters. */
 const chapters = [
   ...['pooling', 'self-attention', 'order', 'encoding', 'rotation', 'precision'],
   ...['architectures', 'transformer', 'training', 'speed'],
@@ -328,7 +328,7 @@ test('with forced colours selected controls differ from others, and sliders have
   assert.notEqual(colours[0][0], colours[1][0]);
   assert.notEqual(colours[0][1], colours[1][1]);
 
-  // Toggle buttons, chosen and not.
+  // Compares toggle buttons that are pressed with toggle buttons that are not.
   const toggle = page.locator('button[aria-pressed=false]:visible').first();
   const off = await toggle.evaluate(styleOf);
   assert.notDeepEqual(
@@ -340,7 +340,8 @@ test('with forced colours selected controls differ from others, and sliders have
     }),
     off,
   );
-  // The browser draws switches, and buttons and text fields have an outline that the system sees.
+  // The browser draws switches itself. Buttons and text fields have an outline that forced colours
+  // show.
   const appearance = await page
     .locator('input[role=switch]:visible')
     .first()
@@ -366,7 +367,7 @@ test('with forced colours selected controls differ from others, and sliders have
 
   const slider = page.locator('input[type=range]:visible').first();
   const picture = await slider.screenshot();
-  // Colours at the right end of the track and above it.
+  // The colours at the right end of the track and just above it.
   const [track, above] = await page.evaluate(
     async (bytes) => {
       const image = await createImageBitmap(new Blob([new Uint8Array(bytes)]));

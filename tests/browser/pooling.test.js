@@ -27,7 +27,11 @@ const map = (/** @type {Page} */ page) => heatmap(page, /^Weights of 50 queries 
 const points = (/** @type {Page} */ page) =>
   page.getByRole('application', { name: /^Point \d+ of/ });
 
-/** Points are drawn later than the map next to them. @param {Page} page @param {number} [number] */
+/**
+ * Waits until the points are drawn, which may be later than the map next to them.
+ * @param {Page} page
+ * @param {number} [number]
+ */
 async function drawn(page, number = count) {
   await map(page).waitFor();
   await becomes(() => points(page).count(), number);
@@ -65,8 +69,8 @@ async function readFigure(page) {
 const rows = (/** @type {number[]} */ values) => values.map((value) => [Math.fround(value)]);
 
 /**
- * Distances are within a few roundings. An error in a score changes a weight by at most twice as
- * much.
+ * Distances are exact to within a few roundings. If the scores are off by some amount, the weights
+ * are off by at most twice that amount.
  * @param {number} largestScore
  */
 const toleranceFor = (largestScore) => 2 * 12 * roundingError * largestScore + 32 * roundingError;
@@ -119,8 +123,8 @@ for (const input of ['encoding', 'number']) {
       'scaledDot',
     );
     const shown = await readValues(map(page), queries.length, count);
-    // For encodings: 64 products of values within 1.2e-7, over the square root of 64. For numbers:
-    // up to 25.
+    // For encodings, a score is a sum of 64 products of values that are exact to within 1.2e-7,
+    // divided by the square root of 64. For numbers, scores are up to 25.
     const tolerance =
       2 *
         (input === 'encoding'
@@ -173,7 +177,8 @@ for (const kind of ['byHand', 'random']) {
       parameters,
     );
     const shown = await readValues(map(page), queries.length, count);
-    // Scores of at most 8, from angles of at most 20 within a few roundings.
+    // Scores are at most 8. They are computed from angles of at most 20, which are exact to within
+    // a few roundings.
     const tolerance = 2 * 8 * 3 * 20 * roundingError + 32 * roundingError;
     const difference = maxAbsDifference(shown, weights);
     assert.ok(difference <= tolerance, `${difference} > ${tolerance}`);

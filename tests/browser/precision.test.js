@@ -9,8 +9,8 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * Opens the page at a figure of its chapter on precision, because figures out of sight do not
- * exist.
+ * Opens the page at a figure of its chapter on precision, because figures far from the window are
+ * not drawn.
  * @param {'error' | 'drift' | 'bytes'} figure
  * @param {string} [settings]
  */
@@ -69,7 +69,7 @@ test('weights are stable in the core and drift in the usual code', async () => {
   await page.locator(drift, { hasText: 'from 4,194,304' }).waitFor();
   assert.ok((await changed('core')) < 1e-6);
 
-  // The exact weights, from cosines of distances.
+  // The exact weights, computed from cosines of distances.
   const map = heatmap(page, /^Attention weights by the core/);
   await map.focus();
   for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight']) await map.press(key);
@@ -90,7 +90,7 @@ test('the window starts at the selected position', async () => {
   const page = await open('error', 'width=8&base=100');
   const map = heatmap(page, /^Error of the core, 93 positions by 8 columns/);
   await map.focus();
-  // Locked, so that it stays while the page scrolls.
+  // Enter locks the selection, so that it stays while the page scrolls.
   for (const key of ['ArrowDown', 'Enter']) await map.press(key);
   await page.locator(drift).scrollIntoViewIfNeeded();
   await page.locator(drift, { hasText: 'from 1' }).waitFor();
@@ -112,7 +112,7 @@ test('fewer bytes: each map shows its largest and mean error, and a cell its num
   for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await map.press(key);
   const exact = numberOf(await page.locator(`${bytes} [data-exact]`).innerText());
   assert.ok(Math.abs(exact - Math.sin(2)) < 1e-7);
-  // With 8 binary digits, 0.909… is rounded to a multiple of 1/256.
+  // bfloat16 has 8 significant binary digits, so 0.909… is rounded to a multiple of 1/256.
   const off = await numberIn(page.locator(`${bytes} [data-off="bfloat16"]`), 'value');
   assert.ok(Math.abs(off - Math.abs(Math.round(256 * exact) / 256 - exact)) < 1e-7);
   await page.waitForFunction(() => location.hash.includes('bytesCell=encoding.2.0'));

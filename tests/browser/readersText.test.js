@@ -1,4 +1,4 @@
-// The sentence on its way to the tokenizer of a reader's model.
+// Tests that a sentence reaches the tokenizer of a reader's model unchanged.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -29,7 +29,7 @@ test('typed white space reaches the tokenizer and survives in the link', async (
   await open(page, [...filesOf('gpt2'), tokenizer]);
   const field = page.getByRole('textbox').first();
   await field.fill(text);
-  // White space has one label, except for newlines.
+  // All white space has the same label, except for newlines.
   await page.getByText(/11\s+tokens\s.*,\s+4 of them different/s).waitFor();
   const inLink = async () =>
     new URLSearchParams(new URL(page.url()).hash.slice(1)).get('text') ?? '';

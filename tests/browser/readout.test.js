@@ -10,7 +10,7 @@ let site;
 before(async () => (site = await openSite()));
 after(() => site.close());
 
-/** One map for each kind of figure. */
+/** One heatmap for each kind of figure. */
 const maps = [
   { at: 'opening.sentence', name: /columns/ },
   { at: 'pooling.pooling-figure', name: /^Weights/ },
@@ -167,7 +167,7 @@ test('a card follows the keys and leaves the window with its cell', async () => 
   const card = page.locator('#weights .readout.card');
   await page.mouse.move(700, 500);
   await page.mouse.wheel(0, 2500);
-  // Hidden, or removed with a figure that is far out of sight.
+  // The card is hidden, or removed together with its figure if that is far from the window.
   await card.waitFor({ state: 'hidden' });
   await page.mouse.wheel(0, -2500);
   await card.waitFor({ state: 'visible' });

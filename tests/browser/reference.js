@@ -1,7 +1,7 @@
-// Encoding and attention in double precision, written from the equations. Shares no code with the
-// core or the page.
+// Positional encoding and attention in double precision, written from the equations. They share no
+// code with the core or the page.
 
-/** Half a unit in the last place of 1 in float32: the relative rounding error. */
+/** The largest relative rounding error of float32: half a unit in the last place of 1. */
 export const roundingError = 2 ** -24;
 
 /**
@@ -40,8 +40,9 @@ const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 const dotOfMagnitudes = (a, b) => a.reduce((sum, value, i) => sum + Math.abs(value * b[i]), 0);
 
 /**
- * Rows times the transpose of a matrix, with the possible float32 error of each element. Adding m
- * products takes m roundings, each of at most the sum of their magnitudes.
+ * Multiplies rows by the transpose of a matrix, and bounds the float32 error of each element.
+ * Adding m products takes m roundings. The error of each is at most the rounding error of the sum
+ * of the products' magnitudes.
  * @param {number[][]} rows
  * @param {number[][]} matrix
  */
@@ -62,8 +63,8 @@ export function project(rows, matrix) {
  */
 
 /**
- * The weights of one head with their possible float32 errors. An error in a score changes a weight
- * by at most twice as much, and softmax adds a few roundings.
+ * The weights of one head, with bounds of their float32 errors. If the scores are off by some
+ * amount, the weights are off by at most twice that amount, plus a few roundings in softmax.
  * @param {Rows} query
  * @param {Rows} key
  * @param {boolean} causal
@@ -125,7 +126,7 @@ export const maxAbsDifference = (a, b) =>
  * @param {number[][]} key (Nk, D)
  * @param {number[]} value (Nk)
  * @param {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average' | 'hard'} scoring
- *   hard: only the Gaussian kernel's best key
+ *   hard selects only the best key of the Gaussian kernel
  * @param {number} [width]
  */
 export function attentionPooling(query, key, value, scoring, width = 1) {
@@ -176,20 +177,23 @@ function softmax(scores) {
   return shares(scores.map((score) => Math.exp(score - largest)));
 }
 
-/** Normalises scores to shares. All zeros stay zeros. @param {number[]} scores */
+/** Divides scores by their sum. If all are zero, they stay zero. @param {number[]} scores */
 function shares(scores) {
   const sum = scores.reduce((total, score) => total + score);
   return scores.map((score) => (sum === 0 ? 0 : score / sum));
 }
 
-/** Selects the first of the largest scores. @param {number[]} scores */
+/**
+ * Gives weight 1 to the first of the largest scores, and 0 to all others.
+ * @param {number[]} scores
+ */
 function oneHot(scores) {
   const best = scores.indexOf(Math.max(...scores));
   return scores.map((_, i) => Number(i === best));
 }
 
 /**
- * Rows of weights times rows of values, with the possible float32 error of each element.
+ * Multiplies weights by values, and bounds the float32 error of each element.
  * @param {number[][]} weights (n, m)
  * @param {number[][]} values (m, D)
  */
@@ -199,8 +203,7 @@ export function mix(weights, values) {
 }
 
 /**
- * Layer normalisation without parameters, with the bound on the core's error that its header
- * states.
+ * Layer normalisation without parameters. The bounds are those that the core's header states.
  * @param {number[][]} rows
  */
 export function layerNorm(rows) {
@@ -216,7 +219,7 @@ export function layerNorm(rows) {
 }
 
 /**
- * The weights of additive attention with their possible float32 errors.
+ * The weights of additive attention, with bounds of their float32 errors.
  * @param {number[][]} queries
  * @param {number[][]} keys
  * @param {{ query: number[][], key: number[][], value: number[] }} parameters W_q, W_k and w_v
@@ -227,7 +230,8 @@ export function additiveWeights(queries, keys, { query, key, value }) {
   const weights = q.values.map((asked, i) => {
     const scores = k.values.map((read, j) => {
       const hidden = asked.map((each, c) => Math.tanh(each + read[c]));
-      // tanh changes by no more than its argument, and is within a few units in the last place.
+      // An error of tanh's argument changes its value by no more than that error. tanh itself is
+      // exact to within a few units in the last place.
       const errors = asked.map(
         (each, c) =>
           q.errors[i][c] + k.errors[j][c] + roundingError * (Math.abs(each + read[c]) + 8),

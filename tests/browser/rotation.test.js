@@ -11,7 +11,7 @@ after(() => site.close());
 
 const figure = '[id="rotation-shift"]';
 
-/** The core's bound for a rotated encoding. */
+/** The error bound that the core states for a rotated encoding. */
 const tolerance = 2.7e-7;
 
 /** Opens the page at its chapter on rotations. @param {string} [settings] */
@@ -27,7 +27,7 @@ test('both ways give the exact encoding δ positions later', async () => {
   const expected = sinusoidalEncoding(13, 8, 50).slice(4);
   assert.ok(maxAbsDifference(turned, expected) <= tolerance);
   const encoded = page.locator(`${figure} [data-encoded]`);
-  // The last cell read is still selected.
+  // The last cell that was read is still selected.
   assert.ok(Math.abs(numberOf(await encoded.innerText()) - expected[8][7]) <= 1.2e-7);
 });
 
@@ -128,7 +128,7 @@ test('a score depends only on the distance of a query and a key', async () => {
   await figure.getByRole('slider', { name: 'distance' }).fill('4');
   await figure.getByText('at position 24, key').waitFor();
   assert.ok(Math.abs((await scoreNow()) - before) > 1e-2);
-  // A cell of the map shows the same value.
+  // The heatmap shows the same values.
   const map = heatmap(page, /^Scores of a query and a key/);
   const values = await readValues(map, 4, 4);
   for (const distance of [-2, 0, 1]) {

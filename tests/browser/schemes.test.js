@@ -60,7 +60,7 @@ test('every scheme shows its weight for the selected pair of tokens', async () =
     const sum = rows[name].reduce((total, weight) => total + weight);
     assert.ok(Math.abs(sum - 1) < 1e-6, `${name}: ${sum}`);
   }
-  // Equal tokens get equal weights only without positions.
+  // Only without positions do equal tokens get equal weights.
   assert.ok(Math.abs(rows.none[0] - rows.none[3]) < 1e-6);
   for (const name of names.slice(1))
     assert.ok(Math.abs(rows[name][0] - rows[name][3]) > 1e-5, name);
@@ -108,7 +108,7 @@ test('the scheme in use is marked, and curves show how much each rule slows each
   assert.equal(await used.count(), 1);
   assert.equal(await page.locator(`${figure} [data-scheme="sinusoidal"] .used`).count(), 1);
   for (const rule of ['linear', 'dynamic', 'yarn', 'llama3']) {
-    // One dot for each of 16 hands, in the small model and in a large one.
+    // There is one dot for each of 16 hands, for the small model and for a large one.
     const dots = page.locator(`${figure} [data-rule="${rule}"] circle`);
     assert.equal(await dots.count(), 32, rule);
   }

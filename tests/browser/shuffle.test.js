@@ -15,7 +15,7 @@ after(() => site.close());
 const words = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
 const text = `at=order.shuffle&text=${words.join('+')}`;
 
-/** @param {Page} page @returns {Promise<number[]>} without and with positions */
+/** @param {Page} page @returns {Promise<number[]>} the differences without and with positions */
 const shownDifferences = (page) =>
   page
     .locator('#shuffle output[data-value]')
@@ -23,7 +23,7 @@ const shownDifferences = (page) =>
 /** @param {Page} page */
 const shownDifference = async (page) => (await shownDifferences(page))[1];
 
-/** The embeddings shown in the previous chapter. */
+/** Returns the embeddings that the previous chapter shows. */
 async function embeddings() {
   const before = await site.visit(
     `#at=self-attention.pipeline&encoding=none&text=${words.join('+')}`,
@@ -55,7 +55,7 @@ test('the left map is empty at first, although the language model hides later wo
   const [without, placed] = await shownDifferences(page);
   assert.ok(without < 1e-4 && placed > 0.5, `${without}, ${placed}`);
   await heatmap(page, /^Differences with rotary positions/).waitFor();
-  // On the colour scale of the right map, every difference is invisible.
+  // With the colour scale of the right heatmap, all of these differences are too small to see.
   const map = heatmap(page, /^Differences without positions/);
   await map.hover();
   const values = await readValues(map, words.length, 128);

@@ -25,13 +25,14 @@ test('kernels are timed on request and agree with doubles, and the run can be st
     .evaluate((element) => /** @type {HTMLProgressElement} */ (element).value);
   assert.ok(progress > 0 && progress < 1);
 
-  // Results are sums of weighted values of about 1, with a few roundings.
+  // Results are weighted sums of values of about 1, so they differ by a few roundings.
   for (const engine of ['javascript', 'simd128']) {
     const difference = Number(await row(engine).getAttribute('data-difference'));
     assert.ok(difference > 0 && difference < 2e-6, `${engine}: ${difference}`);
   }
 
-  // Figures out of sight do not exist. A pointer over the curve would select another length.
+  // Scrolls to the figure, because figures far from the window are not drawn. A pointer over the
+  // curve would select another length.
   await page.mouse.move(0, 0);
   await page.locator('#quadratic').scrollIntoViewIfNeeded();
   const circles = page.locator('#quadratic circle[data-x]');

@@ -63,7 +63,8 @@ for (const causal of [false, true]) {
     );
     assert.ok(maxAbsDifference(await read(/^Output of the head/, depth), head) < 1e-5);
 
-    // The output adds up both heads. The other one is computed from its own halves.
+    // The output is the sum over both heads. This computes the other head from its halves of the
+    // queries, keys and values.
     const first = [query, key, value].map(({ values }) => values.map((row) => row.slice(0, depth)));
     const other = attentionWeights({ values: first[0] }, { values: first[1] }, causal).weights.map(
       (row) => first[2][0].map((_, c) => row.reduce((sum, w, j) => sum + w * first[2][j][c], 0)),
@@ -82,7 +83,7 @@ test('the terms of a number add up to it and highlight their sources', async () 
   assert.equal(products.length, depth);
   const total = numberOf(await page.locator('#stages .readout [data-terms-total]').innerText());
   const sum = products.reduce((a, b) => a + b, 0);
-  // Each product is shown with three digits.
+  // The page rounds each product to three digits.
   const tolerance = products.reduce((a, b) => a + 0.006 * Math.abs(b), 1e-6);
   assert.ok(Math.abs(sum - total) < tolerance, `${sum} against ${total}`);
   assert.equal(await page.locator('#stages rect.source').count(), 2, 'a query and a key');
@@ -106,7 +107,7 @@ test('on a phone the terms and their sum are beside the cell', async () => {
   });
   const scores = heatmap(page, /^Scores/);
   await scores.scrollIntoViewIfNeeded();
-  // Terms that do not fit can be reached by scrolling.
+  // Readers can scroll to terms that do not fit.
   for (const part of ['[data-terms-total]', '[role=group]']) {
     const shown = page.locator(`#stages .readout ${part}`);
     await shown.waitFor();

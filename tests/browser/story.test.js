@@ -80,7 +80,7 @@ test('the opening explains layers and heads, and its settings explain themselves
       await becomes(async () => Number((await note.boundingBox())?.y) >= 0, true);
     }
   }
-  // The question in chapter 2 is one that a head of the model answers.
+  // A head of the model answers the question of chapter 2.
   await page.goto(`${site.url}#v=1&weights=learned&causal=1&at=self-attention&text=${sentence}`);
   await page.getByText('In your sentence the answer is “sat”').waitFor();
 });

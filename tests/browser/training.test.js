@@ -1,4 +1,4 @@
-// The chapter in which models learn in workers.
+// Tests the chapter in which models are trained in workers.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -50,18 +50,22 @@ async function weights(page, lane) {
   return values;
 }
 
-/** Figures out of sight do not exist. @param {Page} page @param {string} id */
+/**
+ * Scrolls to a figure, because figures far from the window are not drawn.
+ * @param {Page} page
+ * @param {string} id
+ */
 const show = (page, id) =>
   page.evaluate((id) => document.getElementById(id)?.scrollIntoView({ behavior: 'instant' }), id);
 
-/** The loss of each lane, from the chart's label. @param {Page} page */
+/** Returns the loss of each lane, read from the chart's label. @param {Page} page */
 async function losses(page) {
   const label = await figure(page).getByRole('img', { name: /^Loss/ }).getAttribute('aria-label');
   return [...(label ?? '').matchAll(/[AB] ([\d.]+)/g)].map(([, loss]) => Number(loss));
 }
 
 /**
- * The checksum of lane A trained in Node.
+ * Trains lane A in Node and returns its checksum.
  * @param {number} steps
  * @param {Partial<import('../../web/src/training/model.js').LaneOptions>} [options]
  */
@@ -79,7 +83,7 @@ async function checksumInNode(steps, options) {
 
 test('no training code is loaded before the reader asks for it', async () => {
   const page = await site.open('#at=training.training-heads');
-  // Untrained models are drawn without training code.
+  // The page draws untrained models without training code.
   await page.locator('[data-answer=A] s').first().waitFor();
   const before = await page.evaluate(() =>
     performance.getEntriesByType('resource').map(({ name }) => name),
@@ -106,7 +110,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   await button(page, 'Play').waitFor();
   const step = await stepOf(page);
   const [a, b] = await losses(page);
-  // ln 21 is the loss of a random guess.
+  // ln 21 is the loss of a uniform guess.
   assert.ok(a < 0.8 * Math.log(21) && b < Math.log(21), `${a}, ${b} after ${step}`);
   await becomes(
     async () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('trainStep'),
@@ -137,7 +141,7 @@ test('two lanes learn and pause by key, and a link restores the run', async () =
   await button(again, 'Play').waitFor();
   assert.deepEqual(await accuracies(again), shown.accuracies);
   assert.deepEqual(await weights(again, 0), shown.weights);
-  // They appear after the pictures.
+  // The checksums appear after the pictures.
   await again.locator('[data-checksum]').nth(1).waitFor();
   assert.deepEqual(await again.locator('[data-checksum]').allInnerTexts(), checksums);
 
@@ -176,7 +180,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
-  // The two decoders have little in common, so each has its own program.
+  // The two decoders have little code in common, so each has its own program.
   await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
@@ -216,7 +220,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await page.getByText('this names no day, or several').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
-  // Other worlds have no writing decoder.
+  // Other worlds have no decoder that writes an answer.
   await show(page, 'training-run');
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await figure(page).getByRole('radio', { name: 'mask' }).waitFor();
@@ -253,7 +257,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   await show(page, 'training-run');
   await becomes(() => page.locator('[data-checksum=A]').innerText(), expected);
   assert.match(await figure(page).locator('.lanes').innerText(), /4 heads.*1 head\b/s);
-  // Other lanes have other answers.
+  // Each lane has its own answers.
   await show(page, 'training-gain');
   await gain.getByRole('button', { name: /T5/ }).click();
   await guess.getByText(/^After \d+ steps here with T5’s bias/).waitFor();
@@ -273,10 +277,10 @@ test('invalid settings in a link are corrected, and the page says so', async () 
 test('a difference that a link’s world does not have is corrected, and the page says so', async () => {
   const page = await site.visit('#world=dates&differ=mask&at=training.training-run');
   await figure(page)
-    .getByText(/no choice of “mask”: the lanes differ in decoder/)
+    .getByText(/cannot differ in “mask”\. They now differ in decoder/)
     .waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
-  // The two have little in common, so each has its own program.
+  // The two decoders have little code in common, so each has its own program.
   await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
@@ -294,7 +298,7 @@ test('a learning rate of 10 ends the run with a sentence that names the step', a
   await button(page, 'Play').waitFor();
   const [said, step] = [await problem.innerText(), await stepOf(page)];
   assert.ok(step > 0 && step < 200);
-  // It is not retried, even if the reader leaves and comes back.
+  // The page does not retry, even if the reader leaves the figure and comes back.
   await show(page, 'training-heads');
   await page.locator('#training-heads .picture').waitFor();
   await show(page, 'training-run');
@@ -349,7 +353,7 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await page.locator('[data-checksum]').first().waitFor();
   assert.notEqual((await sums())[0], saved[0]);
   await page.locator('[data-given]').waitFor();
-  // The settings define the run: other settings start another run.
+  // A run is defined by its settings, so changing them starts another run.
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await page.locator('[data-given]').waitFor({ state: 'detached' });
 });
@@ -362,7 +366,7 @@ test('the spoken summary of a figure is updated while models learn', async () =>
     .filter({ hasText: /After [1-9]\d* steps/ })
     .waitFor({ state: 'attached' });
   await button(page, 'Pause').click();
-  // The same applies to a figure that becomes visible only now.
+  // The same applies to a figure that was not visible until now.
   await show(page, 'training-longer');
   await page.locator('#training-longer [data-longer=A]').first().waitFor();
   await page
@@ -421,7 +425,11 @@ test('a table of positions is drawn while it is learned, next to the sinusoid', 
   assert.deepEqual(await accessibilityProblems(page), []);
 });
 
-/** Ends a worker, as browsers do when memory is short. @param {Page} page @param {number} lane */
+/**
+ * Ends a worker, as a browser does when it is short of memory.
+ * @param {Page} page
+ * @param {number} lane
+ */
 const endWorker = (page, lane) =>
   page.evaluate((lane) => /** @type {any} */ (globalThis).started.at(lane - 2).terminate(), lane);
 
@@ -459,7 +467,7 @@ test('a run whose worker ends says so, continues from its last state, and surviv
   assert.match(await alert.innerText(), /Play continues from step 10/);
   const step = await stepOf(page);
   assert.ok(step >= 10);
-  // Earlier results are still there.
+  // The earlier results are still displayed.
   assert.equal((await accuracies(page)).length, before.length);
   await button(page, 'One step').click();
   await arrives(page, step + 1);
@@ -471,7 +479,7 @@ test('a run whose worker ends says so, continues from its last state, and surviv
     `${step + 1}`,
   );
   await page.reload();
-  // Chapters load when they come near.
+  // Chapters are loaded when the window comes near them.
   await page.waitForFunction(() => {
     const near = ['training-run', 'training'].map((id) => document.getElementById(id));
     near.find((each) => each)?.scrollIntoView({ behavior: 'instant' });
@@ -519,7 +527,8 @@ test('loaded weights survive the end of a worker', async () => {
 test('a hundred discarded runs leave no objects behind', async (context) => {
   const page = await site.open('#world=count&trainLayers=1&at=training.training-run');
   const session = await page.context().newCDPSession(page);
-  // Objects only: the size of the heap also grows with the code that V8 compiles meanwhile.
+  // Counts objects rather than bytes, because the heap also grows with the code that V8 compiles
+  // meanwhile.
   const objects = async () => {
     let text = '';
     /** @param {{ chunk: string }} part */
@@ -573,7 +582,8 @@ test('a hundred discarded runs leave no objects behind', async (context) => {
   }
   context.diagnostic(`${growth.join(', ')} objects more`);
   assert.equal(page.workers().length, 2);
-  // Meanwhile, the page loads the scripts of all chapters. A leak adds to every part.
+  // Some runs create more objects, because the page loads the scripts of all chapters meanwhile. A
+  // leak would add objects in every run.
   assert.ok(Math.min(...growth) < 20, `${growth} objects more`);
   await page.context().close();
 });

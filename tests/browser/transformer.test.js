@@ -83,7 +83,7 @@ for (const norm of /** @type {const} */ (['post', 'pre'])) {
     /** @param {RegExp} name @param {number} columns @param {number} [which] */
     const read = async (name, columns, which = 0) => {
       const map = figure.getByRole('application', { name }).nth(which);
-      // Nine digits identify a float, so the values are equal as floats.
+      // Nine digits identify a float, so rounding to float restores the exact values.
       return (await readValues(map, n, columns)).map((row) => row.map(Math.fround));
     };
 
@@ -167,21 +167,21 @@ test('selecting a cell shows its sources and fades everything else', async () =>
   const [, value, a, sign, b] =
     /\n(−?[\d.e−]+)\n= (−?[\d.]+) ([+−]) ([\d.]+)/.exec(await readout.innerText()) ?? [];
   const sum = numberOf(a) + (sign === '−' ? -1 : 1) * numberOf(b);
-  // Addends are written with three digits.
+  // The page rounds the addends to three digits.
   assert.ok(Math.abs(numberOf(value) - sum) < 0.01, `${value} = ${sum}`);
   assert.equal(await figure.locator('rect.origin').count(), 2);
   const faded = await figure
     .locator('path.veil')
     .evaluateAll((all) => all.map((path) => (path.getAttribute('d') ?? '').split('M').length - 1));
-  // A veil with a hole has two outlines, a complete one has one, and the cell's own matrix has
-  // none.
+  // A veil with a hole has two outlines, a veil without a hole has one, and the matrix of the
+  // selected cell has no veil.
   assert.deepEqual([...new Set(faded)].sort(), [0, 1, 2]);
   await map.press('Escape');
   assert.equal(await figure.locator('rect.origin').count(), 0);
 });
 
 test('one lock applies to all matrices, and a link restores it', async () => {
-  // The readout appears where the cell is.
+  // The readout appears next to the cell, so the whole figure must be in view.
   const whole = { viewport: { width: 1440, height: 1900 } };
   const { page, figure } = await openFigure('encoder-block', settings, whole);
   const output = figure.getByRole('application', { name: /^output/ });
@@ -218,7 +218,7 @@ test('every letter next to a matrix is in the equation', async () => {
     const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
     const equation = await figure.locator('[data-equation]').innerText();
     const symbols = await figure.locator('h4 var').allInnerTexts();
-    // The letters of attention itself are explained two chapters earlier.
+    // The letters of attention itself are already explained two chapters earlier.
     const letters = symbols.filter((symbol) => !/^[QKV]$|^W V$/.test(symbol)).join('');
     assert.ok(letters.length >= 5, letters);
     for (const letter of letters.replace(/[\s+]/g, ''))

@@ -1,4 +1,4 @@
-// The walk that follows one word of the sentence, step by step.
+// Tests the walk that follows one word of the sentence step by step.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -33,7 +33,7 @@ const says = (page) => page.locator('#walk [data-says]').innerText();
 const button = (page, name) => page.locator('#walk').getByRole('button', { name, exact: true });
 /** @param {Page} page */
 const stepInLink = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('walk');
-/** The word that is followed, with its position. @param {Page} page */
+/** The word that the walk follows, with its position. @param {Page} page */
 const chosen = (page) =>
   page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
 
@@ -53,14 +53,14 @@ test('the walk is offered in the first view, and keys start, step through and le
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await becomes(() => title(page), 'A word becomes numbers');
-  // Keys of a presentation remote, and Space.
+  // The keys of a presentation remote and Space also step through the walk.
   await page.keyboard.press('PageDown');
   await page.keyboard.press('Space');
   await becomes(() => title(page), 'Its query meets the keys');
   await page.keyboard.press('PageUp');
   await page.keyboard.press('Shift+Space');
   await becomes(() => title(page), 'A word becomes numbers');
-  // A focused matrix receives the arrow keys, and Escape leaves the walk from there as well.
+  // If a matrix has the focus, it receives the arrow keys. Escape still leaves the walk.
   const strip = heatmap(page.locator('#walk'), /^the vector of the word/);
   await strip.focus();
   await strip.press('ArrowRight');
@@ -92,7 +92,7 @@ test('the walk plays to its end in 60 to 90 seconds and stops at a click', async
     await pass(1);
     seconds++;
   }
-  // Includes time to read the last step.
+  // 9 seconds are added for reading the last step.
   assert.ok(seconds + 9 >= 60 && seconds + 9 <= 90, String(seconds));
   await page.context().close();
 });
@@ -116,7 +116,7 @@ test('the walk shows the same numbers as the chapters', async () => {
   assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
   assert.ok(undivided < divided);
   assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
-  // The hands that are added belong to position 8.
+  // The hands that are added are those of position 8.
   await page.locator('.dots button').nth(1).click();
   const hands = heatmap(page.locator('#walk'), /^plus its clock hands/);
   await becomes(async () => {
@@ -150,7 +150,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
     .locator('#walk [data-probability]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-probability'))));
   assert.ok(shares[0] > 0.1 && shares.every((share, i) => !i || share <= shares[i - 1]));
-  // Its positions rotate queries and keys, and the page says so.
+  // The positions of this model rotate queries and keys, and the page says so.
   await page.locator('.dots button').nth(1).click();
   assert.match(await says(page), /This one does not/);
   await heatmap(page.locator('#walk'), /^turned by the clocks/).waitFor();
@@ -267,7 +267,7 @@ test('the head that attends to what followed the same word is explained, with it
   await page.locator('#walk .more', { hasText: 'The first time, “' }).waitFor();
   await page.locator('.dots button').nth(7).click();
   await becomes(async () => /which this head looked at, comes second/.test(await says(page)), true);
-  // A word whose prediction does not depend on the head.
+  // The prediction after this word does not depend on the head.
   await page.locator('#walk [aria-label="The word to follow"] button').nth(3).click();
   await becomes(async () => /which this head looked at/.test(await says(page)), false);
 });

@@ -1,4 +1,5 @@
-// All heads of all layers at once, for the page's model and the reader's.
+// Tests the wall, which shows all heads of all layers at once, for the page's model and for a
+// reader's model.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';

@@ -1,4 +1,4 @@
-// The installed package in other runtimes, and as bundlers and test runners process it.
+// Tests the installed package in other runtimes, with bundlers, and in test runners.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -23,7 +23,7 @@ import { installPackage } from '../package/install.js';
 
 const kModules = join(import.meta.dirname, 'node_modules');
 const kBin = join(kModules, '.bin');
-/** Headers that threads require. */
+/** The response headers that threads require. */
 const kIsolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -31,7 +31,7 @@ const kIsolation = {
 const kFound = '2 undefined 4';
 
 /**
- * A program that reports its results: it prints them, or makes them the page's title.
+ * A program that prints its results or, in a page, writes them into the title.
  * @param {string} entry
  */
 const program = (entry) => `
@@ -56,19 +56,19 @@ let browser;
 
 before(async () => {
   await provideNpmPackages(import.meta.dirname, 'the clients');
-  // Packages are installed without running their scripts. Bun needs its own script, which works
-  // only once.
+  // npm packages are installed here without running their scripts. Bun needs its install script,
+  // which works only once.
   if (spawnSync(join(kBin, 'bun'), ['--version']).status !== 0) {
     execFileSync(process.execPath, ['install.js'], { cwd: join(kModules, 'bun') });
   }
-  // The project is inside this folder, so that it finds the packages.
+  // The project is inside this folder, so that it finds the installed clients.
   project = installPackage(import.meta.dirname);
   // Parcel resolves exports only if this option is set.
   write(
     'package.json',
     '{ "private": true, "type": "module", "@parcel/resolver-default": { "packageExports": true } }',
   );
-  // Without this file, tools would use the one of the checkout.
+  // Without this file, tools would use the tsconfig.json of the checkout.
   write('tsconfig.json', '{}');
   write('main.js', program('attn'));
   write('inWorker.js', program('attn/worker'));
@@ -95,7 +95,7 @@ function write(name, text) {
 const run = (path, ...args) =>
   execFileSync(path, args, { cwd: project.folder, encoding: 'utf8', timeout: 120_000 }).trim();
 
-/** @param {string} name name of a module */
+/** @param {string} name name of the module to import */
 const node = (name) => run(process.execPath, name);
 
 /** @param {string} url */
@@ -110,7 +110,7 @@ async function titleOf(url) {
 }
 
 /**
- * Titles of pages in a folder of the project.
+ * Returns the titles of pages in a folder of the project.
  * @param {string} folder
  * @param {string[]} names
  */
@@ -134,7 +134,7 @@ async function titlesIn(folder, ...names) {
   }
 }
 
-/** Copies the files that bundlers leave behind, following the guide. @param {string} folder */
+/** Copies the files that bundlers do not copy, as described in the guide. @param {string} folder */
 function copyFiles(folder) {
   const dist = join(project.folder, 'node_modules/attn/wasm/dist');
   for (const name of readdirSync(dist)) {
@@ -160,8 +160,8 @@ test('threads_start_with_glue_minified_by_webpack', () => {
       /^[0-9a-f]{20}\.js$/.test(name) &&
       readFileSync(join(output, name), 'utf8').includes('em-pthread'),
   );
-  // One per flavour of the module. File names do not reveal the flavour, and only attn's glue fits
-  // its .wasm.
+  // The bundle contains one file per flavour of the module. File names do not reveal the flavour,
+  // and only the glue of the flavour `attn` fits its .wasm.
   cpSync(join(project.folder, 'node_modules/attn'), join(project.folder, 'minified'), {
     recursive: true,
   });
@@ -229,7 +229,7 @@ for (const version of [7, 8]) {
       ).createServer({
         ...configuration('plain'),
         optimizeDeps: {},
-        // The default.
+        // This folder is Vite's default.
         cacheDir: 'node_modules/.vite',
       });
       try {
@@ -286,7 +286,7 @@ test('a_page_bundled_by_parcel_runs_one_thread_and_says_why', async () => {
   const options = ['--no-cache', '--no-autoinstall', '--dist-dir', 'parcel'];
   run(join(kBin, 'parcel'), 'build', 'main.html', ...options);
   const [found] = await titlesIn('parcel', 'main.html');
-  // The two lines of the guide.
+  // The error message quotes the two lines of code that the guide recommends.
   const lines = /const address = (.+?); const { load } = await import\(address\);/;
   const [recipe] = found.match(lines) ?? [];
   assert.match(found, /^1 .*for Parcel, serve attn\/wasm\/dist as static files.* 4$/);

@@ -1,5 +1,6 @@
-// Checks what must work however the library is linked: headers of this version, the compiled
-// library, errors that can be caught, and deriving from a class of the library.
+// Checks what must work no matter how the library is linked: the headers have the right version,
+// the compiled library can be called, its errors can be caught, and its classes can be derived
+// from.
 
 #include <attn/attn.hpp>
 #include <cstdio>

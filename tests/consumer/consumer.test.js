@@ -1,4 +1,4 @@
-// The library as users get it: installed into a folder and linked in every documented way.
+// Tests the library as users get it: installed into a folder and linked in every documented way.
 
 import assert from 'node:assert/strict';
 import {
@@ -19,13 +19,13 @@ import { compiledOnce } from '../../wasm/toolchain/cmake.js';
 import { command, findProgram } from '../../wasm/toolchain/system.js';
 
 const kHere = import.meta.dirname;
-/** Flags with which the headers must compile without warnings in users' code. */
+/** In users' code, the headers must compile without warnings even with these flags. */
 const kStrict = '-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'.split(' ');
 
 const kCompilers = ['g++-12', 'g++-13', 'g++-14', 'clang++-14', 'clang++-19'].filter(findProgram);
 if (kCompilers.length === 0) kCompilers.push('c++');
 
-// The same build type as the release preset's, so that nothing is compiled twice.
+// The same build type as in the preset `release`, so that the compiler cache applies.
 const kSettings = ['-DCMAKE_BUILD_TYPE=Release'];
 if (process.env.CI) kSettings.push('-DATTN_WARNINGS_AS_ERRORS=ON');
 
@@ -47,7 +47,7 @@ const kLinkStatic = [
 const run = (program, ...args) => command(program, args, { cwd: temporary });
 
 /**
- * Configures and builds a project. Its build folder is kept, so that a second run has little to do.
+ * Configures and builds a project. Keeps its build folder, so that the next run has little to do.
  * @param {string} name
  * @param {string} source
  * @param {...string} settings
@@ -75,7 +75,7 @@ after(() => rmSync(temporary, { recursive: true, force: true }));
 
 describe('a static library, installed', () => {
   before(async () => {
-    // Moved afterwards, because an installation must work anywhere.
+    // Moves the installation, because it must work in any folder.
     const first = join(temporary, 'first');
     await run('cmake', '--install', join(kBuildFolder, 'release'), '--prefix', first);
     renameSync(first, kStatic);
@@ -111,13 +111,13 @@ describe('a static library, installed', () => {
     const listed = await run('ctest', '--test-dir', folder, '--output-on-failure');
     assert.match(listed, /100% tests passed/);
     assert.match(listed, /ring_attention \.+ +Passed/);
-    // The model, loss and training loop are short.
+    // The example must stay short: model, loss and training loop take at most 50 lines.
     const lines = readFileSync(join(kRoot, 'core/examples/induction.cpp'), 'utf8').split('\n');
     assert.ok(lines.filter((line) => /^ *[^ /]/.test(line)).length <= 50);
     const image = readFileSync(join(folder, 'encoding.ppm'));
     const header = 'P6 256 128 255\n';
     assert.equal(image.length, header.length + 3 * 256 * 128);
-    // sin 0 = 0 is white, cos 0 = 1 is red.
+    // The first pixel is sin 0 = 0 (white), the second is cos 0 = 1 (red).
     assert.deepEqual(
       [...image.subarray(header.length, header.length + 6)],
       [255, 255, 255, 255, 0, 0],
@@ -257,7 +257,7 @@ describe('a shared library, installed', () => {
   const folder = join(kBuildFolder, 'consumer-fetch_content');
 
   before(async () => {
-    if (!existsSync(folder)) throw new Error('the project of FetchContent was not built');
+    if (!existsSync(folder)) throw new Error('the project that uses FetchContent was not built');
     for (const component of ['attn_Runtime', 'attn_Development']) {
       const prefix = join(temporary, component);
       await run('cmake', '--install', folder, '--component', component, '--prefix', prefix);
@@ -286,7 +286,8 @@ describe('a shared library, installed', () => {
     const foreign = symbols
       .map((line) => line.replace(/^\S* \w /, ''))
       .filter((name) => !/^((vtable|typeinfo|typeinfo name) for )?attn::/.test(name));
-    // Templates of the standard library, which every program contains, are weak.
+    // Weak symbols are allowed. They are templates of the standard library, which every program
+    // contains.
     const weak = /^\S* [WuVv] /;
     assert.deepEqual(
       symbols.filter((line) => !weak.test(line) && foreign.some((name) => line.endsWith(name))),

@@ -1,5 +1,5 @@
-// The program behind npm run train, on a small text. When stopped it resumes, and the same seed
-// gives the same bytes.
+// Tests the program behind `npm run train` on a small text. After being stopped, it resumes, and
+// the same seed produces the same bytes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ after(() => rmSync(temporary, { recursive: true, force: true }));
 
 const kVocabulary = 40;
 
-/** A folder with two texts. @param {string} name */
+/** Creates a folder with two texts. @param {string} name */
 function folderWithText(name) {
   const folder = join(temporary, name);
   mkdirSync(folder);

@@ -1,5 +1,5 @@
-// The page in Firefox, driven by WebDriver BiDi, next to Chromium, both without relaxed SIMD.
-// Everything they show and compute has the same bits.
+// Compares the page in Firefox, driven by WebDriver BiDi, with the page in Chromium, both without
+// relaxed SIMD. Everything that they show and compute must have the same bits.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -50,10 +50,10 @@ after(async () => {
   site?.server.close();
 });
 
-/** Runs before a page's own scripts, and hides relaxed SIMD. */
+/** Hides relaxed SIMD from the page. Runs before the page's own scripts. */
 function hideRelaxedSimd() {
   const { validate } = WebAssembly;
-  // i32x4.relaxed_trunc_f32x4_s, with which the package detects relaxed SIMD.
+  // The package detects relaxed SIMD with this instruction, i32x4.relaxed_trunc_f32x4_s.
   const opcode = [253, 129, 2, 11];
   WebAssembly.validate = (bytes) => {
     const end = Array.from(/** @type {Uint8Array} */ (bytes).slice(-opcode.length));
@@ -62,7 +62,7 @@ function hideRelaxedSimd() {
 }
 
 /**
- * Opens a page in a fresh profile and records everything that it should not do.
+ * Opens a page in a fresh profile and records everything that a page should not do.
  * @param {BrowserName} name
  * @param {string} [fragment] with '#'
  */
@@ -92,7 +92,7 @@ async function open(name, fragment = '') {
 }
 
 /**
- * Replaces the page's sentence by typing.
+ * Types a sentence in place of the page's sentence.
  * @param {Page} page
  * @param {string} sentence
  */
@@ -106,7 +106,7 @@ async function type(page, sentence) {
 }
 
 /**
- * Every number of a heatmap as text on the page.
+ * Reads every number of a heatmap, as the page writes it.
  * @param {Page} page
  * @param {string} figure
  * @param {string} label
@@ -115,7 +115,7 @@ async function type(page, sentence) {
  */
 async function shownNumbers(page, figure, label, rows, columns) {
   const name = `${label}, ${rows} ${label.startsWith('Input') ? 'tokens' : 'queries'} by ${columns}`;
-  // A figure far out of sight has no picture.
+  // A figure far from the window has no picture.
   await page.$eval(`#${figure}`, (element) => element.scrollIntoView({ behavior: 'instant' }));
   const heatmap = /** @type {ElementHandle<Element>} */ (
     await page.waitForSelector(`#${figure} [role="application"][aria-label^="${name} "]`)

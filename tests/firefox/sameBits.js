@@ -1,11 +1,11 @@
-// A fixed set of calls whose every bit must be the same wherever SIMD128 runs, in each browser and
-// in Node. It receives the module as an argument and imports nothing, so that a page can import it,
-// too.
+// A fixed set of calls whose results must have the same bits wherever SIMD128 runs: in every
+// browser and in Node. The functions receive the module as an argument. This file imports nothing,
+// so that a page can import it, too.
 
 /** @import { Attn, Tensor, TrainingAttn } from 'attn' */
 
 /**
- * Numbers from −1 to 1 that need no generator: Weyl's sequence.
+ * Numbers from −1 to 1. They are a Weyl sequence, which needs no random generator.
  * @param {number} stream
  * @param {...number} shape
  * @returns {Tensor}
@@ -22,7 +22,7 @@ const hex = (bytes) =>
   Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /**
- * The SHA-256 of each result by name.
+ * Returns the SHA-256 of each result by name.
  * @param {Attn} attn
  * @returns {Promise<Record<string, string>>}
  */
@@ -90,7 +90,8 @@ export async function bitsOf(attn) {
 }
 
 /**
- * The parameters and the state of the optimizer after a training run with a fixed seed.
+ * Returns the SHA-256 of the parameters and of the optimizer's state after a training run with a
+ * fixed seed.
  * @param {TrainingAttn} attn
  * @param {number} steps
  * @returns {Promise<Record<string, string>>}
@@ -151,14 +152,15 @@ export async function bitsOfTraining(attn, steps) {
 }
 
 /**
- * The SHA-256 of each result.
+ * Computes the SHA-256 of each result.
  * @param {Record<string, Float32Array>} results
  */
 async function digests(results) {
   /** @type {Record<string, string>} */
   const bits = {};
   for (const [name, data] of Object.entries(results)) {
-    if (!data.every(Number.isFinite)) throw new Error(`${name} holds what is no number`);
+    if (!data.every(Number.isFinite))
+      throw new Error(`${name} contains numbers that are not finite`);
     bits[name] = hex(await crypto.subtle.digest('SHA-256', data.slice().buffer));
   }
   return bits;

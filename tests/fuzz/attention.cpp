@@ -1,5 +1,5 @@
-// Calls attention with arbitrary sizes, layouts and options, some of which do not fit together.
-// Either it throws an Error and leaves its outputs unchanged, or it agrees with the reference.
+// Calls attention with arbitrary sizes, layouts and options, some of which do not fit together. The
+// call must either throw an Error and leave its outputs unchanged, or agree with the reference.
 
 #include <gtest/gtest.h>
 
@@ -39,11 +39,12 @@ AttentionSizes choose_sizes(Choices& choices) {
   sizes.num_keys = choices.size(0, 40);
   sizes.head_dim = choices.size(1, 20);
   sizes.value_dim = choices.size(1, 20);
-  // These need more than one tile of queries or of keys.
+  // These sizes need more than one tile of queries or of keys.
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
-  // A tile belongs to one head. Long sequences get few heads, so that no call takes long.
+  // A tile belongs to a single head, so long sequences need only a few heads, which keeps every
+  // call short.
   constexpr std::int64_t kMaxScores = 2048;
   const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
   sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));
@@ -65,7 +66,7 @@ attn::Diagonal choose_diagonal(Choices& choices) {
   }
 }
 
-/// A shape that broadcasts to scores, of any rank.
+/// A shape of any rank that broadcasts to the shape of the scores.
 std::vector<std::int64_t> choose_mask_shape(Choices& choices, const AttentionProblem& p) {
   std::vector<std::int64_t> shape = p.score_shape();
   for (std::int64_t& size : shape) {
@@ -133,8 +134,8 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     p.t5_max_distance = buckets + choices.integer(0, 200);
     p.t5_table = random.normals(buckets * s.query_heads);
   }
-  // The reference takes distances as differences of doubles, so offsets stay small in calls
-  // whose terms depend on them.
+  // The reference computes distances as differences of doubles, so offsets stay small in calls with
+  // terms that depend on the distance.
   const bool by_distance = !(p.relative_keys.empty() && p.relative_values.empty() &&
                              p.alibi_slopes.empty() && p.t5_table.empty());
   if (by_distance && std::abs(p.diagonal.resolve(0, 0)) > 50) {
@@ -147,15 +148,16 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
   }
 }
 
-/// Writes NaN where nothing may read it, or where it must reach the output. (The reference has no
-/// bounds for infinity: a weight that is 0 in float32 but not in double turns it into NaN.)
+/// Writes a NaN, which must either reach the output or not be read at all. (Infinity is not used,
+/// because the reference has no bounds for it: a weight that is 0 in float32 but not in double
+/// turns infinity into NaN.)
 void spoil(Choices& choices, std::vector<float>& values) {
   if (values.empty() || !choices.one_in(6)) return;
   const std::size_t at = choices.bits<std::uint32_t>() % values.size();
   values[at] = std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Valid arguments: every number is compared with the reference.
+/// Makes a call with valid arguments and compares every number with the reference.
 void call_right(Choices& choices) {
   attn::Context& context = context_of(choices);
   Random random;
@@ -175,7 +177,8 @@ attn::ElementType choose_type(Choices& choices, attn::ElementType last) {
   return static_cast<attn::ElementType>(choices.integer(0, static_cast<int>(last)));
 }
 
-/// Checks the header's bounds, for calls whose bits differ from those with float32.
+/// Checks that the output is within the header's bounds, if its bits may differ from those of the
+/// same call in float32.
 void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
                           const std::vector<float>& output, bool pairs) {
   reference::AttentionResult exact = p.expected();
@@ -185,7 +188,8 @@ void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
       exact.output_error.values[i] += more.values[i];
     }
   }
-  // The output is rounded once more: by half of its last bit, or half of float16's smallest number.
+  // The output is rounded once more, by at most half a unit in its last place, or by half of the
+  // smallest float16.
   double unit = 0;
   if (type == attn::ElementType::kFloat16) unit = 0x1p-11;
   if (type == attn::ElementType::kBFloat16) unit = 0x1p-8;
@@ -196,7 +200,8 @@ void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
   EXPECT_TRUE(attn_test::is_within(output, exact.output, exact.output_error));
 }
 
-/// Valid arguments of other element types, compared with the same numbers as float32.
+/// Makes a call with valid arguments of other element types and compares it with the same numbers
+/// in float32.
 void call_stored(Choices& choices) {
   using attn::ElementType;
   using attn_test::TypedTensor;
@@ -207,7 +212,7 @@ void call_stored(Choices& choices) {
   const AttentionSizes& s = p.sizes;
   p.layout = static_cast<Layout>(choices.integer(0, 4));
   choose_options(choices, random, p);
-  // Also numbers below the range in which a type is most precise.
+  // Some numbers are below the range in which the type has its full precision.
   const float unit = choices.one_in(4) ? 0x1p-14F : 1.0F;
   for (float& value : p.key) value *= unit;
   for (float& value : p.value) value *= unit;
@@ -243,11 +248,11 @@ void call_stored(Choices& choices) {
                                        inputs.options(), context);
   }
   EXPECT_TRUE(output.gaps_are_untouched());
-  // Products of pairs round differently.
+  // Instructions that multiply pairs of bfloat16 round differently.
   constexpr ElementType kPair = ElementType::kBFloat16;
   const bool pairs = std::string(to_string(context.instruction_set())).ends_with("bf16") &&
                      query_type == kPair && key_type == kPair && value_type == kPair;
-  // With one query, scales multiply sums instead of single numbers.
+  // With one query, the scales are applied to sums instead of to single numbers.
   if (pairs || (has_scales && s.num_queries == 1)) {
     return expect_within_bounds(p, output_type, output.values(), pairs);
   }
@@ -255,7 +260,8 @@ void call_stored(Choices& choices) {
   EXPECT_TRUE(attn_test::same_bits(output.values(), attn_test::as_type(output_type, want)));
 }
 
-/// Parts of a sequence, of which some have nothing to attend to and must not be read.
+/// Merges the results of parts of a sequence. Some parts contain nothing to attend to and must not
+/// be read.
 void call_merged(Choices& choices) {
   attn::Context& context = context_of(choices);
   Random random;
@@ -321,8 +327,8 @@ std::vector<std::int64_t> choose_any_shape(Choices& choices, std::vector<std::in
   return shape;
 }
 
-/// Arguments that need not fit together. Each tensor has memory for its own shape, and no call may
-/// read or write outside it.
+/// Makes a call with arguments that may not fit together. Each tensor has memory for its own shape,
+/// and no call may read or write outside of it.
 void call_any(Choices& choices) {
   attn::Context& context = context_of(choices);
   const AttentionSizes s{choices.integer(0, 2), choices.integer(0, 4), choices.integer(1, 2),
@@ -406,7 +412,7 @@ void call_any(Choices& choices) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A failed expectation ends the program, which is what a fuzzer looks for.
+  // A failed expectation ends the program, and libFuzzer reports that.
   GTEST_FLAG_SET(throw_on_failure, true);
   Choices choices({data, size});
   const std::int64_t choice = choices.integer(0, 7);

@@ -8,7 +8,7 @@
 
 namespace attn_fuzz {
 
-/// Turns the bytes of a fuzzer's input into decisions, one after the other. Once they are used up,
+/// Turns the bytes of the fuzzer's input into a sequence of decisions. Once the bytes are used up,
 /// every decision is 0.
 class Choices {
  public:
@@ -30,14 +30,14 @@ class Choices {
     return low + static_cast<std::int64_t>(bits<std::uint16_t>() % span);
   }
 
-  /// A size in [low, high], which may contain up to 64 values; three times out of four it is in the
-  /// lower third.
+  /// Returns a size in [low, high], in three out of four cases from the lower third. The range
+  /// contains at most 64 numbers.
   std::int64_t size(std::int64_t low, std::int64_t high) {
     const std::int64_t byte = bits<std::uint8_t>(), span = high - low + 1;
     return low + byte / 4 % (byte % 4 == 3 ? span : span / 3);
   }
 
-  /// True once in `n`; false when the input is used up.
+  /// Returns true in one of `n` cases; false when the input is used up.
   bool one_in(std::int64_t n) { return integer(0, n - 1) == n - 1; }
 
   std::size_t left() const { return bytes_.size(); }

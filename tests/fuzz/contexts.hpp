@@ -10,7 +10,7 @@
 
 namespace attn_fuzz {
 
-/// Returns a context of any instruction set that the machine has.
+/// Chooses a context for one of the instruction sets that the machine has.
 inline attn::Context& context_of(Choices& choices) {
   using Contexts = std::vector<std::unique_ptr<attn::Context>>;
   const auto of_every_instruction_set = [](int threads) {

@@ -1,6 +1,6 @@
-// Passes any text as a model's files: the configuration up to a line of "----", then a line for
-// each tensor with its name, its dtype and its sizes. attn must either reject the text with an
-// error or make a model that computes.
+// Uses any text as a model's files: first the configuration, up to a line "----", then for each
+// tensor a line with its name, dtype and sizes. attn must either reject the text with an error or
+// make a model that computes.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +22,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Takes the text before the next `end`, or all that is left.
+/// Removes and returns the text before the next `end`, or the whole text if there is none.
 std::string_view take(std::string_view& text, std::string_view end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, at);
@@ -30,7 +30,7 @@ std::string_view take(std::string_view& text, std::string_view end) {
   return taken;
 }
 
-/// A header whose tensors follow each other without gaps, as a file requires.
+/// Makes a header whose tensors follow each other without gaps, as the file format requires.
 attn::SafetensorsHeader header_of(std::string_view lines) {
   attn::SafetensorsHeader header;
   std::int64_t end = 0;
@@ -57,7 +57,7 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
   attn::LanguageModelLoader loader(description, description.memory, context);
   for (std::size_t i = 0; i < description.weights.size(); ++i) {
     const attn::WeightSource& source = description.weights[i];
-    // Numbers of about ±0.3, or with float16 of about ±1.6.
+    // Numbers of about ±0.3, or of about ±1.6 if the type is float16.
     std::vector<std::byte> small(static_cast<std::size_t>(source.end - source.begin));
     for (std::size_t at = 0; at < small.size(); ++at) {
       const auto drawn = static_cast<std::uint32_t>(at + i + 1) * 2654435761U;
@@ -83,7 +83,7 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
   };
   try {
     const attn::OwnedTensor hidden = hidden_with({});
-    // The positions that the tokens have by default.
+    // Passing the default positions explicitly must not change the output.
     const auto layers = model.encoder().layers();
     const bool rotates = std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
       return layer.options().positions.rotary.has_value();
@@ -100,7 +100,8 @@ void run(const attn::LanguageModelDescription& description, attn::Context& conte
     }
     require(is_given == (rotates || options.max_positions > 0));
   } catch (const attn::Error& error) {
-    // A table of fewer than two positions, or weights that make a layer overflow.
+    // The model may have a table of fewer than two positions, or weights that make a layer
+    // overflow.
     require(error.code() == attn::ErrorCode::kInvalidArgument ||
             error.code() == attn::ErrorCode::kUnsupported);
   }
@@ -119,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     attn::SafetensorsHeader header = header_of(text);
-    // attn's own files have their configuration in their metadata.
+    // attn's own files contain their configuration in the metadata.
     const bool own = config.find("numLayers") != config.npos;
     if (own) header.metadata.emplace_back("config", config);
     const auto description = attn::describe_language_model(

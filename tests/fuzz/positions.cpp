@@ -1,5 +1,6 @@
-// Positional encodings at any position, width, step, base and scaling rule. The result is an Error,
-// or values within the headers' bounds of a reference in extended precision.
+// Computes positional encodings at any position and with any width, step, base and scaling rule.
+// The result must be an Error, or be within the headers' bounds of a reference in extended
+// precision.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ using attn_test::Layout;
 
 constexpr double kLargestPosition = 0x1p53;
 
-/// Any double at all, or one that programs typically use.
+/// Chooses any double whatsoever, or one that programs typically use.
 double choose_number(Choices& choices) {
   switch (choices.integer(0, 4)) {
     case 0:
@@ -46,11 +47,11 @@ double choose_number(Choices& choices) {
 
 double choose_base(Choices& choices) {
   const double base = choices.one_in(3) ? std::abs(choose_number(choices)) : 10000;
-  // For larger bases, the reference's root of base^(−2j) is not a number.
+  // For larger bases, the root of base^(−2j) in the reference is NaN.
   return std::isfinite(base) ? std::min(base, 1e12) : base;
 }
 
-/// Bound of a value at each position: see sinusoidal_encoding.hpp.
+/// The error bound of each value, as stated in sinusoidal_encoding.hpp.
 reference::Array bounds(const std::vector<double>& positions, std::int64_t width, double base,
                         double step) {
   reference::Array error({static_cast<std::int64_t>(positions.size()), width});
@@ -133,7 +134,7 @@ void shift(Choices& choices) {
     return;
   }
   ASSERT_TRUE(in_domain({delta}, base));
-  // The matrix has the entries of the encoding at δ.
+  // The entries of the matrix are those of the encoding at δ.
   const auto row = reference::sinusoidal_encoding({{delta}, 2 * pairs, base, false});
   reference::Array exact({2 * pairs, 2 * pairs});
   for (std::int64_t j = 0; j < pairs; ++j) {
@@ -148,7 +149,8 @@ void shift(Choices& choices) {
       << "delta " << delta << ", base " << base;
 }
 
-/// Every rule with any parameters. No value may leave the rotation's circle or be NaN.
+/// Tests every scaling rule with any parameters. Rotated pairs must keep their length, and no value
+/// may be NaN.
 void rotary(Choices& choices) {
   attn::RotaryEmbeddingOptions options;
   options.rotary_dim = choices.integer(-1, 20);
@@ -220,7 +222,8 @@ void t5(Choices& choices) {
   }
   EXPECT_GE(got, 0);
   EXPECT_LT(got, buckets);
-  // The reference compares with the buckets' edges in double precision.
+  // The reference is reliable only for such distances, because it compares them with bucket
+  // boundaries in double precision.
   if (std::abs(static_cast<double>(distance)) < 1e9 && max_distance < 1'000'000'000) {
     EXPECT_EQ(got, reference::t5_bucket(distance, buckets, max_distance, bidirectional))
         << distance << " of " << buckets << ", " << max_distance;
@@ -230,7 +233,7 @@ void t5(Choices& choices) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A failed expectation ends the program, which is what a fuzzer looks for.
+  // A failed expectation ends the program, and libFuzzer reports that.
   GTEST_FLAG_SET(throw_on_failure, true);
   Choices choices({data, size});
   switch (choices.integer(0, 4)) {

@@ -1,4 +1,4 @@
-// Runs a fuzz target once on each file of a corpus, in place of libFuzzer.
+// Replaces libFuzzer: runs a fuzz target once on each file of a corpus.
 
 #include <cstddef>
 #include <cstdint>

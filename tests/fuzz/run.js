@@ -1,9 +1,10 @@
-// npm run fuzz: runs libFuzzer on each target, or on the named ones, for a limited time:
+// npm run fuzz: runs libFuzzer on each target, or only on the named targets, for a limited time:
 //
 //   npm run fuzz -- safetensors --seconds 600
 //
-// Inputs that reach new code are kept in build/fuzz/corpus, where the next run continues. Findings
-// are in build/fuzz/findings. Once fixed, move them to tests/fuzz/corpus, which npm test replays.
+// Inputs that reach new code are kept in build/fuzz/corpus, and the next run starts from them.
+// Inputs that reveal a bug are kept in build/fuzz/findings. Once the bug is fixed, move its input
+// to tests/fuzz/corpus, which npm test replays.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
@@ -18,7 +19,10 @@ import { say } from '../../wasm/toolchain/progress.js';
 import { reportSetupError, requireAll, SetupError } from '../../wasm/toolchain/system.js';
 
 const kTargets = ['attention', 'models', 'positions', 'safetensors', 'training'];
-/** The longest input. Models need more, because their names take several lines. */
+/**
+ * The length of the longest input, in bytes. Models need more, because they consist of several
+ * lines of text.
+ */
 const kMaxLength = 512;
 const kMaxModelLength = 4096;
 const kFolder = join(kBuildFolder, 'fuzz');
@@ -27,7 +31,7 @@ const kFolder = join(kBuildFolder, 'fuzz');
  * Shows libFuzzer's output as it is printed.
  * @param {string} target
  * @param {number} seconds
- * @returns {boolean} true if nothing was found
+ * @returns {boolean} true if no bug was found
  */
 function fuzz(target, seconds) {
   const corpus = join(kFolder, 'corpus', target);
@@ -43,7 +47,8 @@ function fuzz(target, seconds) {
   say(`Fuzzing ${target} for ${seconds} seconds.`);
   const { status, error } = spawnSync(join(kFolder, 'tests/fuzz', `fuzz_${target}`), args, {
     stdio: ['ignore', 2, 2],
-    // A large quarantine for freed memory would mean fresh pages for each call.
+    // AddressSanitizer's default quarantine for freed memory is so large that every call would need
+    // fresh pages.
     env: { ...process.env, ASAN_OPTIONS: 'quarantine_size_mb=16' },
   });
   if (error) throw error;
@@ -61,8 +66,9 @@ try {
   });
   const unknown = positionals.find((name) => !kTargets.includes(name));
   const seconds = Number(values.seconds);
-  if (unknown) throw new SetupError(`There is no target ${unknown}; there are ${kTargets}.`);
-  if (!(seconds > 0)) throw new SetupError(`--seconds wants a number above 0.`);
+  if (unknown)
+    throw new SetupError(`There is no fuzz target ${unknown}; the targets are ${kTargets}.`);
+  if (!(seconds > 0)) throw new SetupError(`--seconds must be a number greater than 0.`);
   await withLock(kLockFile, async () => {
     await requireAll('for fuzzing', ['cmake', 'ninja', 'clang', 'googletest']);
     const targets = positionals.length > 0 ? positionals : kTargets;

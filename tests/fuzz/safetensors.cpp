@@ -1,5 +1,5 @@
-// Reads any bytes as a .safetensors file. Either they are rejected as an invalid format, or
-// everything in them can be read and written again.
+// Reads any bytes as a .safetensors file. attn must either reject them as an invalid format, or be
+// able to read everything in them and write it again.
 
 #include "attn/io/safetensors.hpp"
 
@@ -26,7 +26,8 @@ void read_all(const attn::Safetensors& file) {
     try {
       values.push_back(file.read(entry.name));
     } catch (const attn::Error& error) {
-      // A dtype that is listed but not read; a rank that views do not have.
+      // The tensor has a dtype that attn lists but does not read, or a rank that views do not
+      // support.
       require(error.code() == attn::ErrorCode::kUnsupported);
       continue;
     }

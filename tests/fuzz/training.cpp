@@ -1,6 +1,6 @@
-// Small models of arbitrary layers, in arbitrary shapes and on any instruction set: the gradients
-// of inputs and parameters must match the references, which share no code with the core and
-// compute in double precision.
+// Small models of arbitrary layers with arbitrary shapes, on any instruction set. The gradients of
+// inputs and parameters must match the references, which share no code with the core and compute in
+// double precision.
 
 #include <gtest/gtest.h>
 
@@ -45,10 +45,10 @@ std::string name_of(const std::vector<std::int64_t>& shape) {
   return result + ")";
 }
 
-/// Sources, layers and a loss.
+/// A model: inputs, layers and a loss.
 struct Model {
   Sizes in, out;
-  std::vector<std::int64_t> tokens;  ///< of an embedding, or none: the input is a variable
+  std::vector<std::int64_t> tokens;  ///< input of the embedding; if empty, the input is a variable
   std::shared_ptr<attn::Embedding> embedding;
   std::vector<Piece> pieces;
   enum class Loss { kInner, kMeanSquares, kCrossEntropy } loss;
@@ -78,7 +78,7 @@ struct Model {
                                           : choices.integer(0, out.width - 1));
       }
     }
-    // Chosen after all others, so that older inputs still describe the same models.
+    // These choices come last, so that older inputs of the corpus still describe the same models.
     const std::int64_t calls = choices.integer(0, 3);
     for (const Piece& piece : pieces) {
       if (calls > 0 && piece.module) terms->offer(*piece.module);
@@ -110,7 +110,7 @@ Array array_of(const attn::ConstTensor& t) {
   return result;
 }
 
-/// Draws parameters and gives them to the references.
+/// Draws parameters, and passes them to the module and to the references.
 Parameters draw_parameters(attn::Module& module, std::mt19937_64& engine, attn::Context& context,
                            reference::Tape& exact) {
   Parameters result;
@@ -137,9 +137,9 @@ struct Gradient {
   }
 };
 
-/// Describes the first wrong gradient. The reference's bound allows for any rounding, to first
-/// order, but is wide for several layers. A second limit is one that no correct gradient of 20,000
-/// random models came near.
+/// Describes the first wrong gradient. The reference's bound allows for all rounding errors, to
+/// first order, but it is wide for several layers. The second limit is tighter; no correct gradient
+/// of 20,000 random models came near it.
 std::string first_wrong(const std::vector<Gradient>& gradients) {
   double largest_of_all = 0;
   for (const Gradient& g : gradients) largest_of_all = std::max(largest_of_all, g.largest());
@@ -160,7 +160,7 @@ std::string first_wrong(const std::vector<Gradient>& gradients) {
   return {};
 }
 
-/// Describes what is wrong with a model whose numbers are drawn from `seed`.
+/// Runs the model with numbers drawn from `seed` and describes what is wrong, if anything.
 std::string compared(const Model& model, std::uint32_t seed, attn::Context& context) {
   std::mt19937_64 engine(seed);
   reference::Tape exact;
@@ -238,8 +238,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attn::Context& context = attn_fuzz::context_of(choices);
   const auto seed = choices.bits<std::uint32_t>();
   const Model model(choices);
-  // Bounds are to first order: next to a kink, or where a sum almost cancels, rounding may exceed
-  // them. That happens only for some numbers, whereas a bug shows for all of them.
+  // The bounds are of first order. Next to a kink, or where the terms of a sum almost cancel,
+  // rounding may exceed them. That happens only for some random numbers, whereas a bug shows for
+  // all of them, so this tries three draws.
   std::string wrong;
   for (std::uint32_t draw = 0; draw < 3; ++draw) {
     wrong = compared(model, seed + draw, context);

@@ -1,5 +1,5 @@
-// The package itself in a real browser, with no bundler, only a static server and a strict content
-// security policy.
+// Tests the package itself in a real browser, without a bundler, on a static server and under a
+// strict content security policy.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ const isolation = {
 };
 
 /**
- * Pages that differ only in their headers.
+ * Pages that differ only in their response headers.
  * @type {Record<string, Record<string, string>>}
  */
 const pages = {
@@ -45,7 +45,8 @@ const pages = {
 const exampleModule = `
 export async function run({ entry = 'index.js', ...options }) {
   try {
-    // Everything is awaited, which changes nothing but for worker.js.
+    // Awaits every result, because the functions of worker.js return promises. For index.js this
+    // changes nothing.
     const { load } = await import('/attn/' + entry);
     const attn = await load(options);
     const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];
@@ -74,7 +75,7 @@ import { run } from './example.js';
 addEventListener('message', async ({ data }) => postMessage(await run(data)));
 `;
 
-/** A worker with a custom task. */
+/** A worker that serves a custom task. */
 const tasks = `
 import { serve } from '/attn/serve.js';
 
@@ -132,7 +133,7 @@ after(async () => {
 });
 
 /**
- * Runs the example in a page and returns its results and the console's messages.
+ * Runs the example in a page, and returns its results and the messages in the console.
  * @param {string} path
  * @param {object} [options]  options of load()
  * @param {boolean} [inWorker]
@@ -160,7 +161,7 @@ async function run(path, options = {}, inWorker = false) {
   return { ...result, said };
 }
 
-/** The result of the SIMD128 variant in Node. */
+/** Returns the result of the SIMD128 variant in Node. */
 async function expected() {
   const attn = await load({ variant: 'simd128' });
   const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];

@@ -1,4 +1,4 @@
-// The installed package in a real browser: bundled by Vite, and without a bundler.
+// Tests the installed package in a real browser, both bundled by Vite and without a bundler.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import { chromiumFlags } from '../browser/site.js';
 /** @import { Browser } from 'playwright-core' */
 /** @import { Project } from './install.js' */
 
-/** Every page computes the same sums on its own thread, in a worker, and in a custom worker. */
+/** Every page computes the same sums on its main thread, in a worker, and in a custom worker. */
 const page = `
 import { load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
@@ -60,7 +60,7 @@ serve({
 });
 `;
 
-/** Import maps apply to pages, but not to their workers. */
+/** Import maps apply to pages but not to workers. */
 const importMap = `<script type="importmap">${JSON.stringify({
   imports: {
     attn: './node_modules/attn/wasm/dist/index.js',
@@ -158,7 +158,7 @@ test('vite_bundles_a_page_and_its_workers', async () => {
   writeFileSync(join(root, 'index.html'), script('page.js'));
   writeFileSync(join(root, 'page.js'), page);
   writeFileSync(join(root, 'tasks.js'), tasks('attn/worker/serve'));
-  // The workers are modules, which Vite must be told.
+  // Vite must be told that the workers are modules.
   const worker = { format: /** @type {const} */ ('es') };
   await build({
     ...{ root, base: './', logLevel: 'error', worker, configFile: false },
@@ -215,7 +215,7 @@ test('the_example_draws_a_heatmap', async () => {
     return [...(context?.getImageData(0, 1, 2, 1).data ?? [])];
   });
   await page.close();
-  // sin 1 and cos 1.
+  // The colours of sin 1 and cos 1.
   const [red, lighter] = [Math.sin(1), Math.cos(1)].map((value) => Math.round(255 * (1 - value)));
   assert.deepEqual(pixels, [255, red, red, 255, 255, lighter, lighter, 255]);
 });

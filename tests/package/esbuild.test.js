@@ -1,4 +1,4 @@
-// The package bundled by esbuild, following the guide's recipe exactly.
+// Tests the package bundled by esbuild, following the guide's recipe exactly.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -12,7 +12,10 @@ import { installPackage } from './install.js';
 
 /** @import { Project } from './install.js' */
 
-/** The bundled program: every variant, on this thread and in a worker, and a task. */
+/**
+ * The program that is bundled. It runs every variant, on this thread and in a worker, and a custom
+ * task.
+ */
 const kProgram = `
 import { load } from 'attn';
 import { load as loadInWorker } from 'attn/worker';
@@ -40,7 +43,7 @@ console.log('task', ...(await attn.run('attend', x)));
 process.exit();
 `;
 
-/** A worker with a custom task. */
+/** A worker that serves a custom task. */
 const kTasks = `
 import { serve } from 'attn/worker/serve';
 

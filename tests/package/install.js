@@ -1,4 +1,4 @@
-// The package as users get it: packed, and installed in an empty project.
+// Provides the package as users get it: packed, and installed in an empty project.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,8 +19,9 @@ const npm = (/** @type {string[]} */ args, /** @type {string} */ cwd) =>
   execFileSync('npm', [...args, '--loglevel=error'], { cwd, encoding: 'utf8' });
 
 /**
- * Creates a project with the package and nothing else. Needs no registry.
- * @param {string} [parent]  the parent folder; packages installed there are found, too
+ * Creates a project that contains only the package. Does not use a registry.
+ * @param {string} [parent]  the folder in which the project is created; the project also finds
+ *   packages that are installed there
  * @returns {Project}
  */
 export function installPackage(parent = tmpdir()) {

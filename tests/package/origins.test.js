@@ -1,4 +1,4 @@
-// The package on another origin than the page: a CDN, and frames without an origin.
+// Tests the package on a different origin from the page: on a CDN, and in frames without an origin.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// The contents and metadata of the package, and how Node and TypeScript see it once installed.
+// Tests the contents and metadata of the package, and how Node and TypeScript see it once it is
+// installed.
 
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import assert from 'node:assert/strict';
@@ -41,14 +42,14 @@ after(() => project.remove());
  * Runs a module of the project and returns its output.
  * @param {string} name
  * @param {string[]} [flags]
- * @param {string[]} [given] arguments of the module
+ * @param {string[]} [given] command-line arguments of the module
  */
 async function run(name, flags = [], given = []) {
   const options = { cwd: project.folder, timeout: 60000 };
   return (await promisify(execFile)(process.execPath, [...flags, name, ...given], options)).stdout;
 }
 
-/** The numbers in a text. @param {string} text */
+/** Returns the numbers in a text. @param {string} text */
 const numbersIn = (text) => (text.match(/-?\d+(\.\d+)?(e-?\d+)?/g) ?? []).map(Number);
 
 /** @param {number[]} actual @param {number[]} expected */
@@ -117,7 +118,10 @@ test('types_come_first_among_the_conditions_of_every_export', () => {
   }
 });
 
-/** The targets of links and pictures in a document, without fragments. @param {string} file */
+/**
+ * Returns the targets of links and pictures in a document, without fragments.
+ * @param {string} file
+ */
 const linksOf = (file) =>
   [...readFileSync(file, 'utf8').matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link]) => link);
 
@@ -131,7 +135,10 @@ test('documents_link_to_files_that_exist', () => {
   }
 });
 
-/** The README links to the repository's other parts, and they link to files of the repository. */
+/**
+ * READMEs of other parts of the repository. The package's README links to them, and they link to
+ * files that are not in the package.
+ */
 const kOtherParts = ['core/README.md', 'web/README.md'];
 
 test('every_link_in_a_packed_document_leads_into_the_package_or_to_a_public_site', () => {
@@ -158,7 +165,7 @@ test('publint_finds_nothing', async () => {
 test('are_the_types_wrong_finds_nothing', async () => {
   const result = await checkPackage(createPackageFromTarballData(project.tarball));
   assert.ok(result.types);
-  // The other two resolution modes are for CommonJS, which this package does not target.
+  // The other two resolution modes are for CommonJS, which this package does not support.
   const problems = result.problems.filter(
     (problem) => !('resolutionKind' in problem && /^node10$|-cjs$/.test(problem.resolutionKind)),
   );
@@ -252,7 +259,7 @@ test('example_safetensors', async () => {
   writeFileSync(join(project.folder, 'weights.safetensors'), safetensors(tensors));
   const [names, output] = withoutTypes(await run('safetensors.js')).split('output');
   assert.match(names, /^attention\.in_proj_weight F32 .*6, 2.*\nattention\.out_proj\.weight F32 /);
-  // Queries and keys are x, values are x · diag(2, 3).
+  // Queries and keys are x, and values are x · diag(2, 3).
   const score = Math.exp(1 / Math.SQRT2);
   const [own, other] = [score / (score + 1), 1 / (score + 1)];
   assertClose(numbersIn(output), [2 * own, 3 * other, 2 * other, 3 * own]);
@@ -289,7 +296,8 @@ test('example_training', async () => {
 });
 
 /**
- * A file in the documented format: the length of a JSON header, the header, the numbers.
+ * Makes a file in the documented format: the length of the JSON header, the header, and the
+ * numbers.
  * @param {Record<string, { shape: number[], data: number[] }>} tensors
  */
 function safetensors(tensors) {

@@ -27,13 +27,13 @@ test('the_reference_is_built_without_a_warning', () => {
 });
 
 test('it_has_every_member_of_a_module', async () => {
-  // All modules list the members for training and models, and explain how to load them.
+  // The members for training and models are spread over three interfaces.
   const page = ['Attn', 'TrainingAttn', 'ModelsAttn']
     .map((name) => readFileSync(join(folder, `interfaces/attn.${name}.html`), 'utf8'))
     .join();
   const attn = await load();
   const names = Object.getOwnPropertyNames(Object.getPrototypeOf(attn));
-  // Names from other libraries are errors and not documented.
+  // Names that other libraries use exist only to throw an error, so they are not documented.
   const others = ['constructor', ...Object.keys(kFunctionsElsewhere)];
   for (const name of [...names, ...Object.keys(attn)]) {
     if (!others.includes(name)) assert.ok(page.includes(`id="${name.toLowerCase()}"`), name);

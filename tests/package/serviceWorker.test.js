@@ -1,4 +1,4 @@
-// attn/static where import() is forbidden: in service workers and in the background scripts of
+// Tests attn/static where import() is forbidden: in service workers and in background scripts of
 // extensions.
 
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ import { chromiumFlags } from '../browser/site.js';
 
 const dist = fileURLToPath(new URL('../../wasm/dist', import.meta.url));
 
-/** A worker that exposes the loaders of all entries. */
+/** A worker that makes the loaders of all entry points accessible. */
 const script = `
 import { load } from './attn/static.js';
 import { load as loadModels } from './attn/staticModels.js';

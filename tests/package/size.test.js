@@ -1,5 +1,5 @@
-// The size of what a page downloads: a .wasm and its JavaScript, compressed as by a server, from
-// the package and from a bundle.
+// Tests how much a page downloads from the package or from a bundle: a .wasm and its JavaScript,
+// compressed as by a server.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,8 @@ const kPackage = new URL('.', import.meta.resolve('attn'));
 const bundled = new Map();
 
 before(async () => {
-  // Not Vite, which adds a loader for modules that are imported on demand.
+  // Bundles with Rolldown rather than Vite, which adds a loader for modules that are imported on
+  // demand.
   const bundle = await rolldown({
     input: { main: fileURLToPath(import.meta.resolve('attn')) },
     platform: 'browser',
@@ -33,7 +34,7 @@ before(async () => {
 });
 
 /**
- * A file of the bundle and the files it imports statically.
+ * A file of the bundle and the files that it imports statically.
  * @param {string} name
  * @returns {string[]}
  */
@@ -46,7 +47,8 @@ function partsOf(name) {
 const inPackage = (name) => readFileSync(new URL(name, kPackage));
 
 /**
- * The package files that a page loads, in order: a file and its static imports.
+ * The files of the package that a page loads for one module, in order: the module and its static
+ * imports.
  * @param {string} name
  * @returns {string[]}
  */
@@ -76,7 +78,7 @@ for (const flavour of kFlavours) {
 
 for (const [glue, max] of Object.entries(kMaxApiBytes)) {
   test(`the_javascript_with_${glue}_is_small`, (t) => {
-    // Bundlers copy the threaded glue unchanged.
+    // Bundlers copy the glue with threads unchanged.
     const ownGlue = glue === 'attn.glue.js' ? partsOf(glue) : [`${inPackage(glue)}`];
     const parts = [...partsOf('main.js'), ...ownGlue];
     const brotli = compressed(parts, brotliCompressSync);

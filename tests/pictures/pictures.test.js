@@ -1,5 +1,5 @@
-// Compares every figure's SVG and PNG, as an image on a page without the site's fonts, with the
-// figure on the screen.
+// Exports every figure as SVG and PNG, shows the files as images on a page without the site's
+// fonts, and compares them with the figure on the screen.
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -24,17 +24,18 @@ before(async () => {
 });
 after(() => site.close());
 
-/** Elements that a picture leaves out. */
+/** Elements that are not exported. */
 const kLeftOut =
   '.picture :is(button.link, .button, fieldset, [data-hint], [data-control]), .tools';
 
-/** Space around the picture in a file, with its title above, in CSS pixels. */
+/** The margins around an exported picture, in CSS pixels. The top margin includes the title. */
 const margin = { left: 16, top: 16 + 28 };
 
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
   const file = figure.getByRole('button', { name: kind, exact: true });
-  // Figures above that are drawn for the first time may move this figure away from under a click.
+  // When figures above are drawn for the first time, this figure may move so that a click misses
+  // it.
   for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
     await figure.getByRole('button', { name: menu }).click();
     await file.waitFor({ timeout: 10_000 }).catch(() => {});
@@ -59,7 +60,7 @@ async function seen(bytes, type, { width, height }) {
     },
     {
       source: `data:${type};base64,${bytes.toString('base64')}`,
-      // Narrow pictures have more pixels per CSS pixel.
+      // A PNG of a narrow figure has more pixels per CSS pixel, so its displayed width is set.
       shown: type === 'image/png' ? width + 2 * margin.left : 0,
     },
   );
@@ -67,8 +68,8 @@ async function seen(bytes, type, { width, height }) {
 }
 
 /**
- * Scrolls to a figure and waits until it stays in place. Figures above that are drawn for the first
- * time move it.
+ * Scrolls to a figure and waits until it stays in place, because figures above move it when they
+ * are drawn for the first time.
  * @param {Page} page
  * @param {Locator} figure
  */
@@ -103,7 +104,9 @@ async function still(page, figure) {
   }
 }
 
-/** The exported part of a figure: its menu, and the element in the picture. */
+/**
+ * The exported part of a figure: the button that opens its menu, and the element that is exported.
+ */
 const whole = { of: '', menu: /^Export/, shown: '.picture' };
 /** Parts that are exported separately. @type {Record<string, typeof whole>} */
 const parts = {
@@ -122,7 +125,7 @@ async function check(page, id, { of, menu, shown } = whole) {
   await still(page, figure);
   const svg = await exported(page, figure, menu, 'SVG');
   const png = await exported(page, figure, menu, 'PNG');
-  // After scrolling, something else would be under the pointer.
+  // After scrolling, the pointer would be over something else.
   await page.mouse.move(0, 0);
   await bring(page, figure);
   await still(page, figure);
@@ -131,7 +134,7 @@ async function check(page, id, { of, menu, shown } = whole) {
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
     }, visibility);
   await show('hidden');
-  // Pictures have no notes, so words do not point to them.
+  // Exported pictures have no notes, so their words are not underlined.
   await figure.locator('.picture .term').evaluateAll((terms) => {
     for (const term of terms) /** @type {HTMLElement} */ (term).style.textDecoration = 'none';
   });
@@ -159,7 +162,7 @@ async function check(page, id, { of, menu, shown } = whole) {
     assert.deepEqual(different, [], `${id} as ${type}: ${different.length} of ${blocks} blocks`);
   }
   assert.doesNotMatch(svg.toString().replaceAll(/base64,[^)"]*/g, ''), /NaN|undefined/);
-  // Other programs may have other fonts.
+  // Programs that open the file may not have the site's fonts.
   assert.doesNotMatch(svg.toString(), /@font-face|<text/);
 }
 
@@ -174,7 +177,8 @@ async function open(address) {
   await page.getByRole('region', { name: 'Sentence and settings' }).evaluate((bar) => {
     // Keeps the bar from covering figures.
     bar.style.position = 'static';
-    // Thin lines and frames are faint. A strong colour makes sure that missing ones are noticed.
+    // Gives thin lines and frames, which are faint, a strong colour so that the comparison notices
+    // missing ones.
     document.documentElement.style.setProperty('--rule', '#00b050');
   });
   return page;

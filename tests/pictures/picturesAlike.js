@@ -1,28 +1,32 @@
 /** @import { Page } from 'playwright-core' */
 
-/** Largest displacement of a pixel: one CSS pixel, at twice the resolution. */
+/**
+ * Largest displacement of a pixel, in pixels of the pictures: one CSS pixel at twice the
+ * resolution.
+ */
 const kAway = 2;
 /**
- * How far a pixel's channels may be outside the range of the surrounding pixels, on a scale of 0 to
- * 255.
+ * How far a channel of a pixel may be outside of the range of the surrounding pixels, on a scale
+ * from 0 to 255.
  */
 const kChannel = 40;
 /**
- * Side of a block, in pixels of the pictures, and the largest share of its pixels without a match.
+ * Side length of a block, in pixels of the pictures, and the largest permitted share of pixels
+ * without a match.
  */
 const kBlock = 16;
 const kShare = 0.05;
 
 /**
  * Compares two pictures block by block. A pixel has a match if its colour is within the range of
- * colours around its place in the other picture, as at the edges of letters and lines that do not
- * end on whole pixels. A lost or extra element affects more pixels: at twice the resolution, a line
- * of one CSS pixel is an eighth of a block.
- * @param {Page} page the page that does the work
+ * colours around the same place in the other picture. This tolerates the edges of letters and
+ * lines, which may not end on whole pixels. A missing or extra element affects more pixels: at
+ * twice the resolution, a line of one CSS pixel takes an eighth of a block.
+ * @param {Page} page the page in which the comparison runs
  * @param {Buffer} first PNG
  * @param {Buffer} second PNG
- * @returns {Promise<{ blocks: number, different: string[] }>} places where they differ, as "x,y:
- *   share"
+ * @returns {Promise<{ blocks: number, different: string[] }>} `different` lists the blocks in which
+ *   they differ, as "x,y: share"
  */
 export const compare = (page, first, second) =>
   page.evaluate(

@@ -1,9 +1,10 @@
-// Processor time of a page, which other programs on the machine hardly affect.
+// Measures the processor time of a page. Other programs on the machine hardly affect it.
 
 /** @import { Page } from 'playwright-core' */
 
 /**
- * Processor time of everything on the page's main thread while something runs, in ms.
+ * Returns a function that measures the processor time of the page's main thread while an action
+ * runs, in ms.
  * @param {Page} page
  */
 export async function stopwatch(page) {

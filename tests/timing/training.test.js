@@ -1,4 +1,4 @@
-// The share of the page's thread that two models take while they train in workers.
+// Measures how much time of the page's thread two models take while they train in workers.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -18,8 +18,8 @@ const play = (page) =>
   page.locator('#training-run').getByRole('button', { name: 'Play', exact: true });
 
 /**
- * The longest task on the page's thread while something runs, in ms of that thread's own time,
- * because other programs may keep the machine busy.
+ * The duration of the longest task on the page's thread while `action` runs, in ms. Measured in the
+ * thread's CPU time, because other programs may keep the machine busy.
  * @param {() => Promise<unknown>} action
  */
 async function longestTask(action) {
@@ -76,7 +76,8 @@ test("no task on the page's thread is longer than 16 ms while two lanes train an
     for (const id of figures.map((name) => `training-${name}`)) {
       await page.locator(`#${id}`).evaluate((figure) => figure.scrollIntoView());
       await settled(page);
-      // Other programs may delay a task once. A delay in every round is caused by the page.
+      // Another program may delay a task in one round. If there is a delay in every round, the page
+      // causes it.
       const longest = [];
       do longest.push(await longestTask(() => page.waitForTimeout(2000)));
       while (Math.min(...longest) >= 16 && longest.length < 4);

@@ -1,11 +1,11 @@
-"""Records what Hugging Face's library `tokenizers` makes of texts, for the tests of the page's tokenizer.
+"""Records the output of Hugging Face's library `tokenizers`, for the tests of the page's tokenizer.
 
 Run `python3 tests/tokenizers/record.py` with Debian's package python3-tokenizers. The recorded files name the
 version of the library.
 
-- recorded/components.json: every normalizer, pre-tokenizer and decoder alone.
-- recorded/tokenizers.json: whole tokenizers, with every model, post-processor and kind of added token.
-- recorded/characters.json: which code points the library takes for marks, punctuation and so on.
+- recorded/components.json: every normalizer, pre-tokenizer and decoder, each used alone.
+- recorded/tokenizers.json: complete tokenizers, with every model, post-processor and kind of added token.
+- recorded/characters.json: the code points that the library treats as marks, punctuation and so on.
 """
 
 import base64
@@ -40,7 +40,7 @@ BEHAVIORS = ["removed", "isolated", "merged_with_previous", "merged_with_next", 
 
 
 def charsmap(replacements):
-    """SentencePiece's form of replacements: a trie of UTF-8 in a double array, then the replacements."""
+    """Encodes replacements as SentencePiece does: a double-array trie of UTF-8 keys, then the replacements."""
     texts, trie = b"", {}
     for key, text in sorted(replacements.items()):
         node = trie
@@ -124,7 +124,7 @@ def all_decoders():
 
 
 def ranges(codes):
-    """Code points as first and last of each run."""
+    """Returns the first and last code point of each run of consecutive code points."""
     result = []
     for code in codes:
         if result and result[-1][1] == code - 1:
@@ -135,7 +135,7 @@ def ranges(codes):
 
 
 def characters():
-    """The code points that components tell apart, and the forms of those that Unicode got late."""
+    """Returns the classes of code points that components distinguish, and the forms of late additions to Unicode."""
     codes = [code for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     bert = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
 
@@ -215,7 +215,7 @@ def letters_of(*more):
 
 
 def single_words():
-    """Every kind of added token."""
+    """A tokenizer with every kind of added token."""
     letters = letters_of("▁")
     tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace(" ", "▁")])
@@ -246,7 +246,7 @@ def unigram_bytes():
 
 
 def byte_fallback():
-    """Llama 2, Mistral, Gemma: pairs of SentencePiece, and bytes for unknown characters."""
+    """Like Llama 2, Mistral and Gemma: SentencePiece's BPE, with bytes for unknown characters."""
     model = json.loads(trained(
         models.BPE(), trainers.BpeTrainer(vocab_size=150, show_progress=False), pre_tokenizer=pre_tokenizers.Metaspace()).to_str())["model"]
     names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *model["vocab"]]
@@ -262,13 +262,13 @@ def byte_fallback():
 
 
 def few_bytes():
-    """Bytes for some unknown characters only."""
+    """A tokenizer with byte tokens for only some unknown characters."""
     vocab = {"?": 0, "<0xC3>": 1, "<0xA9>": 2, "a": 3, "b": 4, "ab": 5, " ": 6, "<0xE6>": 7}
     return Tokenizer(models.BPE(vocab=vocab, merges=[("a", "b"), ], unk_token="?", byte_fallback=True))
 
 
 def pair_model(**options):
-    """A model of pairs with fields that few models set."""
+    """A BPE model with fields that few models set."""
     vocab = {name: i for i, name in enumerate(["[U]", "a", "b", "t", "h", "e", "th", "the", "#h", "#e", "#a", "t#h", "e.", "a.", "the.", "h.", "t.", "#e.", "th#e."])}
     return Tokenizer(models.BPE(vocab=vocab, **options))
 
@@ -324,7 +324,7 @@ MORE = {
 
 
 def cases_of(tokenizer, texts):
-    # Truncation and padding are settings of each call: transformers resets what the file says.
+    # Transformers sets truncation and padding for each call and ignores the settings in the file.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     cases = []
@@ -339,7 +339,7 @@ def cases_of(tokenizer, texts):
 
 
 def pairs(tokenizer, separator):
-    """Pairs of sentences. The ids are those of both in one text with the separator between."""
+    """Records pairs of sentences. The ids must be those of a text with the separator between both sentences."""
     result = []
     for first, second in (("the cat", "the lady was"), ("a", f"the {separator} a"), ("", "the")):
         encoding = tokenizer.encode(first, second)
@@ -348,7 +348,7 @@ def pairs(tokenizer, separator):
 
 
 def streamed(tokenizer):
-    """What the first tokens of texts are decoded to, for every number of them."""
+    """Records the text of the first n tokens of a few texts, for every n."""
     result = []
     for text in ("a 😀", "é 日本", "👩\u200d👧!"):
         ids = tokenizer.encode(text).ids
@@ -365,11 +365,11 @@ def write(name, record):
 
 
 def pieces_of(pre_tokenizer, i, text):
-    """Where pieces begin and end; or, of every third line, the pieces whose text has changed."""
+    """Returns where pieces begin and end or, if their text has changed and for every third line only, the pieces."""
     pieces = pre_tokenizer.pre_tokenize_str(text)
     if all(text[start:end] == piece for piece, (start, end) in pieces):
         bounds = [bound for _, bounds in pieces for bound in bounds]
-        # Pieces that leave nothing out: where each ends.
+        # If the pieces leave no gaps, their ends are enough.
         if bounds and bounds[0] == 0 and bounds[-1] == len(text) and bounds[1:-1:2] == bounds[2::2]:
             return bounds[1::2]
         return {"bounds": bounds}
@@ -380,7 +380,7 @@ def components():
     def normalized(normalizer):
         texts = [normalizer.normalize_str(line) for line in LINES]
         changed = {i: text for i, text in enumerate(texts) if text != LINES[i]}
-        # One that changes most lines is recorded for every third.
+        # If a normalizer changes most lines, record only every third line.
         return changed if len(changed) < 100 else {i: texts[i] for i in range(0, len(LINES), 3)}
 
     return {

@@ -1,7 +1,7 @@
-"""Texts on which tokenizers differ most: scripts, white space, invisible characters, and rules of single letters."""
+"""Texts on which tokenizers differ most: scripts, white space, invisible characters, and letters with special rules."""
 
 LINES = [
-    # Plain text, and what tokenizers treat specially in it.
+    # Plain text, including parts that tokenizers treat specially.
     "the lady was tired", "She didn't walk; they'll talk, won't they?", "I'M, it's: (a friend)", "a  friend   is a friend",
     "unacknowledged walkings", "", " ", "  ", " the", "the ", "  the  cat  ", "Hello, World!", "HELLO world", "x" * 120, "aab aaab ababa ab a*+",
     "3.14 and 1,000,000", "1234567890", "a1b2c3", "user@example.com", "https://a.b/c?d=e&f#g", "C++ and C#", "snake_case camelCase",
@@ -24,12 +24,12 @@ LINES = [
     "שלום עולם", "שָׁלוֹם", "ﬠﬡ", "مرحبا بالعالم", "مُحَمَّد", "a ١١", "١٢٣٤", "۱۲۳", "لا ﻻ ﷺ", "ٱلْ", "نستعلیق می\u200cخواهم", "؟،؛", "ܫܠܡܐ", "ދިވެހި", "ߒߞߏ ߁߂",
     # India and South-East Asia.
     "नमस्ते दुनिया", "क्षत्रिय", "१२३ ४५", "क़ ड़", "বাংলা ১২", "ਪੰਜਾਬੀ", "ગુજરાતી", "ଓଡ଼ିଆ", "தமிழ்", "తెలుగు", "ಕನ್ನಡ", "മലയാളം", "සිංහල", "ไทย ๑๒", "ลำ ำ", "ລາວ", "བོད་ཡིག", "မြန်မာ", "ភាសា ខ្មែរ", "།༎",
-    # East Asia: ideographs of each block, kana, Hangul whole and in parts.
+    # East Asia: ideographs of each block, kana, composed and decomposed Hangul.
     "日本語 and 😀 here", "漢字かな交じり文", "中文分词，测试。", "㐀䶵", "𠀀𪛖", "𪜀𫜴𫝀𫠝𫠠𬺡", "𬺰𮯠", "𰀀𱍊", "豈更 丽", "〇〆々", "カタカナ ｶﾀｶﾅ ｶﾞ", "か\u3099 が", "한국어", "각 각", "ㄱㄴ", "㈱ ㌔ ①②", "㋿", "「括弧」・…", "～〜", "注音ㄅㄆ", "𐒰 𐓘",
     # Africa, America and others.
     "አማርኛ ፩፪", "ⴰⵎⴰⵣⵉⵖ", "ᏣᎳᎩ ꮳꮃꭹ", "ᐃᓄᒃᑎᑐᑦ", "ᚠᚢᚦ ᛫", "ᠮᠣᠩᠭᠣᠯ ᠠ\u180b", "𞤀𞤢", "𝐀𝐛 𝟏𝟐 𝒜", "𐎠𐏐", "𒀀𒑰",
     # Emoji.
     "😀", "a 😀", "😀😀", "👍🏽", "👩\u200d👩\u200d👧", "🏳️\u200d🌈", "❤️ ❤", "🇩🇪🇫🇷🇩", "1️⃣", "☺ ™ © ®", "a😀b",
-    # Marks and punctuation that Unicode got late.
+    # Marks and punctuation that were added to Unicode late.
     "a\u0afab", "a\u1df9b", "a\u061db", "a\u2e4fb", "a\u0c84b", "a\u166db", "a\u08d4b", "\U0001e030\U00010781", "a\U0001e8d0b",
 ]

@@ -1,7 +1,8 @@
-// A Node module that runs attn's calls and the machine's bare loops as jobs. It times each job
-// itself, so that the time of a call contains no JavaScript. Only tests/bench/native.js uses it.
+// A Node module that runs attn's functions and the machine's bare loops as jobs. It times each job
+// itself, so that no JavaScript is included in the times. Only tests/bench uses it.
 //
-// A job keeps addresses, not objects, so the arrays that it was made with must outlive it.
+// A job keeps the addresses of arrays, not the arrays themselves, so the arrays passed to it must
+// outlive it.
 
 #include <node_api.h>
 
@@ -25,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs its work `repeats` times and returns how many seconds that took.
+/// Runs its work `repeats` times and returns the time taken, in seconds.
 using Job = std::function<double(std::int64_t repeats)>;
 
 template <class F>
@@ -37,8 +38,8 @@ Job repeated(F work) {
   };
 }
 
-/// Runs work that is divided among threads beforehand: part(0) … part(num_threads − 1), each on its
-/// own thread. The clock starts when all threads have started and stops when all have ended.
+/// Runs part(0) … part(num_threads − 1), each on its own thread. The clock starts when all threads
+/// have started and stops when all have finished.
 template <class F>
 Job on_threads(int num_threads, F part) {
   return [=](std::int64_t repeats) {
@@ -79,8 +80,8 @@ std::vector<const attn_bench::MachineLoops*> machine_loops() {
 
 struct JavaScriptError {};
 
-/// The arguments of one call. If Node rejects one, throws and leaves Node's error pending for
-/// JavaScript.
+/// The arguments of one call. If Node rejects an argument, a function throws and leaves Node's
+/// error pending for JavaScript.
 class Arguments {
  public:
   Arguments(napi_env env, napi_callback_info info) : env_(env) {
@@ -104,7 +105,7 @@ class Arguments {
 
   std::int64_t integer(int i) const { return static_cast<std::int64_t>(number(i)); }
 
-  /// A number in an object.
+  /// A number property of an object.
   double number(int i, const char* name, double otherwise) const {
     bool is_there = false;
     check(napi_has_named_property(env_, values_[i], name, &is_there));
@@ -127,7 +128,7 @@ class Arguments {
   };
 
   Array<float> floats(int i) const { return array<float>(i, napi_float32_array); }
-  /// Numbers of two bytes.
+  /// A typed array of two-byte numbers.
   Array<std::uint16_t> words(int i) const { return array<std::uint16_t>(i, napi_uint16_array); }
 
   std::string text(int i) const {
@@ -185,7 +186,7 @@ napi_value make_text(const Arguments& args, const char* text) {
   return result;
 }
 
-// The timed functions
+// Functions to time
 
 using ContextPointer = std::shared_ptr<attn::Context>;
 
@@ -204,13 +205,13 @@ napi_value instruction_set(const Arguments& args) {
   return make_text(args, attn::to_string(args.object<ContextPointer>(0)->instruction_set()));
 }
 
-/// { type } as in attn::ElementType.
+/// The property `type`, a value of attn::ElementType.
 attn::ElementType type_of(const Arguments& args) {
   return static_cast<attn::ElementType>(args.integer(1, "type"));
 }
 
-/// (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v, output): all
-/// four are floats, or two-byte numbers of this type
+/// (context, { batch, heads, queries, keys, dim, causal, left, right, type }, q, k, v, output); all
+/// four arrays contain floats, or two-byte numbers of the given type
 napi_value attention(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t batch = args.integer(1, "batch");
@@ -241,7 +242,7 @@ napi_value attention(const Arguments& args) {
                           }));
 }
 
-/// (context, { heads, keys, dim, type }, q, k, v, output): one query over a cache of this type
+/// (context, { heads, keys, dim, type }, q, k, v, output); one query over a cache of the given type
 napi_value decode(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t heads = args.integer(1, "heads");
@@ -256,7 +257,7 @@ napi_value decode(const Arguments& args) {
       args, repeated([=] { attn::scaled_dot_product_attention(q, *cache, output, {}, *context); }));
 }
 
-/// (bfloat16 numbers, floats): the first from the second
+/// (to: bfloat16 numbers, from: floats)
 napi_value narrow(const Arguments& args) {
   const auto [to, size] = args.words(0);
   const float* const from = args.floats(1).data;
@@ -264,7 +265,7 @@ napi_value narrow(const Arguments& args) {
   return args.value(0);
 }
 
-/// (floats, bfloat16 numbers): the first from the second
+/// (to: floats, from: bfloat16 numbers)
 napi_value widen(const Arguments& args) {
   const auto [to, size] = args.floats(0);
   const std::uint16_t* const from = args.words(1).data;
@@ -272,8 +273,8 @@ napi_value widen(const Arguments& args) {
   return args.value(0);
 }
 
-/// (context, { batch, heads, queries, keys, dim, causal, withForward }, q, k, v, dO, and the
-/// gradients of q, k and v one after the other)
+/// (context, { batch, heads, queries, keys, dim, causal, withForward }, q, k, v, gradient of the
+/// output, gradients of q, k and v in one array)
 napi_value gradients(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t heads = args.integer(1, "heads");
@@ -311,7 +312,7 @@ napi_value gradients(const Arguments& args) {
                           }));
 }
 
-/// A pre-norm GPT, as built from torch.nn's modules.
+/// A pre-norm GPT, like one built from the modules of torch.nn.
 struct Gpt {
   struct Shape {
     std::int64_t width, layers, heads, tokens, batch, vocabulary;
@@ -355,7 +356,7 @@ struct Gpt {
             {"logits", logits}};
   }
 
-  /// Number of learned numbers.
+  /// Number of trainable parameters.
   std::int64_t size() {
     std::int64_t result = 0;
     for (const attn::NamedModule& part : parts()) {
@@ -376,8 +377,8 @@ struct Gpt {
     optimizer.step(tape);
   }
 
-  /// Runs the parts of a step that are neither products nor attention, on as many numbers. Call it
-  /// after a step.
+  /// Runs the parts of a training step that are neither products nor attention, on arrays of the
+  /// same sizes. Call it after a step.
   void elementwise() {
     rows.clear();
     attn::Variable x = rows.variable(output);
@@ -428,7 +429,7 @@ napi_value gpt_step(const Arguments& args) {
                           repeated([gpt = args.object<std::shared_ptr<Gpt>>(0)] { gpt->step(); }));
 }
 
-/// (gpt): a job after a step
+/// (gpt); run the job only after a step
 napi_value gpt_elementwise(const Arguments& args) {
   return make_object<Job>(
       args, repeated([gpt = args.object<std::shared_ptr<Gpt>>(0)] { gpt->elementwise(); }));
@@ -455,8 +456,8 @@ napi_value layer(const Arguments& args) {
   return make_object<Job>(args, repeated([=] { mha->forward(x, x, x, output, {}, *context); }));
 }
 
-/// (context, { rows, depth, columns, type }, weight, x, output): the layer keeps its weight in this
-/// type
+/// (context, { rows, depth, columns, type }, weight, x, output); the layer stores its weight in the
+/// given type
 napi_value linear(const Arguments& args) {
   const ContextPointer context = args.object<ContextPointer>(0);
   const std::int64_t rows = args.integer(1, "rows");
@@ -481,14 +482,14 @@ napi_value num_machine_loops(const Arguments& args) {
   return make_number(args, static_cast<double>(machine_loops().size()));
 }
 
-/// (number of a loop)
+/// (loop index)
 napi_value machine_loop_name(const Arguments& args) {
   return make_text(args, machine_loops().at(static_cast<std::size_t>(args.integer(0)))->name);
 }
 
 volatile float sink;
 
-/// (number of a loop, threads, floating-point operations per thread)
+/// (loop index, threads, floating-point operations per thread)
 napi_value multiply_adds(const Arguments& args) {
   const auto* loops = machine_loops().at(static_cast<std::size_t>(args.integer(0)));
   const std::int64_t steps = args.integer(2) / loops->step_operations;
@@ -505,7 +506,7 @@ Part part_of(std::int64_t size, int thread, int num_threads) {
   return {begin, size * (thread + 1) / num_threads - begin};
 }
 
-/// (number of a loop, threads, array)
+/// (loop index, threads, array)
 napi_value read(const Arguments& args) {
   const auto* loops = machine_loops().at(static_cast<std::size_t>(args.integer(0)));
   const int num_threads = static_cast<int>(args.integer(1));
@@ -516,7 +517,7 @@ napi_value read(const Arguments& args) {
                      }));
 }
 
-/// (number of a loop, or −1 for the C library's memset; threads; array)
+/// (loop index or −1 for the C library's memset, threads, array)
 napi_value fill(const Arguments& args) {
   const std::int64_t loop = args.integer(0);
   const auto* loops = loop < 0 ? nullptr : machine_loops().at(static_cast<std::size_t>(loop));
@@ -533,12 +534,12 @@ napi_value fill(const Arguments& args) {
                      }));
 }
 
-/// (job, repeats): seconds
+/// (job, repeats); returns seconds
 napi_value time(const Arguments& args) {
   return make_number(args, args.object<Job>(0)(args.integer(1)));
 }
 
-/// (ArrayBuffer): bytes up to the next multiple of 64
+/// (ArrayBuffer); returns the number of bytes from its start to the next multiple of 64
 napi_value misalignment(const Arguments& args) {
   void* data = nullptr;
   std::size_t length = 0;
@@ -546,7 +547,7 @@ napi_value misalignment(const Arguments& args) {
   return make_number(args, static_cast<double>(-reinterpret_cast<std::uintptr_t>(data) % 64));
 }
 
-/// A line of /proc/self/status in bytes; −1 if the system has none.
+/// The value in a line of /proc/self/status, in bytes; −1 if the system does not have this line.
 double process_status(const char* name) {
   std::FILE* file = std::fopen("/proc/self/status", "r");
   if (!file) return -1;
@@ -563,8 +564,8 @@ double process_status(const char* name) {
   return result;
 }
 
-/// (job): the most memory, in bytes, that the process held at once while the job ran, in addition
-/// to what it held before; −1 if the system does not report it.
+/// (job); returns the peak memory of the process while the job runs, in bytes above its memory
+/// before; −1 if the system does not report it
 napi_value peak_memory(const Arguments& args) {
   std::FILE* file = std::fopen("/proc/self/clear_refs", "w");
   const bool was_reset = file && std::fputs("5", file) >= 0;

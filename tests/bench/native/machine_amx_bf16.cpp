@@ -5,8 +5,8 @@
 namespace attn_bench {
 namespace {
 
-// The compilers have no operator for these operations: C += A·B on tiles of bfloat16 pairs, 16 × 16
-// sums of 16 pairs each, four tiles side by side.
+// The vector types have no operator for C += A·B on tiles of bfloat16 pairs. Each of four
+// independent tiles C holds 16 × 16 sums, to which each step adds 16 pairs of products.
 struct AmxBf16 {
   static constexpr const char* kName = "amx_bf16";
   typedef float Vector __attribute__((vector_size(64)));
@@ -20,7 +20,7 @@ float multiply_add(std::int64_t steps, float seed) {
     setup[16 + 2 * tile] = 64;
     setup[48 + tile] = 16;
   }
-  // The pairs are (0, upper half of seed), so sums grow slowly.
+  // The pairs are (0, upper half of `seed`), so the sums grow slowly.
   alignas(64) float numbers[256];
   for (float& x : numbers) {
     std::uint32_t bits = 0;

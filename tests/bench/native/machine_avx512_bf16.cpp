@@ -5,8 +5,8 @@
 namespace attn_bench {
 namespace {
 
-// The compilers have no operator for this operation: c + a·b on bfloat16 pairs, two numbers for
-// each float.
+// The vector types have no operator for c + a·b on bfloat16 pairs, which adds two products to each
+// float.
 struct Avx512Bf16 {
   static constexpr const char* kName = "avx512_bf16";
   typedef float Vector __attribute__((vector_size(64)));
@@ -15,7 +15,7 @@ struct Avx512Bf16 {
 };
 
 float multiply_add(std::int64_t steps, float seed) {
-  // Chains stay where they are or grow slowly, so no step meets a subnormal number or infinity.
+  // The chains stay constant or grow slowly, so no step meets a subnormal number or infinity.
   const __m512bh factor = _mm512_cvtne2ps_pbh(_mm512_set1_ps(seed), _mm512_set1_ps(seed));
   __m512 chain[Avx512Bf16::kChains];
   ATTN_BENCH_UNROLL

@@ -1,5 +1,5 @@
-// The instruction set that every machine of the architecture has: SSE2, with a multiply and an add,
-// or NEON.
+// The instruction set that every machine of the architecture has: NEON, or SSE2 with separate
+// multiplies and adds.
 #include "machine_loops.hpp"
 
 namespace attn_bench {

@@ -1,12 +1,12 @@
 #pragma once
 
-// Measures the limits of the machine with bare loops of multiply-adds, reads and writes, to compare
-// the kernels with. Each translation unit machine_*.cpp compiles them for one instruction set. They
-// are written with the compiler's own vectors, and share nothing with the kernels.
+// Bare loops of multiply-adds, reads and writes. They measure the limits of the machine, with which
+// the kernels are compared. Each machine_*.cpp compiles them for one instruction set. They use the
+// compiler's own vector types and share nothing with the kernels.
 
 #include <cstdint>
 
-/// Unrolls the short loop over vectors that follows, so that they stay in registers.
+/// Unrolls the following short loop over vectors, so that the vectors stay in registers.
 #if defined(__clang__)
 #define ATTN_BENCH_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -22,27 +22,29 @@ struct MachineLoops {
   std::int64_t step_operations;
   /// Runs independent chains of multiply-adds and nothing else. Returns the sum of their results.
   float (*multiply_add)(std::int64_t steps, float seed);
-  /// The sum of `count` floats.
+  /// Returns the sum of `count` floats.
   float (*read)(const float* x, std::int64_t count);
   void (*fill)(float* x, std::int64_t count, float value);
 };
 
-/// Null if this build or this machine has none.
+/// Each of these returns null if this build or this machine does not have the instruction set.
 const MachineLoops* baseline_loops();
 const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
-/// The multiply-adds of these loops use bfloat16 pairs.
+/// In these loops, multiply-adds operate on pairs of bfloat16 numbers.
 const MachineLoops* avx512_bf16_loops();
-/// The multiply-adds of these loops use bfloat16 pairs in tiles. They are for processes that Linux
-/// allows to use tiles, which attn detects.
+/// In these loops, multiply-adds operate on tiles of bfloat16 pairs. Call them only if Linux allows
+/// this process to use tiles, which attn detects.
 const MachineLoops& amx_bf16_loops();
-/// SIMD128 with a multiply and an add, or with relaxed SIMD's multiply-add, depending on the build.
+/// SIMD128 with separate multiplies and adds, or with the multiply-adds of relaxed SIMD, depending
+/// on the build.
 const MachineLoops* wasm_loops();
 
 namespace {
 
-/// `Target` describes what a translation unit compiles for: its vectors of floats, as many chains
-/// of multiply-adds as latency requires and the register file allows, and madd(a, b, c) = a·b + c.
+/// `Target` describes the instruction set of a translation unit: its vector of floats, the number
+/// of multiply-add chains (as many as the latency requires and the register file allows), and
+/// madd(a, b, c) = a·b + c.
 template <class Target>
 struct Loops {
   using Vector = typename Target::Vector;
@@ -58,7 +60,7 @@ struct Loops {
 
   static float multiply_add(std::int64_t steps, float seed) {
     Vector chain[kChains];
-    // Chains approach 1, so that no step meets a subnormal number or infinity.
+    // The chains approach 1, so no step meets a subnormal number or infinity.
     const Vector factor = Vector{} + (1.0F - seed);
     const Vector addend = Vector{} + seed;
     ATTN_BENCH_UNROLL

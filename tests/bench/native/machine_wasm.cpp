@@ -6,7 +6,7 @@ namespace {
 struct Wasm {
   typedef float Vector __attribute__((vector_size(16)));
   typedef float Unaligned __attribute__((vector_size(16), aligned(4), may_alias));
-  // x86-64 has 16 registers, and V8 keeps one of them.
+  // x86-64 has 16 vector registers, and V8 reserves one of them.
   static constexpr int kChains = 12;
 #if defined(__wasm_relaxed_simd__)
   static constexpr const char* kName = "relaxed SIMD";

@@ -1,5 +1,5 @@
-// WebAssembly for the browser half: the bare loops, and the dense product, which the package offers
-// only within its layers. Only tests/bench/page.js uses it.
+// WebAssembly module for the browser half: the bare loops and the dense product, which the package
+// offers only within its layers. Only tests/bench/page.js uses this module.
 
 #include <emscripten/emscripten.h>
 
@@ -28,7 +28,7 @@ ATTN_BENCH_EXPORT void bench_start(int num_threads) {
   the_context = std::make_unique<attn::Context>(attn::ContextOptions{.num_threads = num_threads});
 }
 
-/// Runs multiply-adds that make up `operations` floating-point operations on each thread.
+/// Runs multiply-adds that amount to `operations` floating-point operations on each thread.
 ATTN_BENCH_EXPORT void bench_multiply_adds(double operations, int num_threads) {
   const attn_bench::MachineLoops& loops = *attn_bench::wasm_loops();
   const auto steps = static_cast<std::int64_t>(operations) / loops.step_operations;
@@ -39,7 +39,7 @@ ATTN_BENCH_EXPORT void bench_multiply_adds(double operations, int num_threads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Makes a product of (rows × depth) · (columns × depth)ᵀ.
+/// Prepares a product of (rows × depth) · (columns × depth)ᵀ.
 ATTN_BENCH_EXPORT void bench_make_product(int rows, int depth, int columns) {
   the_weight.resize(static_cast<std::size_t>(columns) * depth);
   the_input.resize(static_cast<std::size_t>(rows) * depth);

@@ -1,9 +1,9 @@
-// Tensors that no layer of the page has computed. Their numbers encode their positions.
+// Tensors that no layer of the page has computed. Each number identifies its place in its tensor.
 
 /** @typedef {import('attn').Tensor} Tensor */
 
 /**
- * Halves, quarters and so on are written and read without rounding.
+ * Numbers from `first` on, in steps of 1/8. They are printed and parsed without rounding.
  * @param {number[]} shape
  * @param {number} first
  * @returns {Tensor}
@@ -27,7 +27,7 @@ export function rowsOf({ data, shape }, index = 0) {
 
 export const tokens = ['zu', 'Fuß', 'gehen'];
 
-/** Weights of two heads that no softmax produces. */
+/** Attention weights of two heads. No softmax would produce them. */
 export const weights = {
   data: Float32Array.of(
     ...[0.5, 0.25, 0.25, 0, 1, 0, 0.125, 0.125, 0.75],
@@ -36,7 +36,7 @@ export const weights = {
   shape: [2, 3, 3],
 };
 
-/** E = 4, two heads of width 2, with biases. */
+/** A layer with E = 4, two heads of width 2, and biases. */
 export const x = counted([3, 4], 1);
 export const parameters = {
   in_proj_weight: counted([12, 4], -3),
@@ -55,10 +55,10 @@ export const stages = {
   output: asMatrix(counted([3, 4], 80)),
 };
 
-/** Rows added to the embeddings, with 4 columns. */
+/** A positional encoding with 4 columns, which is added to the embeddings. */
 export const positions = counted([3, 4], -0.75);
 
-/** A translation model: the words that it reads and the words that it writes. */
+/** A translation model's source and target words, with the weights between them. */
 export const alignment = {
   source: ['on', 'foot'],
   weights: { data: Float32Array.of(0.75, 0.25, 0, 1, 0.5, 0.5), shape: [3, 2] },
@@ -66,7 +66,7 @@ export const alignment = {
   keys: counted([2, 4], 1),
 };
 
-/** A learned encoding, neither constant along diagonals nor symmetric. */
+/** Dot products of a learned encoding. They are neither constant along diagonals nor symmetric. */
 export const products = counted([5, 5], -1);
 
 /** A pre-norm block with one head and a hidden layer three times as wide. */

@@ -21,7 +21,7 @@ using reference::Scalar;
 
 namespace {
 
-/// (B, N, H·D) as (B, H, N, D), or back.
+/// Rearranges (B, N, H·D) to (B, H, N, D) if `apart` is true, and back otherwise.
 Scalars with_heads(const Scalars& x, std::int64_t heads, bool apart) {
   const std::int64_t batch = x.size(0), length = x.size(apart ? 1 : 2);
   const std::int64_t width = apart ? x.size(2) / heads : x.size(3);

@@ -123,8 +123,8 @@ AttentionCall::AttentionCall(Choices& choices, const ScoreSizes& sizes,
     options_.valid_lens = {valid_lens_.data(),
                            std::span<const std::int64_t>(rules_.valid_lens.shape)};
   }
-  // A shape of any rank, with any of its sizes 1 and sometimes a last size below the number of
-  // keys.
+  // A shape of any rank. Any of its sizes may be 1, and the last size may be less than the number
+  // of keys.
   const auto broadcast_shape = [&] {
     std::vector<std::int64_t> shape{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
     const std::int64_t ones = choices.integer(0, 15);

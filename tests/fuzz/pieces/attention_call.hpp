@@ -19,12 +19,13 @@
 
 namespace attn_fuzz {
 
-/// (B, H, Nq, Nk), and the width of a head.
+/// The sizes of the scores, (B, H, Nq, Nk), and the width of a head.
 struct ScoreSizes {
   std::int64_t batch, heads, queries, keys, head_dim;
 };
 
-/// A layer's own options for the scores of its attention.
+/// Options that a layer applies to the scores of its attention, as opposed to the options of a
+/// call.
 struct OwnTerms {
   std::optional<float> scale = {};
   float softcap = 0;
@@ -44,39 +45,39 @@ attn::AttentionPositions choose_distances(Choices& choices);
 /// Chooses schemes that depend on distance, sinks, and options that act on the scores.
 OwnTerms choose_own_terms(Choices& choices);
 
-/// Applies a layer's own terms where the call sets none. Tables and sinks are `parameters` whose
-/// names begin with `prefix`.
+/// Adds the layer's own terms to `attention` wherever the call has none. Tables and sinks are those
+/// `parameters` whose names begin with `prefix`.
 void add_own_terms(reference::AttentionOf<reference::Scalar>& attention, const OwnTerms& own,
                    const ScoreSizes& sizes, const Parameters& parameters,
                    const std::string& prefix);
 
-/// The options of a call of attention: some have no gradient, others are terms.
+/// The options of one call of attention: some have no gradient, others are terms that may have one.
 class AttentionCall {
  public:
   struct Kinds {
     bool dropout = false;        ///< true if dropout may be chosen
-    bool of_each_token = false;  ///< no shape depends on the number of queries or keys
+    bool of_each_token = false;  ///< true if no shape may depend on the number of queries or keys
   };
   AttentionCall(Choices& choices, const ScoreSizes& sizes, std::shared_ptr<Terms> terms,
                 const Kinds& kinds);
   AttentionCall(const AttentionCall&) = delete;
   AttentionCall& operator=(const AttentionCall&) = delete;
 
-  /// The options, including the terms that are not variables.
+  /// The options of the call, including those terms that are plain tensors.
   attn::AttentionOptions options() const;
   attn::AttentionVariables variables(attn::Tape& tape) const;
-  /// The options with the values of `variables` as tensors.
+  /// `options` plus the values of `variables` as tensors.
   static attn::AttentionOptions all_options(attn::AttentionOptions options,
                                             const attn::AttentionVariables& variables);
 
   reference::AttentionOf<reference::Scalar> exact() const;
 
-  /// The position of the first query among the keys, for each batch entry.
+  /// For each batch entry, the position of the first query among the keys.
   std::vector<double> first() const { return rules_.causal_offset.values; }
   bool has_key_lens() const { return !key_lens_.empty(); }
-  /// True if no option has a shape that depends on the number of queries or keys.
+  /// True if no option's shape depends on the number of queries or keys.
   bool is_of_each_token() const;
-  /// True if tokens attend only to themselves and earlier tokens.
+  /// True if every token attends only to itself and to earlier tokens.
   bool is_of_the_past() const;
 
  private:

@@ -1,5 +1,5 @@
-// Layers called with positions and with terms that have gradients. A recorded call must give the
-// same bits as the call without a tape, and a call with a cache the same bits as one with keys.
+// Layers that are called with positions and with terms that have gradients. Every call must give
+// the same bits with and without a tape, and with the keys in a cache and as arguments.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ void expect_same_bits(const ConstTensor& got, const ConstTensor& wanted, const c
   ADD_FAILURE() << of << " has other bits";
 }
 
-/// Some rows of x, for keys and values.
+/// A range of rows of x, used as keys and values.
 struct Rows {
   std::int64_t begin, end;
 
@@ -77,14 +77,15 @@ void set_own_terms(Options& options, const OwnTerms& own) {
   options.sinks = own.sinks;
 }
 
-/// True if the layer gets tokens without a batch dimension.
+/// Returns true if the layer should get its tokens without a batch dimension.
 bool choose_flat(Choices& choices, const Sizes& sizes) {
   return sizes.batch == 1 && choices.one_in(2);
 }
 
 Variable without_batch(const Variable& x) { return attn::reshape(x, {x.size(1), x.size(2)}); }
 
-/// The variables that queries, keys and values come from.
+/// How many different variables queries, keys and values come from: one, two (keys and values share
+/// one) or three.
 enum class Inputs { kSelf, kMemory, kThree };
 
 Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_ptr<Terms>& terms) {
@@ -121,9 +122,10 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
     if (choices.one_in(2)) {
       key_positions = choose_positions(choices, rotation, sizes.batch, rows.count());
     }
-    // Positions of the queries also apply to the keys, so there must be as many.
+    // Without key positions, the positions of the queries also apply to the keys, so there must be
+    // equally many.
     if (!key_positions.given() && positions.given() && rows.count() != sizes.length) positions = {};
-    // Each batch entry would have its own frequencies.
+    // With key lengths, each batch entry would have its own frequencies.
     if (rotation.is_dynamic && call->has_key_lens() && !positions.given()) {
       options.positions.rotary->scaling = {};
       rotation.is_dynamic = false;
@@ -173,7 +175,7 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
   return {"MultiHeadAttention of a call", layer, record, exact};
 }
 
-/// The parameters whose names begin with a prefix, with the prefix removed.
+/// Returns the parameters whose names begin with `prefix`, and removes the prefix from the names.
 Parameters within(const Parameters& parameters, const std::string& prefix) {
   Parameters result;
   for (const auto& [name, values] : parameters) {
@@ -182,8 +184,8 @@ Parameters within(const Parameters& parameters, const std::string& prefix) {
   return result;
 }
 
-/// Passes x in two pieces, tokens [0, first) and the rest. Each token attends to the tokens before
-/// it. `run` receives a piece, its positions and its output.
+/// Processes x in two pieces, tokens [0, first) and the rest, and compares the result with
+/// `wanted`. `run` receives a piece, its positions and its output.
 template <class F>
 void expect_in_pieces(const ConstTensor& x, const ConstTensor& wanted,
                       const attn::TensorView<const double>& positions, std::int64_t first,
@@ -206,8 +208,8 @@ void expect_in_pieces(const ConstTensor& x, const ConstTensor& wanted,
   }
 }
 
-/// A stack of one or two layers of an encoder, or of a decoder whose memory consists of rows of
-/// x / 2. All layers get the same terms.
+/// An encoder or a decoder of one or two layers. The decoder's memory consists of rows of x / 2.
+/// All layers get the same terms.
 template <class Stack, class Call>
 Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
                     const std::shared_ptr<Terms>& terms) {
@@ -247,7 +249,7 @@ Piece stack_of_call(const char* name, Choices& choices, const Sizes& sizes,
   const bool in_pieces = self->is_of_each_token() && self->is_of_the_past() &&
                          (!kDecodes || cross->is_of_each_token()) && !rotation.is_dynamic &&
                          !dropout.training;
-  // Tokens of the first piece.
+  // The number of tokens in the first piece.
   const std::int64_t first = sizes.length > 1 ? choices.integer(1, sizes.length - 1) : 0;
   const bool flat = choose_flat(choices, sizes);
   const auto layer = std::make_shared<Stack>(options);

@@ -15,7 +15,7 @@
 #include "reference/multi_head_attention.hpp"
 #include "reference/scalar.hpp"
 
-/// Each kind of piece, and the functions that several kinds share.
+/// Functions that choose a piece of each kind, and functions that several kinds share.
 namespace attn_fuzz {
 
 // layers.cpp
@@ -25,25 +25,25 @@ Piece feed_forward(Choices& choices, const Sizes& sizes);
 Piece activation(Choices& choices);
 Piece square();
 Piece dropout(Choices& choices);
-/// Some tokens, or some channels.
+/// Takes some of the tokens or some of the channels.
 Piece slice(Choices& choices, Sizes& sizes);
 
 // sequences.cpp
 Piece recurrent(Choices& choices, Sizes& sizes);
 Piece convolution(Choices& choices, Sizes& sizes);
 Piece pooling(Choices& choices, const Sizes& sizes);
-/// Bahdanau's decoder, with x as the encoder's outputs.
+/// Bahdanau's decoder, whose input x is the output of the encoder.
 Piece decoder(Choices& choices, Sizes& sizes);
 
 // attention.cpp
-/// Needs a width of 2 or more.
+/// Requires a width of at least 2.
 Piece rotary(Choices& choices, const Sizes& sizes);
-/// Self-attention with any of its terms.
+/// Self-attention with any combination of terms.
 Piece attention(Choices& choices, const Sizes& sizes);
 
 // transformer.cpp
 Piece encoder_layer(Choices& choices, const Sizes& sizes);
-/// Its memory is x / 2.
+/// A decoder layer whose memory is x / 2.
 Piece decoder_layer(Choices& choices, const Sizes& sizes);
 
 struct ActivationPair {
@@ -53,29 +53,29 @@ struct ActivationPair {
 
 ActivationPair choose_activation(Choices& choices);
 attn::RandomStream choose_stream(Choices& choices);
-/// A divisor of a width.
+/// Chooses a number of heads that divides `width`.
 std::int64_t choose_heads(Choices& choices, std::int64_t width);
 
-/// The factors that dropout applies to elements.
+/// The factors by which dropout multiplies elements.
 reference::Array kept_elements(const std::vector<std::int64_t>& shape, float probability,
                                const attn::RandomStream& random);
-/// The factors that dropout applies to weights (B, H, Nq, Nk). Row r, counted over all rows, takes
-/// its random words from block r·⌈Nk/4⌉ on.
+/// The factors by which dropout multiplies weights (B, H, Nq, Nk). The random words of row r,
+/// counted over all rows, start at block r·⌈Nk/4⌉.
 reference::Array kept_weights(const std::vector<std::int64_t>& shape, float probability,
                               const attn::RandomStream& random);
 
-/// Multi-head attention with a module's parameters; as many heads of keys as of queries unless
-/// there are `num_kv_heads`.
+/// The reference's multi-head attention with a module's parameters. If `num_kv_heads` is 0, there
+/// are as many key heads as query heads.
 reference::MultiHeadAttentionOf<reference::Scalar> exact_heads(const Parameters& parameters,
                                                                std::int64_t num_heads,
                                                                std::int64_t num_kv_heads);
 
-/// The parameter of this name, or an empty array.
+/// Returns the parameter with this name, or an empty array.
 Scalars given(const Parameters& parameters, const std::string& name);
-/// Rows [begin, end) of an array; empty for an empty array.
+/// Returns rows [begin, end) of an array, or an empty array if `x` is empty.
 Scalars rows_of(const Scalars& x, std::int64_t begin, std::int64_t end);
 
-/// A piece for a layer that takes and returns a variable.
+/// Makes a piece of a layer that takes and returns a variable.
 template <class Layer, class Exact>
 Piece piece_of(const char* name, std::shared_ptr<Layer> layer, Exact exact) {
   return {name, layer, [layer](attn::Tape&, const attn::Variable& x) { return layer->forward(x); },

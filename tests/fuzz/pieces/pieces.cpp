@@ -39,7 +39,7 @@ attn::RandomStream choose_stream(Choices& choices) {
 
 namespace {
 
-/// x + f(x), or both concatenated, if their shapes are the same.
+/// x + f(x), or x and f(x) concatenated. Requires that both have the same shape.
 Piece with_residual(Choices& choices, const Piece& inner, Sizes& sizes) {
   if (choices.one_in(2)) {
     return {inner.name + " + x", inner.module,

@@ -12,19 +12,19 @@
 #include "choices.hpp"
 #include "reference/scalar.hpp"
 
-/// Layers and functions that a model of the fuzzer is made of.
+/// The layers and functions of which the fuzzer's models are made.
 namespace attn_fuzz {
 
 using Scalars = reference::ArrayOf<reference::Scalar>;
 using Parameters = std::map<std::string, Scalars>;
 
-/// Sizes of a batch of sequences, (B, N, E).
+/// The sizes of a batch of sequences, (B, N, E).
 struct Sizes {
   std::int64_t batch, length, width;
 };
 
-/// A layer or a function, once on a tape and once in the references. `exact` receives the layer's
-/// parameters by name.
+/// A layer or a function: `record` runs it on a tape, and `exact` is its reference, which receives
+/// the layer's parameters by name.
 struct Piece {
   std::string name;
   std::shared_ptr<attn::Module> module = nullptr;
@@ -32,15 +32,15 @@ struct Piece {
   std::function<Scalars(const Scalars&, const Parameters&)> exact;
 };
 
-/// The same elements in another shape.
+/// Returns the same elements with another shape.
 Scalars reshaped(Scalars x, std::vector<std::int64_t> shape);
 
-/// Chooses a piece for an input of these sizes, and sets them to the sizes of its output.
+/// Chooses a piece for an input of `sizes`, and sets `sizes` to those of its output.
 Piece choose_piece(Choices& choices, Sizes& sizes);
 
 class Terms;
 
-/// Chooses attention or layers of a Transformer, called with positions and some of `terms`. The
+/// Chooses attention or Transformer layers that are called with positions and some of `terms`. The
 /// output has the shape of the input.
 Piece choose_piece_of_call(Choices& choices, const Sizes& sizes,
                            const std::shared_ptr<Terms>& terms);

@@ -13,16 +13,16 @@ namespace attn_fuzz {
 /// A rotation of queries and keys.
 struct Rotation {
   attn::RotaryEmbeddingOptions options = {};
-  std::vector<std::size_t> axes = {};  ///< of each pair
+  std::vector<std::size_t> axes = {};  ///< the axis of each pair
   bool is_dynamic = false;
 
   std::vector<long double> frequencies(std::int64_t num_keys) const;
 };
 
-/// Needs a head of 2 columns or more.
+/// Requires heads with at least 2 columns.
 Rotation choose_rotation(Choices& choices, std::int64_t head_dim);
 
-/// Positions passed to a call; an empty shape means none.
+/// Positions to pass to a call. If the shape is empty, the call gets none.
 struct GivenPositions {
   std::vector<double> values = {};
   std::vector<std::int64_t> shape = {};
@@ -31,12 +31,12 @@ struct GivenPositions {
   attn::TensorView<const double> view() const;
 };
 
-/// Positions in any order, some of them repeated.
+/// Chooses positions in any order. Some may be repeated.
 GivenPositions choose_positions(Choices& choices, const Rotation& rotation, std::int64_t batch,
                                 std::int64_t rows);
 
-/// The positions for the references, (B, N) for each axis. If the call passes none, they count from
-/// `first` (B).
+/// Returns the positions for the references, (B, N) for each axis. If the call gets none, each
+/// batch entry's positions count up from its element of `first`.
 std::vector<double> places_of(const GivenPositions& positions, const Rotation& rotation,
                               std::int64_t batch, std::int64_t rows,
                               const std::vector<double>& first);

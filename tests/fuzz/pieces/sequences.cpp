@@ -1,4 +1,4 @@
-// Layers that read a sequence, except Transformer layers.
+// Layers that process a sequence, except Transformer layers.
 
 #include <cstdint>
 #include <memory>
@@ -80,7 +80,7 @@ Piece convolution(Choices& choices, Sizes& sizes) {
                         .dilation = choices.integer(1, 3),
                         .bias = choices.one_in(2)};
   const std::int64_t reach = o.dilation * (o.kernel_size - 1);
-  // At least one window.
+  // Pads the input so that it contains at least one window.
   if (sizes.length + 2 * o.padding <= reach) o.padding = reach;
   auto layer = std::make_shared<attn::Conv1d>(o);
   sizes.length = layer->output_length(sizes.length);

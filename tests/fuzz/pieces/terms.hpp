@@ -16,44 +16,44 @@
 
 namespace attn_fuzz {
 
-/// Tensors for the terms of attention. One tensor may be passed to several layers, and in several
-/// places of a layer.
+/// Tensors that are used as terms of attention. A tensor may be passed to several layers, and in
+/// several places of one layer.
 class Terms {
  public:
   enum class Kind {
-    kVariable,   ///< with a gradient
-    kConstant,   ///< a variable without one
-    kTensor,     ///< an option
-    kParameter,  ///< of another layer
+    kVariable,   ///< a variable with a gradient
+    kConstant,   ///< a variable without a gradient
+    kTensor,     ///< a plain tensor in the options
+    kParameter,  ///< a parameter of another layer
   };
 
   struct Term {
     std::vector<std::int64_t> shape;
     Kind kind = Kind::kVariable;
     bool excludes = false;                 ///< some elements are −∞
-    const attn::Module* module = nullptr;  ///< of a parameter
+    const attn::Module* module = nullptr;  ///< the module that owns the parameter
     std::string parameter = {};
-    // The numbers drawn last.
+    // The most recently drawn numbers.
     attn::OwnedTensor values = {};
     attn::Variable variable = {};
     Scalars exact = {};
   };
 
-  /// A term in one place.
+  /// One use of a term.
   struct Use {
     std::size_t index = 0;
     bool halved = false;  ///< multiplied by 0.5
   };
 
-  /// Returns an existing term or a new one.
+  /// Chooses an existing term or a new one.
   Use choose(Choices& choices, const std::vector<std::int64_t>& shape, bool may_exclude = false);
 
-  /// Lets pieces that are chosen later use this one's parameters.
+  /// Offers the parameters of a piece's module as terms to pieces that are chosen later.
   void offer(const attn::Module& module);
 
-  /// Draws new numbers for all terms except parameters.
+  /// Draws new numbers for all terms that are not parameters.
   void draw(attn::Tape& tape, reference::Tape& exact, std::mt19937_64& engine);
-  /// Sets the numbers of a module's parameters as they were drawn.
+  /// Sets those terms that are parameters of `module` to the numbers drawn for the module.
   void set_parameters(const attn::Module& module, const Parameters& parameters);
 
   const std::vector<Term>& all() const { return all_; }

@@ -30,7 +30,7 @@ LayerChoice choose_layer(Choices& choices, std::int64_t width) {
                                         .dim_feedforward = choices.size(1, 20),
                                         .activation = f.recorded};
   options.gated_feed_forward = choices.one_in(2);
-  // The reference's gated networks have no biases.
+  // In the reference, gated feed-forward networks have no biases.
   options.bias = !options.gated_feed_forward && choices.one_in(2);
   options.attention_bias = choices.one_in(2);
   if (options.attention_bias) options.attention_output_bias = choices.one_in(2);
@@ -104,7 +104,7 @@ void drop_in_places(reference::TransformerLayerOf<Scalar>& layer,
 
 namespace {
 
-/// A layer of an encoder, or of a decoder whose memory is x / 2.
+/// An encoder layer, or a decoder layer whose memory is x / 2.
 template <class Layer, class Call>
 Piece transformer_layer(const char* name, Choices& choices, const Sizes& sizes) {
   constexpr bool kDecodes = std::is_same_v<Layer, attn::TransformerDecoderLayer>;

@@ -11,7 +11,7 @@
 
 namespace attn_fuzz {
 
-/// The options of a Transformer layer, with everything that the references need.
+/// The options of a Transformer layer, and what the reference needs in addition.
 struct LayerChoice {
   attn::TransformerLayerOptions options;
   reference::Activation activation;
@@ -25,16 +25,16 @@ struct LayerChoice {
 /// Chooses all options except positions.
 LayerChoice choose_layer(Choices& choices, std::int64_t width);
 
-/// No dropout, or one that acts in training. Also sets the layer's option that says whether dropout
-/// acts within its feed-forward network.
+/// Chooses no dropout, or dropout for training. Also sets the layer's option for dropout within the
+/// feed-forward network.
 attn::Dropout choose_dropout(Choices& choices, attn::TransformerLayerOptions& options);
 
-/// Makes the reference's layer from a module's parameters by name.
+/// Makes the reference layer from the module's parameters, which are given by name.
 reference::TransformerLayerOf<reference::Scalar> exact_layer(const LayerChoice& choice,
                                                              const Parameters& parameters);
 
-/// Applies dropout in each of a layer's places, in order, with one stream for each; `cross` is null
-/// in an encoder.
+/// Adds dropout to the reference in each place where the layer applies it, in the layer's order,
+/// with a separate random stream for each place. `cross` is null for an encoder layer.
 void drop_in_places(reference::TransformerLayerOf<reference::Scalar>& layer,
                     reference::AttentionOf<reference::Scalar>& self,
                     reference::AttentionOf<reference::Scalar>* cross, const LayerChoice& choice,

@@ -1,4 +1,4 @@
-// Attention over two arrays: one query looks up a value among three keys.
+// Attention on plain arrays: one query looks up a value among three keys.
 
 import { load } from 'attn';
 

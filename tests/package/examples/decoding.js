@@ -1,12 +1,12 @@
-// Token-by-token decoding with a cache, in a worker, compared with one pass over the whole
-// sentence.
+// Decodes a sentence token by token in a worker, with a cache, and compares the result with a
+// single pass over the whole sentence.
 
 import { load } from 'attn/worker';
 
 /** @import { tasks } from './decodingWorker.js' */
 
 const script = new URL('./decodingWorker.js', import.meta.url);
-// Node has a different kind of worker.
+// Node's workers are created in a different way.
 const worker = globalThis.process
   ? new (process.getBuiltinModule('node:worker_threads').Worker)(script)
   : new Worker(script, { type: 'module' });
@@ -16,7 +16,7 @@ const attn = await load({ worker: /** @type {Worker} */ (worker) });
 const tokens = ['time', 'flies', 'like', 'an', 'arrow'];
 const options = { dModel: 32, numHeads: 4, seed: 7 };
 
-// The whole sentence at once. No token sees later ones.
+// Processes the whole sentence at once. No token attends to later tokens.
 const x = await attn.positionalEncoding(await attn.ngramEmbedding(tokens, { dModel: 32 }));
 const layer = await new attn.MultiHeadAttention(options);
 const { output } = await layer.forward(x, x, x, { causal: true });

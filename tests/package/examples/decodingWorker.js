@@ -1,5 +1,4 @@
-// The worker of decoding.js. It reads tokens one by one and reports each as soon as it is
-// processed.
+// The worker of decoding.js. It processes the tokens one by one and reports each result at once.
 
 import { serve } from 'attn/worker/serve';
 
@@ -18,7 +17,7 @@ export const tasks = {
     const embeddings = attn.ngramEmbedding(tokens, { dModel }).data;
     try {
       for (const [i, token] of tokens.entries()) {
-        // Only the new token is passed. The cache holds keys and values of the earlier ones.
+        // Passes only the new token. The cache holds the keys and values of the earlier tokens.
         const embedding = {
           data: embeddings.subarray(i * dModel, (i + 1) * dModel),
           shape: [1, dModel],

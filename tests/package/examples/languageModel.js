@@ -1,5 +1,6 @@
-// Loads a language model such as GPT-2 or Llama from its files: node languageModel.js <folder>
-// <token ids …>
+// Loads a language model, such as GPT-2 or Llama, from its files.
+//
+//   node languageModel.js <folder> <token ids …>
 
 import { openAsBlob, readdirSync } from 'node:fs';
 
@@ -8,7 +9,7 @@ import { load } from 'attn';
 const [folder = '.', ...numbers] = process.argv.slice(2);
 const attn = await load({ models: true });
 
-// Files are read from disk in slices.
+// Blobs let attn read the files from disk in slices.
 /** @type {Record<string, Blob>} */
 const files = {};
 for (const name of readdirSync(folder)) {
@@ -18,8 +19,8 @@ const model = await attn.loadModel(files);
 const { family, layers } = model.description;
 console.log('family', family, 'with', layers.length, 'layers');
 
-// The prediction of the next token, and the attention of the last layer's first head at the last
-// token.
+// Predicts the next token, and shows where the last token attends in the first head of the last
+// layer.
 const ids = numbers.length ? numbers.map(Number) : [0];
 const name = `encoder.layers.${layers.length - 1}.self_attn.weights`;
 const { logits, intermediates } = model.forward(ids, { numLogits: 1, intermediates: [name] });

@@ -1,4 +1,4 @@
-// A layer with weights from a .safetensors file, which uses PyTorch's names.
+// Loads a layer's weights from a .safetensors file, in which they have PyTorch's names.
 
 import { load } from 'attn';
 
@@ -13,7 +13,7 @@ const bytes = globalThis.process
 const opened = new attn.Safetensors(bytes);
 for (const { name, dtype, shape } of opened.tensors) console.log(name, dtype, shape);
 
-// torch.nn.MultiheadAttention(2, 1, bias=False), saved as `attention.…`.
+// The file contains torch.nn.MultiheadAttention(2, 1, bias=False) with the prefix `attention.`.
 const layer = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
 layer.loadStateDict(opened, { prefix: 'attention.' });
 opened.dispose();

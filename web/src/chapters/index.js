@@ -18,7 +18,7 @@
 /** The heading above the chapters of the appendix. */
 export const appendix = {
   title: 'Appendix, for engineers',
-  text: 'How exact and how fast all this is. Nothing before depends on it.',
+  text: 'How exact and how fast all this is. No earlier chapter depends on it.',
 };
 
 /** @type {readonly ChapterEntry[]} */

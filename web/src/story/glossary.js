@@ -37,11 +37,11 @@ export const glossary = {
   'width d': 'How many numbers each token has, in the whole layer. (Programs call it d_model.)',
   'width D':
     'How many numbers a query or key of one head has. The columns are divided among the heads, so D is the width d divided by the number of heads.',
-  mask: 'Says which tokens may not look at which. Their scores are set to minus infinity, so that the weight is 0.',
+  mask: 'Says which tokens may not look at which others. The scores of such pairs are set to minus infinity, so that their weights are 0.',
   causal:
     'No token may look at later tokens. This lets a model learn to predict the next word without seeing it.',
   padding:
-    'Sentences that are computed together must have the same length, so short ones are filled up with padding. No token may look at it.',
+    'Sentences that are computed together must have the same length, so short ones are padded. No token may look at the padding.',
   window: 'A token may look only at a given number of nearest tokens on each side.',
   saturation:
     'One weight is nearly 1 and all others are nearly 0, so small changes of the scores change almost nothing.',
@@ -59,7 +59,7 @@ export const glossary = {
   'the core': 'The library in C++ that computes every number of this page, here in your browser.',
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',
-  loss: 'How surprised a model is by the right answer: the logarithm of one divided by the probability that it gave that answer. 0 means that it was certain, and right.',
+  loss: 'How surprised a model is by the right answer: the logarithm of 1 divided by the probability that it gave to that answer. 0 means that it was certain, and right.',
   wavelength: 'How many positions it takes for a wave to repeat, or for a hand to turn once.',
   base: 'The number b that sets how much slower each wave is than the one before, and how slow the slowest is. With many hands, the slowest takes nearly 2π · b positions for one turn.',
   'geometric series':
@@ -74,7 +74,7 @@ export const glossary = {
     'Two projections with a bend between them, applied to each token separately. The vector gets wide in the middle and as narrow as before at the end.',
   ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
   encoder:
-    'The part of a model that reads. It takes in all tokens at once, and each may look at all.',
+    'The part of a model that reads. It takes in all tokens at once, and each may look at all others.',
   decoder:
     'The part of a model that writes. It writes one token after the other, and none may look ahead.',
   cache: 'Keys and values of earlier tokens, kept so that they need not be computed again.',
@@ -89,7 +89,7 @@ export const glossary = {
     'One line of work in a program. A processor with two cores can run two threads at the same time.',
   'multiply-add':
     'One multiplication and one addition. Nearly all the work of a model consists of them.',
-  parameter: 'A number of the model that is learned.',
+  parameter: 'One of the numbers that a model learns.',
   'learning rate': 'How far the learned numbers are moved in one step.',
   AdamW:
     'A rule for training. It follows the mean of the latest gradients, moves all learned numbers about equally far, and pulls them a little towards 0.',

@@ -229,7 +229,7 @@ export class Work {
     } else if (error.code === 'load_failed') {
       this.here = true;
       this.problem =
-        'Long sentences are computed on the page’s own thread, because their worker could not be started: typing may stutter.';
+        'Long sentences are computed on the page’s own thread, because their worker could not be started. Typing may stutter.';
     } else {
       this.problem = `This sentence could not be computed: ${reasonOf(error)}`;
       // The error may have left the module in the worker unusable.

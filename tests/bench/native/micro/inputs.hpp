@@ -7,7 +7,7 @@
 
 namespace attn_bench {
 
-/// Floats of a normal distribution, at a cache line.
+/// Normally distributed floats, aligned to a cache line.
 class Floats {
  public:
   explicit Floats(std::int64_t count, unsigned seed = 1) : memory_(count + 16) {

@@ -1,9 +1,9 @@
-// Micro-benchmarks of the kernels for every instruction set of the machine, with their data in the
-// caches. All except `threads` run on one thread:
+// Micro-benchmarks of the kernels, for every instruction set of the machine, with the data in the
+// caches. All except `threads` run on one thread.
 //
 //   npm run bench -- --micro -- --benchmark_filter=product
 //
-// `flops` counts multiply-adds as two operations; compare with machine/multiply_add.
+// `flops` counts a multiply-add as two operations. Compare it with machine/multiply_add.
 
 #include <benchmark/benchmark.h>
 
@@ -46,7 +46,7 @@ void multiply_add(State& state, const attn_bench::MachineLoops& loops) {
   count_operations(state, static_cast<double>(kSteps * loops.step_operations));
 }
 
-/// One block of rows against a panel group of columns.
+/// One block of rows times a panel group of columns.
 void product(State& state, const attn::kernels::KernelTable& kernels) {
   const std::int64_t rows = kernels.product_rows;
   const std::int64_t cols = state.range(0);
@@ -86,7 +86,7 @@ attn::Context make_context(attn::InstructionSet isa) {
   return attn::Context({.num_threads = 1, .instruction_set = isa});
 }
 
-/// A whole call for one head, with `queries` queries.
+/// A complete attention call for one head with `queries` queries.
 void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   attn::Context context = make_context(isa);
   const std::int64_t keys = state.range(0);
@@ -101,7 +101,7 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   if (queries == 1) {
     count_bytes(state, static_cast<double>(2 * keys * dim * 4));
   } else if (dim == 1) {
-    // Almost only the softmax is left.
+    // With heads of width 1, softmax takes almost all of the time.
     state.counters["scores"] =
         Counter(static_cast<double>(queries * keys), Counter::kIsIterationInvariantRate);
   } else {
@@ -109,8 +109,9 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
-/// One query over 256 keys in 12 heads, on a context with this many threads. `median` is the median
-/// of single calls; on a busy machine the mean mostly counts the time of other programs.
+/// One query over 256 keys in 12 heads, on a context with as many threads as the benchmark's
+/// argument says. `median` is the median time of single calls; on a busy machine, the mean consists
+/// mostly of the time of other programs.
 void decode(State& state, attn::InstructionSet isa) {
   attn::Context context({.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
   constexpr std::int64_t heads = 12, keys = 256, dim = 64;
@@ -131,7 +132,7 @@ void decode(State& state, attn::InstructionSet isa) {
   state.counters["median"] = Counter(*middle);
 }
 
-/// Like attend(), for tensors of bfloat16.
+/// Like attend(), for bfloat16 tensors.
 void attend_bf16(State& state, attn::InstructionSet isa, bool causal) {
   attn::Context context = make_context(isa);
   const std::int64_t length = state.range(0);
@@ -154,7 +155,7 @@ void attend_bf16(State& state, attn::InstructionSet isa, bool causal) {
   count_operations(state, (causal ? 2.0 : 4.0) * static_cast<double>(length * length * dim));
 }
 
-/// A layer of float32 activations.
+/// A linear layer with float32 activations and weights of `type`.
 void linear(State& state, attn::InstructionSet isa, attn::ElementType type) {
   attn::Context context = make_context(isa);
   const std::int64_t rows = state.range(0);
@@ -182,7 +183,7 @@ void sinusoid(State& state, attn::InstructionSet isa) {
   count_bytes(state, static_cast<double>(rows * width * 4));
 }
 
-/// Loss and gradient. Bytes are counted for the logits and the gradient.
+/// Computes the loss and its gradient. The bytes counted are those of the logits and the gradient.
 void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   attn::kernels::CrossEntropyArgs args;
   args.cols = state.range(0);
@@ -203,8 +204,8 @@ void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   count_bytes(state, static_cast<double>(2 * count * 4));
 }
 
-/// Bytes are counted as they are read and written: values and two averages twice, the gradient
-/// once.
+/// Counts every read and every write: the values and the two moving averages count twice, the
+/// gradient once.
 void adam(State& state, const attn::kernels::TrainingTable& kernels) {
   const std::int64_t count = state.range(0);
   Floats values(count), gradient(count), average(count), square_average(count);

@@ -17,7 +17,7 @@ export const texts = {
       rnn: {
         says: 'The RNN: its 4,096 steps have to wait for each other',
         reply:
-          'They do, but on one thread everything waits for everything. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
+          'They do, but on one thread everything waits for everything else. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
       },
       attention: {
         says: 'Attention: it has more to do',
@@ -41,10 +41,10 @@ export const texts = {
     'Counting is one thing, time is another. “Its steps wait for one another” sounds slow, and on a graphics card it is. There all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what about *one* thread, as in this browser?',
   ],
   more: 'Measured in this browser',
-  why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer (a run shows how much), because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². A measured power is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
+  why: 'This browser measures with *one* [thread]. On one thread no processor is kept waiting, and only the amount of work counts. For n words of d numbers that is 2 · n · d² multiply-adds for the RNN, and 2 · n² · d for attention without its projections. So the two counts are equal at n = d. In measured time attention stays ahead longer (a run shows for how long), because it multiplies whole matrices at once, and processors do that faster than row by row. Eventually the RNN pulls ahead, and the longer the text, the wider its lead. “∝ n²” next to a line means that its time grows as n². A measured power is not quite 2, because other programs interfere and large matrices no longer fit into the fastest memory.',
   /** @param {{ n: string, d: number, projections: string | number, attention: string | number }} at */
   ratio: ({ n, d, projections, attention }) =>
-    `An RNN has projections, too: one for the word that it reads, and one for its state. At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times the multiply-adds of the RNN with its two. That is n/d + 2 times, and so always more than twice as many. The textbook [D2L] counts the projections of the RNN but not those of attention. Counted that way, the ratio is n/d, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉ means rounded up. A dilated convolution leaves gaps, which get wider from layer to layer.)`,
+    `An RNN has projections, too: one for the word that it reads, and one for its state. At n = ${n} and d = ${d}, self-attention with its four projections takes ${projections} times the multiply-adds of the RNN with its two. That is n/d + 2 times, and so always more than twice as many. The textbook [D2L] counts the projections of the RNN but not those of attention. Counted that way, attention takes n/d times as many, here ${attention} times. Only the RNN’s steps have to wait for one another. (⌈ ⌉ means rounded up. A dilated convolution leaves gaps, which get wider from layer to layer.)`,
   takeaway:
     'Attention makes every path one connection long, and computes all words at once. The price is work that grows as the square of the length.',
 };

@@ -4,9 +4,9 @@
 export const texts = {
   question: 'How can a handful of numbers say where a word is?',
   lead: [
-    'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry one that drowns all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
+    'Why not simply write 0, 1, 2, 3 … next to the words? Because the numbers grow without end: the 5,000th word would carry one that drowns out all others. Fractions of the length, from 0 to 1, do not work either, because the same step would be a different distance in every sentence.',
     'A clock has solved this. Its hands never leave the dial. Yet together, hours, minutes and seconds tell apart all 43,200 seconds of half a day. The fast hand tells neighbours apart, the slow one morning from noon. Binary numbers do the same. In 000, 001, 010, 011 the last digit changes at each step, and the one before it half as often.',
-    'The encoding of the first Transformer is such a clock. Picture each pair of columns as one clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π, about 6.3 positions. In the formula below, i is the position, and j counts the hands.',
+    'The encoding of the first Transformer is such a clock. Picture each pair of columns as one clock hand that starts at 12. Its two numbers say where the tip is: the sine says how far to the right, the cosine how far up. The fastest hand turns once in 2π (about 6.3) positions. In the formula below, i is the position, and j counts the hands.',
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
@@ -43,7 +43,7 @@ export const texts = {
 
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This is exact only for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'This holds exactly only for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
@@ -51,12 +51,12 @@ export const texts = {
     `The product does not fall evenly with distance. When a fast hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both.`,
 
   schemes: [
-    'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where far distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
+    'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where long distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
     'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions, and the right one shows the attention that results.',
   ],
   longer: [
-    'The next four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules change short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, just as it needs, and the hands before it by less than they need. A larger s gives them more, and the last hand too much: 13 with s = 4, if L is four times T.',
-    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as by *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, from the last hand with 32 turns or more to the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of either speed. How many turns are enough was found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They do not show its speed, so equal steps look bent.)',
+    'The next four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules change short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it by less than they need. A larger s slows them more, and the last hand too much: by 13 if s = 4 and L is four times T.',
+    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, from the last hand with 32 turns or more to the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. These numbers of turns were found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   inUse: 'in use on this page',
   stretch: {
@@ -65,7 +65,7 @@ export const texts = {
     cards: 'With the settings of the cards',
     model: 'As in a large model',
     shorter: (/** @type {number} */ length) =>
-      `The cards’ own text has only ${length} positions, so NTK slows less there.`,
+      `The cards’ own text has only ${length} positions, so NTK slows the hands less there.`,
     few: 'So Llama 3 leaves no hand as it is, and YaRN leaves only the fastest. If no hand has 32 turns, YaRN treats the fastest as if it had.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
@@ -113,7 +113,7 @@ export const texts = {
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
-      idea: 'Each distance has a learned number. Near distances have one each, far ones share.',
+      idea: 'Each distance has a learned number. Short distances have one each, long ones share.',
       drawn: 'added to the scores: a number for each pair',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
@@ -134,7 +134,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model of this page',
       good: 'distances, with nothing to learn; words stay as they are',
-      beyond: 'slow hands reach angles never seen, and the model soon fails',
+      beyond: 'slow hands reach angles that were never seen, and the model soon fails',
     },
     linear: {
       idea: 'All hands are slowed alike, so more positions fit within the same angles.',
@@ -142,7 +142,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'the simplest stretch, with a little more training',
-      beyond: 'reaches further by its factor; neighbours blur',
+      beyond: 'multiplies the reach by its factor; neighbours blur',
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
@@ -153,12 +153,12 @@ export const texts = {
       beyond: 'stretches as the text grows',
     },
     yarn: {
-      idea: 'Fast hands keep their speed, slow ones are slowed, and those in between are slowed in part. Scores are sharpened.',
+      idea: 'Fast hands keep their speed, slow ones are slowed, and those in between are partly slowed. Scores are sharpened.',
       drawn: 'turns queries and keys: cosines, then sines, of each position',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of near words stays exact; little training is enough',
-      beyond: 'reaches further by its factor',
+      beyond: 'multiplies the reach by its factor',
     },
     llama3: {
       idea: 'Like YaRN, but hands with four turns or more keep their speed, and those in between are slowed according to their number of turns.',
@@ -166,7 +166,7 @@ export const texts = {
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of near words stays exact, and scores are left as they are',
-      beyond: 'reaches further by its factor, after more training',
+      beyond: 'multiplies the reach by its factor, after more training',
     },
   },
 

@@ -40,7 +40,7 @@ export const habits = {
 export const texts = {
   untrained: 'Nothing has been learned. Words look at each other because they are spelt alike.',
   random: 'Nothing has been learned. What a word looks at is left to chance.',
-  nameless: 'does nothing that has a name here. It is one of the heads that mix.',
+  nameless: 'does nothing that this page has a name for. It is one of the heads that mix.',
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
     `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
   unmasked:

@@ -55,7 +55,7 @@ export const steps = [
         : `A computer cannot read. So ${word} becomes ${width} numbers, made from its letters. Such a row of numbers is called a vector. Each stripe is one number.`,
     more: ({ word, twin, isPiece }) =>
       twin !== null
-        ? `${word} is also at position ${twin}, with exactly the same numbers. They do not say where a word is.`
+        ? `${word} is also at position ${twin}, with exactly the same numbers. These numbers do not say where a word is.`
         : isPiece
           ? `Rare words are cut into pieces. ${word} is such a piece, and is treated like a word.`
           : '',
@@ -79,7 +79,7 @@ export const steps = [
   {
     title: () => 'Its query meets the keys',
     says: ({ word, head, layer, learned, best }) =>
-      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query, what it looks for, and a key, what it can be found by. Multiply their matching numbers and add up the products. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
+      `${learned ? `A layer has several heads that look at the words. Head ${head} of layer ${layer}` : `Several heads look at the words, each in its own way. Head ${head}`} makes two short vectors from every word: a query (what it looks for) and a key (what it can be found by). Multiply their matching numbers and add up the products. The sum is the score.${best ? ` The query of ${word} fits ${best.itself ? 'its own key' : `the key of ${best.word}`} best, with a score of ${best.score}.` : ''}`,
     more: ({ learned, layer, positions, hidden, same, word, best }) =>
       [
         best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
@@ -101,7 +101,7 @@ export const steps = [
   {
     title: () => 'Scores become weights',
     says: ({ root, depth, best, word }) =>
-      `Each score is divided by ${root}, the square root of the ${depth} numbers in a query. Then softmax turns them into weights: it raises e to each of these numbers and divides by the sum. So no weight is negative, and all weights add up to 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
+      `Each score is divided by ${root}, the square root of ${depth}, because a query has ${depth} numbers. Then softmax turns the scores into weights: it raises e to the power of each score and divides by the sum of these powers. So no weight is negative, and all weights add up to 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
     more: ({ best, word }) =>
       best?.is === 'followed'
         ? `The first time, ${best.word} followed ${word}. This head expects that again.`
@@ -173,7 +173,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' The model keeps these two apart; here they are neighbours, as in chapters 4 and 5.' : ''}`;
+    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model these two are not neighbours, but here they are, as in chapters 4 and 5.' : ''}`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;
@@ -191,7 +191,7 @@ export const stage = {
   slope: (/** @type {string} */ slope) => `slope ${slope}`,
   slopeOf: (/** @type {string} */ slope) => `slope of softmax ${slope}`,
   others: (/** @type {number} */ count, /** @type {string} */ weight) =>
-    `and ${count} more, with a weight of ${weight} together`,
+    `and ${count} more, with a total weight of ${weight}`,
   order: 'The words, shuffled',
   another: 'another order',
   withPositions: 'With positions',

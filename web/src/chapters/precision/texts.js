@@ -39,7 +39,7 @@ export const texts = {
       float16: {
         says: 'float16',
         reply:
-          'Exactly. It has three more binary digits, and is closer as long as numbers are neither huge nor tiny.',
+          'Exactly. It has three more binary digits, and is closer unless the numbers are huge or tiny.',
       },
       same: {
         says: 'Both the same',
@@ -50,7 +50,7 @@ export const texts = {
   /** @param {Record<'bfloat16' | 'float16' | 'int8', string>} largest @param {string} what */
   lost: ({ bfloat16, float16, int8 }, what) =>
     `${what}, float16 is off by at most ${float16}, bfloat16 by ${bfloat16} and int8, in one byte, by ${int8}.`,
-  of: { positions: 'Of the encoding below', sentence: 'Of your sentence below' },
+  of: { positions: 'In the encoding below', sentence: 'In your sentence below' },
   stored: 'stored',
   choices: { positions: 'positions', sentence: 'your sentence' },
   bytes: { bfloat16: '2 bytes', float16: '2 bytes', int8: '1 byte' },
@@ -58,7 +58,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'Both errors are measured against sines in double precision. For the usual code, the core computes these sines. For the core, this page computes them in JavaScript, with angles that are within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'Both errors are measured against sines in double precision. For the usual code, the core computes these sines. For the core, this page computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
     'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more, because little of that error reaches the attention weights if sums are in float32.',
 };

@@ -32,7 +32,7 @@ export const texts = {
   },
   /** @param {{ delta: string, largest: string }} found */
   same: ({ delta, largest }) =>
-    `The core turned positions 1,000 to 1,059 with the same matrix, for δ = ${delta}. No number is further than ${largest} from the encoding of the position that the turn should lead to.`,
+    `The core turned positions 1,000 to 1,059 with the same matrix, for δ = ${delta}. No number differs by more than ${largest} from the encoding of the position that the turn should lead to.`,
   odd: (/** @type {{ given: number, drawn: number }} */ { given, drawn }) =>
     `The last of ${given} columns is a sine without a cosine, and no matrix leads from it alone to the shifted sine. So the figure uses ${drawn} columns.`,
   /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */

@@ -24,9 +24,9 @@ export const texts = {
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
-    'The last picture, W, says how much each word (a row) looks at each other (a column). Half of it is empty, because no word may look at later ones here. The part on masks below explains why.',
+    'The last picture, W, says how much each word (a row) looks at each other word (a column). Half of it is empty, because no word may look at later ones here. The part on masks below explains why.',
   square:
-    'The last picture, W, says how much each word (a row) looks at each other (a column). Each row adds up to one, or to 0 if all of it is masked.',
+    'The last picture, W, says how much each word (a row) looks at each other word (a column). Each row adds up to one, or to 0 if all of it is masked.',
 
   /**
    * @param {{ word: string, followed: string } | null} again a word that occurs twice, and the word

@@ -40,7 +40,7 @@ export const texts = {
   untrained: 'learned, before the first step',
   press: 'Press Play below to find out.',
   gain: [
-    'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have the same number of numbers to learn. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
+    'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have equally many numbers to learn. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
@@ -57,7 +57,7 @@ export const texts = {
       first: {
         says: 'Whether there is a hundred, and little else',
         reply:
-          'Exactly. A rough blend says whether the digits are large or small, and that mostly tells whether the sum has a hundred. The other two digits have to be exact.',
+          'Exactly. A rough blend says whether the digits are large or small, and that usually shows whether the sum has a hundred. The other two digits have to be exact.',
       },
       last: {
         says: 'The ones: they depend on two digits only',
@@ -78,7 +78,7 @@ export const texts = {
   heads:
     'Now look at one single example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared. Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
   longer: [
-    'Has the model learned a rule, or a habit? You see it when an example is longer than ever before. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, strokes around a set give the number of its elements: the right answers, divided by all answers asked for.',
+    'Has the model learned a rule, or a habit? You see it when an example is longer than ever before. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the right answers are divided by all answers asked for.',
     'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules by distance are the same at every position. And a learned table has no row after its last.',
   ],
   more: 'What a learned table of positions looks like',
@@ -115,7 +115,7 @@ export const worldTexts = {
   },
   add: {
     short: 'add',
-    long: 'Two two-digit numbers, and three blanks for their sum. Only its position says whether a digit is a ten or a one. Without positions, 12 + 34 and 21 + 43 are the same.',
+    long: 'Two two-digit numbers, and three blanks for their sum. Only its position says whether a digit counts tens or ones. Without positions, 12 + 34 and 21 + 43 are the same.',
   },
   count: {
     short: 'count',
@@ -158,7 +158,7 @@ export const lengthTexts = {
     'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks there, and nothing that it has seen says that it should not.',
   sort: 'With more letters there is more to compare, and blanks after the tenth also have to know how many blanks come before them.',
   repeat:
-    'A run may begin further on, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A rule that looks for the latest copy of one letter is right 57 times of 100 in 32 letters, and 20 times in 128. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
+    'A run may begin further on, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. In 32 letters, a rule that looks for the latest copy of one letter is right 57 times out of 100, and in 128 letters 20 times. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
   add: 'With more digits, carrying works the same way in every column. But each blank has to find its own two digits, at distances that the model has never met.',
   count:
     'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This world has no word for more than ten of a kind, so these are not asked for.',
@@ -187,7 +187,7 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
       : `is a model of ${descriptionOf(saved)}, but lane ${lane} is a model of ${own}. Choose the same settings for the lane, and load the file again`
     : reason
       ? `is not a file of weights: ${reason}`
-      : 'has weights of a different kind of model from those of this chapter';
+      : 'contains weights of a kind of model that this chapter does not have';
   return { fits, text: `${name} ${why}. Lane ${lane} is unchanged.` };
 }
 

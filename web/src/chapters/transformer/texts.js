@@ -10,7 +10,7 @@ export const texts = {
     'Rows meet only in attention. Everything else happens to each word separately. Choose a cell: the cells that it was computed from keep their colour.',
   ],
   decoder: [
-    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems a loss, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
+    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems like a loss, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
   ],
   steps:
     'Step through your sentence: each step computes one new row of keys and one of values, and reads the others. The output is the same as if the whole sentence were computed at once.',
@@ -35,7 +35,7 @@ export const texts = {
   work: (work) =>
     `For the ${work.n} tokens drawn below, ${work.with} rows of keys and of values are computed with a cache, one for each token. Without a cache there are ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
   nextWord: [
-    'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary, by a [dot product] each. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
+    'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
     'The scores are divided by a [temperature] T first. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high one there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
   ],
   whenLearned: 'A small model that attn trained on novels continues your sentence.',

@@ -21,7 +21,7 @@ export const texts = {
     bidirectional:
       'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to predict. It was trained to fill in hidden words.',
     noLogits:
-      'The files of your model have no output layer: it turns tokens into vectors, and gives no probabilities for the next token.',
+      'The files of your model have no output layer. So the model turns tokens into vectors, but gives no probabilities for the next token.',
   },
   full: (/** @type {number} */ n) => `Your model reads no more than these ${n} tokens here.`,
   ended: 'Your model ended the text there.',
@@ -45,7 +45,7 @@ export const partTexts = {
       drawn && drawn < heads
         ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
         : '',
-      shared > 1 ? `Every ${shared} heads read the same keys and values.` : '',
+      shared > 1 ? `Each group of ${shared} heads reads the same keys and values.` : '',
       rms ? 'Its normalisations divide by the root mean square, and leave the mean as it is.' : '',
     ]
       .filter(Boolean)
@@ -58,7 +58,7 @@ export const partTexts = {
   whoseLoss: 'The loss of your model',
   noLoss: {
     rotary:
-      'It turns queries and keys in every layer. Nothing is added that could be left out, so there is no loss without positions.',
+      'Your model turns queries and keys in every layer. Nothing is added that could be left out, so there is no loss without positions.',
     bidirectional:
       'Your model looks both ways. It does not predict tokens one after the other, so it has no such loss.',
     noLogits:
@@ -75,7 +75,7 @@ export const partTexts = {
   scale: (/** @type {string} */ scale) =>
     `Your model itself multiplies scores by ${scale} in this layer.`,
   softcap: (/** @type {number} */ cap) =>
-    `Here they are not capped; your model caps them at ${cap}.`,
+    `Here the scores are not capped; your model caps them at ${cap}.`,
   schemes: {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */
@@ -95,9 +95,9 @@ export const placeTexts = {
   coming: 'They have not been computed yet.',
   lead: {
     learned:
-      'Your model was given no waves. It has a table with a row for each position, and learned all of its numbers. Next to it is the sinusoid of the same size, which was designed. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
+      'Your model was given no waves. It has a table with a row for each position, and learned all of its numbers. Next to it is the sinusoid of the same size, which was designed, not learned. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
     rotary:
-      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model reads longer texts than it was trained on. The figure shows both.',
+      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows both.',
     sinusoidal:
       'Your model adds the sinusoid of this chapter, so everything above applies to your model, too.',
     none: 'Your model has no positions at all. Anything it knows about order comes from its causal mask, if it has one.',
@@ -122,12 +122,12 @@ export const placeTexts = {
     `The first three components, at positions 0 to ${n - 1}: one path through space, from light to strong.`,
   turn: 'turn it',
   waves:
-    'The waves that its columns consist of: for each number of periods over all positions, how much of the variation it has.',
+    'The waves that its columns consist of: the share of the variation for each number of periods over all positions.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
-    `A learned table of ${n} positions, next to the sinusoid. Its leading components have ${shares} of its variation.`,
+    `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of its variation.`,
   layers: (/** @type {string[]} */ layers) =>
     layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
   ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
@@ -140,7 +140,7 @@ export const placeTexts = {
     /** @type {string} */ slowest,
     /** @type {string} */ rule,
   ) =>
-    `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? `, after the rule ${rule}` : ''}.`,
+    `${pairs} pairs; the slowest turns by ${slowest} radians a position${rule ? ` under the rule ${rule}` : ''}.`,
   chart: (/** @type {number} */ pairs, /** @type {string} */ first, /** @type {string} */ last) =>
     `Positions in one turn, for ${pairs} pairs of columns: from ${first} to ${last}.`,
 };
