@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// Elements that one task computes or copies, give or take a row; fewer are not worth a thread.
+/// Number of elements that one task computes or copies, give or take a row. Fewer are not worth a
+/// thread.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
 /// Calls body(first, count) on all threads for runs of elements [first, first + count) in row-major

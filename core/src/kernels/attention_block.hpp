@@ -101,9 +101,9 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
   return block;
 }
 
-/// True if the largest score of query r can be subtracted as an exponent, or if there is none. It
-/// may be −∞ even if keys are attended: scores near the lowest float, which some masks use for
-/// exclusion, overflow in units of ln 2.
+/// True if the largest score of query r can be subtracted as an exponent, or if the query has no
+/// score. It may be −∞ even if keys are attended: scores near the lowest float, which some masks
+/// use for exclusion, overflow in units of ln 2.
 template <class Isa>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {

@@ -85,8 +85,8 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
   for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
 
-/// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside the key ranges of
-/// queries [first, last), in whole vectors.
+/// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside their query's key
+/// range. Handles queries [first, last), in whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int32_t* key_end,
                                   index first, index last, index key0, index keys, float* tile,
@@ -129,7 +129,7 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
     const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
       const float b = bias[j * head.bias_col];
-      // Not done by addition, because NaN and infinity in an excluded key would remain.
+      // Adding −∞ would not do, because NaN and infinity from an excluded key would remain.
       scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
