@@ -31,8 +31,8 @@ namespace attn::kernels {
 ///   the machine's first-level cache. It is 128 for instruction sets whose machines usually have
 ///   48 KB and benefit from it, else 64, so that the scores and values of a tile fit in 32 KB.
 /// - kSteps: steps of depth between branches in a tile's loop. Two steps save instructions. With
-///   four, GCC keeps a sum in memory. With two, so do WebAssembly engines, which load for both
-///   steps before they add.
+///   four, GCC spills a sum to memory. WebAssembly engines spill one even with two, because they
+///   load the operands of both steps before adding.
 ///
 /// Each `Isa` also defines operations that xsimd lacks or that differ between its architectures:
 /// - madd(a, b, c): a·b + c, for floats and doubles.
@@ -103,14 +103,14 @@ inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 
-/// Elements of depth that an instruction processes at a time. Sums are formed in steps of this
-/// size, which begin at the first summed element.
+/// Number of elements along the depth that an instruction processes at a time. Sums are formed in
+/// steps of this size, which begin at the first summed element.
 template <class Isa>
 inline constexpr index kDepthStep = kTiles<Isa>   ? kPanelWidth
                                     : kQuads<Isa> ? 2
                                                   : 1;
 
-/// Columns that are computed together.
+/// Number of columns that are computed together.
 template <class Isa>
 inline constexpr index kLanes = kTiles<Isa> ? kPanelWidth : kWidth<Isa>;
 
@@ -126,7 +126,7 @@ struct IsaTraits<Isa> {
   using FloatIsa = typename Isa::FloatIsa;
 };
 
-/// The elements of products: floats or pairs.
+/// The type of a product's elements: floats or pairs.
 template <class Isa>
 using TileElement = typename IsaTraits<Isa>::Element;
 /// The same instruction set with products of floats.
@@ -182,7 +182,7 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
-/// Numbers gathered at a time if they are not contiguous or end within a vector.
+/// How many numbers are gathered at a time if they are not contiguous or end within a vector.
 inline constexpr index kGathered = 64;
 
 /// Copies `count` floats, in whole vectors if they are contiguous.
@@ -198,8 +198,8 @@ ATTN_INLINE void copy_row(index count, const float* from, index from_col, float*
   for (; j < count; ++j) to[j * to_col] = from[j * from_col];
 }
 
-/// a / b, correctly rounded. On NEON, xsimd's division is not: it multiplies by an estimated
-/// reciprocal.
+/// a / b, correctly rounded. On NEON, xsimd's division is not correctly rounded: it multiplies by
+/// an estimated reciprocal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
   if constexpr (requires { Isa::divide(a, b); }) {
@@ -219,8 +219,8 @@ inline constexpr float kExponentRounder = kRounder + 127.0F;
 /// Takes rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP)
 /// down to 2^-126; smaller results are zero.
 ///
-/// The integer part of x goes through the exponent bits of a float. The rest, in [-1/2, 1/2], is
-/// evaluated with a polynomial of degree 6 (minimax in relative error, 4e-9).
+/// The integer part of x becomes the exponent bits of a float. The power of the rest, which is in
+/// [-1/2, 1/2], is approximated by a polynomial of degree 6 (minimax in relative error, 4e-9).
 ///
 /// Processes N vectors in lockstep: a single vector is one long chain of operations, too few of
 /// which can overlap to keep a processor busy. AVX-512's vreduceps and vscalefps would replace five
