@@ -38,7 +38,8 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   add_norm("output_norm1", norms1_.output_norm);
   add_norm("output_norm2", norms2_.output_norm);
   add_norm("output_norm3", norms3_.output_norm);
-  // Reserves more streams than its matrices need, because layer l of a stack begins at stream 16·l.
+  // Reserves more streams than the layer's matrices need, because layer l of a stack begins at
+  // stream 16·l.
   reserve_streams(16);
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
 }

@@ -18,15 +18,15 @@ struct DecoderFamily {
   std::string_view name;
   /// The family's defaults in Transformers, for fields that tensor shapes do not show.
   std::string_view defaults = "{}";
-  bool zero_centred = false;  ///< norms multiply by 1 + weight, embeddings by √E
+  bool zero_centred = false;  ///< norms multiply by 1 + weight, and embeddings are multiplied by √E
   bool norm_outputs = false;
   bool norm_inputs = true;
   bool qk_norm = false, qk_norm_all_heads = false;
   bool sinks = false;
   bool query_bias = false;
-  /// Selects the layers that have windows if "layer_types" does not say.
+  /// Which layers have windows if there is no "layer_types".
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
-  bool attention_bias = true, mlp_bias = false;  ///< whether the class has the field
+  bool attention_bias = true, mlp_bias = false;  ///< whether the family has the field of this name
   bool query_scalar = false;                     ///< query_pre_attn_scalar
   bool score_softcap = false, logit_softcap = false;
 };
@@ -94,7 +94,8 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Reads the fields of a rotary rule. Each comes from the first of several objects that has it.
+/// Reads the fields of a rotary rule. Each field is taken from the first of several objects that
+/// contains it.
 class RotaryRuleReader {
  public:
   RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
@@ -151,7 +152,7 @@ class RotaryRuleReader {
     return paths_.front() + "." + name;
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or none if it is 0, which also means none.
+  /// The number, or none if it is 0, because 0 also means that there is none.
   std::optional<double> number_but_zero(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;
