@@ -39,8 +39,8 @@ class Name {
   bool is_argument_ = false;
 };
 
-/// Appends the name of an argument to a message. C++'s spelling is kept unless a binding sets
-/// another, before its first call.
+/// Appends the name of an argument to a message. Names are spelt as in C++ unless a language
+/// binding sets another function, which it does before its first call.
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 
@@ -178,8 +178,9 @@ inline void require_data(const char* argument, const IdView& ids) {
                ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
 }
 
-/// Requires lengths (B) of a batch or, unless `rows` is −1, (B, rows) of each row in it. There may
-/// be none; their values must be from 0 to `most`, the number of `what`.
+/// Requires lengths of shape (B), one for each batch entry, or, unless `rows` is −1, of shape (B,
+/// rows), one for each row. The view may be empty. Lengths must be from 0 to `most`, which is the
+/// number of `what`.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 

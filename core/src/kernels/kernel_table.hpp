@@ -420,7 +420,7 @@ struct NormArgs {
   bool centred = true;            ///< if false, the mean is not subtracted
   const float* weight = nullptr;  ///< cols values, or null
   float weight_offset = 0;        ///< added to each weight
-  const float* bias = nullptr;    ///< cols values, or null; needs a weight
+  const float* bias = nullptr;    ///< cols values, or null; only allowed with a weight
   float epsilon = 0;              ///< added to the mean square
   float* out = nullptr;
   index out_row = 0;

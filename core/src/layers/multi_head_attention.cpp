@@ -292,7 +292,7 @@ TensorView<const double> MultiHeadAttention::Impl::check_positions(
     validation::fail_value(
         "key_positions", "none",
         {"positions of the ", key.size(-2), " keys; ", validation::Name("positions"),
-         " has only the ", query.size(-2), " of the queries"});
+         " covers only the ", query.size(-2), " queries"});
   }
   return call.positions;
 }

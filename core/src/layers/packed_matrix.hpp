@@ -27,7 +27,8 @@ float* take_product_scratch(std::int64_t depth, runtime::Execution& run);
 void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
                      runtime::Execution& run, float* scratch) noexcept;
 
-/// A weight matrix in the order in which the product reads it; the same for every instruction set.
+/// A weight matrix in the order in which the product reads it. The order is the same for every
+/// instruction set.
 class PackedMatrix {
  public:
   PackedMatrix() = default;

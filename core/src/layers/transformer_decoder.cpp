@@ -48,8 +48,9 @@ void TransformerDecoderLayer::check_memory(const ConstAnyTensor& x, const ConstA
                                            bool has_state) const {
   if (!has_state) return require_rows_like("memory", memory, x, -1, options_.d_model);
   if (!memory.is_none()) {
-    validation::fail_shape("memory", memory.shape(),
-                           {"none; ", validation::Name("state"), " already holds its projections"});
+    validation::fail_shape(
+        "memory", memory.shape(),
+        {"none; ", validation::Name("state"), " already contains its projections"});
   }
 }
 

@@ -45,7 +45,7 @@ std::int64_t ModelDescription::heads(const char* field, std::int64_t width) cons
   }
   const std::int64_t heads = given.value_or(hints.num_heads.value_or(0));
   if (heads < 1 || heads > INT32_MAX) {
-    validation::fail_value("num_heads", heads, {"1 or more, for width ", width});
+    validation::fail_value("num_heads", heads, {"1 or more heads for width ", width});
   }
   return heads;
 }

@@ -346,8 +346,8 @@ void describe_llama(ModelDescription& d) {
   const ModelConfig& config = d.config;
   if (!d.has_config) {
     fail(ErrorCode::kInvalidArgument, "config", {"none"},
-         {"config.json, because tensor names and shapes of Llama-family models do not show "
-          "heads and positions"});
+         {"config.json, because tensor names and shapes of Llama-family models do not "
+          "determine heads and positions"});
   }
   auto body = d.tensors.prefix_of_model("embed_tokens.weight");
   if (!body) body = d.tensors.prefix_of_model("layers.0.post_attention_layernorm.weight");

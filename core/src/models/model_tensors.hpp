@@ -19,8 +19,8 @@ namespace attn {
 /// "module." or "_orig_mod.". Names here are without these parts.
 class ModelTensors {
  public:
-  /// If two files have a tensor of the same name, `index` (if not null) decides. Throws
-  /// kInvalidFormat for a name that is otherwise in two files.
+  /// If two files have a tensor of the same name, `index` (if not null) decides which file counts.
+  /// Throws kInvalidFormat if it does not decide.
   explicit ModelTensors(std::span<const SafetensorsHeader> files,
                         const SafetensorsIndex* index = nullptr);
 

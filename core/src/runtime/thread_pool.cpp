@@ -51,7 +51,7 @@ struct ThreadPool::Shared {
   int most_helpers = 0;
   bool must_start = false;
 
-  /// The number of unclaimed indices; each failed attempt makes it more negative.
+  /// The number of unclaimed indices. Each failed attempt to claim one makes it more negative.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
   /// The number of indices that workers other than the caller have done.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};

@@ -75,7 +75,8 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
   return targets;
 }
 
-/// The loss of checked logits. Writes their gradient, row-major, to `gradient` unless that is null.
+/// The loss of checked logits. Writes the gradient of the logits, row-major, to `gradient` unless
+/// that is null.
 double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
                          const CrossEntropyOptions& options, float* gradient,
                          runtime::Execution& run) {

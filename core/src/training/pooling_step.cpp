@@ -22,7 +22,7 @@ using kernels::PairTerm;
 using kernels::PairWeight;
 
 struct PoolingNodes {
-  Node* query = nullptr;  ///< or the projections, for additive attention
+  Node* query = nullptr;  ///< for additive attention, query and key are the projections
   Node* key = nullptr;
   Node* value = nullptr;
   Node* width = nullptr;           ///< or null
@@ -32,7 +32,7 @@ struct PoolingNodes {
   Node* weights = nullptr;
 };
 
-/// Rows of a sum over pairs in one task. This many factors fill a cache line.
+/// Number of rows that one task computes in a sum over pairs. This many factors fill a cache line.
 constexpr index kRowsPerTask = 16;
 
 class PoolingStep final : public Step {

@@ -47,7 +47,7 @@ inline const kernels::TrainingTable& training_kernels(const runtime::Execution& 
 /// A tensor on a tape.
 struct Node {
   ConstTensor value;     ///< row-major
-  Tensor gradient = {};  ///< row-major; none before the first addition
+  Tensor gradient = {};  ///< row-major; empty before the first addition
   bool needs_gradient = false;
   bool only_shown = false;  ///< has a gradient, but later operations add nothing to it
 };
@@ -271,9 +271,9 @@ struct TapeData {
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
-  std::vector<std::shared_ptr<const void>> kept;  ///< layers that were used
-  std::deque<KeptGradient> kept_gradients;        ///< a deque, so that they never move
-  std::size_t num_kept_gradients = 0;             ///< the others are spare memory
+  std::vector<std::shared_ptr<const void>> kept;  ///< keeps the layers that were used alive
+  std::deque<KeptGradient> kept_gradients;        ///< a deque, so that elements never move
+  std::size_t num_kept_gradients = 0;             ///< the elements after these are spare memory
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);
