@@ -153,8 +153,8 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
 }
 
 /// Divides a call into tasks of whole blocks of queries, as equal as possible, and sized so that
-/// every thread gets the same number of tasks. A block processes the same tiles of keys in
-/// whichever task it is. Calls attend(b, h, row_begin, row_end, worker), which uses the table
+/// every thread gets the same number of tasks. A block processes the same tiles of keys whichever
+/// task it belongs to. Calls attend(b, h, row_begin, row_end, worker), which uses the table
 /// `kernels`.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,

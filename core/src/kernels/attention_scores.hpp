@@ -129,7 +129,7 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
     const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
       const float b = bias[j * head.bias_col];
-      // Adding −∞ would not do, because NaN and infinity from an excluded key would remain.
+      // Adding −∞ does not suffice, because NaN and infinity in an excluded key would remain.
       scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;

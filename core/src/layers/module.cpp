@@ -99,7 +99,7 @@ struct Module::Node {
       return result;
     }
 
-    /// The only function that updates data derived from this parameter.
+    /// Counts a change of the values and updates the data derived from them. Nothing else does so.
     void changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);

@@ -60,7 +60,7 @@ class PackedMatrix {
   /// arbitrary; bias has shape (out) or is null. The bits of a row of y do not depend on the other
   /// rows. 16-bit weights are widened. If they are bfloat16, the format allows it and the
   /// instruction set multiplies pairs, x is rounded to bfloat16 instead. Computation is in float32.
-  /// If x or y has another type, several rows of x are widened, or of y rounded, at a time.
+  /// An x of another type is widened, and a y of another type is rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 

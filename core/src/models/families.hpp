@@ -22,8 +22,8 @@ struct ModelDescription {
   ModelTensors& tensors;
   LanguageModelDescription& result;
   ModelPlan plan;
-  /// True if the embedding and the output layer are tied. Set if the configuration that says so
-  /// contains the text model's configuration.
+  /// True if the embedding and the output layer are tied. Set only if the text model's
+  /// configuration is part of a larger one, which contains this flag.
   std::optional<bool> tied = {};
 
   /// A size from the configuration or, if it does not contain the field, from a tensor.

@@ -26,7 +26,8 @@ struct DecoderFamily {
   bool query_bias = false;
   /// Which layers have windows if there is no "layer_types".
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
-  bool attention_bias = true, mlp_bias = false;  ///< whether the family has the field of this name
+  bool attention_bias = true, mlp_bias = false;  ///< whether the family's configuration has this
+                                                 ///< field
   bool query_scalar = false;                     ///< query_pre_attn_scalar
   bool score_softcap = false, logit_softcap = false;
 };

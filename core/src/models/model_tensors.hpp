@@ -20,7 +20,7 @@ namespace attn {
 class ModelTensors {
  public:
   /// If two files have a tensor of the same name, `index` (if not null) decides which file counts.
-  /// Throws kInvalidFormat if it does not decide.
+  /// Throws kInvalidFormat for a name in two files between which `index` does not decide.
   explicit ModelTensors(std::span<const SafetensorsHeader> files,
                         const SafetensorsIndex* index = nullptr);
 

@@ -25,7 +25,7 @@ inline constexpr int kTileGroup = 4;
 /// The number of tiles for this many rows.
 constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
 
-/// Number of rows that a tile of A has in a product of this many rows: at most all rows of the
+/// Number of rows of a tile of A in a product of this many rows. A tile has no more rows than the
 /// product.
 constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
 

@@ -95,7 +95,8 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       break;
     }
     // The division into tiles must not depend on whether numbers are finite or which stages are
-    // requested, because the bits would then depend on it, too. Only skipping queries may.
+    // requested, because the bits would then depend on it, too. Only the skipping of queries may
+    // depend on it.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
