@@ -114,16 +114,16 @@ void require_probability(const char* argument, double value);
 /// Requires a finite value ≥ 0.
 void require_finite_at_least_zero(const char* argument, double value);
 
-/// The product of sizes; throws kSizeOverflow when it does not fit.
+/// The product of sizes. Throws kSizeOverflow if it does not fit into 64 bits.
 std::int64_t product(const char* argument, std::span<const std::int64_t> sizes);
 std::int64_t product(Name name, std::span<const std::int64_t> sizes);
 inline std::int64_t product(const char* argument, std::initializer_list<std::int64_t> sizes) {
   return product(argument, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
 
-/// Returns the number of bytes to allocate for `count` elements of `bytes` bytes each. Throws
-/// kSizeOverflow if it exceeds the address space, which on 32-bit machines is far smaller than a
-/// count may be.
+/// Returns `count`, the number of elements to allocate, as a std::size_t. Throws kSizeOverflow if
+/// that many elements of `bytes` bytes each exceed the address space, which on 32-bit machines is
+/// far smaller than a count may be.
 std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes);
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 

@@ -60,7 +60,7 @@ class AttentionPlan {
   /// Turns `head`, which may be any head of this plan, into head h of batch entry b.
   void point_to(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
 
-  /// Rounds the result to the output's type if that is not float32.
+  /// Rounds the result to the output's type if that type is not float32.
   void publish_output(runtime::Execution& run) const noexcept;
 
   /// The keys that query i of batch entry b may attend to.

@@ -188,7 +188,7 @@ void check_attention_output(const char* name, const ConstAnyTensor& output, int 
   require_rank(name, output, rank);
   const std::array shape{sizes.batch, sizes.query_heads, sizes.num_queries, sizes.value_dim};
   if (std::ranges::equal(with_heads(output).shape(), shape)) return;
-  // Messages use the rank that the caller uses.
+  // The message shows a shape of the same rank as the caller's tensors.
   const std::array leading{sizes.batch, sizes.num_queries, sizes.value_dim};
   const std::span<const std::int64_t> wanted =
       rank == 4 ? std::span<const std::int64_t>(shape)

@@ -64,7 +64,8 @@ class StoredTensor {
               std::span(in_bytes).first(strides.size())};
   }
 
-  TensorView<const std::byte> bytes_;  ///< the last size counts elements, strides count bytes
+  TensorView<const std::byte> bytes_;  ///< the size of the last dimension counts elements; strides
+                                       ///< count bytes
   ElementType type_;
   std::int64_t element_bytes_;
   ConstTensor scales_;

@@ -39,7 +39,7 @@ constexpr Dtype kDtypes[] = {
     {"I64", 64},        {"U64", 64},
 };
 
-/// The argument of errors about the whole file.
+/// The `argument` of errors about the whole file and about its header.
 constexpr const char* kFile = "safetensors";
 constexpr const char* kHeader = "safetensors header";
 

@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// The most names of each kind that an error message lists.
+/// The largest number of names of each kind that an error message lists.
 constexpr std::size_t kNamesShown = 16;
 
 std::string with_prefix(std::string_view prefix, const std::string& name) {

@@ -12,8 +12,8 @@
 
 namespace attn::kernels {
 
-/// The column of the Shaw tables for distance j − i, and the keys of a block between which it is
-/// neither the first nor the last column.
+/// The column of the Shaw tables for distance j − i, and the range of keys in a block for which it
+/// is neither the first nor the last column.
 struct RelativeSpan {
   index first;  ///< keys [0, first) of the block share column 0
   index last;   ///< keys [last, keys) share the last column
@@ -55,7 +55,7 @@ void add_to_distances(const AttentionHead& head, index row, index key0, index ke
 }
 
 /// True if query `row` may attend to `key`. The score does not show this, because an attended key
-/// may have −∞ too.
+/// may have a score of −∞, too.
 template <class Isa>
 ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
   if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
@@ -116,7 +116,7 @@ ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores
   }
 }
 
-/// Adds the bias by distance and the additive bias, in which −∞ excludes.
+/// Adds the bias by distance and the additive bias. A bias of −∞ excludes a key.
 template <class Isa>
 ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, index keys,
                              float* scores) noexcept {

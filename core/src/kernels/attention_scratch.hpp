@@ -57,7 +57,8 @@ template <class Isa>
 class BlockScratch {
  public:
   using Row = RowScratch<FloatIsa<Isa>>;
-  /// True if scores need more steps than scale and exclusion by key ranges; these work on rows.
+  /// True if scores need steps other than scale and exclusion by key ranges. These other steps work
+  /// on rows.
   static bool works_on_rows(const AttentionHead& head) noexcept {
     return head.mask || !scores_in_log2(head);
   }

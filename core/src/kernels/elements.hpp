@@ -1,7 +1,7 @@
 #pragma once
 
-// Converts between stored numbers and floats. Each `Isa` defines how words and bytes are loaded,
-// and float16 if it has instructions for it.
+// Converts between stored numbers and floats. Each `Isa` defines how words and bytes are loaded. If
+// it has instructions for float16, it also defines how these numbers are converted.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ ATTN_INLINE Floats<Isa> widen_float16(
                                     xsimd::select(is_special, magnitude + U(224U << 23), finite));
 }
 
-/// The nearest float16 numbers, ties to even, in the low halves of lanes.
+/// Rounds to the nearest float16 numbers, ties to even. They are in the low halves of lanes.
 template <class Isa>
 ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Isa> x) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
@@ -40,7 +40,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   const U magnitude = bits & U(0x7FFF'FFFFU);
   const U sign = (bits >> 16) & U(0x8000U);
   const U rounded = (magnitude + U(0xFFFU) + ((magnitude >> 13) & U(1U)) - U(112U << 23)) >> 13;
-  // The results are multiples of 2^-24; adding 0.5 rounds to them.
+  // The results are multiples of 2^-24. Adding 0.5 rounds to such a multiple.
   const U small = xsimd::bitwise_cast<std::uint32_t>(xsimd::bitwise_cast<float>(magnitude) +
                                                      Floats<Isa>(0.5F)) -
                   U(0x3F00'0000U);
@@ -51,7 +51,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   return sign | result;
 }
 
-/// The nearest bfloat16 numbers, ties to even, in the low halves of lanes.
+/// Rounds to the nearest bfloat16 numbers, ties to even. They are in the low halves of lanes.
 template <class Isa>
 ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_bfloat16(Floats<Isa> x) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
@@ -116,7 +116,7 @@ ATTN_INLINE void store(Floats<Isa> x, BFloat16* to) noexcept {
 /// Magnitudes must be at most 127.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, std::int8_t* to) noexcept {
-  // The integer is in the low bits, below those of 1.5·2^23, whose low byte is 0.
+  // The integer is in the low byte of the sum, because the low byte of 1.5·2^23 is 0.
   store_low<Isa>(xsimd::bitwise_cast<std::uint32_t>(x + Floats<Isa>(kRounder)), to);
 }
 

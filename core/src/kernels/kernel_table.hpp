@@ -13,8 +13,8 @@ namespace attn::kernels {
 
 using index = std::int64_t;
 
-/// Columns in a panel of a packed matrix, for every instruction set: one cache line of floats.
-/// Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
+/// Number of columns in a panel of a packed matrix, for every instruction set: one cache line of
+/// floats. Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
 /// Number of keys that are processed at a time along a row of scores. Blocks start at multiples of
@@ -92,7 +92,8 @@ struct StoredProductArgs {
   index a_row = 0;
   index a_col = 1;
   ElementType type = ElementType::kFloat16;
-  /// Panels as in packed matrices of floats; for kBFloat16, in pairs, see bf16_packed_size().
+  /// Panels like the panels of packed float matrices. For kBFloat16, panels consist of pairs; see
+  /// bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null
   float* c = nullptr;
@@ -132,7 +133,7 @@ struct AttentionHead {
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
   index value_row = 0;
-  /// Keys or values for a single query, of any type.
+  /// Keys and values of any type, for a single query.
   StoredRows stored_key, stored_value;
 
   float* output = nullptr;  ///< (num_queries, value_dim)
@@ -368,8 +369,8 @@ struct PoolingArgs {
   index weights_col = 1;
 };
 
-/// One step of a recurrent layer for several sequences, after its products. The arrays are
-/// readable, and next_state is writable, up to a whole panel beyond each row.
+/// One step of a recurrent layer for several sequences, after the step's matrix products. The
+/// arrays are readable, and next_state is writable, up to a whole panel beyond each row.
 struct RecurrentCellArgs {
   index rows = 0;
   index hidden = 0;
@@ -463,7 +464,7 @@ struct KernelTable {
   /// Converts panels of 16-bit numbers to panels of floats, starting with the panel at `from`.
   void (*widen_panels)(ElementType, index cols, index depth, const void* from, float* to) noexcept;
 
-  /// The best number of queries for one call, and the scratch floats it needs.
+  /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
   /// Calls start at rows that are multiples of this.
   index attention_step;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Softmax over rows of any strides, part of whose columns may be excluded.
+// Softmax over rows with any strides. Some columns of a row may be excluded.
 
 #include <algorithm>
 #include <cmath>

@@ -151,7 +151,8 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
   }
 }
 
-/// The scores of the keys in a block that a query may attend to, compacted.
+/// The keys in a block that a query may attend to, and their scores, both without gaps. Keys
+/// outside a kernel's edge are left out.
 template <class Isa>
 struct AttendedKeys {
   std::int32_t key[kKeyTile];
@@ -175,8 +176,8 @@ struct AttendedKeys {
   }
 };
 
-/// Selects the key with the highest score: the first of several equal ones, and the first NaN if
-/// there is one.
+/// Selects the key with the highest score. If several scores are equal, selects the first of them;
+/// if there are NaNs, selects the first NaN.
 template <class Isa>
 void pool_hard(const PoolingArgs& p, index row) noexcept {
   AttendedKeys<Isa> block;

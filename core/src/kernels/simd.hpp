@@ -43,12 +43,13 @@ namespace attn::kernels {
 /// - load_words(from): loads one 16-bit number per lane, with zeros above it.
 /// - load_bytes(from): loads one byte per lane, sign-extended.
 ///
-/// These are optional, for instructions that are faster than the general code:
-/// - load_columns(rows, col, columns): loads columns col … col + 3 of as many rows as a vector has
+/// The following operations are optional. They use instructions that are faster than the general
+/// code: - load_columns(rows, col, columns): loads columns col … col + 3 of as many rows as a
+/// vector has
 ///   lanes. Required if vectors have more than four lanes.
 /// - divide(a, b): a / b, correctly rounded.
-/// - sum_lanes(x): the sums over the lanes of as many vectors as they have lanes, with the bits of
-///   xsimd's reduce_add of each.
+/// - sum_lanes(x): for as many vectors as a vector has lanes, the sum over the lanes of each, with
+///   the same bits as xsimd's reduce_add.
 /// - load_float16(from), store_float16(x, to): converts float16 numbers to a vector of floats and
 ///   back.
 /// - store_words(words, to), store_bytes(words, to): stores the low halves of lanes, or their low
@@ -70,7 +71,7 @@ using Floats = xsimd::batch<float, typename Isa::Arch>;
 template <class Isa>
 inline constexpr index kWidth = static_cast<index>(Floats<Isa>::size);
 
-/// Calls body(0) … body(N-1) with compile-time numbers: a loop that is always unrolled, so that
+/// Calls body(0) … body(N-1) with compile-time constants. This loop is always unrolled, so that
 /// arrays of vectors stay in registers.
 template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
@@ -212,7 +213,7 @@ ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
 /// Adding this constant rounds a float of magnitude below 2^22 to an integer, which is then in the
 /// low bits.
 inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
-/// kRounder with the bias of a float's exponent added.
+/// kRounder plus the bias of a float's exponent.
 inline constexpr float kExponentRounder = kRounder + 127.0F;
 
 /// Replaces x by 2^(x − m), for x ≤ m + 1 and an integer m of magnitude below 2^22; NaN stays NaN.

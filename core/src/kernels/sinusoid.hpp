@@ -15,8 +15,8 @@ namespace attn::kernels {
 template <class Isa>
 using Doubles = xsimd::batch<double, typename Isa::Arch>;
 
-/// Vectors of floats in a tile of the rotated table: whole cache lines of the output, as many as
-/// fit in the registers.
+/// Number of vectors of floats in a tile of the rotated table: whole cache lines of the output, as
+/// many as fit in the registers.
 template <class Isa>
 inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 

@@ -78,7 +78,8 @@ inline constexpr bool kHasSumLanes =
 
 /// scores_j = q · k_j. Keys are read in memory order and prefetched. Processors prefetch too, but
 /// not beyond a page, which is 16 keys of 64 floats, and not if many rows are read alternately.
-/// `scaled` is memory for the query. Returns false if scores must be computed from floats.
+/// `scaled` is memory for a scaled copy of the query. Returns false if scores must be computed from
+/// floats.
 template <class Isa, class T>
 __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T* key,
                                         index key_row, index keys, float* scores,
@@ -157,7 +158,8 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   return in_range<Isa, T>(seen);
 }
 
-/// Widens several stored rows to floats, int8 without its scales, with zeros up to padded_cols.
+/// Widens several stored rows to floats and pads them with zeros to padded_cols. Scales of int8
+/// rows are not applied.
 template <class Isa>
 void widen_rows(const StoredRows& rows, index first, index count, index cols, index padded_cols,
                 float* to) noexcept {

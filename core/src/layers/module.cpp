@@ -13,7 +13,8 @@
 namespace attn {
 namespace {
 
-/// The most names that an error message lists; stacks of layers have hundreds.
+/// The largest number of names that an error message lists. Stacks of layers have hundreds of
+/// names.
 constexpr std::size_t kNamesShown = 16;
 
 /// The rest of `name` after the child's name, or none if `name` belongs to another child.
@@ -57,8 +58,8 @@ void draw(const Tensor& values, const Initialization& rule, const RandomStream& 
 
 }  // namespace
 
-/// The parameters of a layer and the nodes of its inner layers. It does not move when the layer is
-/// moved.
+/// The parameters of a layer and the nodes of its inner layers. A node does not move when its layer
+/// is moved.
 struct Module::Node {
   struct Entry {
     std::string name;
@@ -99,7 +100,8 @@ struct Module::Node {
       return result;
     }
 
-    /// Counts a change of the values and updates the data derived from them. Nothing else does so.
+    /// Counts a change of the values, and updates the data derived from them. This is the only
+    /// place that does so.
     void changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);

@@ -63,8 +63,8 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
     batch = 1;
   }
 
-  // One thread takes all rows at once. Several threads take the same number of blocks each; blocks
-  // are as equal as whole tiles allow, and none is much larger than the kernel's.
+  // One thread takes all rows at once. Several threads take the same number of blocks each. Blocks
+  // are as equal as whole tiles allow, and none is much larger than the best size for the kernel.
   const bool shared = run.num_threads() > 1;
   const index tiles = std::max<index>(kernels::pieces(rows, tile_rows), 1);
   const index row_blocks =
@@ -100,7 +100,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   });
 }
 
-/// The arguments of a product, without A.
+/// All arguments of a product except A.
 template <class Args>
 Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float* bias,
                   const Tensor& y) noexcept {

@@ -79,7 +79,7 @@ class PackedMatrix {
     const std::int64_t cols = format_.type == ElementType::kBFloat16 ? cols_ + cols_ % 2 : cols_;
     return reinterpret_cast<const std::uint16_t*>(packed_.data()) + row * cols;
   }
-  /// multiply() for tensors that need no conversion.
+  /// Like multiply(), but only for tensors that need no conversion.
   void multiply_unconverted(const ConstAnyTensor& x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept;
   /// True if multiply_unconverted() accepts x of this type.

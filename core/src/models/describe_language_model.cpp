@@ -20,7 +20,7 @@ namespace {
 
 using validation::fail;
 
-/// Rejects fields that change a result in a way that attn does not compute.
+/// Rejects fields that change results in a way that attn does not support.
 void refuse_unsupported(const ModelConfig& config) {
   for (const char* field : {"num_local_experts", "num_experts", "n_routed_experts"}) {
     if (config.integer(field, 0) > 0) {

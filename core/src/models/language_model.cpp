@@ -246,7 +246,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     if (logits.rank() != (batched ? 3 : 2) || attn::with_batch(logits).size(0) != batch ||
         rows > length) {
       validation::fail_shape("logits", logits.shape(),
-                             {"the batch of the tokens and at most ", length, " rows"});
+                             {"the same batch as the tokens and at most ", length, " rows"});
     }
   }
   if (!call.hidden.is_none()) {

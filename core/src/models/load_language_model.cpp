@@ -235,7 +235,7 @@ SafetensorsHeader read_header_of_file(const fs::path& path) {
     return read_safetensors_header(bytes, file.size());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidFormat) throw;
-    // Names the file, since there may be several.
+    // The error names the file, because there may be several.
     std::string argument = in_quotes(path.filename().string());
     argument.append(", ").append(error.argument());
     throw Error(error.code(), argument, error.got(), error.needs());

@@ -47,8 +47,8 @@ struct AttentionNodes {
 /// Stores the terms that are variables in the options of the same names. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
-/// Returns a row-major copy on the tape. Null data stays null, both for no tensor and for one that
-/// checks will reject.
+/// Returns a row-major copy on the tape. Null data stays null, whether there is no tensor or one
+/// that the checks will reject.
 template <class T>
 TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
   if (from.data() == nullptr) return from;

@@ -274,7 +274,8 @@ Variable mse_loss(const Variable& prediction, const ConstTensor& target, LossRed
 
 namespace {
 
-/// Returns the loss. Writes the gradient of the prediction, row-major, unless `gradient` is none.
+/// Returns the loss. Writes the gradient of the prediction, row-major, to `gradient` unless that is
+/// empty.
 float squared_error(const ConstTensor& prediction, const ConstTensor& target,
                     const Tensor& gradient, LossReduction reduction, runtime::Execution& run) {
   const index size = validation::product("prediction", prediction.shape());

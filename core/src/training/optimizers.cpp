@@ -65,7 +65,8 @@ struct OptimizerData {
   /// The names of the state's arrays.
   using Names = std::span<const char* const>;
 
-  /// Settings that may differ between groups. The last group has all other parameters.
+  /// Settings that may differ between groups. The last group contains the parameters that no other
+  /// group selects.
   struct Group {
     std::optional<double> learning_rate;
     double weight_decay = 0;
@@ -185,8 +186,8 @@ void OptimizerData::step(const TapeData& tape) {
   constexpr double kWorkOfElement = 4;
   run.parallel_for(
       tasks, kWorkOfElement * static_cast<double>(tasks * kBlock), [&](index task, int) noexcept {
-        // Finds the last entry that begins here or earlier. Entries without a task end where they
-        // begin.
+        // Finds the last entry whose first task is this task or an earlier one. An entry without
+        // tasks ends where it begins.
         const Entry& entry =
             *std::prev(std::ranges::upper_bound(entries, task, {}, &Entry::first_task));
         const index begin = (task - entry.first_task) * kBlock;

@@ -37,7 +37,7 @@ constexpr index kRowsPerTask = 16;
 
 class PoolingStep final : public Step {
  public:
-  /// `pair` is none if queries and keys have no gradient. `weights` is (B, Nq, Nk).
+  /// `pair` is empty if queries and keys have no gradient. `weights` is (B, Nq, Nk).
   PoolingStep(const PoolingNodes& nodes, std::optional<PairWeight> pair, float width,
               const ConstTensor& weights)
       : nodes_(nodes), pair_(pair), width_(width), weights_(weights) {}

@@ -93,7 +93,7 @@ struct NormGradientArgs {
   bool centred = true;
   const float* x = nullptr;
   const RowStatistics* statistics = nullptr;  ///< (rows)
-  const float* weight = nullptr;              ///< (cols in whole vectors), zeros at the end
+  const float* weight = nullptr;              ///< (cols in whole vectors), padded with zeros
   const float* output_gradient = nullptr;
   float* gradient = nullptr;  ///< of x; or null
   // Sums over these rows, (cols in whole vectors), or null.
@@ -196,8 +196,8 @@ struct WeightGradientArgs {
   const float* scores = nullptr;           ///< −2 · distance²; not for kSoftmax
   float width = 1;
   float* gradient = nullptr;
-  float* selected = nullptr;    ///< weight_gradient, and 0 where the weight is 0; or null
-  float* width_sums = nullptr;  ///< (rows): Σ_j of the gradient of ln width; or null
+  float* selected = nullptr;    ///< weight_gradient, or 0 where the weight is 0; null if not needed
+  float* width_sums = nullptr;  ///< (rows): the gradient of ln width, summed over j; or null
 };
 
 /// The term of a pair that one member of the pair adds to the gradient of the other.
