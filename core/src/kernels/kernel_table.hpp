@@ -65,8 +65,8 @@ struct ProductArgs {
   bool add = false;
 };
 
-/// C = A · Bᵀ + bias with a packed B of bf16 and an A that is bf16 or rounded to it. Products are
-/// exact, and their sums are float32.
+/// C = A · Bᵀ + bias with a packed B of bf16 and an A that is bf16 or is rounded to bf16. Products
+/// are exact, and their sums are float32.
 struct Bf16ProductArgs {
   index rows = 0;
   index cols = 0;

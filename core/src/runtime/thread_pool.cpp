@@ -46,7 +46,7 @@ struct ThreadPool::Shared {
 
   std::vector<Thread> threads;
   std::unique_ptr<Seat[]> seats;  ///< one for each thread that may be started
-  /// The caller's threads, if it provides them.
+  /// The caller's threads, if the caller provides any.
   ParallelFor parallel_for;
   int most_helpers = 0;
   bool must_start = false;

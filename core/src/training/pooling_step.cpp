@@ -22,7 +22,8 @@ using kernels::PairTerm;
 using kernels::PairWeight;
 
 struct PoolingNodes {
-  Node* query = nullptr;  ///< for additive attention, query and key are the projections
+  // For additive attention, these two are the projected queries and keys.
+  Node* query = nullptr;
   Node* key = nullptr;
   Node* value = nullptr;
   Node* width = nullptr;           ///< or null

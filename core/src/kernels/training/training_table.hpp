@@ -175,7 +175,7 @@ struct RecurrentCellGradientArgs {
 enum class PairWeight : int {
   kSoftmax,       ///< the softmax of scores
   kGaussian,      ///< the softmax of −distance² / (2·width²)
-  kEpanechnikov,  ///< max(1 − distance/width, 0), divided by the sum of the row
+  kEpanechnikov,  ///< max(1 − distance/width, 0), divided by the row's sum
 };
 
 /// The backward pass of weights, row by row, with d = weight_gradient − Σ_j weight_j ·
