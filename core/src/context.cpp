@@ -37,8 +37,9 @@ InstructionSet choose_instruction_set(const ContextOptions& options) {
 void Context::Impl::restore() noexcept {
   pool.restart_after_fork();
 #ifndef __EMSCRIPTEN__
-  // A call on another thread of the parent does not continue here and never unlocks the mutex. The
-  // state of its scratch memory is unknown, so that memory is left alone.
+  // If another thread of the parent was in a call, that call does not continue in the child and
+  // never unlocks the mutex. The state of its scratch memory is unknown, so that memory is left
+  // alone.
   if (mutex.try_lock()) {
     mutex.unlock();
   } else {
@@ -90,8 +91,8 @@ void Context::release_memory() noexcept {
 }
 
 Context& Context::default_context() {
-  // This context is never destroyed, because other threads may call it while the program ends. It
-  // is made without a lock, because a forked child could find a lock locked forever.
+  // This context is never destroyed, because other threads may use it while the program ends. It is
+  // created without a lock, because a lock might stay locked forever in a forked child.
   static constinit std::atomic<Context*> shared{nullptr};
   if (Context* const context = shared.load(std::memory_order_acquire)) return *context;
   auto made = std::make_unique<Context>();
@@ -99,7 +100,7 @@ Context& Context::default_context() {
   if (!shared.compare_exchange_strong(context, made.get(), std::memory_order_acq_rel)) {
     return *context;  // another thread was faster
   }
-  // Its threads run this code, which disappears when the library is unloaded.
+  // The context's threads run code of this library, which disappears when the library is unloaded.
   std::atexit([] { shared.load(std::memory_order_acquire)->impl_->end_threads_if_idle(); });
   return *made.release();
 }

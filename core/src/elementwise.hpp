@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// Elements that one task computes or copies, give or take a row; fewer are not worth a thread.
+/// Number of elements that one task computes or copies, give or take a row. Fewer are not worth a
+/// thread.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
 /// Calls body(first, count) on all threads for runs of elements [first, first + count) in row-major
@@ -22,7 +23,8 @@ void for_all_row_runs(std::span<const std::int64_t> shape, runtime::Execution& r
 /// to = from, for equal shapes and any strides.
 void copy(const ConstTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 
-/// Like copy() for other element types: widening is exact, narrowing rounds to the nearest.
+/// Like copy() for other element types: widening is exact, and narrowing rounds to the nearest
+/// number.
 void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run) noexcept;
 void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& run) noexcept;
 

@@ -13,7 +13,7 @@ std::string compose(std::string_view argument, std::string_view got, std::string
   std::string message;
   message.reserve(argument.size() + kGot.size() + got.size() + kNeeds.size() + needs.size());
   message.append(argument).append(kGot).append(got).append(kNeeds).append(needs);
-  // what() ends at the first zero byte.
+  // what() is a C string, which ends at the first zero byte.
   std::ranges::replace(message, '\0', ' ');
   return message;
 }

@@ -7,8 +7,8 @@
 namespace attn {
 
 /// Returns the element of `names` that takes the fewest insertions, deletions and substitutions of
-/// a character to become `name`, and the first of several equally near ones. `names` must not be
-/// empty.
+/// a character to become `name`. If several elements are equally near, returns the first of them.
+/// `names` must not be empty.
 const std::string& nearest_name(std::string_view name, std::span<const std::string> names);
 
 }  // namespace attn

@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
-/// The number of elements above which a tensor is abridged, and the number then written at each end
-/// of a dimension, both as in NumPy and PyTorch.
+/// The number of elements above which a tensor is abridged, and how many are then written at each
+/// end of a dimension. Both are the same as in NumPy and PyTorch.
 constexpr std::int64_t kMostPrinted = 1000;
 constexpr std::int64_t kPrintedEnds = 3;
 
@@ -33,7 +33,8 @@ class TensorPrinter {
   void print() { print(0, tensor_.data()); }
 
  private:
-  /// Calls visit with each index of a dimension that is shown, and with −1 where some are left out.
+  /// Calls visit with each index of a dimension that is shown, and with −1 in place of indices that
+  /// are left out.
   template <class Visit>
   void for_shown_indices(int dimension, Visit visit) const {
     const std::int64_t size = tensor_.size(dimension);

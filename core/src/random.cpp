@@ -19,7 +19,7 @@ namespace {
 // The functions below use only additions, multiplications, divisions and square roots, which IEEE
 // 754 rounds the same way everywhere. The system's logarithm and sine differ between systems.
 
-/// Converts w to double by its bits, which compilers can vectorise.
+/// Converts w to double by assembling the bits, which compilers can vectorise.
 double to_double(std::uint32_t w) noexcept {
   return std::bit_cast<double>(std::uint64_t{0x4330000000000000} | w) - 0x1p52;
 }
@@ -33,7 +33,7 @@ double cosine_of_turns(double z) noexcept {
 }
 
 /// The coefficients c_k = 2/(2k + 1) of ln m = Σ_k c_k·s^(2k+1) with s = (m − 1)/(m + 1). For m
-/// between √½ and √2 the first term left out is 7e-15.
+/// between √½ and √2, the first omitted term is at most 1.2e-14.
 constexpr auto kLogarithmSeries = [] {
   std::array<double, 8> c{};
   for (int k = 0; k < 8; ++k) c[k] = 2.0 / (2 * k + 1);
@@ -54,7 +54,7 @@ double logarithm(double x) noexcept {
   return s * sum + (to_double(static_cast<std::uint32_t>(exponent)) - 1024) * std::numbers::ln2;
 }
 
-/// Box & Muller: two values from each pair of words.
+/// The transform of Box & Muller, which turns each pair of words into two values.
 void box_muller(const std::uint32_t* words, std::int64_t num_pairs, double* values) noexcept {
   for (std::int64_t i = 0; i < num_pairs; ++i) {
     const double radius = std::sqrt(-2 * logarithm((to_double(words[2 * i]) + 0.5) * 0x1p-32));

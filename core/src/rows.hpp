@@ -10,8 +10,8 @@
 /// outputs of most layers.
 namespace attn {
 
-/// Requires (N, width) or (B, N, width), and data; `width_name` is what callers call the width. A
-/// width of −1 accepts any.
+/// Requires shape (N, width) or (B, N, width), and data. `width_name` is the name that callers use
+/// for the width. A width of −1 accepts any.
 template <class View>
 void require_rows(const char* name, const View& rows, const char* width_name, std::int64_t width) {
   if (rows.rank() == 3) {
@@ -24,8 +24,8 @@ void require_rows(const char* name, const View& rows, const char* width_name, st
   validation::require_data(name, rows);
 }
 
-/// Requires (length, width), or (B, length, width) if x is a batch of B, and data. A length or
-/// width of −1 accepts any.
+/// Requires shape (length, width), or (B, length, width) if x is a batch of size B, and data. A
+/// length or width of −1 accepts any.
 template <class View>
 void require_rows_like(const char* name, const View& rows, const ConstAnyTensor& x,
                        std::int64_t length, std::int64_t width) {

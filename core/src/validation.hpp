@@ -39,8 +39,8 @@ class Name {
   bool is_argument_ = false;
 };
 
-/// Appends the name of an argument to a message. C++'s spelling is kept unless a binding sets
-/// another, before its first call.
+/// Appends the name of an argument to a message. Names are spelt as in C++ unless a language
+/// binding sets another function, which it does before its first call.
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 
@@ -114,16 +114,16 @@ void require_probability(const char* argument, double value);
 /// Requires a finite value ≥ 0.
 void require_finite_at_least_zero(const char* argument, double value);
 
-/// The product of sizes; throws kSizeOverflow when it does not fit.
+/// The product of sizes. Throws kSizeOverflow if it does not fit into 64 bits.
 std::int64_t product(const char* argument, std::span<const std::int64_t> sizes);
 std::int64_t product(Name name, std::span<const std::int64_t> sizes);
 inline std::int64_t product(const char* argument, std::initializer_list<std::int64_t> sizes) {
   return product(argument, std::span<const std::int64_t>(sizes.begin(), sizes.size()));
 }
 
-/// Returns the number of bytes to allocate for `count` elements of `bytes` bytes each. Throws
-/// kSizeOverflow if it exceeds the address space, which on 32-bit machines is far smaller than a
-/// count may be.
+/// Returns `count`, the number of elements to allocate, as a std::size_t. Throws kSizeOverflow if
+/// that many elements of `bytes` bytes each exceed the address space, which on 32-bit machines is
+/// far smaller than a count may be.
 std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes);
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 
@@ -178,8 +178,9 @@ inline void require_data(const char* argument, const IdView& ids) {
                ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
 }
 
-/// Requires lengths (B) of a batch or, unless `rows` is −1, (B, rows) of each row in it. There may
-/// be none; their values must be from 0 to `most`, the number of `what`.
+/// Requires lengths of shape (B), one for each batch entry, or, unless `rows` is −1, of shape (B,
+/// rows), one for each row. The view may be empty. Lengths must be from 0 to `most`, which is the
+/// number of `what`.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 

@@ -150,7 +150,7 @@ await everyVariant('positions of layers', (attn) => {
       [
         () => layer.forward(rows(x, 0, 2), x, x, { positions: at(0, 2) }),
         'invalid_argument',
-        'keyPositions: got none, needs positions of the 7 keys; positions has only the 2 of the queries',
+        'keyPositions: got none, needs positions of the 7 keys; positions covers only the 2 queries',
       ],
       [
         () => layer.forward(x, x, x, { positions: [0, 1, 2, NaN, 4, 5, 6] }),

@@ -16,7 +16,7 @@ inline AttentionOptions behind(std::int64_t past, const AttentionOptions& option
   return result;
 }
 
-/// The further outputs of attention.
+/// The optional outputs of attention.
 inline constexpr std::array kFurtherOutputs = {
     &AttentionOptions::scaled_scores, &AttentionOptions::capped_scores,
     &AttentionOptions::biased_scores, &AttentionOptions::weights, &AttentionOptions::log_sum_exp};

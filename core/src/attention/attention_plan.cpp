@@ -13,11 +13,11 @@ using kernels::AttentionHead;
 using kernels::index;
 using validation::product;
 
-/// Keys copied by one task.
+/// Number of keys that one task copies.
 constexpr index kCopyBlock = 512;
 
-/// Causal order, window, valid lengths and key lengths each leave an interval of keys for a query,
-/// so together they do too.
+/// Causal order, window, valid lengths and key lengths each restrict a query to an interval of
+/// keys. All of them together do so too.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   const index count = p.tables() * p.num_queries;
   const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),
@@ -47,7 +47,7 @@ KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   return ranges;
 }
 
-/// x itself if it is float32, otherwise a copy.
+/// x itself if it is float32, otherwise a float32 copy.
 ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   float* const copy = run.floats(product("query", x.shape()), "attention query");
@@ -56,14 +56,14 @@ ConstTensor make_query(const ConstAnyTensor& x, runtime::Execution& run) {
   return result;
 }
 
-/// Like the function above, for an output.
+/// x itself if it is float32, otherwise memory for a float32 output.
 Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
   if (x.type() == ElementType::kFloat32) return x.as<float>();
   return {run.floats(product("output", x.shape()), "attention output"), x.shape()};
 }
 
-/// The rows of x, (B, Hkv, Nk, its columns), with `cols` contiguous columns: in place, or copied as
-/// float32 and padded with zeros.
+/// The rows of x, a tensor of shape (B, Hkv, Nk, columns), as rows with `cols` contiguous columns:
+/// in place if possible, otherwise copied as float32 and padded with zeros.
 HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_stored,
                    runtime::Execution& run) {
   if (x.stride(3) == 1 && x.size(3) == cols && (as_stored || x.type() == ElementType::kFloat32)) {
@@ -151,7 +151,7 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
   return table;
 }
 
-/// The sizes, strides and numbers that all heads share.
+/// The sizes, strides and parameters that all heads share.
 AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query,
                           const Tensor& output, const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
@@ -182,7 +182,8 @@ AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query
     head.random_words = kernels.random_words;
     head.random_seed = o.dropout_random.seed;
     head.random_stream = o.dropout_random.stream;
-    // With probability 1 the largest word is kept, and multiplied by 0.
+    // Even with dropout 1, the largest random word is not below `drop_below`. The weight it decides
+    // about is kept, but multiplied by a `kept_factor` of 0.
     head.drop_below = static_cast<std::uint32_t>(
         std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
     head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
@@ -239,8 +240,8 @@ void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexce
   if (!query_.is_none()) head.query = query_.pointer(b, h);
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
-  // Only a single query and products of pairs read other types than float32, and neither reads
-  // these.
+  // These pointers are valid only for float32. Other types are read only by the kernel for a single
+  // query and by products of pairs, which do not use these pointers.
   head.key = static_cast<const float*>(head.stored_key.data);
   head.key_row = head.stored_key.row;
   head.value = static_cast<const float*>(head.stored_value.data);

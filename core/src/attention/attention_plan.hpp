@@ -14,7 +14,7 @@ struct HeadRows {
   kernels::StoredRows first;
   kernels::index element_bytes;
   kernels::index batch, head;              ///< strides, in elements
-  kernels::index scale_batch, scale_head;  ///< strides of the scales of kInt8
+  kernels::index scale_batch, scale_head;  ///< strides of the scales, for kInt8
 
   kernels::StoredRows at(kernels::index b, kernels::index h) const noexcept {
     kernels::StoredRows rows = first;
@@ -24,27 +24,29 @@ struct HeadRows {
   }
 };
 
-/// The keys that queries may attend to: [begin[i], end[i]) for query i, in each table.
+/// The keys that each query may attend to. In each table, query i may attend to [begin[i], end[i]).
 struct KeyRanges {
   std::int32_t* begin;
   std::int32_t* end;
 };
 
-/// A call of attention in the forms that the kernels read: its tensors, and tables made from its
-/// terms. The tables are in scratch memory; those that a call does not need are null. Forward and
-/// backward passes both use a plan to iterate over heads.
+/// A call of attention in the form that the kernels read: its tensors, and tables computed from its
+/// options. The tables are in scratch memory; a table that the call does not need is null. Both the
+/// forward and the backward pass use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// The inputs of products with several queries.
+  /// The kind of products that are used if there are several queries.
   enum class Products {
     kFloat32,
-    kBf16Pairs,  ///< query, key and value of bfloat16 as they are stored, with contiguous columns
+    kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are
+                 ///< stored
   };
 
   /// Makes all tables. Copies keys whose columns are not contiguous, and values without
-  /// `value_cols` contiguous columns. Copies are float32, and so is everything that several queries
-  /// read and write; a single query reads keys and values as they are stored. The problem must
-  /// outlive the plan. Throws what Execution::take throws.
+  /// `value_cols` contiguous columns. Copies are float32. With several queries and float32
+  /// products, all inputs and outputs of the kernels are float32; a single query reads keys and
+  /// values as they are stored. The problem must outlive the plan. Throws what Execution::take
+  /// throws.
   AttentionPlan(const AttentionProblem& problem, kernels::index value_cols, runtime::Execution& run,
                 Products products = Products::kFloat32);
 
@@ -55,10 +57,10 @@ class AttentionPlan {
   kernels::AttentionHead head(kernels::index b, kernels::index h) const noexcept;
   /// Head h of batch entry b for products of pairs.
   kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
-  /// Changes any head of this plan into head h of batch entry b.
+  /// Turns `head`, which may be any head of this plan, into head h of batch entry b.
   void point_to(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
 
-  /// Rounds the result to the output's type if that is not float32.
+  /// Rounds the result to the output's type if that type is not float32.
   void publish_output(runtime::Execution& run) const noexcept;
 
   /// The keys that query i of batch entry b may attend to.
@@ -76,7 +78,8 @@ class AttentionPlan {
   ConstTensor query_;             ///< (B, Hq, Nq, D); none for pairs
   Tensor output_;                 ///< (B, Hq, Nq, Dv)
   HeadRows keys_, values_;        ///< (B, Hkv, Nk, D), (B, Hkv, Nk, value columns)
-  const float* distance_bias_;    ///< (tables, Hq, Nq + Nk): by j − i, from −(Nq − 1) on
+  const float* distance_bias_;    ///< (tables, Hq, Nq + Nk), indexed by j − i, which starts at −(Nq
+                                  ///< − 1)
   const float* relative_keys_;    ///< (Hq, packed (2k+1 × D))
   const float* relative_values_;  ///< (Hq, 2k+1, value columns)
   kernels::AttentionHead first_head_;

@@ -36,7 +36,8 @@ void require_equal(const char* name, const char* what, std::int64_t got, const c
   }
 }
 
-/// Requires that a size of one head fits into 32 bits, so that products of two of them fit into 64.
+/// Requires that a size of one head fits into 32 bits, so that products of two such sizes fit into
+/// 64 bits.
 void require_limited(const char* name, const char* what, std::int64_t size) {
   if (size > INT32_MAX) {
     fail(ErrorCode::kSizeOverflow, name, {what, " ", size}, {"at most ", INT32_MAX});
@@ -52,7 +53,8 @@ void check_optional(const char* name, const TensorView<T>& view,
   validation::require_data(name, view);
 }
 
-/// Broadcasts to (B, Hq, Nq, Nk), but keeps a last size from 2 to Nk.
+/// Broadcasts to (B, Hq, Nq, Nk), but leaves the size of the last dimension unchanged if it is from
+/// 2 to Nk.
 template <class T>
 TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
                                   const AttentionTerms& p) {
@@ -63,7 +65,8 @@ TensorView<T> broadcast_to_scores(const char* name, const TensorView<T>& view,
   return validation::broadcast(name, view, {p.batch, p.query_heads, p.num_queries, cols});
 }
 
-/// Views a table (2k+1, width) or (Hq, 2k+1, width) as the latter. Sets or checks k.
+/// Broadcasts a table of shape (2k+1, width) or (Hq, 2k+1, width) to the latter shape. Sets
+/// `max_distance` to k, or checks k if `max_distance` is already set.
 ConstTensor check_relative(const char* name, const ConstTensor& table, std::int64_t width,
                            AttentionTerms& p) {
   if (table.is_none()) return table;
@@ -89,7 +92,7 @@ void check_bias(const AttentionTerms& p) {
   if (o.t5_bias) {
     validation::require_shape("t5_bias", o.t5_bias->table, {-1, p.query_heads});
     validation::require_data("t5_bias", o.t5_bias->table);
-    // Throws for options that do not fit.
+    // Called only because it throws for invalid options.
     t5_bucket(0, o.t5_bias->table.size(0), o.t5_bias->max_distance, o.t5_bias->bidirectional);
   }
 }
@@ -111,7 +114,7 @@ void check_sizes(const AttentionProblem& p) {
   require_limited("value", "head dimension", p.value_dim);
 }
 
-/// Checks the options, and broadcasts them in place.
+/// Checks the options, and broadcasts their tensors in place.
 void check_terms(AttentionTerms& p) {
   AttentionOptions& o = p.options;
   check_attention_numbers(o);
@@ -186,7 +189,7 @@ void check_attention_output(const char* name, const ConstAnyTensor& output, int 
   require_rank(name, output, rank);
   const std::array shape{sizes.batch, sizes.query_heads, sizes.num_queries, sizes.value_dim};
   if (std::ranges::equal(with_heads(output).shape(), shape)) return;
-  // Messages use the rank that the caller uses.
+  // The message shows a shape of the same rank as the caller's tensors.
   const std::array leading{sizes.batch, sizes.num_queries, sizes.value_dim};
   const std::span<const std::int64_t> wanted =
       rank == 4 ? std::span<const std::int64_t>(shape)

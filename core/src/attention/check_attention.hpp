@@ -22,33 +22,33 @@ struct AttentionSizes {
   std::int64_t value_dim = 0;
 };
 
-/// The checked options for scores of these sizes.
+/// Checked options, together with the sizes of the scores that they apply to.
 struct AttentionTerms : AttentionSizes {
-  /// The options, with mask and bias broadcast to (B, Hq, Nq, their own last size), relative keys
-  /// and values to (Hq, 2k+1, D).
+  /// The options. Mask and bias are broadcast to (B, Hq, Nq, size of their last dimension),
+  /// relative keys to (Hq, 2k+1, D) and relative values to (Hq, 2k+1, Dv).
   AttentionOptions options;
   std::int64_t max_distance = 0;  ///< k of the relative keys and values
 
-  /// More than the distance between any two tokens. Offsets beyond ±2^32 all act alike, and up to
-  /// there sums with an offset stay exact.
+  /// Larger than the distance between any two tokens. Offsets beyond ±2^32 all have the same
+  /// effect; up to ±2^32, sums with an offset are exact.
   static constexpr std::int64_t kFar = std::int64_t{1} << 32;
 
   /// The number of distances that relative keys and values distinguish.
   std::int64_t distances() const { return 2 * max_distance + 1; }
 
-  /// The number of tables: one for each batch entry if they depend on it, otherwise one.
+  /// The number of tables: one per batch entry if batch entries differ, otherwise one.
   bool differs_by_entry() const {
     return !(options.valid_lens.is_none() && options.key_lens.is_none());
   }
   std::int64_t tables() const { return differs_by_entry() ? batch : 1; }
   std::int64_t table_of(std::int64_t b) const { return differs_by_entry() ? b : 0; }
 
-  /// The key that query 0 of batch entry b is at.
+  /// The position of query 0 of batch entry b among the keys.
   std::int64_t offset_of(std::int64_t b) const {
     return std::clamp(options.diagonal.resolve(num_queries, keys_of(b)), -kFar, kFar);
   }
 
-  /// The number of keys in batch entry b without padding.
+  /// The number of keys in batch entry b, not counting padding.
   std::int64_t keys_of(std::int64_t b) const {
     return options.key_lens.is_none() ? num_keys : options.key_lens(b);
   }
@@ -60,12 +60,13 @@ struct AttentionTerms : AttentionSizes {
 
 /// A checked call of scaled_dot_product_attention.
 struct AttentionProblem : AttentionTerms {
-  ConstAnyTensor query;  ///< (B, H, N, D), as the others
+  ConstAnyTensor query;  ///< (B, H, N, D), like `key`, `value` and `output`
   StoredTensor key, value;
   AnyTensor output;
 };
 
-/// Throws kInvalidArgument for numbers outside their domains, which are wrong for any sizes.
+/// Checks only what does not depend on sizes: throws kInvalidArgument for numbers outside their
+/// domains.
 void check_attention_numbers(const AttentionOptions& options);
 
 /// Throws Error for options that do not fit the sizes. A caller that must first compute queries and
@@ -73,14 +74,14 @@ void check_attention_numbers(const AttentionOptions& options);
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
-/// The parts of check_attention: the first checks everything except the output, the second a tensor
-/// with the shape of the output.
+/// The two parts of check_attention. The first checks everything except the output; the second
+/// checks a tensor with the output's shape.
 AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
                                         const StoredTensor& value, const AttentionOptions& options);
 void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,
                             const AttentionSizes& sizes);
 
-/// Throws Error for arguments that do not fit.
+/// Throws Error for invalid arguments.
 AttentionProblem check_attention(const ConstAnyTensor& query, const StoredTensor& key,
                                  const StoredTensor& value, const AnyTensor& output,
                                  const AttentionOptions& options);

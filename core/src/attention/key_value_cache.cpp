@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-/// Rows that are widened at a time.
+/// Number of rows that are widened at a time.
 constexpr std::int64_t kWidenedRows = 16;
 
 std::int64_t bytes_of(ElementType type) noexcept {
@@ -28,7 +28,7 @@ std::int64_t bytes_of(ElementType type) noexcept {
   }
 }
 
-/// A view of (B, Hkv, length) rows in memory with room for more.
+/// A view of (B, Hkv, length) rows in memory that has space for more.
 template <class T>
 TensorView<T> stored(T* data, std::int64_t batch, std::int64_t heads, std::int64_t capacity,
                      std::int64_t length, std::int64_t dim) {
@@ -122,7 +122,7 @@ std::array<KeyValueCache::Rows, 2> KeyValueCache::reserve(std::int64_t capacity)
 
 /// Writes the rows of `from` after the last row of the cache.
 void KeyValueCache::write(const ConstAnyTensor& from, Rows& rows, float* widened) noexcept {
-  // Conversions have the same bits on every instruction set.
+  // Conversions give the same bits on every instruction set.
   const kernels::KernelTable& kernels = runtime::best_kernels();
   const bool is_float = from.type() == ElementType::kFloat32;
   const std::int64_t count = from.size(2);
@@ -175,7 +175,8 @@ void KeyValueCache::append(const ConstAnyTensor& key, const ConstAnyTensor& valu
     widened.resize(
         std::max(widened.size(), static_cast<std::size_t>(std::min(kWidenedRows, added) * dim)));
   }
-  // Kept until the end, because key and value may be views of this cache.
+  // The replaced memory is kept until the end, because `key` and `value` may be views of this
+  // cache.
   std::array<Rows, 2> replaced;
   if (length > capacity_) replaced = reserve(std::max({length, 2 * capacity_, std::int64_t{16}}));
   write(key, keys_, widened.data());

@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// Approximate count of numbers in one task.
+/// Approximate number of elements per task.
 constexpr std::int64_t kNumbersPerTask = 16384;
 
 }  // namespace
@@ -24,7 +24,7 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   validation::require_data("x", x);
   validation::require_same_shape("output", output, x);
   validation::require_data("output", output);
-  // With rank 2 the rows are the batch.
+  // With rank 2, each row is a batch entry.
   const LengthsView& lens = options.valid_lens;
   const bool rows_are_batch = x.rank() == 2;
   validation::require_lengths("valid_lens", lens, x.size(0), rows_are_batch ? -1 : x.size(-2),
@@ -45,8 +45,8 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const std::int64_t scratch_size = kernels::round_up(cols, kernels::kPanelWidth);
   float* scratch =
       run.floats(validation::product("x", {scratch_size, run.num_threads()}), "masked softmax");
-  // The kernels read 32-bit lengths; checked lengths fit. There is one for each row, or one for all
-  // rows of a batch entry.
+  // The kernels read 32-bit lengths; checked lengths fit. There is one length per row, or one for
+  // all rows of a batch entry.
   std::int32_t* lengths = nullptr;
   const bool is_length_per_row = lens.rank() == 2 || rows_are_batch;
   const std::int64_t length_rows = is_length_per_row ? rows : 1;

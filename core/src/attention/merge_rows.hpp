@@ -9,7 +9,7 @@
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
-/// Two checked parts of attention, processed in blocks of rows.
+/// Two checked partial results of attention, processed in blocks of rows.
 namespace attn {
 
 inline void check_merge(const ConstTensor& output_a, const ConstTensor& log_sum_exp_a,

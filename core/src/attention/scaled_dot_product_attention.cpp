@@ -18,10 +18,10 @@ using kernels::KernelTable;
 using kernels::ScoreOutput;
 using kernels::ScoreStage;
 
-/// The number of heads with few keys in one task.
+/// Number of heads per task if there are few keys.
 constexpr index kFewKeyHeads = 8;
 
-/// The multiply-adds of the two products, as if nothing were excluded.
+/// Number of multiply-adds in the two products, counting excluded keys too.
 double multiply_adds(const AttentionProblem& p) noexcept {
   return static_cast<double>(p.batch * p.query_heads) *
          static_cast<double>(p.num_queries * p.num_keys) *
@@ -47,7 +47,7 @@ struct ScoreOutputs {
   }
 };
 
-/// Scratch memory of the kernels, for each thread.
+/// The kernels' scratch memory for each thread.
 struct WorkerScratch {
   float* memory;
   index size;
@@ -60,9 +60,9 @@ struct WorkerScratch {
   float* of(int worker) const noexcept { return memory + worker * size; }
 };
 
-/// True if the path for few keys can take this call: only scale and key ranges act between q·k and
-/// weights. It gives the bits of the tiled path, so a single query, whose path gives other bits,
-/// does not use it.
+/// True if the path for few keys can handle this call: only the scale and key ranges may act
+/// between q·k and the weights. This path gives the same bits as the tiled path. A single query
+/// does not use it, because the path for single queries gives other bits.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
@@ -72,8 +72,8 @@ bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcep
          o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
 
-/// True if products of bf16 pairs can take this call. Rare options use the widened path, and so do
-/// scales outside the range of scores.
+/// True if products of bf16 pairs can handle this call. Calls with rare options, or with a scale
+/// whose magnitude is outside [2^-60, 2^60], use the path that widens numbers to float32.
 bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) noexcept {
   const AttentionOptions& o = p.options;
   constexpr auto kPair = ElementType::kBFloat16;
@@ -153,8 +153,9 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
 }
 
 /// Divides a call into tasks of whole blocks of queries, as equal as possible, and sized so that
-/// every thread gets the same number of tasks. A block processes the same tiles of keys whatever
-/// its task. Calls attend(b, h, row_begin, row_end, worker), which uses the table `kernels`.
+/// every thread gets the same number of tasks. A block processes the same tiles of keys whichever
+/// task it belongs to. Calls attend(b, h, row_begin, row_end, worker), which uses the table
+/// `kernels`.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
                       Attend&& attend) noexcept {

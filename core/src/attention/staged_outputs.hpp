@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// Scratch memory that replaces an output, so that a call that fails later has written nothing. An
+/// Replaces an output by scratch memory, so that a call that fails later writes nothing to it. An
 /// empty output stays empty. Throws kInvalidArgument for null data.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 

@@ -22,7 +22,7 @@ class StoredTensor {
       : StoredTensor(tensor.data(), tensor.type(), tensor.element_bytes(), tensor.shape(),
                      tensor.strides()) {}
   StoredTensor(const ConstTensor& tensor) : StoredTensor(ConstAnyTensor(tensor)) {}
-  /// `scales` has the shape without its last size.
+  /// `scales` has the shape of `numbers` without the last dimension.
   StoredTensor(const TensorView<const std::int8_t>& numbers, const ConstTensor& scales)
       : StoredTensor(numbers.data(), ElementType::kInt8, 1, numbers.shape(), numbers.strides()) {
     scales_ = scales;
@@ -36,13 +36,13 @@ class StoredTensor {
   /// In elements.
   std::int64_t stride(int i) const noexcept { return bytes_.stride(i) / element_bytes_; }
   const void* data() const noexcept { return bytes_.data(); }
-  /// The rows of a head from row j on.
+  /// The rows of a head, starting with row j.
   kernels::StoredRows rows_at(std::int64_t b, std::int64_t h, std::int64_t j) const noexcept {
     const bool scaled = !scales_.is_none();
     return {type_, bytes_.pointer(b, h, j), stride(2), scaled ? scales_.pointer(b, h, j) : nullptr,
             scaled ? scales_.stride(2) : 0};
   }
-  /// None, except for kInt8.
+  /// Empty except for kInt8.
   const ConstTensor& scales() const noexcept { return scales_; }
 
   StoredTensor unsqueeze(int i) const {
@@ -57,20 +57,21 @@ class StoredTensor {
       : type_(type), element_bytes_(element_bytes) {
     std::array<std::int64_t, ConstTensor::kMaxRank> in_bytes{};
     for (std::size_t i = 0; i < strides.size(); ++i) {
-      // Only a tensor without elements has strides too long for any memory.
+      // Only a tensor without elements can have strides whose bytes overflow.
       if (__builtin_mul_overflow(strides[i], element_bytes, &in_bytes[i])) in_bytes[i] = 0;
     }
     bytes_ = {static_cast<const std::byte*>(data), shape,
               std::span(in_bytes).first(strides.size())};
   }
 
-  TensorView<const std::byte> bytes_;  ///< the last size counts elements, strides count bytes
+  TensorView<const std::byte> bytes_;  ///< the size of the last dimension counts elements; strides
+                                       ///< count bytes
   ElementType type_;
   std::int64_t element_bytes_;
   ConstTensor scales_;
 };
 
-/// Writes the numbers (B, H, N, D) as float32, in any strides.
+/// Writes the numbers, of shape (B, H, N, D), as float32 to a tensor with any strides.
 void widen(const StoredTensor& from, const Tensor& to,
            const kernels::KernelTable& kernels) noexcept;
 

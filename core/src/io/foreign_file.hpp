@@ -10,7 +10,8 @@ struct ForeignFile {
   std::string_view remedy;  ///< what to pass instead
 };
 
-/// Recognizes a file by its first eight bytes or more. Null if it is none of these kinds.
+/// Recognizes a file by its beginning, of which at least eight bytes are needed. Returns null if it
+/// is none of these kinds.
 const ForeignFile* recognize_foreign_file(std::string_view beginning) noexcept;
 
 }  // namespace attn

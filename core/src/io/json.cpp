@@ -32,7 +32,7 @@ void append_utf8(std::string& text, std::uint32_t code_point) {
   append_rest(0);
 }
 
-/// Escapes with one letter: the character that each represents, then the letter.
+/// Pairs of characters: one that has a one-letter escape, then the letter of that escape.
 constexpr std::string_view kEscapes = "\"\"\\\\//\bb\ff\nn\rr\tt";
 
 }  // namespace

@@ -19,9 +19,9 @@ enum class JsonDialect {
   kPython,
 };
 
-/// Reads JSON (RFC 8259) from front to end, driven by its caller. There is no tree and no
-/// recursion, so deep or large hostile text costs nothing. Throws Error(kInvalidFormat), `<what>:
-/// got "x" at byte 17, needs a digit`; bytes are counted from 1.
+/// Reads JSON (RFC 8259) from front to end, driven by its caller. It builds no tree and does not
+/// recurse, so deeply nested or large hostile text does no harm. Throws Error(kInvalidFormat),
+/// `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text,
@@ -31,13 +31,14 @@ class JsonReader {
   /// dialect N or I. Throws for any other character.
   char peek();
 
-  /// Enters an object or an array, whose first character peek() has returned.
+  /// Enters an object or an array after peek() has returned its first character.
   void enter() { ++at_; }
-  /// True if there is another member; `first` is false from the second on. If there is none, leaves
-  /// the object or array, which `end` closes.
+  /// True if there is another member. Pass `first` as true before the first member; this function
+  /// sets it to false. If there is none, leaves the object or array that the character `end`
+  /// closes.
   bool next(char end, bool& first);
 
-  /// A member's key, and the colon after it.
+  /// Reads a member's key and the colon after it.
   std::string key();
   std::string string();
   /// The text of a number.

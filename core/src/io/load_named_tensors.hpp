@@ -10,10 +10,10 @@
 
 namespace attn {
 
-/// After checking everything, calls set(i, values) for every target in the file, in order; `values`
-/// are row-major and have the target's shape. Names are names in the file, all with `prefix`.
-/// Throws what load_state_dict() throws, with `owner` (e.g. "this module's parameters") in
-/// kNotFound, and what `set` throws.
+/// Checks everything, then calls set(i, values) for every target in the file, in order; `values`
+/// are row-major and have the target's shape. The targets' names are the names in the file and
+/// include `prefix`. Throws what load_state_dict() throws and what `set` throws. The message of
+/// kNotFound contains `owner` (e.g. "this module's parameters").
 IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const char* owner,
                                     const Safetensors& file, std::string_view prefix, bool strict,
                                     const std::function<void(std::size_t, const Tensor&)>& set);

@@ -39,7 +39,7 @@ constexpr Dtype kDtypes[] = {
     {"I64", 64},        {"U64", 64},
 };
 
-/// The argument of errors about the whole file.
+/// The `argument` of errors about the whole file and about its header.
 constexpr const char* kFile = "safetensors";
 constexpr const char* kHeader = "safetensors header";
 
@@ -169,7 +169,7 @@ class HeaderReader {
         {needs});
   }
 
-  /// The next value, for a message about one of the wrong kind.
+  /// Describes the next value, which has the wrong type, for a message.
   std::string describe_next() {
     return json_.peek() == '"' ? in_quotes(json_.string()) : json_.describe();
   }
@@ -297,7 +297,8 @@ Writable writable(ElementType dtype) {
        {"kFloat32, kFloat16 or kBFloat16"});
 }
 
-/// The conversion for a tensor; only float32 has a choice.
+/// The conversion for a tensor. `dtype` matters only for float32; other types are written as they
+/// are.
 Writable writable(const ConstAnyTensor& values, ElementType dtype) {
   return writable(values.type() == ElementType::kFloat32 ? dtype : values.type());
 }

@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// The most names of each kind that an error message lists.
+/// The largest number of names of each kind that an error message lists.
 constexpr std::size_t kNamesShown = 16;
 
 std::string with_prefix(std::string_view prefix, const std::string& name) {
@@ -104,7 +104,7 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
     Safetensors::require_readable(entry);
     largest = std::max(largest, static_cast<std::size_t>(validation::product(target.name, shape)));
   }
-  // One buffer for all, allocated before anything is set.
+  // All tensors share one buffer, which is allocated before anything is set.
   std::vector<float> values;
   values.resize(largest);
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -119,7 +119,7 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
 IncompatibleKeys load_state_dict(Module& module, const Safetensors& file, std::string_view prefix,
                                  bool strict, Context& context) {
   const std::vector<std::string> names = module.parameter_names();
-  // Only its names and shapes are read.
+  // Only the names and shapes of the targets are read.
   std::vector<NamedTensor> targets;
   for (const std::string& name : names) {
     constexpr const float* kNone = nullptr;

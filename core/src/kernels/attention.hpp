@@ -19,9 +19,10 @@
 // weights and values are paired along the keys. The scale is then applied after the products,
 // because scaling the queries would round them once more.
 //
-// With tiles (AMX), scores are K·Qᵀ, from keys as they are stored and the transposed queries. The
-// outputs of a block are kept transposed, Vᵀ·Pᵀ, so the softmax gives the weights in the layout
-// that this product needs. Only values are rearranged, once for all blocks of a pass.
+// With tile hardware (AMX), scores are K·Qᵀ, computed from the keys as they are stored and the
+// transposed queries. The outputs of a block are kept transposed, Vᵀ·Pᵀ, so the softmax gives the
+// weights in the layout that this product needs. Only values are rearranged, once for all blocks of
+// a pass.
 //
 // From the bottom up: attention_scratch.hpp has the memory of a block, attention_tile.hpp processes
 // one tile of keys, attention_block.hpp starts and finishes a block, and this file runs blocks over

@@ -60,7 +60,7 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     const index columns = 2 * head.max_distance + 1;
     for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
       const float* b[kVectors];
-      // A vector wholly beyond the last panel is never used; let it read the first one instead.
+      // A vector wholly beyond the last panel is never used; let it read the first panel instead.
       unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
         const index c = col + v * kWidth<Isa>;
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
@@ -101,9 +101,9 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
   return block;
 }
 
-/// True if the largest score of query r can be subtracted as an exponent, or if there is none. It
-/// may be −∞ even if keys are attended: scores near the lowest float, which some masks use for
-/// exclusion, overflow in units of ln 2.
+/// True if the largest score of query r can be subtracted as an exponent, or if the query has no
+/// score. It may be −∞ even if keys are attended: scores near the lowest float, which some masks
+/// use for exclusion, overflow in units of ln 2.
 template <class Isa>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {

@@ -55,7 +55,7 @@ class RowScratch {
   }
 
   float* query;         ///< scaled
-  float* scaled_again;  ///< the query, by kPairScale
+  float* scaled_again;  ///< the query multiplied by kPairScale
   float* scores;        ///< of one block of keys
   float* kept;          ///< values or keys of one block, as floats
   RowSums sums;
@@ -109,8 +109,8 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
   for (index j = 0; j < keys; ++j) scores[j] *= scales[j * rows.scale_row];
 }
 
-/// Copies the block of values, with zeros in rows that query `row` may not attend to. int8 values
-/// are copied without their scales.
+/// Copies the block of values, with zeros in place of rows that query `row` may not attend to. int8
+/// values are copied without their scales.
 template <class Isa>
 void keep_attended(const AttentionHead& head, index row, index key0, index keys,
                    float* kept) noexcept {

@@ -12,8 +12,8 @@
 
 namespace attn::kernels {
 
-/// The column of the Shaw tables for distance j − i, and the keys of a block between which it is
-/// neither the first nor the last column.
+/// The column of the Shaw tables for distance j − i, and the range of keys in a block for which it
+/// is neither the first nor the last column.
 struct RelativeSpan {
   index first;  ///< keys [0, first) of the block share column 0
   index last;   ///< keys [last, keys) share the last column
@@ -55,7 +55,7 @@ void add_to_distances(const AttentionHead& head, index row, index key0, index ke
 }
 
 /// True if query `row` may attend to `key`. The score does not show this, because an attended key
-/// may have −∞ too.
+/// may have a score of −∞, too.
 template <class Isa>
 ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
   if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
@@ -85,8 +85,8 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
   for (index j = end; j < round_up(keys, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
 
-/// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside the key ranges of
-/// queries [first, last), in whole vectors.
+/// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside their query's key
+/// range. Handles queries [first, last), in whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int32_t* key_end,
                                   index first, index last, index key0, index keys, float* tile,
@@ -116,7 +116,7 @@ ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores
   }
 }
 
-/// Adds the bias by distance and the additive bias, in which −∞ excludes.
+/// Adds the bias by distance and the additive bias. A bias of −∞ excludes a key.
 template <class Isa>
 ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, index keys,
                              float* scores) noexcept {
@@ -129,7 +129,7 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
     const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
       const float b = bias[j * head.bias_col];
-      // Not done by addition, because NaN and infinity in an excluded key would remain.
+      // Adding −∞ does not suffice, because NaN and infinity in an excluded key would remain.
       scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;

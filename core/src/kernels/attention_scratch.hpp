@@ -12,13 +12,14 @@ namespace attn::kernels {
 
 /// Number of queries in a block.
 inline constexpr index kBlockQueries = 48;
-/// Number of queries in a block for an instruction set; tiles use groups of two by two.
+/// Number of queries in a block for an instruction set. Tile hardware processes groups of two by
+/// two tiles.
 template <class Isa>
 inline constexpr index kQueries = kTiles<Isa> ? 4 * kTileEdge : kBlockQueries;
 /// Number of blocks that process the keys together, so that each tile of keys and values is fetched
 /// once for all of them. On Zen 5, two blocks are 8 % slower and eight are no faster.
 inline constexpr index kPassBlocks = 4;
-/// Tiles start at multiples of at least this, counted from key 0.
+/// Every tile of keys starts at a multiple of this number, counted from key 0.
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
@@ -45,7 +46,7 @@ constexpr index element_keys(index keys) noexcept {
 struct QueryBlock {
   index first;
   index count;
-  index lanes;  ///< count in whole vectors, or tiles
+  index lanes;  ///< `count` rounded up to whole vectors or tiles
   /// The keys that any of the queries may attend to; empty if there are none.
   index key_begin = 0;
   index key_end = 0;
@@ -56,7 +57,8 @@ template <class Isa>
 class BlockScratch {
  public:
   using Row = RowScratch<FloatIsa<Isa>>;
-  /// True if scores need more steps than scale and exclusion by key ranges; these work on rows.
+  /// True if scores need steps other than scale and exclusion by key ranges. These other steps work
+  /// on rows.
   static bool works_on_rows(const AttentionHead& head) noexcept {
     return head.mask || !scores_in_log2(head);
   }
@@ -81,8 +83,8 @@ class BlockScratch {
                        output_size(head) + Row::size(head);
     return kTiles<Isa> ? round_up(size, kTileEdge) : size;
   }
-  /// Number of pairs for a tile: two copies of its values, one of them without excluded keys, and
-  /// its keys.
+  /// Number of pairs that a tile needs: for its keys, for its values, and for a copy of the values
+  /// in which excluded keys are zero.
   static index tile_pairs(const AttentionHead& head) noexcept {
     if (!kPairs<Isa>) return 0;
     return 2 * element_keys<Isa>(Isa::kTileKeys) * value_cols<Isa>(head) +
@@ -122,10 +124,11 @@ class BlockScratch {
     if (head.relative_values) distances = take(own, relative_cols<Isa>(head));
   }
 
-  float*
-      tile;  ///< Isa::kTileKeys × kQueries<Isa>: scores, then their exponentials, or pairs of them
+  float* tile;  ///< Isa::kTileKeys × kQueries<Isa>: scores, then their exponentials or pairs of
+                ///< exponentials
   TileElement<Isa>* queries;  ///< head_dim × kQueries<Isa>
-  float* values;  ///< kQueries<Isa> × value columns, with tiles transposed: unnormalised output
+  float* values;  ///< unnormalised output: kQueries<Isa> × value columns, transposed with tile
+                  ///< hardware
   float* max;     ///< per query: an integer near the largest score so far, or −∞
   float* sum;     ///< per query
   float* factor;  ///< per query: the factor that rescales its sums
@@ -135,13 +138,15 @@ class BlockScratch {
   float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
   float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
   float* row_memory;           ///< memory of a RowScratch
-  // For pairs only.
+  // The rest is for pairs only.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
   Bf16Pair* kept_pairs = nullptr;   ///< pairs of keys × value columns, with zeros for keys that a
                                     ///< query may not attend to
   Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if they cannot be read in place
-  float* total_weight = nullptr;    ///< per query: sum of its weights as they are multiplied
-  float* outputs = nullptr;         ///< with tiles: values in rows; before that, the paired values
+  float* total_weight = nullptr;    ///< per query: sum of its weights after they are rounded to
+                                    ///< bf16
+  float* outputs = nullptr;         ///< with tile hardware: outputs in rows; earlier, temporary
+                                    ///< memory for pairing values
 };
 
 template <class Isa>

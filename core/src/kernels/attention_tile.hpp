@@ -11,14 +11,14 @@
 
 namespace attn::kernels {
 
-/// Rows that a product reads.
+/// The rows that a product reads, and their stride.
 template <class Isa>
 struct TileRows {
   const TileElement<Isa>* data;
   index row;
 };
 
-/// Keys from key0 on, all in one tile.
+/// The keys from key0 on; they are all in one tile.
 template <class Isa>
 ATTN_INLINE TileRows<Isa> key_rows(const TileHead<Isa>& head, index key0,
                                    const BlockScratch<Isa>& scratch) noexcept {
@@ -32,12 +32,13 @@ ATTN_INLINE TileRows<Isa> key_rows(const TileHead<Isa>& head, index key0,
   }
 }
 
-/// Values from key0 on; key0 is a multiple of kKeyStep.
+/// The values from key0 on; key0 is a multiple of kKeyStep.
 template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    // Tiles contain as many pairs along the depth as rows do.
+    // For tile hardware, the values of a step of keys take as many pairs as in rows, so the offset
+    // is the same.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
@@ -45,7 +46,7 @@ ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
   }
 }
 
-/// Pairs the values from key0 on for which keep(key) is true.
+/// Pairs the values from key0 on. Keys for which keep(key) is false get zeros.
 template <class Isa, class Keep>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, Keep&& keep,
                              const BlockScratch<Isa>& scratch, Bf16Pair* pairs) noexcept {
@@ -103,7 +104,7 @@ ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, 
   }
 }
 
-/// Transposes a tile back, times a factor, into scratch.rows.
+/// Transposes a tile back into scratch.rows and multiplies it by a factor.
 template <class Isa>
 ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys, const BlockScratch<Isa>& scratch,
                               float factor = 1.0F) noexcept {
@@ -146,7 +147,7 @@ ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, i
                         scratch.tile, kQueries<Isa>);
 }
 
-/// Turns scores s into 2^(s − m), for m an integer, and returns their sums per query.
+/// Turns scores s into 2^(s − m), where m is an integer, and returns the sums per query.
 template <class Isa, int Vectors>
 ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[Vectors],
                               Floats<Isa> (&sum)[Vectors]) noexcept {
@@ -171,8 +172,8 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
-/// The factor that converts scores of a tile of pairs to units of ln 2; steps on rows have already
-/// applied it.
+/// The factor that converts scores of a tile of pairs to units of ln 2. It is 1 if steps on rows
+/// have already applied it.
 template <class Isa>
 ATTN_INLINE float score_unit(const AttentionHead& head) noexcept {
   return !kPairs<Isa> || BlockScratch<Isa>::works_on_rows(head) ? 1.0F
@@ -192,7 +193,7 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
-  // Two at a time, because each maximum depends on the previous one.
+  // Two keys at a time, because each maximum depends on the previous one.
   F largest[2 * Vectors];
   unroll<2 * Vectors>([&](auto i)
                           __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
@@ -240,7 +241,8 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   }
 }
 
-/// valuesᵀ = valuesᵀ · factor + Vᵀ · tile, of values in tiles, for one query or all of a block.
+/// valuesᵀ = valuesᵀ · factor + Vᵀ · tile with V in tiles, for one query or for all queries of a
+/// block.
 template <class Isa>
 void add_value_tiles(const AttentionHead& head, index begin, index end, index keys,
                      const Bf16Pair* value, const BlockScratch<Isa>& scratch) noexcept {
@@ -302,7 +304,8 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
       });
 }
 
-/// Steps on the exponentials along the keys of a query: dropout and sums per distance.
+/// Applies the steps on the exponentials that run along the keys of a query: dropout and sums per
+/// distance.
 template <class Isa>
 void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
                     const BlockScratch<Isa>& scratch) noexcept {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Converts between stored numbers and floats. Each `Isa` defines how words and bytes are loaded,
-// and float16 if it has instructions for it.
+// Converts between stored numbers and floats. Each `Isa` defines how words and bytes are loaded. If
+// it has instructions for float16, it also defines how these numbers are converted.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace attn::kernels {
 
-/// The float16 numbers in the low halves of lanes.
+/// Widens the float16 numbers in the low halves of lanes.
 template <class Isa>
 ATTN_INLINE Floats<Isa> widen_float16(
     xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
@@ -20,8 +20,8 @@ ATTN_INLINE Floats<Isa> widen_float16(
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   const U magnitude = (bits & U(0x7FFFU)) << 13;
   const U sign = (bits & U(0x8000U)) << 16;
-  // Exponents are biased by 112 more. Subnormal numbers then have an implicit leading one that they
-  // should not have; an exact subtraction removes it.
+  // The exponent bias of float32 is larger by 112. With the new exponent, subnormal numbers have an
+  // implicit leading one that they should not have; an exact subtraction removes it.
   const U normal = magnitude + U(112U << 23);
   const U subnormal = xsimd::bitwise_cast<std::uint32_t>(
       xsimd::bitwise_cast<float>(magnitude + U(113U << 23)) - F(0x1p-14F));
@@ -32,7 +32,7 @@ ATTN_INLINE Floats<Isa> widen_float16(
                                     xsimd::select(is_special, magnitude + U(224U << 23), finite));
 }
 
-/// The nearest float16 numbers, ties to even, in the low halves of lanes.
+/// Rounds to the nearest float16 numbers, ties to even. They are in the low halves of lanes.
 template <class Isa>
 ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Isa> x) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
@@ -40,7 +40,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   const U magnitude = bits & U(0x7FFF'FFFFU);
   const U sign = (bits >> 16) & U(0x8000U);
   const U rounded = (magnitude + U(0xFFFU) + ((magnitude >> 13) & U(1U)) - U(112U << 23)) >> 13;
-  // The results are multiples of 2^-24; adding 0.5 rounds to them.
+  // The results are multiples of 2^-24. Adding 0.5 rounds to such a multiple.
   const U small = xsimd::bitwise_cast<std::uint32_t>(xsimd::bitwise_cast<float>(magnitude) +
                                                      Floats<Isa>(0.5F)) -
                   U(0x3F00'0000U);
@@ -51,7 +51,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   return sign | result;
 }
 
-/// The nearest bfloat16 numbers, ties to even, in the low halves of lanes.
+/// Rounds to the nearest bfloat16 numbers, ties to even. They are in the low halves of lanes.
 template <class Isa>
 ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_bfloat16(Floats<Isa> x) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
@@ -61,7 +61,7 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_bfloat16(Floats<I
                        rounded);
 }
 
-/// A vector of floats from contiguous stored numbers; int8 numbers are without their scale.
+/// Loads contiguous stored numbers as a vector of floats. Scales of int8 numbers are not applied.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load(const float* from) noexcept {
   return Floats<Isa>::load_unaligned(from);
@@ -83,7 +83,7 @@ ATTN_INLINE Floats<Isa> load(const std::int8_t* from) noexcept {
   return xsimd::to_float(Isa::load_bytes(from));
 }
 
-/// Rounds a vector of floats to contiguous stored numbers.
+/// Rounds a vector of floats to the stored type, and stores the numbers contiguously.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, float* to) noexcept {
   x.store_unaligned(to);
@@ -116,11 +116,11 @@ ATTN_INLINE void store(Floats<Isa> x, BFloat16* to) noexcept {
 /// Magnitudes must be at most 127.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, std::int8_t* to) noexcept {
-  // The integer is in the low bits, below those of 1.5·2^23, whose low byte is 0.
+  // The integer is in the low byte of the sum, because the low byte of 1.5·2^23 is 0.
   store_low<Isa>(xsimd::bitwise_cast<std::uint32_t>(x + Floats<Isa>(kRounder)), to);
 }
 
-/// `count` numbers, fewer than a vector has, followed by zeros.
+/// Loads `count` numbers, fewer than a vector has, and zeros for the remaining lanes.
 template <class Isa, class T>
 ATTN_INLINE Floats<Isa> load_part(const T* from, index stride, index count) noexcept {
   alignas(64) unsigned char numbers[kWidth<Isa> * sizeof(T)] = {};
@@ -130,7 +130,7 @@ ATTN_INLINE Floats<Isa> load_part(const T* from, index stride, index count) noex
   return load<Isa>(reinterpret_cast<const T*>(numbers));
 }
 
-/// Calls function(pointer) with the type of the numbers.
+/// Calls function(pointer), where the pointer has the type of the numbers.
 template <class Function>
 ATTN_INLINE void with_type(ElementType type, const void* data, Function&& function) noexcept {
   switch (type) {
@@ -162,7 +162,7 @@ ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index 
   copy(std::uint32_t());
 }
 
-/// to = from, times `factor` for int8, for contiguous whole vectors.
+/// to = from, or to = factor · from for int8, for contiguous whole vectors.
 template <class Isa>
 __attribute__((noinline)) void widen_vectors(ElementType type, index count, const void* from,
                                              float factor, float* to) noexcept {
@@ -174,7 +174,7 @@ __attribute__((noinline)) void widen_vectors(ElementType type, index count, cons
     }
   });
 }
-/// The inverse: rounds floats to stored numbers.
+/// The inverse of widen_vectors: rounds floats to stored numbers.
 template <class Isa>
 __attribute__((noinline)) void narrow_vectors(ElementType type, index count, const float* from,
                                               float factor, void* to) noexcept {
@@ -233,7 +233,7 @@ void widen(const WidenArgs& p) noexcept {
   }
 }
 
-/// The largest magnitude in a row; NaN if something in it is not finite.
+/// The largest magnitude in a row, or NaN if the row contains a number that is not finite.
 template <class Isa>
 ATTN_INLINE float largest_magnitude(index count, const float* x, index col) noexcept {
   using F = Floats<Isa>;
@@ -258,7 +258,7 @@ void narrow(const NarrowArgs& p) noexcept {
     if (p.type == ElementType::kInt8) {
       const float largest = largest_magnitude<Isa>(p.cols, from, p.from_col);
       float scale = std::min(largest / 127.0F, kLargestScale);
-      // Zero for NaN too.
+      // If `scale` is NaN, `factor` is zero too.
       factor = scale >= kSmallestScale ? 127.0F / largest : 0.0F;
       if (scale < kSmallestScale) scale = 0.0F;
       p.scales[i * p.scale_row] = scale;

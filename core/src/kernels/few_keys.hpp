@@ -11,10 +11,10 @@
 
 namespace attn::kernels {
 
-/// Keys whose scores are computed together.
+/// Number of keys whose scores are computed together.
 inline constexpr int kFewKeyRows = 8;
 
-/// The scratch memory of a vector of queries: no more than attention_scratch.
+/// The scratch memory of a vector of queries, which fits into attention_scratch floats.
 template <class Isa>
 struct FewKeysScratch {
   FewKeysScratch(const AttentionHead& head, float* memory) noexcept
@@ -29,13 +29,14 @@ struct FewKeysScratch {
   float* queries;  ///< head_dim × vector, scaled
   float* tile;     ///< kFewKeys × vector: scores in units of ln 2, then their exponentials
   float* max;      ///< per query: an integer near the largest score
-  float* sum;      ///< per query: of the exponentials
+  float* sum;      ///< per query: sum of the exponentials
   float* factor;   ///< per query: 1 / sum
   float* stage;    ///< kFewKeys × vector: requested scores
   float* row;      ///< kFewKeys, in whole vectors
 };
 
-/// Sets scores outside the key ranges of queries first … to −∞. Returns true if there are any.
+/// Sets scores outside the key ranges of queries [first, first + rows) to −∞. Returns true if there
+/// are any such scores.
 template <class Isa>
 ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index rows,
                                   float* tile) noexcept {
@@ -152,7 +153,8 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Computes the queries from `first` on as a block if scores and values do not suit the short path.
+/// Computes the queries from `first` on again, as a block, because their scores or values do not
+/// suit the short path.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

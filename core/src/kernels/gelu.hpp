@@ -5,15 +5,16 @@
 
 namespace attn::kernels {
 
-/// The normal distribution at x: t = |x|, at most 14, exp(−t²/2), and the distribution function.
+/// The normal distribution at x: t = min(|x|, 14), bell = exp(−t²/2), and the distribution function
+/// `below`.
 template <class F>
 struct NormalDistribution {
   F t, bell, below;
 };
 
-/// With t = |x|, Q(t) = 1 − Φ(t) = exp(−t²/2)·p(s)/(t + 4), s = (t − 4)/(t + 4): p approximates a
-/// function that is smooth over all t ≥ 0. Degree 9, minimax in relative error over [0, 14], 2.6e-8
-/// with its coefficients in float; from 13.2 on exp is zero.
+/// With t = |x|, Q(t) = 1 − Φ(t) = exp(−t²/2)·p(s)/(t + 4), s = (t − 4)/(t + 4): the polynomial p
+/// approximates a function that is smooth over all t ≥ 0. It has degree 9 and is minimax in
+/// relative error over [0, 14]: 2.6e-8 with its coefficients in float. From 13.2 on, exp is zero.
 template <class Isa>
 ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;
@@ -37,11 +38,11 @@ ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) n
   return {t, bell, xsimd::select(x < F(0.0F), tail, F(1.0F) - tail)};
 }
 
-/// x·Φ(x), Φ the distribution function of the normal distribution; as x·(1 + erf(x/√2))/2, but
-/// without its cancellation at negative x.
+/// x·Φ(x), where Φ is the distribution function of the normal distribution. It equals x·(1 +
+/// erf(x/√2))/2, but this form has no cancellation at negative x.
 ///
-/// Relative error at most 5e-7 + 6e-8·x² for x < 0 (from the error of exp), 3e-7 for x ≥ 0, and
-/// zero from −13.2 on. NaN for NaN and −∞, as in PyTorch.
+/// Relative error at most 5e-7 + 6e-8·x² for x < 0 (from the error of exp) and 3e-7 for x ≥ 0. The
+/// result is zero from −13.2 downwards. NaN for NaN and −∞, as in PyTorch.
 template <class Isa>
 ATTN_INLINE Floats<Isa> gelu(Floats<Isa> x) noexcept {
   return x * normal_distribution<Isa>(x).below;

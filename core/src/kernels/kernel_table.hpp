@@ -13,19 +13,19 @@ namespace attn::kernels {
 
 using index = std::int64_t;
 
-/// Columns in a panel of a packed matrix, for every instruction set: one cache line of floats.
-/// Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
+/// Number of columns in a panel of a packed matrix, for every instruction set: one cache line of
+/// floats. Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Number of keys that a row of scores processes at a time. Blocks start at multiples of this from
-/// key 0, whatever the masks are, so that sums are always formed in the same order.
+/// Number of keys that are processed at a time along a row of scores. Blocks start at multiples of
+/// this from key 0, whatever the masks are, so that sums are always formed in the same order.
 inline constexpr index kKeyTile = 256;
 
 /// The largest number of keys that counts as few and fits in one tile. With 64, the separate path
 /// for few keys gained nothing.
 inline constexpr index kFewKeys = 16;
 
-/// Keys per part of a split query: a multiple of kKeyTile.
+/// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
 inline constexpr index kSplitKeys = 2 * kKeyTile;
 
 /// Number of pieces of size `piece` that hold `count` elements; the last one may be partial.
@@ -33,23 +33,23 @@ constexpr index pieces(index count, index piece) { return (count + piece - 1) / 
 
 constexpr index round_up(index value, index multiple) { return pieces(value, multiple) * multiple; }
 
-/// Floats in the packed form of a (cols × depth) matrix.
+/// Number of floats in the packed form of a (cols × depth) matrix.
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
-/// Two bf16 numbers, the first in the low half. Instructions multiply a pair by another and add the
-/// products. A contiguous row of bf16 numbers is a row of pairs.
+/// Two bf16 numbers, the first in the low half. Instructions multiply the numbers of one pair by
+/// those of another, and add the products. A contiguous row of bf16 numbers is a row of pairs.
 struct __attribute__((may_alias)) Bf16Pair {
   std::uint16_t first, second;
 };
 
-/// Pairs in the packed form of a (cols × depth) matrix of bf16. Panels are like panels of floats,
-/// with pairs along the depth and a zero if the last pair has no second number.
+/// Number of pairs in the packed form of a (cols × depth) matrix of bf16. Panels are like panels of
+/// floats, with pairs along the depth and a zero if the last pair has no second number.
 constexpr index bf16_packed_size(index cols, index depth) {
   return round_up(cols, kPanelWidth) * ((depth + 1) / 2);
 }
 
 /// C = A · Bᵀ + bias for one block of rows: A (rows × depth), B (cols × depth) packed. With `add`,
-/// adds to C, without a bias.
+/// C += A · Bᵀ, without a bias.
 struct ProductArgs {
   index rows = 0;
   index cols = 0;
@@ -65,14 +65,14 @@ struct ProductArgs {
   bool add = false;
 };
 
-/// C = A · Bᵀ + bias with a packed B of bf16 and an A that is bf16 or rounded to it. Products are
-/// exact, and their sums are float32.
+/// C = A · Bᵀ + bias with a packed B of bf16 and an A that is bf16 or is rounded to bf16. Products
+/// are exact, and their sums are float32.
 struct Bf16ProductArgs {
   index rows = 0;
   index cols = 0;
   index depth = 0;
-  const float* a = nullptr;               ///< or null,
-  const std::uint16_t* bf16_a = nullptr;  ///< and then this
+  const float* a = nullptr;               ///< or null
+  const std::uint16_t* bf16_a = nullptr;  ///< used if `a` is null
   index a_row = 0;
   index a_col = 1;
   const Bf16Pair* packed_b = nullptr;
@@ -92,7 +92,8 @@ struct StoredProductArgs {
   index a_row = 0;
   index a_col = 1;
   ElementType type = ElementType::kFloat16;
-  /// Panels as in packed matrices of floats; for kBFloat16, in pairs, see bf16_packed_size().
+  /// Panels like the panels of packed float matrices. For kBFloat16, panels consist of pairs; see
+  /// bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null
   float* c = nullptr;
@@ -102,7 +103,7 @@ struct StoredProductArgs {
 
 /// The stages of a score on its way to a weight, in the order of the attention contract.
 enum class ScoreStage : int {
-  kScaled,   ///< scale · q·k, and the relative-key term
+  kScaled,   ///< scale · q·k plus the relative-key term
   kCapped,   ///< after softcap
   kBiased,   ///< after bias and exclusion: −∞ where excluded
   kWeights,  ///< after softmax and dropout
@@ -132,7 +133,7 @@ struct AttentionHead {
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
   const float* value = nullptr;
   index value_row = 0;
-  /// Keys or values for a single query, of any type.
+  /// Keys and values of any type, for a single query.
   StoredRows stored_key, stored_value;
 
   float* output = nullptr;  ///< (num_queries, value_dim)
@@ -160,24 +161,26 @@ struct AttentionHead {
   index bias_cols = 0;  ///< keys from here on are excluded
   /// distance_bias[j − i] is added to the score of query i and key j, for every i and j; or null.
   const float* distance_bias = nullptr;
-  /// An extra score without a value, or −∞.
+  /// An extra score that has no value row; −∞ if there is none.
   float sink = -__builtin_inff();
 
   // Shaw's relative keys and values. Column c of 2·max_distance+1 is for keys j at distance j − (i
-  // + relative_offset) = c − max_distance; the outer columns are also for all larger distances.
+  // + relative_offset) = c − max_distance; the first and the last column are also for all larger
+  // distances.
   index max_distance = 0;
   index relative_offset = 0;
   const float* packed_relative_keys = nullptr;  ///< packed (2·max_distance+1 × head_dim), or null
   /// (2·max_distance+1, value columns rounded up to whole vectors), or null
   const float* relative_values = nullptr;
 
-  // Dropout of weights, if random_words is not null: word j of row i decides about key j.
+  // Dropout of weights, if random_words is not null: word j of row i decides whether key j is
+  // dropped.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
                        index blocks, std::uint32_t* words) noexcept = nullptr;
   std::uint64_t random_seed = 0;
   std::uint64_t random_stream = 0;
-  index dropout_row = 0;         ///< rows of weights before this head's
-  std::uint32_t drop_below = 0;  ///< words below this drop
+  index dropout_row = 0;         ///< number of rows of weights before the rows of this head
+  std::uint32_t drop_below = 0;  ///< words below this number drop a weight
   float kept_factor = 1;
 };
 
@@ -202,9 +205,9 @@ struct SinusoidColumns {
   index count = 0;
   const double* frequency = nullptr;  ///< turns per position
   const double* offset = nullptr;     ///< turns: 0 for a sine, 1/4 for a cosine
-  /// Factor on every value; only for positions given one by one.
+  /// Factor on every value; only `sinusoids` uses it.
   double amplitude = 1;
-  /// Cosine and sine of the angle from one row to the next; only for rotated tables.
+  /// Cosine and sine of the angle from one row to the next; only `rotated_sinusoids` uses them.
   const double* step_cos = nullptr;
   const double* step_sin = nullptr;
 };
@@ -220,7 +223,7 @@ struct RotationArgs {
   bool interleaved = true;  ///< partners are neighbours
   const float* keep = nullptr;
   const float* cross = nullptr;
-  index table_row = 0;  ///< stride between the rows of keep and cross; 0: all rows share one
+  index table_row = 0;  ///< stride between the rows of keep and cross; 0 if all rows share one row
   const float* x = nullptr;
   index x_row = 0;
   index x_col = 1;
@@ -229,8 +232,8 @@ struct RotationArgs {
   index out_col = 1;
 };
 
-/// Softmax over each row of x. Excluded columns and −∞ get 0; if nothing is left in a row, all of
-/// it is 0. out may be x.
+/// Softmax over each row of x. Excluded columns and scores of −∞ get 0. If no other score is left
+/// in a row, the whole row is 0. out may be x.
 struct SoftmaxArgs {
   index rows = 0;
   index cols = 0;
@@ -248,7 +251,7 @@ struct SoftmaxArgs {
   index mask_col = 0;
 };
 
-/// out[i, c] from a[i, c] and b[i, c]. out may be a or b.
+/// Computes out[i, c] from a[i, c] and b[i, c]. out may be a or b.
 struct ElementwiseArgs {
   index rows = 0;
   index cols = 0;
@@ -286,7 +289,7 @@ struct MergeArgs {
   float* weights = nullptr;  ///< (rows, 2): the factors on a and b; or null
 };
 
-/// to[i, c] = the value of from[i, c] as a float, and 0 from cols on.
+/// to[i, c] = from[i, c] as a float, or 0 for c ≥ cols.
 struct WidenArgs {
   index rows = 0;
   index cols = 0;
@@ -298,10 +301,10 @@ struct WidenArgs {
   index to_col = 1;
 };
 
-/// to[i, c] = the number of the type nearest to from[i, c], ties to even. With kInt8, a row is
-/// first multiplied by 127 / its largest magnitude, and its scale is that magnitude / 127. The
-/// scale is NaN if something in the row is not finite; if it is below kSmallestScale, the scale and
-/// the row are zero; it is at most kLargestScale.
+/// to[i, c] = the number of type `type` that is nearest to from[i, c], ties to even. With kInt8, a
+/// row is first multiplied by 127 / its largest magnitude, and its scale is that magnitude / 127,
+/// but at most kLargestScale. The scale is NaN if the row contains a number that is not finite. If
+/// the scale would be below kSmallestScale, the scale and the row are zero.
 struct NarrowArgs {
   index rows = 0;
   index cols = 0;
@@ -318,7 +321,8 @@ struct NarrowArgs {
 
 /// The smallest scale of an int8 row: the smallest normal float.
 inline constexpr float kSmallestScale = 0x1p-126F;
-/// The largest scale. 127 times it is finite, unlike 127 times the float nearest to FLT_MAX / 127.
+/// The largest scale of an int8 row. 127 times this scale is finite, unlike 127 times the float
+/// nearest to FLT_MAX / 127.
 inline constexpr float kLargestScale = 0x1.020406p+121F;
 
 /// How a score is computed from a query and a key.
@@ -331,9 +335,9 @@ enum class PairScore : int {
   kConstant,      ///< 1
 };
 
-/// Pools the values of one batch entry. Weights are the softmax of the scores, and from kBoxcar on
-/// the scores divided by their sum. A query whose weights sum to zero gets zeros. Excluded keys do
-/// not enter the arithmetic, nor do values outside a kernel's edge.
+/// Pools the values of one batch entry. Weights are the softmax of the scores or, for kBoxcar and
+/// the kinds after it, the scores divided by their sum. A query whose weights sum to zero gets
+/// zeros. Excluded keys do not enter the arithmetic, nor do values outside a kernel's edge.
 struct PoolingArgs {
   PairScore score = PairScore::kDot;
   bool hard = false;  ///< the first key with the highest score gets weight 1
@@ -365,8 +369,8 @@ struct PoolingArgs {
   index weights_col = 1;
 };
 
-/// One step of a recurrent layer for several sequences, after its products. The arrays are
-/// readable, and next_state is writable, up to a whole panel beyond each row.
+/// One step of a recurrent layer for several sequences, after the step's matrix products. The
+/// arrays are readable, and next_state is writable, up to a whole panel beyond each row.
 struct RecurrentCellArgs {
   index rows = 0;
   index hidden = 0;
@@ -377,7 +381,7 @@ struct RecurrentCellArgs {
   const float* state = nullptr;  ///< (rows, hidden)
   float* next_state = nullptr;
   index state_row = 0;
-  bool relu = false;  ///< for rnn_cell: the rectifier instead of tanh
+  bool relu = false;  ///< for rnn_cell: ReLU instead of tanh
 };
 
 /// out[i, c] = f(x[i, c]), or f(x[i, c]) · factor[i, c]. out may be x or factor.
@@ -403,8 +407,8 @@ struct RowStatistics {
   float factor = 0;
 };
 
-/// Each row of x, or of x + addend, minus its mean, divided by the root of its mean square; times
-/// weight, plus bias. out may be x or addend.
+/// Subtracts the mean from each row of x, or of x + addend, and divides the row by the root of its
+/// mean square. Then multiplies by weight and adds bias. out may be x or addend.
 struct NormArgs {
   index rows = 0;
   index cols = 0;
@@ -417,7 +421,7 @@ struct NormArgs {
   bool centred = true;            ///< if false, the mean is not subtracted
   const float* weight = nullptr;  ///< cols values, or null
   float weight_offset = 0;        ///< added to each weight
-  const float* bias = nullptr;    ///< cols values, or null; needs a weight
+  const float* bias = nullptr;    ///< cols values, or null; only allowed with a weight
   float epsilon = 0;              ///< added to the mean square
   float* out = nullptr;
   index out_row = 0;
@@ -440,7 +444,7 @@ struct DropoutArgs {
 struct KernelTable {
   InstructionSet instruction_set;
 
-  /// Floats in one SIMD vector.
+  /// Number of floats in one SIMD vector.
   index vector_width;
 
   /// Packs a (cols × depth) matrix with element (c, k) at b[c·col_stride + k·depth_stride].
@@ -450,19 +454,19 @@ struct KernelTable {
   /// The best number of rows for one call if several threads share a product, and the number of
   /// scratch floats that a call needs.
   index product_rows;
-  /// Blocks of rows should be a multiple of this.
+  /// The number of rows in a call should be a multiple of this.
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
   /// The largest number of rows for stored_product; with more, widening panels is faster.
   index stored_product_rows;
   void (*stored_product)(const StoredProductArgs&) noexcept;
-  /// Converts panels of 16-bit numbers, starting with a given one, to panels of floats.
+  /// Converts panels of 16-bit numbers to panels of floats, starting with the panel at `from`.
   void (*widen_panels)(ElementType, index cols, index depth, const void* from, float* to) noexcept;
 
-  /// The best number of queries for one call, and the scratch floats it needs.
+  /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
-  /// Calls start at multiples of this.
+  /// Calls start at rows that are multiples of this.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
   /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_step.
@@ -476,15 +480,16 @@ struct KernelTable {
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
-  /// These process one query over its keys, split into blocks of kSplitKeys. attend_part fills
-  /// part_size floats per block; merge_parts takes them in order and writes the results.
+  /// The next functions process one query over its keys, which are split into blocks of kSplitKeys.
+  /// attend_part fills part_size floats per block; merge_parts takes them in order and writes the
+  /// results.
   index (*part_size)(const AttentionHead&) noexcept;
   void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,
                       float* scratch) noexcept;
   void (*merge_parts)(const AttentionHead&, index row, const float* parts, index num_parts,
                       const ScoreOutput* scores, int num_scores, float* scratch) noexcept;
 
-  /// Rows skip … skip + rows − 1 of a table that starts at position `anchor`; skip + rows ≤
+  /// Computes rows [skip, skip + rows) of a table that starts at position `anchor`; skip + rows ≤
   /// kSinusoidRows.
   void (*rotated_sinusoids)(const SinusoidColumns&, double anchor, index skip, index rows,
                             float* out, index out_row, index out_col) noexcept;
@@ -494,7 +499,7 @@ struct KernelTable {
 
   void (*rotate_pairs)(const RotationArgs&) noexcept;
 
-  /// `scratch`: the columns rounded up to whole vectors.
+  /// `scratch` has one float per column, rounded up to whole vectors.
   void (*softmax)(const SoftmaxArgs&, float* scratch) noexcept;
 
   void (*add)(const ElementwiseArgs&) noexcept;
@@ -516,10 +521,10 @@ struct KernelTable {
   void (*tanh)(const MapArgs&) noexcept;
   void (*sigmoid)(const MapArgs&) noexcept;
 
-  /// `scratch`: the columns rounded up to whole vectors.
+  /// `scratch` has one float per column, rounded up to whole vectors.
   void (*norm)(const NormArgs&, float* scratch) noexcept;
 
-  /// Words of RandomStream{seed, stream} from block first_block on, four for each block.
+  /// Writes the words of RandomStream{seed, stream} from block first_block on, four for each block.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
                        index num_blocks, std::uint32_t* out) noexcept;
   void (*dropout)(const DropoutArgs&) noexcept;
@@ -541,7 +546,7 @@ struct Bf16Table {
   void (*attend)(const Bf16AttentionHead&, index row_begin, index row_end, float* scratch) noexcept;
 };
 
-/// One for each translation unit in isa/; null if this build has no such kernels.
+/// One function for each translation unit in isa/. Returns null if this build has no such kernels.
 const KernelTable* scalar_table() noexcept;
 const KernelTable* sse4_1_table() noexcept;
 const KernelTable* avx2_table() noexcept;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Softmax over rows of any strides, part of whose columns may be excluded.
+// Softmax over rows with any strides. Some columns of a row may be excluded.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace attn::kernels {
 
-/// Copies the columns of row i that take part, with −∞ for the others, up to whole vectors.
+/// Copies the columns of row i that take part, and writes −∞ for the others and for the padding to
+/// whole vectors.
 template <class Isa>
 ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* scores) noexcept {
   const float* x = p.x + i * p.x_row;

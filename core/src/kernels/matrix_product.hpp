@@ -10,17 +10,17 @@ namespace attn::kernels {
 
 /// The largest depth that is summed before C is written back. Blocks of 384 and 512 are no faster.
 inline constexpr index kDepthBlock = 256;
-/// Columns of B that stay in the second-level cache, with the depth block, for all rows of A.
+/// Number of columns of B whose depth block stays in the second-level cache for all rows of A.
 inline constexpr index kColumnBlock = 512;
-/// Rows of A that stay in the first-level cache for a block of B: one tile, or several if a tile
-/// has few rows, so that a panel of B is fetched once for all of them. With AVX-512, two to four
-/// tiles are no faster than one.
+/// Number of rows of A that stay in the first-level cache for a block of B: one tile, or several if
+/// a tile has few rows, so that a panel of B is fetched once for all of them. With AVX-512, two to
+/// four tiles are no faster than one.
 template <class Isa>
 inline constexpr index kCachedRows = std::max(16 / Isa::kRows, 1) * Isa::kRows;
 /// Rows this many floats apart map to the same set of a first-level cache and evict each other.
 inline constexpr index kCacheAlias = 1024;
 
-/// Rows of a task when several threads share a product.
+/// Number of rows per task when several threads share a product.
 template <class Isa>
 inline constexpr index kTaskRows = 196 / Isa::kRows * Isa::kRows;
 
@@ -78,7 +78,8 @@ index product_scratch(index depth) noexcept {
   return kCachedRows<Isa> * std::min(round_up(depth, kDepthStep<Isa>), kDepthBlock) + kTile;
 }
 
-/// C (rows × cols) = or += a tile that was computed in a buffer because C is narrower or strided.
+/// Stores a tile to C (rows × cols), or adds it to C. The tile was computed in a buffer because C
+/// is narrower or strided.
 template <class Isa>
 void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
                    index c_row, index c_col) noexcept {
@@ -100,7 +101,8 @@ ATTN_INLINE void copy_part(index rows, index cols, const float* from, index from
   }
 }
 
-/// A product as seen by its blocks; depth and rows of A and B are counted in elements.
+/// The arguments of a product that its blocks need. `depth` and `a_row` are counted in elements,
+/// which are floats or pairs.
 template <class Isa>
 struct BlockedProduct {
   index rows, cols, depth;
@@ -120,7 +122,7 @@ struct ProductBlock {
   index k, depth;
 };
 
-/// C += bias for a block, or C = bias.
+/// C += bias for a block, or C = bias if `only` is true.
 template <class Isa>
 void apply_bias(const BlockedProduct<Isa>& p, const ProductBlock& block, bool only) noexcept {
   using F = Floats<Isa>;
@@ -140,7 +142,7 @@ void apply_bias(const BlockedProduct<Isa>& p, const ProductBlock& block, bool on
   }
 }
 
-/// C = or += A · B, tile by tile, for a block whose rows of A are contiguous.
+/// Computes C = A · B or C += A · B, tile by tile, for a block whose rows of A are contiguous.
 template <class Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const TileElement<Isa>* a, index a_row, float* tile) noexcept {
@@ -151,7 +153,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
     const TileElement<Isa>* b[kVectors];
-    // A vector wholly beyond the last panel is never stored; let it read the first one instead.
+    // A vector wholly beyond the last panel is never stored; let it read the first panel instead.
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
@@ -176,9 +178,9 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   }
 }
 
-/// Like the function above, but with tiles. Groups of tiles are summed in place in C if they are
-/// whole and the columns of C are contiguous. A has the rows of whole tiles, with zeros beyond the
-/// depth.
+/// Like the function above, but with tile hardware. Groups of tiles are summed in place in C if
+/// they are whole and the columns of C are contiguous. A must have all rows of its tiles, and zeros
+/// beyond the depth.
 template <class Isa>
   requires kTiles<Isa>
 void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
@@ -196,8 +198,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const TileMatrix b{
                         packed_column<Isa>(p.packed_b, p.depth, first_col) + block.k * kPanelWidth,
                         kPanelWidth, kTilePairs, kPanelWidth * p.depth};
-                    // The end of a panel is padded to a tile, because the memory after it need not
-                    // be finite.
+                    // The end of a panel is padded to a tile, because the numbers in memory after
+                    // it may not be finite.
                     alignas(64) Bf16Pair last_b[n * kTilePairs];
                     for (index i = 0; tail != 0 && i < n; ++i) {
                       std::copy_n(b.data + i * b.next + steps * kTilePairs, tail * kPanelWidth,
@@ -219,15 +221,16 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                   });
 }
 
-/// True if the rows of a block end within a tile; they are then copied to where a whole tile can be
-/// read.
+/// True if the rows of a block end within a tile. They are then copied, so that the whole tile can
+/// be read.
 template <class Isa>
 constexpr bool has_open_tile(const BlockedProduct<Isa>& p, const ProductBlock& block) noexcept {
   return kTiles<Isa> && block.rows % tile_height(p.rows) != 0;
 }
 
-/// C = or += A · B, block by block. If rows of A cannot be read in place, copy_rows(block, copy,
-/// row) gathers the rows of a block; it also writes the rest of the tile after their end.
+/// Computes C = A · B or C += A · B, block by block. If rows of A cannot be read in place,
+/// copy_rows(block, copy, row) gathers the rows of a block. With tile hardware, it also writes the
+/// rest of the last tile.
 template <class Isa, class CopyRows>
 ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyRows&& copy_rows,
                                 float* scratch) noexcept {
@@ -264,7 +267,7 @@ void product(const ProductArgs& p, float* scratch) noexcept {
   const auto copy_rows = [&](const ProductBlock& block, float* copy, index row) {
     const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
     if (p.a_row == 1) {
-      // A is the transpose of a matrix. Writes beyond its end stay within the tile.
+      // A is stored transposed. Writes beyond the end of the block's rows stay within the tile.
       transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
     } else {
       for (index r = 0; r < block.rows; ++r) {

@@ -15,7 +15,7 @@ ATTN_INLINE void merge_row(const MergeArgs& p, const float* a, float weight_a, c
   if (!a || !b) {
     const float* from = a ? a : b;
     const index col = a ? p.a_col : p.b_col;
-    // The other part has weight 1.
+    // The part that is not null has weight 1.
     for (index c = 0; c < p.cols; ++c) out[c * p.out_col] = from ? from[c * col] : 0.0F;
     return;
   }

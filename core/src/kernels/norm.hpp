@@ -30,10 +30,10 @@ ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   return xsimd::reduce_add(total);
 }
 
-/// Two passes over a row that was copied to `scratch`. The first computes the mean, the second the
-/// deviations from it, whose own mean corrects the rounding of the first. The result therefore
-/// stays accurate even if the mean is large compared with the deviation. Without centring,
-/// deviations are from 0.
+/// Makes two passes over each row, which is first copied to `scratch`. The first pass computes the
+/// mean. The second computes the deviations from it, and their mean corrects the rounding error of
+/// the first mean. The result therefore stays accurate even if the mean is large compared with the
+/// deviation. Without centring, deviations are from 0.
 template <class Isa>
 void norm(const NormArgs& p, float* scratch) noexcept {
   using F = Floats<Isa>;

@@ -13,8 +13,8 @@
 
 namespace attn::kernels {
 
-/// The term that one column of a query and a key adds to the sum of a pair; for kernels of the
-/// distance, it is the squared difference.
+/// Adds the term that one column of a query and a key contributes to the pair's sum. For kernels of
+/// the distance, the term is the squared difference.
 template <class Isa, PairScore Score>
 ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float weight,
                                    Floats<Isa> sum) noexcept {
@@ -29,8 +29,8 @@ ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float wei
   }
 }
 
-/// Sums over the columns of query `row` and each of keys [key0, key0 + keys), rounded up to whole
-/// panels.
+/// Computes the sums over columns for the pairs of query `row` with each of keys [key0, key0 +
+/// keys), rounded up to whole panels.
 template <class Isa, PairScore Score>
 ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
                            float* sums) noexcept {
@@ -58,7 +58,7 @@ ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index ke
   }
 }
 
-/// Scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
+/// Computes the scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
 template <class Isa>
 ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index keys,
                              float* scores) noexcept {
@@ -135,7 +135,7 @@ template <class Isa>
 ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, const float* weights,
                             index count, float old_factor, float* sums) noexcept {
   constexpr index kW = kWidth<Isa>;
-  // Several independent sums hide the latency of each.
+  // Several independent sums hide the latency of each addition.
   constexpr int kSums = 4;
   index col = 0;
   if (p.value_col == 1) {
@@ -151,7 +151,8 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
   }
 }
 
-/// The scores of the keys in a block that a query may attend to, compacted.
+/// The keys in a block that a query may attend to, and their scores, both without gaps. Keys
+/// outside a kernel's edge are left out.
 template <class Isa>
 struct AttendedKeys {
   std::int32_t key[kKeyTile];
@@ -175,8 +176,8 @@ struct AttendedKeys {
   }
 };
 
-/// Selects the key with the highest score: the first of several equal ones, and the first NaN if
-/// there is one.
+/// Selects the key with the highest score. If several scores are equal, selects the first of them;
+/// if there are NaNs, selects the first NaN.
 template <class Isa>
 void pool_hard(const PoolingArgs& p, index row) noexcept {
   AttendedKeys<Isa> block;

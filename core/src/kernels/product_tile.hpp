@@ -44,12 +44,13 @@ ATTN_INLINE void finish_sums(Floats<Isa> sum, float* target, const float* row_fa
   sum.store_unaligned(target);
 }
 
-/// Sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width], into C.
+/// Computes sums[Rows × Vectors·width] = A[Rows × depth] · B[depth × Vectors·width] and writes them
+/// to C.
 ///
 /// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
-/// r of C at c + r·c_row, contiguous. `row_factor` holds the factors per row. Each sum is formed
-/// over k in order, one multiply-add after another, so its bits do not depend on Rows and Vectors.
-/// With products of pairs, A, B and depth are all counted in pairs.
+/// r of C is contiguous and begins at c + r·c_row. `row_factor` has one factor per row. Each sum is
+/// formed over k in order, one multiply-add after another, so its bits do not depend on Rows and
+/// Vectors. With products of pairs, A, B and depth are all counted in pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires(!kQuads<Isa>)
@@ -97,7 +98,7 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
 /// Like the function above, but with quads. Rows of A with contiguous depth (ADepth = 1) are
 /// already stored as quads of two rows: for even r and k, the quad of rows r and r + 1 and of pairs
 /// k and k + 1 is at a + r·a_row + 2k. a_row is even, and an odd depth is padded with zeros.
-/// Otherwise, and for B, two vectors of pairs make two quads.
+/// Otherwise, and always for B, quads are made from two vectors of pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires kQuads<Isa>
@@ -115,7 +116,7 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
     unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
   });
-  // In half a step, the second pairs count as zeros.
+  // If the depth is odd, the last step is half a step, whose second pairs count as zeros.
   const auto step = [&](auto whole) __attribute__((always_inline)) {
     const auto next = [&](const Bf16Pair* from, index stride) __attribute__((always_inline)) {
       if constexpr (whole) return load_elements<Isa>(from + stride);
@@ -159,9 +160,9 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, else tiles with a
-/// power of two rows, so that only a few shapes are compiled. It is not inlined, so that each shape
-/// exists only once.
+/// The micro-kernel for any number of rows up to Rows: the whole tile if it fits, otherwise tiles
+/// whose number of rows is a power of two, so that only a few shapes are compiled. It is not
+/// inlined, so that each shape exists only once.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns = TileColumns::kNeighbours>
 __attribute__((noinline)) void product_rows(index rows, index depth, const TileElement<Isa>* a,

@@ -31,8 +31,8 @@ namespace attn::kernels {
 ///   the machine's first-level cache. It is 128 for instruction sets whose machines usually have
 ///   48 KB and benefit from it, else 64, so that the scores and values of a tile fit in 32 KB.
 /// - kSteps: steps of depth between branches in a tile's loop. Two steps save instructions. With
-///   four, GCC keeps a sum in memory. With two, so do WebAssembly engines, which load for both
-///   steps before they add.
+///   four, GCC spills a sum to memory. WebAssembly engines spill one even with two, because they
+///   load the operands of both steps before adding.
 ///
 /// Each `Isa` also defines operations that xsimd lacks or that differ between its architectures:
 /// - madd(a, b, c): a·b + c, for floats and doubles.
@@ -43,12 +43,13 @@ namespace attn::kernels {
 /// - load_words(from): loads one 16-bit number per lane, with zeros above it.
 /// - load_bytes(from): loads one byte per lane, sign-extended.
 ///
-/// These are optional, for instructions that are faster than the general code:
-/// - load_columns(rows, col, columns): loads columns col … col + 3 of as many rows as a vector has
+/// The following operations are optional. They use instructions that are faster than the general
+/// code: - load_columns(rows, col, columns): loads columns col … col + 3 of as many rows as a
+/// vector has
 ///   lanes. Required if vectors have more than four lanes.
 /// - divide(a, b): a / b, correctly rounded.
-/// - sum_lanes(x): the sums over the lanes of as many vectors as they have lanes, with the bits of
-///   xsimd's reduce_add of each.
+/// - sum_lanes(x): for as many vectors as a vector has lanes, the sum over the lanes of each, with
+///   the same bits as xsimd's reduce_add.
 /// - load_float16(from), store_float16(x, to): converts float16 numbers to a vector of floats and
 ///   back.
 /// - store_words(words, to), store_bytes(words, to): stores the low halves of lanes, or their low
@@ -70,7 +71,7 @@ using Floats = xsimd::batch<float, typename Isa::Arch>;
 template <class Isa>
 inline constexpr index kWidth = static_cast<index>(Floats<Isa>::size);
 
-/// Calls body(0) … body(N-1) with compile-time numbers: a loop that is always unrolled, so that
+/// Calls body(0) … body(N-1) with compile-time constants. This loop is always unrolled, so that
 /// arrays of vectors stay in registers.
 template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
@@ -98,19 +99,19 @@ inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 
 /// True if products use quads: two pairs of a row or a column, consecutive along the depth,
 /// followed by two pairs of the next row or column. Such an `Isa` also defines
-/// - dot_quads(a, b, c): c + rows a · columns b, where c is a 2 × 2 square of sums, row by row.
+/// - dot_quads(a, b, c): c + (rows of a) · (columns of b); c is a 2 × 2 square of sums, row by row.
 ///   Rounds as its instruction does.
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 
-/// Elements of depth that an instruction processes at a time. Sums are formed in steps of this
-/// size, which begin at the first summed element.
+/// Number of elements along the depth that an instruction processes at a time. Sums are formed in
+/// steps of this size, which begin at the first summed element.
 template <class Isa>
 inline constexpr index kDepthStep = kTiles<Isa>   ? kPanelWidth
                                     : kQuads<Isa> ? 2
                                                   : 1;
 
-/// Columns that are computed together.
+/// Number of columns that are computed together.
 template <class Isa>
 inline constexpr index kLanes = kTiles<Isa> ? kPanelWidth : kWidth<Isa>;
 
@@ -126,7 +127,7 @@ struct IsaTraits<Isa> {
   using FloatIsa = typename Isa::FloatIsa;
 };
 
-/// The elements of products: floats or pairs.
+/// The type of a product's elements: floats or pairs.
 template <class Isa>
 using TileElement = typename IsaTraits<Isa>::Element;
 /// The same instruction set with products of floats.
@@ -182,7 +183,7 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
-/// Numbers gathered at a time if they are not contiguous or end within a vector.
+/// How many numbers are gathered at a time if they are not contiguous or end within a vector.
 inline constexpr index kGathered = 64;
 
 /// Copies `count` floats, in whole vectors if they are contiguous.
@@ -198,8 +199,8 @@ ATTN_INLINE void copy_row(index count, const float* from, index from_col, float*
   for (; j < count; ++j) to[j * to_col] = from[j * from_col];
 }
 
-/// a / b, correctly rounded. On NEON, xsimd's division is not: it multiplies by an estimated
-/// reciprocal.
+/// a / b, correctly rounded. On NEON, xsimd's division is not correctly rounded: it multiplies by
+/// an estimated reciprocal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
   if constexpr (requires { Isa::divide(a, b); }) {
@@ -212,15 +213,15 @@ ATTN_INLINE Floats<Isa> divide(Floats<Isa> a, Floats<Isa> b) noexcept {
 /// Adding this constant rounds a float of magnitude below 2^22 to an integer, which is then in the
 /// low bits.
 inline constexpr float kRounder = 12582912.0F;  // 1.5·2^23
-/// kRounder with the bias of a float's exponent added.
+/// kRounder plus the bias of a float's exponent.
 inline constexpr float kExponentRounder = kRounder + 127.0F;
 
 /// Replaces x by 2^(x − m), for x ≤ m + 1 and an integer m of magnitude below 2^22; NaN stays NaN.
 /// Takes rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP)
 /// down to 2^-126; smaller results are zero.
 ///
-/// The integer part of x goes through the exponent bits of a float. The rest, in [-1/2, 1/2], is
-/// evaluated with a polynomial of degree 6 (minimax in relative error, 4e-9).
+/// The integer part of x becomes the exponent bits of a float. The power of the rest, which is in
+/// [-1/2, 1/2], is approximated by a polynomial of degree 6 (minimax in relative error, 4e-9).
 ///
 /// Processes N vectors in lockstep: a single vector is one long chain of operations, too few of
 /// which can overlap to keep a processor busy. AVX-512's vreduceps and vscalefps would replace five

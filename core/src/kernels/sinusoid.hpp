@@ -15,12 +15,12 @@ namespace attn::kernels {
 template <class Isa>
 using Doubles = xsimd::batch<double, typename Isa::Arch>;
 
-/// Vectors of floats in a tile of the rotated table: whole cache lines of the output, as many as
-/// fit in the registers.
+/// Number of vectors of floats in a tile of the rotated table: whole cache lines of the output, as
+/// many as fit in the registers.
 template <class Isa>
 inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 
-/// cos(2πz) for any z, reduced to sin(2π·(1/4 − |z|)), which is exact for the z of a sine at
+/// cos(2πz) for any z, computed as sin(2π·(1/4 − |z|)), which is exact for the z of a sine at
 /// position 0.
 template <class Isa>
 ATTN_INLINE Doubles<Isa> cosine_of_turns(Doubles<Isa> z) noexcept {
@@ -78,8 +78,8 @@ void first_sinusoids(const SinusoidColumns& columns, index col, index count, dou
 /// Columns [col, col + Vectors·width) of rotated_sinusoids, up to `end`.
 ///
 /// With θ the angle of a step, sin(a + θ) = 2·cos θ·sin a − sin(a − θ): one multiply-add per value,
-/// whether it is a sine or a cosine. Errors grow with the square of the steps taken, 64² · 1.1e-16
-/// at most, because both start values are on one circle.
+/// whether it is a sine or a cosine. Errors grow with the square of the number of steps, to at most
+/// 64² · 1.1e-16, because both start values are on the same circle.
 template <class Isa, int Vectors, bool Whole>
 ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index end, double anchor,
                               index skip, index rows, float* out, index out_row,

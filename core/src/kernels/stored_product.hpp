@@ -12,8 +12,8 @@
 
 namespace attn::kernels {
 
-/// A finite float16 number, in the low half of each lane. An exact product corrects its exponent
-/// and makes subnormal numbers normal.
+/// Widens a finite float16 number in the low half of each lane. An exact product corrects its
+/// exponent and makes subnormal numbers normal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> widen_finite_float16(
     xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
@@ -43,7 +43,7 @@ ATTN_INLINE Floats<Isa> load_panel(const Bf16Pair* column, index k) noexcept {
   return xsimd::bitwise_cast<float>((words << (k % 2 == 0 ? 16 : 0)) & U(0xFFFF'0000U));
 }
 
-/// The panel that contains column `col`, starting there.
+/// The address of column `col` in the first row of its panel.
 ATTN_INLINE const Float16* panel_column(const Float16* packed, index depth, index col) noexcept {
   return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
 }
@@ -51,38 +51,38 @@ ATTN_INLINE const Bf16Pair* panel_column(const Bf16Pair* packed, index depth, in
   return packed + col / kPanelWidth * kPanelWidth * ((depth + 1) / 2) + col % kPanelWidth;
 }
 
-/// Calls function(pointer) with the type of a panel's elements.
+/// Calls function(pointer), where the pointer has the type of the panels' elements.
 template <class Function>
 ATTN_INLINE void with_panels(ElementType type, const void* panels, Function&& function) noexcept {
   if (type == ElementType::kFloat16) return function(static_cast<const Float16*>(panels));
   function(static_cast<const Bf16Pair*>(panels));
 }
 
-/// Number of rows of A for which a vector of B is widened once. (Eight would map to the same set of
-/// a first-level cache if rows are kCacheAlias apart.) In WebAssembly it is one, to keep the code
-/// small.
+/// Number of rows of A for which a vector of B is widened once. (Eight rows that are kCacheAlias
+/// apart would map to the same set of a first-level cache.) It is one in WebAssembly, to keep the
+/// code small.
 template <class Isa>
 inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
-/// Vectors of a tile: enough to hide the latency of an addition.
+/// Number of vectors in a tile: enough to hide the latency of an addition.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// With more rows than this, widening panels once is at least as fast. (With AVX-512 on Zen 4,
-/// which starts one 512-bit multiply-add per cycle, it never is; with AVX2, which starts two per
-/// cycle there, it is as fast from 48 rows on.)
+/// With more rows than this, widening panels once is at least as fast. (On Zen 4, it never is with
+/// AVX-512, because only one 512-bit multiply-add starts per cycle. With AVX2, of which two start
+/// per cycle, it is as fast from 48 rows on.)
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32
                                   : kStoredRows<Isa> == 1    ? 2
                                                              : 8;
 
-/// Computes columns from `col` on for `Rows` rows.
+/// Computes a tile: columns from `col` on for `Rows` rows.
 template <class Isa, int Rows, class Panel>
 void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, index col) noexcept {
   using F = Floats<Isa>;
   constexpr int kVectors = kStoredVectors<Isa, Rows>;
   constexpr index kW = kWidth<Isa>;
   const Panel* b[kVectors];
-  // A vector wholly beyond the last panel is never stored; let it read the first one instead.
+  // A vector wholly beyond the last panel is never stored; let it read the first panel instead.
   unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);
@@ -155,7 +155,7 @@ void stored_product(const StoredProductArgs& p) noexcept {
 
 template <class Isa>
 void widen_panels(ElementType type, index cols, index depth, const void* from, float* to) noexcept {
-  // For float16, as for floats, all rows of panels are consecutive.
+  // Panels of float16 consist of consecutive rows, as panels of floats do.
   if (type == ElementType::kFloat16) {
     return widen_vectors<Isa>(type, round_up(cols, kPanelWidth) * depth, from, 1.0F, to);
   }

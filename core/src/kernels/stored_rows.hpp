@@ -17,18 +17,18 @@
 
 namespace attn::kernels {
 
-/// True if numbers of a type are loaded as two vectors at once.
+/// True if numbers of a type are loaded two vectors at a time.
 template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
     requires(const T* from) { Isa::load_pair(from, std::declval<typename Isa::Seen&>()); };
-/// The factor that corrects such numbers. It is multiplied exactly into the other operand of a
-/// product.
+/// The factor that corrects numbers loaded in this way. The other operand of a product is
+/// multiplied by it, which is exact.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
 template <class Isa, class T>
 inline constexpr bool kLoadsScaled = kLoadsPairs<Isa, T> && kPairScale<T> != 1.0F;
-/// The largest magnitude in the other operand for which its products with that factor stay far from
-/// infinity.
+/// The largest magnitude that the other operand may have. Its product with kPairScale is at most
+/// 2^126, which is finite.
 inline constexpr float kLargestScaled = 0x1p14F;
 
 template <class Isa, class T>
@@ -39,7 +39,7 @@ ATTN_INLINE auto nothing_seen() noexcept {
     return 0;
   }
 }
-/// True if loading two vectors at once suits all numbers seen so far.
+/// True if all numbers seen so far can be loaded two vectors at a time.
 template <class Isa, class T, class Seen>
 ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   if constexpr (kLoadsScaled<Isa, T>) {
@@ -49,9 +49,9 @@ ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   }
 }
 
-/// True if rows of stored numbers are read in place, not from copies as floats. Takes the first row
-/// and the other operand. If numbers are loaded as pairs and code should be small, rows must
-/// consist of whole groups of this many vectors.
+/// True if rows of stored numbers can be read in place instead of from float copies. Takes the
+/// first row and the other operand. If numbers are loaded two vectors at a time, rows must consist
+/// of whole groups of `group` vectors, which keeps the code small.
 template <class Isa, class T>
 ATTN_INLINE bool reads_stored(const T* row, index row_size, index group, const float* others,
                               index count) noexcept {
@@ -78,15 +78,16 @@ inline constexpr bool kHasSumLanes =
 
 /// scores_j = q · k_j. Keys are read in memory order and prefetched. Processors prefetch too, but
 /// not beyond a page, which is 16 keys of 64 floats, and not if many rows are read alternately.
-/// `scaled` is memory for the query. Returns false if scores must be computed from floats.
+/// `scaled` is memory for a scaled copy of the query. Returns false if scores must be computed from
+/// floats.
 template <class Isa, class T>
 __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T* key,
                                         index key_row, index keys, float* scores,
                                         float* scaled) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  /// With narrow vectors, one vector of the query serves several keys. With long vectors, loading
-  /// floats is slower than summing them.
+  /// With narrow vectors, several keys share each load of the query. With wide vectors, float keys
+  /// are not grouped, because loading them takes longer than summing lanes.
   constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
   constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
   /// Prefetch distance if keys are contiguous: 8 KB of floats. With 4, 16 or 32 KB, and with values
@@ -114,7 +115,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
       for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
     });
     index d = 0;
-    // For bfloat16, four numbers at a time are faster here.
+    // Loading bfloat16 numbers four at a time is faster here.
     if constexpr (kLoadsPairs<Isa, T> && !std::is_same_v<T, BFloat16>) {
       const float* const by = kPairScale<T> == 1.0F ? query : scaled;
       const auto multiply = [&](index at) __attribute__((always_inline)) {
@@ -157,7 +158,8 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   return in_range<Isa, T>(seen);
 }
 
-/// Widens several stored rows to floats, int8 without its scales, with zeros up to padded_cols.
+/// Widens several stored rows to floats and pads them with zeros to padded_cols. Scales of int8
+/// rows are not applied.
 template <class Isa>
 void widen_rows(const StoredRows& rows, index first, index count, index cols, index padded_cols,
                 float* to) noexcept {
@@ -229,8 +231,8 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 8;
-  /// Vectors of four floats pass over the columns several times, so they process few rows at a
-  /// time, which are then read from memory in order.
+  /// With vectors of four floats, the columns take several passes. So only a few rows are processed
+  /// at a time, and these are then read from memory in order.
   constexpr index kGroup = kW == 4 ? 16 : kKeyTile;
   [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   std::fill_n(partial, cols, 0.0F);

@@ -6,8 +6,8 @@ namespace attn::kernels {
 
 /// tanh x for every x: ±1 for ±∞, NaN for NaN, −0 for −0. Relative error at most 3e-7.
 ///
-/// Up to 0.6 an odd polynomial (minimax in relative error, 3e-9), beyond it 1 − 2t/(1 + t) with
-/// t = exp(−2|x|), where nothing cancels.
+/// Up to |x| = 0.6, evaluates an odd polynomial (minimax in relative error, 3e-9). Beyond,
+/// evaluates 1 − 2t/(1 + t) with t = exp(−2|x|), where nothing cancels.
 template <class Isa>
 ATTN_INLINE Floats<Isa> tanh(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

@@ -12,7 +12,7 @@ struct BahdanauDecoder::Layers {
   explicit Layers(const BahdanauDecoderOptions& o)
       : attention(o.num_hiddens, o.encoder_dim.value_or(o.num_hiddens), o.num_hiddens),
         embedding({.num_embeddings = o.vocab_size, .embedding_dim = o.embed_size}),
-        // Their sum cannot overflow, because tables of either width already exist.
+        // The sum of these widths cannot overflow, because a table of each width already exists.
         rnn({o.encoder_dim.value_or(o.num_hiddens) + o.embed_size, o.num_hiddens, o.num_layers}),
         dense(o.num_hiddens, o.vocab_size) {}
 

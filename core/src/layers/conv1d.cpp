@@ -48,8 +48,8 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
                                       Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(o.out_channels, window);
   when_changed([packed = weight_, weight](Context& context) {
-    // Packs the columns in the order of windows in memory: token by token, with all channels of a
-    // token together.
+    // Packs the columns in the order that windows have in memory: token by token, with all channels
+    // of a token together.
     for (std::int64_t k = 0; k < weight.size(2); ++k) {
       packed->pack(weight.select(2, k), context, k * weight.size(1));
     }
@@ -82,9 +82,8 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
   const index batch = in.size(0);
 
   runtime::Execution run(context);
-  // Adjacent tokens of the sequence are adjacent in memory. A dilation separates the tokens of a
-  // window, so they are rearranged: token t is stored in phase t mod dilation, at index t /
-  // dilation.
+  // A window must be contiguous in memory. A dilation separates the tokens of a window, so tokens
+  // are rearranged: token t is stored in phase t mod dilation, at index t / dilation.
   const index dilation = o.kernel_size == 1 ? 1 : o.dilation;
   const bool in_place = padding_before_ == 0 && padding_after_ == 0 && dilation == 1 &&
                         in.stride(2) == 1 && (o.kernel_size == 1 || in.stride(1) == channels);
@@ -118,7 +117,7 @@ void Conv1d::forward(const ConstTensor& x, const Tensor& output, Context& contex
   }
 
   float* scratch = weight_->take_scratch(run);
-  // The windows of every period-th output begin in the same phase.
+  // Outputs that are `period` apart have windows that begin in the same phase.
   const index common = std::gcd(dilation, o.stride);
   const index period = dilation / common;
   for (index first = 0; first < std::min(period, outputs); ++first) {

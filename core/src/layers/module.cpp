@@ -13,10 +13,11 @@
 namespace attn {
 namespace {
 
-/// The most names that an error message lists; stacks of layers have hundreds.
+/// The largest number of names that an error message lists. Stacks of layers have hundreds of
+/// names.
 constexpr std::size_t kNamesShown = 16;
 
-/// The rest of `name` after the child's name; none if it belongs to another child.
+/// The rest of `name` after the child's name, or none if `name` belongs to another child.
 std::optional<std::string_view> within(std::string_view name, std::string_view child) {
   if (child.empty()) return name;
   if (!name.starts_with(child) || !name.substr(child.size()).starts_with('.')) return std::nullopt;
@@ -57,8 +58,8 @@ void draw(const Tensor& values, const Initialization& rule, const RandomStream& 
 
 }  // namespace
 
-/// The parameters of a layer and the nodes of its inner layers. It does not move when the layer is
-/// moved.
+/// The parameters of a layer and the nodes of its inner layers. A node does not move when its layer
+/// is moved.
 struct Module::Node {
   struct Entry {
     std::string name;
@@ -73,7 +74,7 @@ struct Module::Node {
     Tensor view() { return Tensor(values.data(), shape); }
     ConstTensor view() const { return ConstTensor(values.data(), shape); }
 
-    /// Calls use(view) with the values, or with a copy if the layer stores them itself.
+    /// Calls use(view) with the values, or with a copy of them if the layer stores them itself.
     template <class F>
     void with_values(F&& use) const {
       if (!keeper) return use(view());
@@ -82,7 +83,8 @@ struct Module::Node {
       keeper->read(copied, 0, 0);
       use(ConstTensor(copied));
     }
-    /// Like the function above, but `change` may write the values; the layer then stores the copy.
+    /// Like the function above, but `change` may write the values. A layer that stores them itself
+    /// then takes over the copy's values.
     template <class F>
     void change_values(F&& change) {
       if (!keeper) return change(view());
@@ -98,7 +100,8 @@ struct Module::Node {
       return result;
     }
 
-    /// The only place that marks data derived from this parameter as stale.
+    /// Counts a change of the values, and updates the data derived from them. This is the only
+    /// place that does so.
     void changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);
@@ -120,10 +123,11 @@ struct Module::Node {
 
   std::vector<Entry> entries;
   std::vector<Child> children;
-  std::vector<std::shared_ptr<Node>> shared;  ///< layers whose parameters this one uses too
+  std::vector<std::shared_ptr<Node>> shared;  ///< other layers whose parameters this layer uses,
+                                              ///< too
   std::vector<std::string> intermediates;
   std::uint64_t least_streams = 0;
-  const Node* parent = nullptr;  ///< the last layer that it was added to
+  const Node* parent = nullptr;  ///< the last layer that this layer was added to
 
   std::string path() const {
     if (!parent) return {};
@@ -173,7 +177,8 @@ struct Module::Node {
     return *entry;
   }
 
-  /// The node that provides an intermediate, and its name there; null for an unknown name.
+  /// The node that provides an intermediate, and the intermediate's name there. The node is null
+  /// for an unknown name.
   static std::pair<const Node*, std::string_view> find_intermediate(const Node& self,
                                                                     std::string_view name) {
     if (std::ranges::find(self.intermediates, name) != self.intermediates.end()) {
@@ -213,7 +218,7 @@ struct Module::Node {
     }
   }
 
-  /// Returns how many streams were taken.
+  /// Returns the number of random streams used.
   std::uint64_t initialize(const RandomStream& first, Context& context) {
     RandomStream random = first;
     for (Entry& entry : entries) {

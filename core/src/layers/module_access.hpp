@@ -12,9 +12,10 @@
 
 namespace attn {
 
-/// The access of training code to a layer.
+/// Gives training code access to a layer.
 struct ModuleAccess {
-  /// An address that does not change when the layer is moved; valid as long as the layer.
+  /// An address that does not change when the layer is moved; valid for as long as the layer
+  /// exists.
   static const void* identity(const Module& layer) noexcept { return layer.node_.get(); }
 
   /// Keeps the layer's parameters and data derived from them alive.
@@ -24,7 +25,8 @@ struct ModuleAccess {
   /// if it was not added to any layer.
   static std::string path(const void* identity);
 
-  /// The layer that an intermediate belongs to, and its name there. Throws kNotFound.
+  /// The layer that an intermediate belongs to, and the intermediate's name there. Throws
+  /// kNotFound.
   static std::pair<const void*, std::string_view> intermediate(const Module& layer,
                                                                std::string_view name);
 
@@ -32,8 +34,8 @@ struct ModuleAccess {
   /// found by the address of its values.
   static std::string path(const void* identity, const float* values);
 
-  /// Counts the changes of one of the layer's own parameters, by the address of its values; valid
-  /// as long as the layer. Throws kNotFound.
+  /// The counter of changes to one of the layer's own parameters, which is found by the address of
+  /// its values. Valid for as long as the layer exists. Throws kNotFound.
   static const std::uint64_t* changes(const Module& layer, const float* values);
 
   /// A parameter that is looked up once and changed many times.
@@ -42,17 +44,17 @@ struct ModuleAccess {
     std::span<const std::int64_t> shape;
     ElementType type;
     Tensor values;  ///< none if the layer stores them itself in a type other than float32
-    std::shared_ptr<void> owner;  ///< keeps it alive
+    std::shared_ptr<void> owner;  ///< keeps the parameter alive
     void* entry;
   };
-  /// In the order of Module::parameter_names(), and with its names.
+  /// All parameters, with the names that Module::parameter_names() returns and in the same order.
   static std::vector<FoundParameter> parameters(const Module& layer);
   /// Writes a block of a parameter that the layer stores itself.
   static void write(const FoundParameter& parameter, const ConstTensor& block, std::int64_t row,
                     std::int64_t col);
   /// Rejects a parameter that the layer stores itself.
   [[noreturn]] static void fail_kept(std::string_view name, ElementType type, const char* needs);
-  /// Rejects a parameter that is not float32, when a gradient is requested.
+  /// Rejects a parameter that is not float32. Called when a gradient is requested.
   static void require_float32(std::string_view name, ElementType type) {
     if (type != ElementType::kFloat32) fail_kept(name, type, "float32 for a gradient");
   }

@@ -74,7 +74,8 @@ void rotate_heads(const RotaryEmbedding& rotary, const Tensor& heads, const RowP
                    context);
   };
   if (where.key_lens.is_none() || !where.positions.is_none()) return rotate(heads, where.num_keys);
-  // The position of the last query depends on the number of keys in an entry without padding.
+  // The position of an entry's last query depends on the entry's number of keys, not counting
+  // padding.
   for (std::int64_t b = 0; b < heads.size(0); ++b) {
     rotate(heads.slice(0, b, b + 1), where.key_lens(b));
   }
@@ -96,7 +97,7 @@ void MultiHeadAttention::Impl::check_positions() {
     alibi_slopes(slopes);
   }
   if (positions.t5_bias) {
-    // Throws for options that do not fit.
+    // Called only because it throws for invalid options.
     t5_bucket(0, positions.t5_bias->num_buckets, positions.t5_bias->max_distance,
               positions.t5_bias->bidirectional);
   }
@@ -165,7 +166,7 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     layer.add_child("q_norm", *query_norm);
     layer.add_child("k_norm", *key_norm);
   }
-  // For the four projections and two tables.
+  // One stream for each of the four projections and the two tables.
   layer.reserve_streams(6);
 }
 
@@ -193,7 +194,8 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options)
         "num_kv_heads", impl.kv_heads,
         {"a divisor of ", validation::Name("num_heads"), " ", options.num_heads});
   }
-  // This is the largest of the parameters' sizes. If it fits, nothing below can overflow.
+  // The query and output projections are no larger than the joined one. The key and value
+  // projections have widths of their own, so their sizes are checked, too.
   const std::int64_t joined =
       validation::product("d_model", {3, options.num_heads, impl.head_dim, options.d_model});
   if (impl.joined()) {
@@ -290,7 +292,7 @@ TensorView<const double> MultiHeadAttention::Impl::check_positions(
     validation::fail_value(
         "key_positions", "none",
         {"positions of the ", key.size(-2), " keys; ", validation::Name("positions"),
-         " has only the ", query.size(-2), " of the queries"});
+         " covers only the ", query.size(-2), " queries"});
   }
   return call.positions;
 }
@@ -395,7 +397,7 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
                                       Context& context) const {
   const std::int64_t batch = q.size(0), heads = options.num_heads, num_queries = q.size(2);
   const std::int64_t num_keys = k.size(2);
-  // Allocated before anything is written.
+  // All memory is allocated before anything is written.
   const auto joined_shape = {batch, num_queries, query_width()};
   const Tensor joined(run.floats(validation::product("query", joined_shape), "multi-head output"),
                       joined_shape);

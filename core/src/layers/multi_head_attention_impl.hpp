@@ -13,16 +13,18 @@
 
 namespace attn {
 
-/// The positions of rows of queries or keys, for their rotation.
+/// The positions that rows of queries or keys are rotated by.
 struct RowPlaces {
   TensorView<const double> positions =
       {};  ///< explicit positions; if none, the following members apply
   Diagonal first = Diagonal::top_left();  ///< position of row 0
-  LengthsView key_lens = {};              ///< for the diagonal, per entry
-  std::int64_t num_keys = 0;              ///< the same without them, and dynamic NTK's length
+  LengthsView key_lens = {};              ///< number of keys per batch entry, which `first` depends
+                                          ///< on
+  std::int64_t num_keys = 0;              ///< number of keys if there are no `key_lens`; also the
+                                          ///< length for dynamic NTK
 };
 
-/// Throws kInvalidArgument for positions if nothing is rotated.
+/// Throws kInvalidArgument for positions that are passed although nothing is rotated.
 [[noreturn]] void fail_positions(const char* name, const char* needs);
 
 /// Rotates heads (B, ·, N, D) in place, forwards or backwards.
@@ -35,12 +37,12 @@ struct MultiHeadAttention::Impl {
   std::int64_t kv_heads = 0;
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
-  /// None for parameters that the layer does not have.
+  /// Empty for parameters that the layer does not have.
   Tensor input_biases, output_bias, relative_keys, relative_values, t5_table, sinks;
   std::shared_ptr<PackedMatrix> query, key, value, output;
-  /// The packed parameters, or the three parts of the joined one.
+  /// The weights of the packed projections; the first three may be parts of `input_weights`.
   Tensor query_weight, key_weight, value_weight, output_weight;
-  Tensor input_weights;  ///< the joined parameter, or none
+  Tensor input_weights;  ///< the joined parameter; empty if there is none
   std::optional<RmsNorm> query_norm, key_norm;
   std::optional<RotaryEmbedding> rotary;
   std::vector<float> slopes;
@@ -49,7 +51,8 @@ struct MultiHeadAttention::Impl {
   std::int64_t kv_width() const { return kv_heads * head_dim; }
   /// True if queries and keys change between their projection and the scores.
   bool changes_projected() const { return rotary || query_norm; }
-  /// True if the three input projections have the same shape and therefore are one parameter.
+  /// True if the three input projections have the same shape and are therefore joined in one
+  /// parameter.
   bool joined() const {
     return key_dim == options.d_model && value_dim == options.d_model &&
            kv_heads == options.num_heads;
@@ -64,12 +67,12 @@ struct MultiHeadAttention::Impl {
   /// Rejects positions that do not fit x, which are queries or keys.
   void check_positions(const char* name, const TensorView<const double>& positions,
                        const ConstAnyTensor& x) const;
-  /// The positions of a call's keys; rejects positions of queries and keys that do not fit.
+  /// Returns the positions of a call's keys. Rejects positions that do not fit the queries or keys.
   TensorView<const double> check_positions(const MultiHeadAttentionCall& call,
                                            const ConstAnyTensor& query,
                                            const ConstAnyTensor& key) const;
 
-  /// x · Wᵀ + bias in scratch memory, (B, N, ·).
+  /// Computes x · Wᵀ + bias, (B, N, ·), in scratch memory.
   Tensor project(const PackedMatrix& weight, std::int64_t bias_offset, const ConstAnyTensor& x,
                  runtime::Execution& run) const;
   /// Projected queries or keys as heads (B, ·, N, D), shown as `name` and normalised in place.
@@ -92,9 +95,9 @@ struct MultiHeadAttention::Impl {
   /// Projects the next keys and values into a cache.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               const TensorView<const double>& positions, Showing& show, Context& context) const;
-  /// The options of a call, completed by the layer's own terms.
+  /// The options of a call, completed with the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
-  /// Rejects options that do not fit, before anything is computed.
+  /// Rejects invalid options before anything is computed.
   void check_options(const AttentionOptions& attention, const ConstAnyTensor& query,
                      std::int64_t num_keys) const;
   /// The steps after the input projections: q attends to k and v, and the result is projected to

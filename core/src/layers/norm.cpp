@@ -21,7 +21,7 @@ class NormRows {
     starts_ = starts.rank() == 0 ? starts.unsqueeze(0) : starts;
   }
 
-  /// Rows with a constant stride.
+  /// Number of consecutive rows that have a constant stride.
   index run_length() const noexcept { return starts_.size(-1); }
   index row() const noexcept { return starts_.stride(-1); }
   index col() const noexcept { return view_.stride(-1); }
@@ -30,7 +30,7 @@ class NormRows {
         [&](const auto& starts) -> decltype(view_.data()) { return element(starts, first); });
   }
 
-  /// Several rows as float32, contiguous.
+  /// Writes several rows as float32 to contiguous memory.
   void widen(index first, index count, float* to, const kernels::KernelTable& kernels) const {
     kernels::WidenArgs args;
     args.rows = count;

@@ -15,16 +15,17 @@ using kernels::kPanelWidth;
 
 namespace {
 
-/// Columns in a task if there are few rows.
+/// Number of columns per task if there are few rows.
 constexpr index kColumnBlock = 16 * kPanelWidth;
 
-/// Rows of types other than float32 that are converted at a time: enough to make fetching each
-/// weight again worthwhile.
+/// Number of rows of types other than float32 that are converted at a time: enough to make it
+/// worthwhile to fetch each weight again.
 constexpr index kConvertedRows = 128;
 
 index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
 
-/// True if all rows of a batch (B, N, width) have a constant stride; also returns them as a matrix.
+/// joins() returns true if all rows of a batch (B, N, width) have a constant stride; joined()
+/// returns these rows as a matrix.
 template <class View>
 bool joins(const View& rows) {
   return rows.stride(0) == rows.size(1) * rows.stride(1);
@@ -41,14 +42,14 @@ View joined(const View& rows) {
 /// A task's part of y = x · Bᵀ.
 struct ProductPart {
   index rows, cols;
-  index col;  ///< its first
+  index col;  ///< first column
   index x;    ///< start of x, in elements
   float* y;
   int worker;
 };
 
 /// Calls multiply(part) for the parts of a product, on all threads. Parts have `column_block`
-/// columns, or if that is 0 all of them, unless there are few rows.
+/// columns. If it is 0, parts have all columns, unless there are few rows.
 template <class Multiply>
 void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows, index tile_rows,
                        index column_block, runtime::Execution& run, Multiply&& multiply) noexcept {
@@ -62,8 +63,8 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
     batch = 1;
   }
 
-  // One thread takes all rows at once. Several threads take the same number of blocks each; blocks
-  // are as equal as whole tiles allow, and none is much larger than the kernel's.
+  // One thread takes all rows at once. Several threads take the same number of blocks each. Blocks
+  // are as equal as whole tiles allow, and none is much larger than the best size for the kernel.
   const bool shared = run.num_threads() > 1;
   const index tiles = std::max<index>(kernels::pieces(rows, tile_rows), 1);
   const index row_blocks =
@@ -74,7 +75,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   const auto block_begin = [&](index block) {
     return std::min(tiles * block / row_blocks * tile_rows, rows);
   };
-  // Few rows are also divided by columns, so that every thread has work.
+  // If there are few rows, the work is also split by columns, so that every thread has some.
   if (column_block == 0) {
     const bool split = shared && batch * row_blocks < 4 * run.num_threads();
     column_block = split ? kColumnBlock : std::max<index>(cols, 1);
@@ -99,7 +100,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   });
 }
 
-/// The arguments of a product, without A.
+/// All arguments of a product except A.
 template <class Args>
 Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float* bias,
                   const Tensor& y) noexcept {
@@ -116,19 +117,19 @@ Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float*
   return args;
 }
 
-/// Columns of a task whose panels have about `floats` numbers, in whole tiles of any instruction
-/// set.
+/// Number of columns per task, in whole tiles of any instruction set, so that their panels have
+/// about `floats` numbers.
 index columns_of(index floats, index depth) noexcept {
   constexpr index kStep = 4 * kPanelWidth;
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);
 }
 
-/// Columns whose panels are widened at a time. All rows are read once for each such task, so there
-/// should be few tasks. The panels need not stay in a second-level cache, because products process
-/// a depth of 256 at a time.
+/// Number of columns whose panels are widened at a time. Each such task reads all rows once, so
+/// there should be few tasks. The panels need not stay in a second-level cache, because products
+/// process a depth of 256 at a time.
 index widened_columns(index depth) noexcept { return columns_of(1 << 20, depth); }
 
-/// Columns that a few rows are multiplied by at a time, so that every thread gets some.
+/// Number of columns per task if there are few rows, so that every thread gets a task.
 index few_rows_columns(index depth) noexcept { return columns_of(1 << 16, depth); }
 
 }  // namespace
@@ -158,7 +159,7 @@ PackedMatrix::PackedMatrix(std::int64_t rows, std::int64_t cols, WeightFormat fo
 
 void pack_matrix(const ConstTensor& matrix, float* packed, index packed_cols,
                  runtime::Execution& run) noexcept {
-  // Packed a few panels per task, by one call if they are contiguous.
+  // Each task packs a few panels, with one call if they are contiguous.
   constexpr index kRowsPerTask = 4 * kPanelWidth;
   const index rows = matrix.size(0);
   const index rows_per_call = packed_cols == matrix.size(1) ? kRowsPerTask : kernels::kPanelWidth;
@@ -333,7 +334,8 @@ void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float
 
 namespace {
 
-/// Calls body(matrix, part, row) for the parts of a block, which begins at `row`, in each matrix.
+/// A block, which begins at `row` of the stacked matrices, may extend over several of them. Calls
+/// body(matrix, part, row) for the part in each matrix.
 template <class View, class F>
 void for_matrices(const std::vector<std::shared_ptr<PackedMatrix>>& matrices, const View& block,
                   index row, F&& body) {

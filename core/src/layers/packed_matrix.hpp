@@ -13,20 +13,22 @@
 
 namespace attn {
 
-/// Packs a (rows, cols) matrix, any strides, into packed_size(rows, cols) floats, or into part of a
-/// packed matrix that has more columns, `packed_cols`.
+/// Packs a (rows, cols) matrix with any strides into packed_size(rows, cols) floats, or into part
+/// of a packed matrix that has `packed_cols` > cols columns.
 void pack_matrix(const ConstTensor& matrix, float* packed, std::int64_t packed_cols,
                  runtime::Execution& run) noexcept;
 
-/// The scratch memory that multiply_packed needs for rows of `depth`; may throw.
+/// The scratch memory that multiply_packed needs for rows of length `depth`; may throw.
 float* take_product_scratch(std::int64_t depth, runtime::Execution& run);
 
-/// y = x · Bᵀ + bias, with a packed B (out, in): x (N, in) or (B, N, in), y (N, out) or (B, N,
-/// out), any strides; bias (out) or null. Bits of a row of y do not depend on the other rows.
+/// y = x · Bᵀ + bias, with a packed B (out, in), x (N, in) or (B, N, in), and y (N, out) or (B, N,
+/// out). Strides are arbitrary; bias has shape (out) or is null. The bits of a row of y do not
+/// depend on the other rows.
 void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
                      runtime::Execution& run, float* scratch) noexcept;
 
-/// A weight matrix in the order in which the product reads it; the same for every instruction set.
+/// A weight matrix in the order in which the product reads it. The order is the same for every
+/// instruction set.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
@@ -37,26 +39,28 @@ class PackedMatrix {
 
   /// Stores the weights of a (rows, cols) matrix, or of its columns from `first_col` on.
   void pack(const ConstTensor& weight, Context& context, std::int64_t first_col = 0);
-  /// For 16-bit numbers: rounds and stores a block that begins at (row, col).
+  /// For 16-bit matrices only: rounds and stores a block that begins at (row, col).
   void pack_block(const ConstTensor& block, std::int64_t row, std::int64_t col) noexcept;
-  /// Reads such a block; numbers are widened or rounded if the types differ.
+  /// For 16-bit matrices only: reads a block. Numbers are widened or rounded if the types differ.
   void unpack_block(const AnyTensor& block, std::int64_t row, std::int64_t col) const noexcept;
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }
   ElementType type() const noexcept { return format_.type; }
-  /// True if this matrix itself is the weight that is set and read, not derived from it.
+  /// True if this matrix is the weight itself, which is set and read here, and not a copy derived
+  /// from it.
   bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
-  /// The scratch memory that multiply needs for float32, or for x and y; may throw.
+  /// The scratch memory that multiply() needs for float32 tensors, or for the types of x and y; may
+  /// throw.
   float* take_scratch(runtime::Execution& run) const;
   float* take_scratch(const ConstAnyTensor& x, const AnyTensor& y, runtime::Execution& run) const;
 
-  /// y = x · Wᵀ + bias: x (N, in) or (B, N, in), y (N, out) or (B, N, out), any strides; bias (out)
-  /// or null. Bits of a row of y do not depend on the other rows. 16-bit weights are widened. If
-  /// they are bfloat16, the format allows it and the instruction set multiplies pairs, x is rounded
-  /// to bfloat16 instead. Computation is in float32: an x of another type is widened, and such a y
-  /// is rounded, several rows at a time.
+  /// y = x · Wᵀ + bias, with x (N, in) or (B, N, in), and y (N, out) or (B, N, out). Strides are
+  /// arbitrary; bias has shape (out) or is null. The bits of a row of y do not depend on the other
+  /// rows. 16-bit weights are widened. If they are bfloat16, the format allows it and the
+  /// instruction set multiplies pairs, x is rounded to bfloat16 instead. Computation is in float32.
+  /// An x of another type is widened, and a y of another type is rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 
@@ -70,12 +74,12 @@ class PackedMatrix {
 
   float* packed() noexcept { return reinterpret_cast<float*>(packed_.data()); }
   const float* packed() const noexcept { return reinterpret_cast<const float*>(packed_.data()); }
-  /// The panel of a row of weights, of 16-bit numbers.
+  /// The panel of 16-bit numbers that begins at this row of weights.
   const std::uint16_t* panel(std::int64_t row) const noexcept {
     const std::int64_t cols = format_.type == ElementType::kBFloat16 ? cols_ + cols_ % 2 : cols_;
     return reinterpret_cast<const std::uint16_t*>(packed_.data()) + row * cols;
   }
-  /// multiply() for tensors that need no conversion.
+  /// Like multiply(), but only for tensors that need no conversion.
   void multiply_unconverted(const ConstAnyTensor& x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept;
   /// True if multiply_unconverted() accepts x of this type.
@@ -92,7 +96,8 @@ class PackedMatrix {
   std::int64_t rows_ = 0;
   std::int64_t cols_ = 0;
   WeightFormat format_;
-  bool is_finite_ = true;  ///< of 16-bit numbers
+  bool is_finite_ = true;  ///< true if all weights are finite; kept up to date for 16-bit numbers
+                           ///< only
   std::vector<PanelRow> packed_;
 };
 

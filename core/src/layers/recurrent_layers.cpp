@@ -15,7 +15,7 @@ namespace {
 
 using kernels::index;
 
-/// Numbers of a state per task; fewer are not worth a thread.
+/// How many numbers of a state one task computes; fewer are not worth a thread.
 constexpr index kStateBlock = 4096;
 
 }  // namespace
@@ -112,7 +112,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     if (!show) return Tensor();
     return show.take("output_l" + std::to_string(l), {batch, steps, hidden});
   };
-  // The last layer writes the output, and nothing may fail after that.
+  // The last layer writes the output, so nothing may fail after that.
   const Tensor last_shown = shown_output(layers - 1);
   ConstTensor layer_input = with_batch(x);
   for (index l = 0; l < layers; ++l) {

@@ -26,13 +26,14 @@ class RecurrentLayers : public Module {
 
   const RecurrentOptions& options() const noexcept { return options_; }
 
-  /// `cell` is a member of kernels::KernelTable, which receives `relu`. `between`, if given,
-  /// receives the outputs of all layers except the last: (num_layers − 1, B, N, H).
+  /// `cell` is a member of kernels::KernelTable; the kernel receives `relu`. If `between` is given,
+  /// the outputs of all layers except the last are written to it: (num_layers − 1, B, N, H).
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states,
                Cell kernels::KernelTable::* cell, bool relu, Context& context,
                Intermediates* intermediates, const Tensor& between = {}) const;
 
-  /// Like forward() for tensors, recorded on a tape for `layer`, which errors call `name`.
+  /// Like forward() for tensors, but recorded on a tape for `layer`, which error messages call
+  /// `name`.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n,
                    Cell kernels::KernelTable::* cell, bool relu, const char* name,
                    const Module& layer) const;

@@ -16,7 +16,7 @@
 
 namespace attn {
 
-/// The intermediates of one call of a layer's forward. Without a target nothing is requested, and
+/// The intermediates of one call of a layer's forward(). Without a target nothing is requested, and
 /// every function costs only a comparison.
 class Showing {
  public:
@@ -31,8 +31,9 @@ class Showing {
   /// True if anything is requested.
   explicit operator bool() const noexcept { return target_ != nullptr; }
 
-  /// Allocates memory for an intermediate of this layer, to be filled before the call ends; none
-  /// unless it is requested. Throws std::bad_alloc, so call it before the output is written.
+  /// Allocates memory for an intermediate of this layer, to be filled before the call ends. Returns
+  /// an empty tensor unless the intermediate is requested. Throws std::bad_alloc, so call it before
+  /// the output is written.
   Tensor take(std::string_view name, std::span<const std::int64_t> shape) {
     return target_ ? take_asked(name, shape) : Tensor();
   }
@@ -40,18 +41,19 @@ class Showing {
     return take(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
 
-  /// Copies values to the memory that take() returned for them, unless it is none.
+  /// Copies values to the memory that take() returned for them, unless that is empty.
   static void fill(const Tensor& taken, const ConstAnyTensor& values,
                    runtime::Execution& run) noexcept {
     if (!taken.is_none()) attn::widen(values, taken, run);
   }
 
-  /// Allocates memory for an intermediate and copies it, if it is requested.
+  /// If an intermediate is requested, allocates memory for it and copies the values.
   void copy(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run) {
     if (target_) copy_asked(name, values, run);
   }
 
-  /// The target to pass to a child instead of this layer's, valid until the end of the expression.
+  /// The target to pass to a child in place of this layer's target; valid until the end of the
+  /// expression.
   class Within {
    public:
     Within(Intermediates* target, std::string_view child, std::string_view number);
@@ -62,7 +64,7 @@ class Showing {
 
    private:
     Intermediates* target_;
-    std::size_t outer_ = 0;  ///< length of the path around the child
+    std::size_t outer_ = 0;  ///< length of the path before the child was added to it
   };
   Within within(std::string_view child) { return Within(target_, child, {}); }
   /// Like within(child), for one of several children, e.g. "layers" and 2.
@@ -84,7 +86,7 @@ class Showing {
     std::int64_t count_;
     std::string_view constant_;
     Intermediates step_;
-    std::vector<Tensor> all_;  ///< of each of step_'s
+    std::vector<Tensor> all_;  ///< all steps of each intermediate in `step_`
   };
 
   /// Marks the call as successful.

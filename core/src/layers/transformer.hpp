@@ -77,7 +77,7 @@ void check_positions(const TensorView<const double>& positions, const std::vecto
   fail_positions("positions", "none; no layer has rotary positions");
 }
 
-/// The positions of a stack's call, for one of its layers.
+/// The positions that a stack passes to one of its layers.
 inline TensorView<const double> positions_of(const TensorView<const double>& positions,
                                              const TransformerLayerOptions& layer) {
   return layer.positions.rotary ? positions : TensorView<const double>();
@@ -92,7 +92,7 @@ const Module& as_module(const std::variant<Layers...>& layer) {
 /// The values shared by all sublayers of a pass.
 struct SublayerPass {
   bool norm_first;
-  Tensor scratch;  ///< in the shape of x: output of a sublayer before it is added
+  Tensor scratch;  ///< has the shape of x; for the output of a sublayer before it is added
   Showing& show;
   runtime::Execution& run;
   Context& context;
@@ -107,8 +107,8 @@ struct Sublayer {
 
   /// The input of the sublayer: x, or x normalised in scratch memory.
   ConstTensor input(const ConstTensor& x, const SublayerPass& pass) const;
-  /// output = x plus the sublayer's output in scratch memory, with the layer's norms and dropout;
-  /// output may be x.
+  /// output = x plus the sublayer's output, which is in scratch memory, with the layer's norms and
+  /// dropout; output may be x.
   void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
               const SublayerPass& pass) const;
   /// Like add_to() for the last sublayer of a layer, with `stream` as x; output may be of any type.
@@ -116,15 +116,15 @@ struct Sublayer {
                 const SublayerPass& pass) const;
 };
 
-/// The feed-forward network of x, in scratch memory.
+/// Applies the feed-forward network to x. Writes the result to scratch memory.
 void run_feed_forward(const AnyFeedForward& feed_forward, const TransformerLayerOptions& options,
                       const ConstTensor& x, const Dropout& dropout, const SublayerPass& pass);
 
 void normalize(const detail::Norm& norm, const ConstTensor& x, const AnyTensor& output,
                Context& context, Intermediates* intermediates);
 
-/// The residual stream at the start of a layer: x, or if x is not float32, x widened to `stream`,
-/// which has the same shape.
+/// The residual stream at the start of a layer. It is x if x is float32; otherwise x is widened to
+/// `stream`, which has the same shape.
 ConstTensor stream_of(const ConstAnyTensor& x, const Tensor& stream, runtime::Execution& run);
 
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
@@ -133,8 +133,8 @@ inline void check_tokens(const ConstAnyTensor& x, const AnyTensor& output, std::
   require_rows_like("output", output, x, x.size(-2), d_model);
 }
 
-/// Requires that a stack's options have no outputs of single layers, and that there are no
-/// `weights` or one for each layer.
+/// Requires that a stack's options contain no outputs of a single layer, and that `weights` is
+/// empty or has one tensor for each layer.
 inline void check_stack_outputs(const char* name, const AttentionOptions& attention,
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
@@ -149,7 +149,7 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
   }
 }
 
-/// One of the places where a layer applies dropout.
+/// The dropout at one of the places where a layer applies it. Each place has its own random stream.
 inline Dropout dropout_at(const Dropout& dropout, std::uint64_t place) {
   Dropout result = dropout;
   result.random.stream += place;
@@ -167,7 +167,7 @@ inline void check_dropout(const Dropout& dropout, const char* name,
   }
 }
 
-/// The options of a call, with its dropout on the weights in training.
+/// The attention options of a call. In training, they contain the call's dropout for the weights.
 inline AttentionOptions with_dropout(const AttentionOptions& attention, const Dropout& dropout,
                                      std::uint64_t place) {
   AttentionOptions result = attention;
@@ -178,7 +178,7 @@ inline AttentionOptions with_dropout(const AttentionOptions& attention, const Dr
   return result;
 }
 
-/// Staged memory for the weights of each layer; null if they are not requested.
+/// Staged memory for the weights of each layer; null for a layer whose weights are not requested.
 inline float** staged_weights(std::span<const Tensor> weights, runtime::Execution& run) {
   float** memory = run.take<float*>(std::ssize(weights), "attention weights");
   for (std::size_t l = 0; l < weights.size(); ++l) {

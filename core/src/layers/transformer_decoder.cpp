@@ -38,7 +38,8 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
   add_norm("output_norm1", norms1_.output_norm);
   add_norm("output_norm2", norms2_.output_norm);
   add_norm("output_norm3", norms3_.output_norm);
-  // Reserves more streams than its matrices need, because layer l of a stack begins at stream 16·l.
+  // Reserves more streams than the layer's matrices need, because layer l of a stack begins at
+  // stream 16·l.
   reserve_streams(16);
   add_intermediates({"resid_pre", "resid_mid", "resid_mid_cross", "resid_post", "output"});
 }
@@ -47,8 +48,9 @@ void TransformerDecoderLayer::check_memory(const ConstAnyTensor& x, const ConstA
                                            bool has_state) const {
   if (!has_state) return require_rows_like("memory", memory, x, -1, options_.d_model);
   if (!memory.is_none()) {
-    validation::fail_shape("memory", memory.shape(),
-                           {"none; ", validation::Name("state"), " already holds its projections"});
+    validation::fail_shape(
+        "memory", memory.shape(),
+        {"none; ", validation::Name("state"), " already contains its projections"});
   }
 }
 

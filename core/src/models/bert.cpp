@@ -68,7 +68,7 @@ void describe_bert(ModelDescription& d) {
   auto prefix = d.tensors.prefix_of_model("embeddings.word_embeddings.weight");
   if (!prefix) prefix = d.tensors.prefix_of_model("embeddings.position_embeddings.weight");
   const std::string outer = prefix.value_or(""), embeddings = outer + "embeddings.";
-  // The head's tensors are in a module around the body.
+  // The head's tensors are in a module that contains the body.
   const std::string transform = names.transform + std::string(".weight");
   std::string head = d.tensors.name_around(outer, transform);
   head.resize(head.size() - transform.size());
@@ -78,7 +78,7 @@ void describe_bert(ModelDescription& d) {
   const std::string positions = embeddings + "position_embeddings.weight";
   const std::string types = embeddings + "token_type_embeddings.weight";
   const std::string layers = outer + names.layer;
-  // Names that DistilBertConfig maps to its own names.
+  // DistilBertConfig accepts these names and maps them to its own.
   const auto either = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };

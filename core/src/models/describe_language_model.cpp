@@ -20,7 +20,7 @@ namespace {
 
 using validation::fail;
 
-/// Rejects fields that change a result in a way that attn does not compute.
+/// Rejects fields that change results in a way that attn does not support.
 void refuse_unsupported(const ModelConfig& config) {
   for (const char* field : {"num_local_experts", "num_experts", "n_routed_experts"}) {
     if (config.integer(field, 0) > 0) {
@@ -61,7 +61,7 @@ constexpr Mark kMarks[] = {
     {"torch.nn.TransformerEncoder", "layers.0.self_attn.in_proj_weight"},
 };
 
-/// The names that "model_type" in config.json gives each family.
+/// The names of each family in the field "model_type" of config.json.
 struct Family {
   std::string_view name;
   void (*describe)(ModelDescription&);
@@ -170,7 +170,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
     index = read_safetensors_index(index_text);
     if (index->files.size() != files.size()) {
       fail(ErrorCode::kInvalidArgument, "files", {files.size()},
-           {"the ", index->files.size(), " that the index names, in the same order"});
+           {"as many as the index names (", index->files.size(), "), in the same order"});
     }
   }
   ModelTensors tensors(files, index ? &*index : nullptr);
@@ -196,7 +196,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   refuse_unsupported(config);
   refuse_quantized(tensors);
   if (type == "gemma3") {
-    // This is a model of text and images; its text part is a complete model.
+    // This model accepts text and images. Its text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
     config.look_within("text_config");
     type = config.find_text("model_type").value_or("gemma3_text");
@@ -208,7 +208,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
   if (type.empty() && result.family == "bert") {
-    // The tensors of RoBERTa have the same names, but its positions begin elsewhere.
+    // RoBERTa's tensors have the same names, but its positions begin at another number.
     const std::string architecture = config.find_text("architectures.0").value_or("");
     for (const char* name : {"Roberta", "XLMRoberta", "Camembert"}) {
       if (architecture.starts_with(name)) result.family = "roberta";

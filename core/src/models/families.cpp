@@ -41,11 +41,12 @@ std::int64_t ModelDescription::heads(const char* field, std::int64_t width) cons
   if (!given && has_config) config.integer(field);  // throws, with the field's name
   if (!given && !hints.num_heads) {
     fail(ErrorCode::kInvalidArgument, "num_heads", {"none"},
-         {"the number of attention heads or config.json, because shapes do not show it"});
+         {"the number of attention heads or config.json, because tensor shapes do not determine "
+          "it"});
   }
   const std::int64_t heads = given.value_or(hints.num_heads.value_or(0));
   if (heads < 1 || heads > INT32_MAX) {
-    validation::fail_value("num_heads", heads, {"1 or more, for width ", width});
+    validation::fail_value("num_heads", heads, {"1 or more heads for width ", width});
   }
   return heads;
 }

@@ -22,11 +22,11 @@ struct ModelDescription {
   ModelTensors& tensors;
   LanguageModelDescription& result;
   ModelPlan plan;
-  /// True if embedding and output layer are tied, as stated by a configuration that contains the
-  /// text model's own.
+  /// True if the embedding and the output layer are tied. Set only if the text model's
+  /// configuration is part of a larger one, which contains this flag.
   std::optional<bool> tied = {};
 
-  /// A size from the configuration or, if it is not there, from a tensor.
+  /// A size from the configuration or, if it does not contain the field, from a tensor.
   std::int64_t size(const char* field, const std::string& tensor, std::size_t dimension) const;
 
   std::int64_t heads(const char* field, std::int64_t width) const;
@@ -41,15 +41,15 @@ struct ModelDescription {
   /// was saved without `embedding`.
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
 
-  /// Decides which matrix gives logits, as Transformers does. An output layer in the files is used
-  /// whatever the flag says. Without one, the embedding is used if the weights are tied.
+  /// Decides which matrix gives logits, as Transformers does. An output layer in the files is
+  /// always used, whatever `tied` says. Without one, the embedding is used if the weights are tied.
   void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
 
 void describe_gpt2(ModelDescription& d);
 /// BERT, DistilBERT, and RoBERTa under each of its names.
 void describe_bert(ModelDescription& d);
-/// Llama and the families that descend from it: `d.result.family`.
+/// Llama and the families that descend from it. `d.result.family` says which one.
 void describe_llama(ModelDescription& d);
 void describe_pytorch_encoder(ModelDescription& d);
 /// A model trained with attn, such as the language model of the page.

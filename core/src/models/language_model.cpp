@@ -49,7 +49,7 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 }
 
 bool is_row_finite(const float* values, std::int64_t count, std::int64_t stride) noexcept {
-  // Compares exponents, which the compiler does for many numbers at a time.
+  // Compares exponents, because the compiler vectorises this.
   constexpr std::uint32_t kExponent = 0x7F800000;
   std::uint32_t found = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ bool is_finite_tensor(const ConstTensor& values) noexcept {
   return true;
 }
 
-/// values · factor, in place.
+/// Multiplies the values by `factor` in place.
 void scale(const Tensor& values, float factor, runtime::Execution& run) noexcept {
   for_all_row_runs(values.shape(), run, [&](std::int64_t first, std::int64_t count) noexcept {
     float* value = element(values, first);
@@ -219,7 +219,7 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
   call.intermediates = &shown;
   call.hidden = call.pooled = {};
   run(ids, x, {}, call, context, /*check_overflow=*/false);
-  // The input vectors themselves were not finite.
+  // The vectors that the caller passed were not finite themselves.
   if (ids.rank() == 0 && !is_finite_tensor(shown[embedded])) return;
   for (const std::string& name : names) {
     if (is_finite_tensor(shown[name])) continue;
@@ -246,7 +246,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     if (logits.rank() != (batched ? 3 : 2) || attn::with_batch(logits).size(0) != batch ||
         rows > length) {
       validation::fail_shape("logits", logits.shape(),
-                             {"the batch of the tokens and at most ", length, " rows"});
+                             {"the same batch as the tokens and at most ", length, " rows"});
     }
   }
   if (!call.hidden.is_none()) {

@@ -18,15 +18,16 @@ struct DecoderFamily {
   std::string_view name;
   /// The family's defaults in Transformers, for fields that tensor shapes do not show.
   std::string_view defaults = "{}";
-  bool zero_centred = false;  ///< norms multiply by 1 + weight, embeddings by √E
+  bool zero_centred = false;  ///< norms multiply by 1 + weight, and embeddings are multiplied by √E
   bool norm_outputs = false;
   bool norm_inputs = true;
   bool qk_norm = false, qk_norm_all_heads = false;
   bool sinks = false;
   bool query_bias = false;
-  /// Selects the layers that have windows if "layer_types" does not say.
+  /// Which layers have windows if there is no "layer_types".
   enum Windows { kNone, kAll, kLate, kEven, kPattern, kWithoutPositions } windows = kNone;
-  bool attention_bias = true, mlp_bias = false;  ///< whether the class has the field
+  bool attention_bias = true, mlp_bias = false;  ///< whether the family's configuration has this
+                                                 ///< field
   bool query_scalar = false;                     ///< query_pre_attn_scalar
   bool score_softcap = false, logit_softcap = false;
 };
@@ -94,7 +95,8 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Reads the fields of a rotary rule. Each comes from the first of several objects that has it.
+/// Reads the fields of a rotary rule. Each field is taken from the first of several objects that
+/// contains it.
 class RotaryRuleReader {
  public:
   RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
@@ -151,7 +153,7 @@ class RotaryRuleReader {
     return paths_.front() + "." + name;
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or none if it is 0, which also means none.
+  /// The number, or none if it is 0, because 0 also means that there is none.
   std::optional<double> number_but_zero(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;
@@ -262,7 +264,8 @@ class DecoderLayerKinds {
     const std::string full = newer + ".full_attention", sliding = newer + ".sliding_attention";
     const double base = config_.number("rope_theta", 1e4);
     if (family_.windows == DecoderFamily::kPattern) {
-      // Gemma 3 has a rule for each kind of layer; an older rule applies to the full ones.
+      // Gemma 3 has one rule for each kind of layer. A rule in the older field applies to the
+      // layers with full attention.
       for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
         if (config_.has(newer + "." + field)) {
           config_.refuse(newer + "." + field,
@@ -285,7 +288,8 @@ class DecoderLayerKinds {
       global_.scaling = YarnRotaryScaling{
           .factor = 32, .original_max_position_embeddings = 4096, .truncate = false};
     } else {
-      // An older rule replaces all fields of a newer one, including the base.
+      // A rule in the older field replaces all fields of a rule in the newer one, including the
+      // base.
       global_ = RotaryRuleReader(config_, {has_older ? older : newer}).read(base, head_dim);
     }
     local_ = global_;
@@ -345,8 +349,8 @@ void describe_llama(ModelDescription& d) {
   const ModelConfig& config = d.config;
   if (!d.has_config) {
     fail(ErrorCode::kInvalidArgument, "config", {"none"},
-         {"config.json, because tensor names and shapes of Llama-family models do not show "
-          "heads and positions"});
+         {"config.json, because tensor names and shapes of Llama-family models do not "
+          "determine heads and positions"});
   }
   auto body = d.tensors.prefix_of_model("embed_tokens.weight");
   if (!body) body = d.tensors.prefix_of_model("layers.0.post_attention_layernorm.weight");

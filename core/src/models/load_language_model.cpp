@@ -29,8 +29,8 @@ using validation::fail;
 
 constexpr std::int64_t kSlice = 1 << 20;
 
-/// Bytes available for weights: the machine's memory. In WebAssembly, whose memory never shrinks,
-/// the free part of it plus the amount by which it can still grow.
+/// Number of bytes available for weights: the machine's memory. In WebAssembly, where memory never
+/// shrinks, it is the free part of memory plus the amount by which memory can still grow.
 std::int64_t memory_of_machine() {
 #ifdef __EMSCRIPTEN__
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -
@@ -54,7 +54,7 @@ const LanguageModelDescription& fitting(const LanguageModelDescription& descript
   return description;
 }
 
-/// The indices of an element in row-major order, such as "(3, 5)".
+/// The indices of the element at a row-major position, such as "(3, 5)".
 std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> place(shape.size());
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -94,7 +94,8 @@ struct LanguageModelLoader::Impl {
         source.target = found->values.slice(0, weight.first_row, end);
       }
       source.numbers = stored_numbers(weight.tensor, weight.dtype);
-      // A caller may have changed the description, and the numbers must fit into the target.
+      // The caller may have changed the description, but the numbers must still fit into the
+      // target.
       const std::int64_t count = validation::product("shape", weight.shape);
       if (weight.end - weight.begin != count * source.numbers.bytes) {
         fail(ErrorCode::kShapeMismatch, "tensor " + in_quotes(weight.tensor),
@@ -109,9 +110,9 @@ struct LanguageModelLoader::Impl {
   struct Source {
     WeightSource weight;
     ModuleAccess::FoundParameter parameter;
-    Tensor target = {};  ///< none if the layer stores the parameter
+    Tensor target = {};  ///< empty if the layer stores the parameter itself
     StoredNumbers numbers = {};
-    std::int64_t written = 0;  ///< count of numbers
+    std::int64_t written = 0;  ///< how many numbers have been written
     bool whole() const { return written * numbers.bytes == weight.end - weight.begin; }
   };
 
@@ -123,7 +124,8 @@ struct LanguageModelLoader::Impl {
       std::copy_n(values, count, target.data() + source.written);
       return;
     }
-    // A matrix: first the rest of a row of the file, then whole rows, then part of a row.
+    // A matrix is written in blocks: first the rest of a row of the file, then whole rows, then
+    // part of a row.
     const std::int64_t width = weight.shape[1];
     for (std::int64_t at = source.written; count > 0;) {
       const std::int64_t row = at / width, col = at % width;
@@ -233,7 +235,7 @@ SafetensorsHeader read_header_of_file(const fs::path& path) {
     return read_safetensors_header(bytes, file.size());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidFormat) throw;
-    // Names the file, since there may be several.
+    // The error names the file, because there may be several.
     std::string argument = in_quotes(path.filename().string());
     argument.append(", ").append(error.argument());
     throw Error(error.code(), argument, error.got(), error.needs());

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kDeepest = 16;
 
-/// Converts a JSON number without the locale or strtod, to within one or two roundings.
+/// Converts a JSON number without using the locale or strtod. The result is accurate to within one
+/// or two roundings.
 double to_double(std::string_view text) {
   const bool negative = text.front() == '-';
   double mantissa = 0;

@@ -76,7 +76,7 @@ class ModelConfig {
   };
   const Field* find(std::string_view name) const;
   const Field* find_scalar(std::string_view name, const char* needs) const;
-  /// The field itself, which may be null, ignoring defaults.
+  /// The field itself, which may be null. Ignores defaults.
   const Field* look_up(std::string_view path) const;
   std::string path_of(std::size_t field) const;
   std::vector<bool> with_content() const;
@@ -85,8 +85,8 @@ class ModelConfig {
   std::string file_;
   std::size_t within_ = 0;
   std::unique_ptr<const ModelConfig> defaults_;
-  std::vector<Field> fields_;          ///< in file order; the first is the whole object
-  std::vector<std::size_t> by_place_;  ///< sorted by parent and key
+  std::vector<Field> fields_;          ///< in file order; the first one is the whole object
+  std::vector<std::size_t> by_place_;  ///< indices of fields, sorted by parent and key
 };
 
 }  // namespace attn

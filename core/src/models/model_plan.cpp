@@ -87,7 +87,8 @@ void ModelPlan::take(const std::string& parameter, const std::string& name,
   next_row_ = first + rows;
   ModelTensors::Found* found = tensors_.find(name);
   if (!found) {
-    // A configuration can ask for any number of layers, with names of any length.
+    // The list is limited, because a configuration can ask for any number of layers, with names of
+    // any length.
     constexpr std::size_t kEnough = 1000;
     missing_.push_back(name);
     if (missing_.size() == kEnough) require_all();

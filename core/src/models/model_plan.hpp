@@ -14,9 +14,9 @@ namespace attn {
 /// How a matrix from a file is used.
 enum class Use {
   kTable,       ///< rows are looked up
-  kEmbedding,   ///< rows are looked up; stored as products read it
+  kEmbedding,   ///< rows are looked up, but the matrix is stored in the form that products read
   kProduct,     ///< products read it
-  kTransposed,  ///< products read it, and the file has its columns as rows
+  kTransposed,  ///< products read it; the file contains its transpose
 };
 
 /// Records which tensors make up a model.
@@ -54,11 +54,11 @@ class ModelPlan {
     if (bias) vector(parameter + ".bias", name + (old ? ".beta" : ".bias"), width);
   }
 
-  /// Adds the output layer: its own matrix, or the embedding's if they are tied.
+  /// Adds the output layer's matrix, or the embedding's matrix if the two are tied.
   void output(const LanguageModelOptions& options, const std::string& name);
 
-  /// Checks that no tensor is missing and that every tensor of the layers, which are at `layers`,
-  /// is used. Decides how weights are stored.
+  /// Checks that no tensor is missing and that every tensor whose name starts with `layers` is
+  /// used. Decides how weights are stored.
   void finish(const std::string& layers);
 
  private:
@@ -74,7 +74,7 @@ class ModelPlan {
   LanguageModelDescription& description_;
   std::optional<WeightFormat> weights_;
   struct Matrix {
-    std::size_t source;  ///< its index among the description's weights
+    std::size_t source;  ///< index in the description's weights
     std::int64_t rows, cols;
     Use use;
   };

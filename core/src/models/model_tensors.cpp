@@ -42,7 +42,7 @@ ModelTensors::ModelTensors(std::span<const SafetensorsHeader> files, const Safet
   heap_sort(tensors_,
             [](const Found& found) { return std::pair(std::string_view(found.name), found.file); });
   if (index) {
-    // If several files have a tensor, the index decides which file counts.
+    // If several files contain the same tensor, the index decides which file counts.
     const auto is_elsewhere = [&](const Found& found) {
       const SafetensorsIndex::Place* place = index->find(found.entry->name);
       return place && place->file != found.file;

@@ -19,8 +19,8 @@ namespace attn {
 /// "module." or "_orig_mod.". Names here are without these parts.
 class ModelTensors {
  public:
-  /// If two files have a tensor of the same name, `index` (if not null) decides. Throws
-  /// kInvalidFormat for a name that is otherwise in two files.
+  /// If two files have a tensor of the same name, `index` (if not null) decides which file counts.
+  /// Throws kInvalidFormat for a name in two files between which `index` does not decide.
   explicit ModelTensors(std::span<const SafetensorsHeader> files,
                         const SafetensorsIndex* index = nullptr);
 
@@ -66,7 +66,7 @@ class ModelTensors {
   std::vector<Found> tensors_;
 };
 
-/// Names in quotes for an error message; if there are many, only the first ones.
+/// Lists names in quotes for an error message. If there are many, lists only the first ones.
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace attn

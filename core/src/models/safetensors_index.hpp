@@ -7,21 +7,22 @@
 
 namespace attn {
 
-/// The contents of a model.safetensors.index.json.
+/// The contents of a file model.safetensors.index.json.
 struct SafetensorsIndex {
   /// The file of a tensor.
   struct Place {
     std::string tensor;
     std::size_t file;
   };
-  std::vector<std::string> files;  ///< each once, in index order
+  std::vector<std::string> files;  ///< each file once, in the order of the index
   std::vector<Place> places;       ///< sorted by name
 
   /// The file that the index names for a tensor, or null.
   const Place* find(std::string_view tensor) const;
 };
 
-/// Reads an index. Throws kInvalidFormat, also if a file name points to another folder.
+/// Reads an index. Throws kInvalidFormat for invalid text and for a file name that points to
+/// another folder.
 SafetensorsIndex read_safetensors_index(std::string_view index);
 
 }  // namespace attn

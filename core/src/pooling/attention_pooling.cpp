@@ -19,7 +19,7 @@ using kernels::index;
 using kernels::PairScore;
 using runtime::Execution;
 
-/// Queries pooled per task.
+/// Number of queries per task.
 constexpr index kRowsPerTask = 8;
 
 /// A checked call, in which every view has rank 3.
@@ -90,7 +90,7 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
       key_end[b * p.num_queries + i] = static_cast<std::int32_t>(p.length(b, i));
     }
   }
-  // Keys are packed a few panels per task.
+  // Each task packs a few panels of keys.
   constexpr index kPackedKeys = 4 * kernels::kPanelWidth;
   const index packs = depth > 0 ? (p.num_keys + kPackedKeys - 1) / kPackedKeys : 0;
   run.parallel_for(p.batch * packs, [&](index task, int) noexcept {
@@ -140,7 +140,7 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
   });
 }
 
-/// Scaled dot-product attention is tiled for many queries.
+/// Uses scaled_dot_product_attention(), which is tiled for many queries.
 void pool_scaled_dot(const Problem& p, float scale, Context& context) {
   AttentionOptions options;
   options.scale = scale;

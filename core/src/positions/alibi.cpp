@@ -7,7 +7,7 @@
 namespace attn {
 namespace {
 
-/// Slope h of a power of two of heads.
+/// The slope of head h if the number of heads is a power of two.
 float slope(std::size_t h, std::size_t num_heads) {
   return static_cast<float>(
       std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(num_heads)));

@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// Rows added by one task.
+/// Number of rows per task.
 constexpr std::int64_t kLearnedRowsPerTask = 64;
 
 }  // namespace
@@ -42,9 +42,9 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
   validation::require_probability("dropout", dropout.probability);
   validation::require_at_least("start", start, 0);
   if (rows > max_length_ || start > max_length_ - rows) {
-    validation::fail(
-        ErrorCode::kInvalidArgument, "x", {"length ", rows, " from position ", start},
-        {"to end within the ", max_length_, " positions of ", validation::Name("max_length")});
+    validation::fail(ErrorCode::kInvalidArgument, "x",
+                     {"length ", rows, " starting at position ", start},
+                     {"to fit within ", validation::Name("max_length"), " (", max_length_, ")"});
   }
 
   {

@@ -19,21 +19,22 @@
 namespace attn {
 namespace {
 
-/// Rows rotated by one task: their tables stay in the first-level cache from head to head.
+/// Number of rows that one task rotates. Their tables stay in the first-level cache from head to
+/// head.
 constexpr std::int64_t kRotaryRowsPerTask = 16;
 
 /// Number of rows whose tables are kept at a time. They take at most a few megabytes, however long
 /// the sequence is.
 constexpr std::int64_t kTableRows = 2048;
 
-/// The tensors of a rotation, with batch and heads, and whether it is in place.
+/// The tensors of a rotation, viewed as (B, H, N, D), and whether the rotation is in place.
 struct Rotated {
   ConstAnyTensor x;
   AnyTensor out;
   std::int64_t batch, heads, rows, head_dim;
   bool in_place;
 
-  /// True if rows are widened and rounded.
+  /// True if rows must be converted to float32 or from it.
   bool converts() const noexcept {
     return x.type() != ElementType::kFloat32 || out.type() != ElementType::kFloat32;
   }
@@ -106,7 +107,7 @@ auto* row_at(const View& view, std::int64_t b, std::int64_t h, std::int64_t row)
       [&](const auto& typed) -> decltype(view.data()) { return typed.pointer(b, h, row, 0); });
 }
 
-/// Rotates rows of element types other than float32, as floats in `memory`.
+/// Rotates rows of element types other than float32 by converting them to floats in `memory`.
 void rotate_converted(const Rotated& r, const void* x, void* out, kernels::RotationArgs args,
                       float* memory, const kernels::KernelTable& kernels) noexcept {
   kernels::WidenArgs wide;
@@ -131,8 +132,8 @@ void rotate_converted(const Rotated& r, const void* x, void* out, kernels::Rotat
   kernels.narrow(narrow);
 }
 
-/// Rotates some rows of all heads of a batch entry. `args` has everything except their addresses
-/// and strides.
+/// Rotates some rows of all heads of a batch entry. `args` contains everything except the addresses
+/// and strides of rows.
 void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
                   float* memory, const kernels::KernelTable& kernels) noexcept {
   args.x_row = r.x.stride(2);
@@ -158,12 +159,13 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
   }
 }
 
-/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is a row or, with
-/// per_batch, a row counted over all batch entries.
+/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is the index of a row
+/// or, with `per_batch`, its index when rows are counted over all batch entries.
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
             runtime::Execution& run,
             FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
-  // Makes tables for this many rows at a time, of several batch entries if those are short.
+  // Makes tables for this many rows at a time. If batch entries are short, tables for several of
+  // them are made at a time.
   const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
   const std::int64_t chunk_batch =
       per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;
@@ -241,8 +243,8 @@ struct CheckedPositions {
     largest = check_rotary_positions("positions", positions, axes, batch, rows);
   }
 
-  /// The position of row i, counted over all batch entries, or within one entry if all share the
-  /// positions.
+  /// The position of row i. Rows are counted over all batch entries, or within one entry if all
+  /// entries share their positions.
   double at(std::int64_t i, std::int64_t axis) const noexcept {
     if (positions.is_none()) return start + static_cast<double>(i % rows);
     if (per_axis) return positions(axis, i / rows, i % rows);
@@ -274,8 +276,8 @@ void write_table_row(const kernels::SinusoidColumns& columns, std::span<const st
   }
 }
 
-/// Turns per position of a table's columns for sequences of this length: the given ones for short
-/// sequences, or new ones in scratch memory.
+/// The turns per position of a table's columns for sequences of this length. Returns `turns` for
+/// short sequences, otherwise new numbers in scratch memory.
 const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
                         const std::vector<std::int64_t>& pair, double sequence_length,
                         runtime::Execution& run) {
@@ -460,7 +462,7 @@ void apply_rotary_embedding(const ConstAnyTensor& x, const ConstTensor& cos_cach
     validation::fail_shape(
         "cos_cache", cos_cache.shape(),
         {"shape (", rotated.batch, ", ", rotated.rows, ", ", width, ") or (", rotated.rows,
-         " or more, ", width, ") without ", validation::Name("position_ids")});
+         " or more, ", width, ") if there are no ", validation::Name("position_ids")});
   }
   validation::require_same_shape("sin_cache", sin_cache, cos_cache);
   validation::require_data("cos_cache", cos_cache);
@@ -475,8 +477,9 @@ void apply_rotary_embedding(const ConstAnyTensor& x, const ConstTensor& cos_cach
   if (by_id) {
     for (std::int64_t i = 0; i < (ids_per_batch ? rotated.batch : 1) * rotated.rows; ++i) {
       if (id(i) < 0 || id(i) >= cos_cache.size(0)) {
-        validation::fail_value("position_ids", id(i),
-                               {"a row of the caches, from 0 to ", cos_cache.size(0) - 1});
+        validation::fail_value(
+            "position_ids", id(i),
+            {"the index of a row of the caches, from 0 to ", cos_cache.size(0) - 1});
       }
     }
   }

@@ -24,7 +24,7 @@ void require_finite(const char* name, double value) {
   if (!std::isfinite(value)) validation::fail_value(name, value, {"a finite number"});
 }
 
-/// The effect of a scaling rule on the frequencies of a width d, whose first pair has index `first`
+/// Applies a scaling rule to the frequencies of `width` columns, whose first pair has index `first`
 /// among all pairs.
 struct Scaled {
   std::int64_t width;
@@ -48,7 +48,8 @@ struct Scaled {
   }
   double pair(const YarnRotaryScaling& rule, std::int64_t j) const {
     const auto d = static_cast<double>(width);
-    // The pair that turns `turns` times within the original length.
+    // The index of the pair that turns `turns` times within the original length; it may be
+    // fractional.
     const auto pair_of_turns = [&](double turns) {
       const auto length = static_cast<double>(rule.original_max_position_embeddings);
       return d * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
@@ -130,8 +131,9 @@ struct CheckRule {
     require_positive("scaling.beta_slow", rule.beta_slow);
     require_positive("scaling.beta_fast", rule.beta_fast);
     if (rule.beta_fast < rule.beta_slow) {
-      validation::fail_value("scaling.beta_fast", rule.beta_fast,
-                             {validation::Name("beta_slow"), " ", rule.beta_slow, " or more"});
+      validation::fail_value(
+          "scaling.beta_fast", rule.beta_fast,
+          {"at least ", validation::Name("beta_slow"), " (", rule.beta_slow, ")"});
     }
     if (rule.attention_factor) {
       require_positive("scaling.attention_factor", *rule.attention_factor);
@@ -149,7 +151,7 @@ struct CheckRule {
     if (rule.high_freq_factor <= rule.low_freq_factor) {
       validation::fail_value(
           "scaling.high_freq_factor", rule.high_freq_factor,
-          {"more than ", validation::Name("low_freq_factor"), " ", rule.low_freq_factor});
+          {"more than ", validation::Name("low_freq_factor"), " (", rule.low_freq_factor, ")"});
     }
   }
   void operator()(const ProportionalRotaryScaling& rule) const {
@@ -242,7 +244,7 @@ void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequ
 }
 
 void require_usable_frequencies(std::span<const double> frequencies) {
-  /// Keeps frequencies times 2^53 finite.
+  /// This bound keeps frequencies times 2^53 finite.
   constexpr double kLargest = 1e100;
   for (const double frequency : frequencies) {
     if (!(std::abs(frequency) <= kLargest)) {

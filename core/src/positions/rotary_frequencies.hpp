@@ -9,15 +9,17 @@
 /// The frequencies of rotary positions: the rules that scale them, and how axes share them.
 namespace attn {
 
-/// Checks sections, the scaling rule or the frequencies given, and returns the factor on cosines
-/// and sines.
+/// Checks the sections, and the scaling rule or the given frequencies. Returns the factor on
+/// cosines and sines.
 double check_rotary_frequencies(const RotaryEmbeddingOptions& options);
 
-/// The length up to which sequences share their frequencies, for rules that depend on it.
+/// The length up to which all sequences have the same frequencies. Empty for rules that do not
+/// depend on the length.
 std::optional<std::int64_t> longest_sequence_of_first_frequencies(
     const RotaryEmbeddingOptions& options) noexcept;
 
-/// ω_0 … of all pairs in radians, by the rule of checked options, for a sequence of this length.
+/// Writes the frequencies ω_0, ω_1, … of all pairs, in radians per position, for a sequence of this
+/// length. The options must have been checked.
 void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequence_length,
                               std::span<double> to);
 

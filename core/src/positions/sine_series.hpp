@@ -5,8 +5,8 @@
 
 namespace attn {
 
-/// Taylor coefficients c_k of sin(2πw) = w · Σ_k c_k·w^(2k). For |w| ≤ 1/4 the first term left out
-/// is (π/2)^17/17! = 6.1e-12.
+/// Taylor coefficients c_k of sin(2πw) = w · Σ_k c_k·w^(2k). For |w| ≤ 1/4, the first omitted term
+/// is at most (π/2)^17/17! = 6.1e-12.
 inline constexpr std::array<double, 8> kSineSeries = [] {
   std::array<double, 8> c{};
   double term = 2 * std::numbers::pi;

@@ -83,8 +83,8 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
 
   origin_ = options.start;
   double remainder = step_ == 0 ? 0 : std::fmod(options.start, step_);  // exact
-  // Values that are computed separately need no common origin, and a remainder much smaller than
-  // the step would lose digits.
+  // Values that are computed separately need no common origin. With a remainder as origin,
+  // positions could lose digits if it is much smaller than the step.
   if (step_ != 0 && (rotated_ || remainder == 0)) {
     if (remainder != 0 && (remainder < 0) != (step_ < 0)) remainder += step_;
     const double steps = std::nearbyint((options.start - remainder) / step_);
@@ -105,7 +105,7 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
   const bool interleaved = options.layout == SinusoidalLayout::kInterleaved;
   const std::int64_t sines = (width + 1) / 2;
   for (std::int64_t c = 0; c < padded; ++c) {
-    // A cosine has the step of its sine.
+    // A cosine has the same step as its sine.
     const std::int64_t sine = interleaved ? c & ~std::int64_t{1} : c < sines ? c : c - sines;
     const Rotation rotation = c == sine ? rotation_of_turns(step_ * columns_.frequency[c])
                                         : Rotation{step_cos[sine], step_sin[sine]};

@@ -18,8 +18,8 @@ void require_position(const char* name, double position, const char* what = "");
 /// 2^53.
 void require_sinusoidal_positions(std::int64_t rows, const SinusoidalEncodingOptions& options);
 
-/// The columns of a sinusoidal encoding in the form that kernels expect, in scratch memory, without
-/// steps. Throws std::bad_alloc.
+/// The columns of a sinusoidal encoding in the form that kernels expect, in scratch memory.
+/// `step_cos` and `step_sin` are null. Throws std::bad_alloc.
 kernels::SinusoidColumns make_sinusoid_columns(std::int64_t width, double base,
                                                SinusoidalLayout layout, runtime::Execution& run);
 
@@ -32,12 +32,12 @@ Rotation rotation_of_turns(double turns) noexcept;
 
 /// A sinusoidal encoding at evenly spaced positions, written block by block.
 ///
-/// Positions are counted in whole steps from start mod step, and blocks begin at multiples of 64
-/// steps, whatever the first row is. Every table that contains a row therefore reaches it from the
-/// same exact row with the same number of rotations.
+/// Positions are counted in whole steps from the origin `start` mod `step`, and blocks begin at
+/// multiples of 64 steps, whatever the first row is. A given row is therefore always computed from
+/// the same exactly computed row, with the same number of rotations.
 class SinusoidalTable {
  public:
-  /// Throws kInvalidArgument, std::bad_alloc.
+  /// Throws kInvalidArgument and std::bad_alloc.
   SinusoidalTable(std::int64_t rows, std::int64_t width, const SinusoidalEncodingOptions& options,
                   runtime::Execution& run);
 
@@ -58,7 +58,7 @@ class SinusoidalTable {
   std::int64_t rows_;
   double step_;
   bool rotated_;
-  double origin_ = 0;             ///< start mod step
+  double origin_ = 0;             ///< `start` mod `step`
   std::int64_t first_index_ = 0;  ///< steps from the origin to row 0
   std::int64_t first_skip_ = 0;   ///< rows of the first block that are before row 0
   std::int64_t num_blocks_ = 0;

@@ -22,7 +22,7 @@ class Arena {
   Mark mark() const noexcept { return {current_, blocks_.empty() ? 0 : blocks_[current_].used}; }
   void give_back(Mark mark) noexcept;
 
-  /// `bytes` bytes aligned to kAlignment, with kAlignment readable bytes after them. Throws
+  /// Returns `bytes` bytes aligned to kAlignment and followed by kAlignment readable bytes. Throws
   /// std::bad_alloc.
   void* take(std::size_t bytes);
 

@@ -35,7 +35,7 @@ int available_threads() { return has_threads() ? std::max(1, emscripten_num_logi
 
 namespace {
 
-/// The processors that the calling thread may use; threads that it starts inherit them.
+/// Number of processors that the calling thread may use. Threads that it starts inherit this limit.
 int processors_of_this_thread() noexcept {
 #if defined(__linux__)
   cpu_set_t processors;
@@ -51,8 +51,9 @@ struct QuotaWords {
   explicit QuotaWords(const std::string& path) { std::ifstream(path) >> first >> second; }
 };
 
-/// Number of whole processors for a quota of time in each period, both in microseconds. Missing
-/// files, and "max" or -1 for no quota, give no number above 0 and so no limit.
+/// Number of whole processors that a quota of time per period allows, both in microseconds. There
+/// is no limit if a file is missing or contains "max" or -1, because none of these gives a number
+/// above 0.
 int whole_processors(const std::string& quota, const std::string& period) {
   const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());
   if (!(time > 0) || !(of > 0)) return INT_MAX;

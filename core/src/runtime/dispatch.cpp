@@ -113,8 +113,8 @@ bool has_neon_bf16() noexcept {
 bool has_neon_bf16() noexcept { return false; }
 #endif
 
-// A WebAssembly module contains only the table of its variant, to stay small. It can run what it
-// contains, or it would not have loaded.
+// A WebAssembly module contains only the table of its variant, to stay small. The machine can run
+// this table, because otherwise the module would not have loaded.
 #if defined(__wasm_relaxed_simd__)
 #define ATTN_RELAXED_TABLE &kernels::wasm_relaxed_simd_table
 #define ATTN_SIMD128_TABLE nullptr
@@ -147,8 +147,8 @@ constexpr std::array kImplementations{
     Implementation{InstructionSet::kScalar, "scalar", ATTN_SCALAR_TABLE, &always},
 };
 
-/// The features of the machine, queried once per process: in a virtual machine each CPUID
-/// instruction calls the hypervisor and takes longer than many operations.
+/// The features of the machine. They are queried only once per process, because in a virtual
+/// machine each CPUID instruction calls the hypervisor and takes longer than many operations.
 struct DetectedSets {
   std::array<bool, kImplementations.size()> runs{};
   /// The instruction sets that run here, best first.

@@ -4,7 +4,8 @@
 
 namespace attn::runtime {
 
-// Every operation begins and ends with these two, so they should not be inlined into each.
+// Every operation begins with the constructor and ends with the destructor, so they should not be
+// inlined into each operation.
 
 __attribute__((noinline)) Execution::Execution(Context& context)
     : impl_(ContextAccess::impl(context)), lock_(impl_.mutex), mark_(impl_.arena.mark()) {

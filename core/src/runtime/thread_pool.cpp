@@ -46,12 +46,12 @@ struct ThreadPool::Shared {
 
   std::vector<Thread> threads;
   std::unique_ptr<Seat[]> seats;  ///< one for each thread that may be started
-  /// The caller's threads, if it provides them.
+  /// The caller's threads, if the caller provides any.
   ParallelFor parallel_for;
   int most_helpers = 0;
   bool must_start = false;
 
-  /// The number of unclaimed indices; each failed attempt makes it more negative.
+  /// The number of unclaimed indices. Each failed attempt to claim one makes it more negative.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
   /// The number of indices that workers other than the caller have done.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};

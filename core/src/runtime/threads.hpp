@@ -117,8 +117,9 @@ inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all();
 
 #endif
 
-/// Lets one thread sleep until another one wakes it. The thread pool waits without computing only
-/// here, so a platform with other means of waiting changes this class alone.
+/// Lets one thread sleep until another one wakes it. This is the only place where the thread pool
+/// waits without computing, so a platform with other means of waiting needs changes only in this
+/// class.
 class Sleeper {
  public:
   /// Announces a sleep. The thread then looks for work once more before it calls sleep(), so a

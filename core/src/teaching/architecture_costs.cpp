@@ -25,7 +25,8 @@ void check(std::int64_t n, std::int64_t d) {
   validation::require_at_least("d", d, 1);
 }
 
-/// Layers until the first and the last of n tokens meet, if each layer sees `reach` more tokens.
+/// Number of layers until the first and the last of n tokens meet, if each layer sees `reach` more
+/// tokens.
 std::optional<std::int64_t> layers_to_meet(std::int64_t n, std::int64_t reach) {
   if (n == 1) return 1;
   if (reach == 0) return std::nullopt;
@@ -48,7 +49,7 @@ ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d, std:
   ArchitectureCosts costs = convolution_costs(n, d, k);
   if (k == 1) return costs;
   std::int64_t layers = 1;
-  // Divided instead of multiplied, so that nothing can overflow: ⌈n / k^layers⌉ tokens are left.
+  // Divides instead of multiplying, so that nothing can overflow: ⌈n / k^layers⌉ tokens are left.
   for (std::int64_t left = (n - 1) / k + 1; left > 1; left = (left - 1) / k + 1) ++layers;
   costs.max_path_length = layers;
   return costs;

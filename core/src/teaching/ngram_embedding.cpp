@@ -18,7 +18,7 @@ constexpr std::uint32_t kEndMark = 0x110001;
 constexpr std::uint64_t kNgramHash = 0x6E6772616D000000;
 constexpr std::uint64_t kWordHash = 0x776F726400000000;
 
-/// Random bytes in a block of the generator, each of which gives an entry of a vector.
+/// Number of random bytes in a block of the generator. Each byte gives one entry of a vector.
 constexpr std::int64_t kBlock = 16;
 
 /// Extends the hash of a text by one character: the finaliser of SplitMix64 (Steele et al. 2014), a
@@ -47,14 +47,14 @@ std::int64_t decode(std::string_view token, std::uint32_t* characters) noexcept 
 /// is exact as long as no entry of the result exceeds 2^31.
 class VectorSum {
  public:
-  /// `sum` holds d entries rounded up to whole blocks, `words` as many bytes.
+  /// `sum` has d entries, rounded up to whole blocks; `words` has that number of bytes.
   VectorSum(const kernels::KernelTable& kernels, std::uint64_t seed, std::int64_t d,
             std::uint32_t* sum, std::uint32_t* words) noexcept
       : kernels_(kernels), seed_(seed), d_(d), sum_(sum), words_(words) {
     std::fill_n(sum_, kernels::round_up(d_, kBlock), 0U);
   }
 
-  /// Adds v(g), for the n-gram of this hash.
+  /// Adds v(g) for the n-gram g with this hash.
   void add(std::uint64_t hash) noexcept {
     const std::int64_t padded = kernels::round_up(d_, kBlock);
     kernels_.random_words(seed_, hash, 0, padded / kBlock, words_);
@@ -63,7 +63,7 @@ class VectorSum {
     ++count_;
   }
 
-  /// Entries of v are 2·byte − 255: odd, and even around 0.
+  /// Entries of v are 2·byte − 255: odd numbers, symmetric around 0.
   double entry(std::int64_t c) const noexcept {
     return static_cast<std::int32_t>(2 * sum_[c] - 255 * count_);
   }

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// Rows rotated by one task.
+/// Number of rows that one task rotates.
 constexpr std::int64_t kShiftedRowsPerTask = 64;
 
 void require_shift(const char* name, std::int64_t width, double delta,

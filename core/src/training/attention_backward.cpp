@@ -22,7 +22,7 @@ using kernels::AttentionHead;
 using kernels::KeyChunk;
 using kernels::TrainingTable;
 
-/// Stores rows that are `row` floats apart in the first rows of a view.
+/// Copies rows that are `row` floats apart to the first rows of a view.
 void store_rows(const float* from, index row, index rows, const Tensor& to) noexcept {
   for (index i = 0; i < rows; ++i, from += row) {
     if (to.stride(1) == 1) {
@@ -75,8 +75,8 @@ class Backward {
     const index batches = tasks(p_.batch, 0);
     const index heads = tasks(p_.key_heads, 1);
     const index chunks = tasks(chunks_, 3);
-    // As many heads as threads are processed at a time, chunk by chunk, so that threads that
-    // process different heads do not wait for each other.
+    // Heads are processed in groups of as many heads as there are threads. Each group is processed
+    // chunk by chunk, so that threads that process different heads do not wait for each other.
     const index abreast = std::min<index>(run_.num_threads(), batches * heads);
     std::atomic<index> next{0};
     run_.parallel_for(batches * heads * chunks, [&](index, int thread) noexcept {
@@ -152,7 +152,7 @@ class Backward {
       kernels_.row_dots(dots);
       for (index i = 0; i < p_.num_queries; ++i) {
         log_sum_exp_[row_of(b, h) + i] = p_.log_sum_exp(b, h, i);
-        // dP − D + dlse is dP − (D − dlse).
+        // D − dlse replaces D, because dP − D + dlse = dP − (D − dlse).
         if (!p_.log_sum_exp_gradient.is_none()) {
           delta_[row_of(b, h) + i] -= p_.log_sum_exp_gradient(b, h, i);
         }
@@ -273,7 +273,7 @@ class Backward {
       double sum = 0;
       for (index b = 0; b < p_.batch; ++b) {
         for (index i = row_of(b, h); i < row_of(b, h) + p_.num_queries; ++i) {
-          // A row with nothing but a sink of −∞ has no weights.
+          // A row that has only a sink of −∞ has no weights.
           if (!std::isfinite(log_sum_exp_[i])) continue;
           if (!std::isfinite(delta_[i]) && !attends(b, h, i - row_of(b, h))) continue;
           sum -= std::exp(static_cast<double>(p_.options.sinks(h)) - log_sum_exp_[i]) * delta_[i];

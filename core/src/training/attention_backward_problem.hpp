@@ -15,12 +15,12 @@ struct BackwardProblem : AttentionProblem {
   ConstTensor log_sum_exp;           ///< (B, Hq, Nq)
   ConstTensor log_sum_exp_gradient;  ///< (B, Hq, Nq), or none
   /// The gradients of query, key and value have rank 4, the gradient of the bias is broadcast to
-  /// (B, Hq, Nq, its own last size), and the gradients of relative keys and values to (Hq, 2k+1,
-  /// D). Dimensions that are summed over have stride 0.
+  /// (B, Hq, Nq, size of its last dimension), and the gradients of relative keys and values are
+  /// broadcast to (Hq, 2k+1, D) and (Hq, 2k+1, Dv). Dimensions that are summed over have stride 0.
   AttentionGradients gradients;
 };
 
-/// Checks the arguments of scaled_dot_product_attention_backward(). Throws if they do not fit.
+/// Checks the arguments of scaled_dot_product_attention_backward(). Throws for invalid arguments.
 BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
                                const ConstTensor& value, const ConstTensor& output,
                                const ConstTensor& log_sum_exp, const ConstTensor& output_gradient,

@@ -12,23 +12,22 @@
 
 namespace attn::training {
 
-/// The part of a chunk of keys in the gradient of a block of queries.
+/// The part that a chunk of keys adds to the gradient of a block of queries.
 struct QueryGradientPart {
   float* rows;  ///< (queries of a block, head_dim in whole vectors)
   QueryGradientPart* next;
   std::int32_t turn;
   bool is_zero;
-  std::int32_t is_waiting;  ///< true until it has been added
+  std::int32_t is_waiting;  ///< true until this part has been added
 };
 
 /// Sums the gradients of queries. For each block of queries, the parts of all chunks of keys that
 /// it may attend to are added in order, which makes the bits independent of the number of threads.
-/// A thread whose part is not next does not wait: it leaves the part behind, and the thread that
-/// adds the part before it adds this one as well.
+/// A thread whose part is not next does not wait. It leaves the part behind, and the thread that
+/// adds the previous part adds this part as well.
 class QueryGradients {
  public:
-  /// Where threads share heads, each thread gets memory for several parts, so that it can run
-  /// ahead.
+  /// If threads share heads, each thread gets memory for several parts, so that it can run ahead.
   QueryGradients(const AttentionPlan& plan, index block_queries, index chunk_keys, index row,
                  bool shares_heads, runtime::Execution& run)
       : problem_(plan.problem()),
@@ -78,8 +77,8 @@ class QueryGradients {
     return first_[at] <= chunk && chunk < end_[at];
   }
 
-  /// Returns a free part of this thread. If none is free, waits for earlier chunks: they started
-  /// before this one, so they will finish.
+  /// Returns a free part of this thread. If none is free, waits for earlier chunks. Their tasks
+  /// started before the task of this chunk, so they will finish.
   QueryGradientPart& open(int thread) noexcept {
     QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
     while (true) {
@@ -90,8 +89,8 @@ class QueryGradients {
     }
   }
 
-  /// Adds a part to `gradient` (B, Hq, Nq, D) once it is next. With `is_zero`, there is nothing to
-  /// add.
+  /// Hands over a filled part, which is added to `gradient` (B, Hq, Nq, D) when its turn comes. If
+  /// its `is_zero` is true, there is nothing to add.
   void close(QueryGradientPart& part, index b, index h, index block, index chunk,
              const Tensor& gradient) noexcept {
     Sum& sum = sums_[(b * problem_.query_heads + h) * blocks_ + block];
@@ -142,8 +141,8 @@ class QueryGradients {
   runtime::Execution& run_;
   index block_queries_, row_, blocks_;
   index parts_per_thread_;
-  std::int32_t* first_;       ///< (tables, blocks): the first chunk
-  std::int32_t* end_;         ///< the chunk after the last
+  std::int32_t* first_;       ///< (tables, blocks): the first chunk that takes part
+  std::int32_t* end_;         ///< (tables, blocks): the chunk after the last one that takes part
   Sum* sums_;                 ///< (B, Hq, blocks)
   QueryGradientPart* parts_;  ///< (threads, parts_per_thread)
 };

@@ -11,7 +11,7 @@
 
 namespace attn::training {
 
-/// Sets every element to zero, broadcast elements several times.
+/// Sets every element to zero. Broadcast elements are set several times.
 inline void clear(const Tensor& t) noexcept {
   if (t.is_none()) return;
   if (t.rank() == 1) {
@@ -57,7 +57,7 @@ struct SharedSums {
     return (b * p_.query_heads + h) * chunks_ + chunk;
   }
 
-  /// Adds sums per distance j − i, from −(Nq − 1) on, for keys [begin, end).
+  /// Adds sums per distance j − i, starting at −(Nq − 1), for keys [begin, end).
   void add_distances(index b, index h, index chunk, const float* distances) noexcept {
     const index begin = chunk * chunk_keys_ - (p_.num_queries - 1);
     const index end = std::min((chunk + 1) * chunk_keys_, p_.num_keys);

@@ -14,7 +14,7 @@ namespace attn::training {
 /// shape (B, N, width).
 struct HeadsOperand {
   Node* node = nullptr;
-  std::int64_t heads = 0;  ///< 0: the whole variable
+  std::int64_t heads = 0;  ///< 0 for the whole variable
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
 
@@ -26,7 +26,7 @@ struct HeadsOperand {
   }
 };
 
-/// Nodes of the terms of the score; null if they have no gradient.
+/// Nodes of the tensors that act on scores; null for tensors without a gradient.
 struct AttentionNodes {
   HeadsOperand query, key, value;
   Node* bias = nullptr;
@@ -47,8 +47,8 @@ struct AttentionNodes {
 /// Stores the terms that are variables in the options of the same names. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
-/// Returns a row-major copy on the tape. Null data stays null, both for no tensor and for one that
-/// checks will reject.
+/// Returns a row-major copy on the tape. Null data stays null, whether there is no tensor or one
+/// that the checks will reject.
 template <class T>
 TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
   if (from.data() == nullptr) return from;
@@ -63,11 +63,11 @@ TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
 /// Copies what the options point to into the tape's memory, without the optional outputs.
 AttentionOptions keep(const AttentionOptions& options, Recording& record);
 
-/// Records attention. Its second output is the log-sum-exp, if that is a variable.
+/// Records attention. If the log-sum-exp is a variable, it is the second output.
 class AttentionStep final : public Step {
  public:
-  /// `output` is a view of the output's node, in which `output_heads` heads are adjacent columns,
-  /// or which is used whole if that is 0.
+  /// If `output_heads` is 0, the output is the whole output node. Otherwise that node has
+  /// `output_heads` heads as adjacent columns.
   AttentionStep(const AttentionNodes& nodes, const AttentionOptions& options,
                 const ConstTensor& log_sum_exp, std::int64_t output_heads)
       : nodes_(nodes), options_(options), log_sum_exp_(log_sum_exp), output_heads_(output_heads) {}

@@ -74,7 +74,7 @@ class Conv1dStep final : public training::Step {
       end = std::max(begin, end);
     }
 
-    /// These tokens in a row-major (B, N, channels).
+    /// A view of the tokens of x (B, N, channels) that these outputs see.
     template <class T>
     TensorView<T> seen(const TensorView<T>& x) const {
       const std::array shape{x.size(0), end - begin, x.size(2)};

@@ -133,7 +133,7 @@ class ReshapeStep final : public Step {
   Node* x_;
 };
 
-/// Indices [begin, end) of a dimension.
+/// The slice of indices [begin, end) of a dimension.
 class SliceStep final : public Step {
  public:
   SliceStep(Node* x, int dim, index begin, index end)
@@ -141,7 +141,7 @@ class SliceStep final : public Step {
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     pass.add_in_place(x_, [&](const Tensor& dx, bool fresh) {
       const Tensor part = dx.slice(dim_, begin_, end_);
-      // Viewed as a slice, even if select() has removed the dimension.
+      // The gradient is viewed as a slice, even if select() has removed the dimension.
       const ConstTensor gradient(output_gradient.data(), part.shape());
       if (fresh) {
         std::fill_n(dx.data(), validation::product("x", dx.shape()), 0.0F);

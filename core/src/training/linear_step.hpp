@@ -4,16 +4,16 @@
 
 namespace attn::training {
 
-/// y = x · Wᵀ + b for all rows of x, with or without a batch. y is some columns of the output, W
-/// and b are some rows of a parameter.
+/// y = x · Wᵀ + b for all rows of x, with or without a batch. y may be some columns of the output;
+/// W and b may be some rows of their parameters.
 struct LinearParts {
   Node* x = nullptr;
   Node* weights = nullptr;
   Node* biases = nullptr;         ///< or null
   ConstTensor weight = {};        ///< (out, in)
-  std::int64_t first_row = 0;     ///< of `weight` among the parameter's rows
-  std::int64_t first_bias = 0;    ///< of b among the elements of `biases`
-  std::int64_t first_column = 0;  ///< of y among the output's columns
+  std::int64_t first_row = 0;     ///< index of the first row of `weight` in its parameter
+  std::int64_t first_bias = 0;    ///< index of the first element of b in `biases`
+  std::int64_t first_column = 0;  ///< index of the first column of y in the output
 };
 
 class LinearStep final : public Step {

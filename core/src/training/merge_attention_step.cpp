@@ -31,7 +31,7 @@ class MergeStep final : public Step {
     std::size_t count = 0;
     const auto open = [&](Node* node) -> float* {
       if (!BackwardPass::wants(node)) return nullptr;
-      // Both parts may be the same variable, so each makes its own addition.
+      // Both parts may be the same variable, so each adds to its gradient separately.
       additions[count] = pass.begin(*node, scratch);
       return additions[count++].memory.data();
     };

@@ -10,7 +10,8 @@ namespace attn {
 namespace training {
 namespace {
 
-/// Number of rows in a task; each task sums its gradients of weight and bias separately.
+/// Number of rows per task. Each task sums the gradients of weight and bias over its rows
+/// separately.
 std::int64_t rows_per_task(std::int64_t width) {
   return std::clamp<std::int64_t>(32768 / width, 8, 64);
 }

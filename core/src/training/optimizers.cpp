@@ -20,7 +20,7 @@ using kernels::TrainingTable;
 
 namespace training {
 
-/// Elements that one task updates or sums. This is fixed, so that sums have the same bits
+/// Number of elements that one task updates or sums. It is fixed, so that sums have the same bits
 /// everywhere.
 constexpr index kBlock = 8192;
 constexpr index blocks_of(index count) { return kernels::pieces(count, kBlock); }
@@ -54,10 +54,10 @@ struct OptimizerData {
   struct Entry {
     ModuleAccess::FoundParameter parameter;
     index count = 0;
-    std::size_t state = 0;  ///< where its arrays begin
+    std::size_t state = 0;  ///< index in `state` at which the arrays of this parameter begin
     std::size_t group = 0;  ///< index in `groups`
     float steps = 0;
-    // For the current step.
+    // The following two are valid during a step.
     const float* gradient = nullptr;
     index first_task = 0;
   };
@@ -65,7 +65,8 @@ struct OptimizerData {
   /// The names of the state's arrays.
   using Names = std::span<const char* const>;
 
-  /// Settings that may differ between groups. The last group has all other parameters.
+  /// Settings that may differ between groups. The last group contains the parameters that no other
+  /// group selects.
   struct Group {
     std::optional<double> learning_rate;
     double weight_decay = 0;
@@ -95,7 +96,7 @@ struct OptimizerData {
   static void check_rate(double rate) {
     validation::require_finite_at_least_zero("learning_rate", rate);
   }
-  /// Throws kInvalidArgument for a group that was not an option.
+  /// Throws kInvalidArgument if there is no group with this number in the options.
   Group& group(std::size_t number);
   double learning_rate(const Group& group) const noexcept {
     return group.learning_rate.value_or(*groups.back().learning_rate);
@@ -105,7 +106,8 @@ struct OptimizerData {
   std::vector<NamedTensor> named_state(std::string_view prefix, float* values);
   IncompatibleKeys load(const Safetensors& file, std::string_view prefix, bool strict);
 
-  /// Updates [begin, begin + count) of a parameter in its step number `steps`.
+  /// Updates elements [begin, begin + count) of a parameter. This is step number `entry.steps` of
+  /// the parameter.
   virtual void update(const TrainingTable& kernels, const Entry& entry, index begin,
                       index count) noexcept = 0;
 
@@ -184,8 +186,8 @@ void OptimizerData::step(const TapeData& tape) {
   constexpr double kWorkOfElement = 4;
   run.parallel_for(
       tasks, kWorkOfElement * static_cast<double>(tasks * kBlock), [&](index task, int) noexcept {
-        // Finds the last entry that begins here or earlier. Entries without a task end where they
-        // begin.
+        // Finds the last entry whose first task is this task or an earlier one. An entry without
+        // tasks ends where it begins.
         const Entry& entry =
             *std::prev(std::ranges::upper_bound(entries, task, {}, &Entry::first_task));
         const index begin = (task - entry.first_task) * kBlock;

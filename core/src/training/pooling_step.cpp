@@ -22,7 +22,8 @@ using kernels::PairTerm;
 using kernels::PairWeight;
 
 struct PoolingNodes {
-  Node* query = nullptr;  ///< or the projections, for additive attention
+  // For additive attention, these two are the projected queries and keys.
+  Node* query = nullptr;
   Node* key = nullptr;
   Node* value = nullptr;
   Node* width = nullptr;           ///< or null
@@ -32,12 +33,12 @@ struct PoolingNodes {
   Node* weights = nullptr;
 };
 
-/// Rows of a sum over pairs in one task. This many factors fill a cache line.
+/// Number of rows that one task computes in a sum over pairs. This many factors fill a cache line.
 constexpr index kRowsPerTask = 16;
 
 class PoolingStep final : public Step {
  public:
-  /// `pair` is none if queries and keys have no gradient. `weights` is (B, Nq, Nk).
+  /// `pair` is empty if queries and keys have no gradient. `weights` is (B, Nq, Nk).
   PoolingStep(const PoolingNodes& nodes, std::optional<PairWeight> pair, float width,
               const ConstTensor& weights)
       : nodes_(nodes), pair_(pair), width_(width), weights_(weights) {}

@@ -101,7 +101,7 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
     forward(split(values, num_heads), split(y, num_heads), positions, record.context());
     return record.finish(y, CachedRotationStep(nullptr, {}, {}, {}, 1));
   }
-  // Keeps the tables for the backward pass. The rotation has the same bits with them.
+  // Keeps the tables for the backward pass. The rotation gives the same bits with these tables.
   const auto& given = positions.positions;
   const std::int64_t batch = given.rank() > 1 ? given.size(-2) : 1;
   const bool per_batch = given.rank() == 2 || (given.rank() == 3 && batch != 1);

@@ -29,8 +29,8 @@ void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Conte
 
 namespace {
 
-/// The depth is the number of rows in a whole batch. It is summed in chunks, so that each packed
-/// chunk of b fits in a second-level cache.
+/// The depth is the number of rows in a whole batch. The sum is split into chunks along the depth,
+/// so that each packed chunk of b fits in a second-level cache.
 void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                              Context& context) {
   constexpr index kChunk = 256;
@@ -113,8 +113,8 @@ bool is_zero(const ConstTensor& row) {
 void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                          Context& context) {
   multiply_all_transposed(a, b, c, context);
-  // Products with 0 are only correct if b is finite. The result shows this, and it is smaller than
-  // b.
+  // Products with 0 are correct only if b is finite. The result shows whether b is, and it is
+  // smaller than b.
   index row = 0;
   while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
   if (row == c.size(0)) return;

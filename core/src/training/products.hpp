@@ -9,7 +9,7 @@ namespace attn::training {
 /// Views (rows, cols) as (cols, rows).
 ConstTensor transposed(const ConstTensor& x);
 
-/// Views (B, N, width), row-major, as (B·N, width).
+/// Views a row-major tensor of shape (B, N, width) as (B·N, width).
 template <class T>
 TensorView<T> as_rows(const TensorView<T>& x) {
   if (x.rank() == 2) return x;

@@ -47,7 +47,7 @@ inline const kernels::TrainingTable& training_kernels(const runtime::Execution& 
 /// A tensor on a tape.
 struct Node {
   ConstTensor value;     ///< row-major
-  Tensor gradient = {};  ///< row-major; none before the first addition
+  Tensor gradient = {};  ///< row-major; empty before the first addition
   bool needs_gradient = false;
   bool only_shown = false;  ///< has a gradient, but later operations add nothing to it
 };
@@ -77,8 +77,8 @@ class BackwardPass {
     end(addition, scratch);
   }
 
-  /// For one call that writes to several nodes: begin() an addition for each, write, then end()
-  /// all.
+  /// For one call that writes to several nodes: begin() an addition for each node, write, then
+  /// end() all additions.
   struct Addition {
     Node* node = nullptr;
     Tensor memory = {};
@@ -86,8 +86,8 @@ class BackwardPass {
   Addition begin(Node& node, runtime::Execution& scratch);
   static void end(const Addition& addition, runtime::Execution& scratch) noexcept;
 
-  /// Like add_to(), but only for some rows of a node (in dimension 0). Other rows stay unchanged,
-  /// initially zero.
+  /// Like add_to(), but only for some rows of a node (in dimension 0). Other rows stay unchanged;
+  /// they are zero initially.
   template <class F>
   void add_to_rows(Node* node, std::int64_t begin, std::int64_t end, F&& write) {
     if (!wants(node)) return;
@@ -151,8 +151,8 @@ class Step {
 /// Records one call. Checks that all inputs are on the same tape, which still records.
 class Recording {
  public:
-  /// `name` is a literal; `layer` may be null. Inputs that are none are skipped, but at least one
-  /// must be given. Throws kInvalidArgument.
+  /// `name` is a literal; `layer` may be null. Empty inputs are skipped, but at least one must be a
+  /// variable. Throws kInvalidArgument.
   Recording(const char* name, const Module* layer, std::initializer_list<const Variable*> inputs);
   Recording(const char* name, const Module* layer, std::span<const Variable> inputs);
   /// Records a call on this tape, even if no input is a variable.
@@ -161,7 +161,7 @@ class Recording {
 
   Context& context() const noexcept;
 
-  /// Memory that stays valid until the tape is cleared. Throws kSizeOverflow, std::bad_alloc.
+  /// Memory that stays valid until the tape is cleared. Throws kSizeOverflow and std::bad_alloc.
   Tensor memory(std::span<const std::int64_t> shape);
   Tensor memory(std::initializer_list<std::int64_t> shape) {
     return memory(std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -172,13 +172,13 @@ class Recording {
     return static_cast<T*>(take_bytes(count, sizeof(T)));
   }
 
-  /// The node of a variable; null for none.
+  /// The node of a variable; null for an empty variable.
   static Node* node(const Variable& variable) noexcept;
   /// Keeps an object that steps point to until the tape is cleared, even if its layer is destroyed
   /// earlier.
   void keep(std::shared_ptr<const void> owner);
 
-  /// The node of a layer's own parameter; null for none.
+  /// The node of a layer's own parameter; null if there is no parameter.
   Node* parameter(const Module& layer, const ConstTensor& values);
 
   /// True if any input or requested parameter needs a gradient. Otherwise finish() records nothing.
@@ -271,9 +271,9 @@ struct TapeData {
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
-  std::vector<std::shared_ptr<const void>> kept;  ///< layers that were used
-  std::deque<KeptGradient> kept_gradients;        ///< a deque, so that they never move
-  std::size_t num_kept_gradients = 0;             ///< the others are spare memory
+  std::vector<std::shared_ptr<const void>> kept;  ///< keeps the layers that were used alive
+  std::deque<KeptGradient> kept_gradients;        ///< a deque, so that elements never move
+  std::size_t num_kept_gradients = 0;             ///< the elements after these are spare memory
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);

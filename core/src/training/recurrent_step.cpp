@@ -151,7 +151,7 @@ class LastStateStep final : public Step {
   }
 
  private:
-  const Variable* outputs_;  ///< of each layer
+  const Variable* outputs_;  ///< one variable for each layer
   index layers_;
   Node* h_0_;
 };

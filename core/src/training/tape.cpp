@@ -29,7 +29,7 @@ bool holds(const ConstTensor& row_major, F&& wanted) noexcept {
   return std::any_of(row_major.data(), row_major.data() + count, wanted);
 }
 
-/// The first tensor that contains a number of some kind. Parameters are searched first, then
+/// The first tensor that contains a number with some property. Parameters are searched first, then
 /// outputs of layers and functions, in the order in which they were recorded.
 struct Holder {
   const TapeData::Parameter* parameter = nullptr;
@@ -49,7 +49,7 @@ struct Holder {
   }
 };
 
-/// Both lists are stored in reverse order.
+/// The loops do not stop at the first match, because both lists are stored in reverse order.
 template <class F>
 Holder first_to_hold(const TapeData& tape, F wanted) noexcept {
   Holder found;
@@ -150,7 +150,7 @@ Variable Tape::intermediate(const Module& layer, std::string_view name) const {
   }
   if (!watch->node) {
     validation::fail(ErrorCode::kNotFound, "name",
-                     {"\"", name, "\", which was not computed since clear()"},
+                     {"\"", name, "\", which has not been computed since clear()"},
                      {"a call that computes it"});
   }
   return TapeAccess::variable(*data_, watch->node);
@@ -293,7 +293,7 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
   }
   if (TapeAccess::checked(output).only_shown) {
     validation::fail_value(name, "a variable that is only for display",
-                           {"a computed one that passes its gradient on"});
+                           {"one that passes its gradient on"});
   }
   if (state != State::kRecording) {
     validation::fail_value("backward", "a second call", {"clear() and a new forward pass first"});
@@ -402,7 +402,7 @@ void Recording::add_input(const Variable& input) {
   }
   if (node.only_shown) {
     validation::fail_value(name_, "a variable that is only for display",
-                           {"a computed one that passes its gradient on"});
+                           {"one that passes its gradient on"});
   }
   needs_gradient_ = needs_gradient_ || node.needs_gradient;
 }

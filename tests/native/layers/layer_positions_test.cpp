@@ -384,7 +384,7 @@ TEST(LayerPositionsErrorTest, what_is_wrong_is_said_and_nothing_is_written) {
                                 {.positions = at({3, 1, 4})});
             }),
             "invalid_argument: key_positions: got none, needs positions of the 3 keys; positions "
-            "has only the 4 of the queries");
+            "covers only the 4 queries");
   EXPECT_EQ(error_of([&] {
               attention.forward(tokens, tokens, tokens, out,
                                 {.positions = at({3, 1, 3}), .cache = &cache});

@@ -471,8 +471,8 @@ TEST(TransformerDecoderErrorTest, calls) {
             "invalid_argument: state: got 0 layers, needs 2, the number of layers of this decoder");
   TransformerDecoder::State state = decoder.start(memory);
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, {.state = &state}); }),
-            "shape_mismatch: memory: got shape (2, 5, 4), needs none; state already holds its "
-            "projections");
+            "shape_mismatch: memory: got shape (2, 5, 4), needs none; state already contains "
+            "its projections");
   EXPECT_EQ(error_of([&] {
               decoder.forward({x.data(), {1, 3, 4}}, {}, {y.data(), {1, 3, 4}}, {.state = &state});
             }),

@@ -78,7 +78,7 @@ TEST_F(ModelFiles, an_index_decides_between_two_files_with_a_tensor) {
                 attn::describe_language_model(both.headers(), both.config, {},
                                               R"({"weight_map": {"a": "1"}})");
               }),
-              HasSubstr("invalid_argument: files: got 2, needs the 1 that the index names"));
+              HasSubstr("invalid_argument: files: got 2, needs as many as the index names (1)"));
 }
 
 TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {

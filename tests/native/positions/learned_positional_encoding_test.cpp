@@ -160,12 +160,13 @@ TEST(LearnedPositionalEncodingErrorTest, names_the_argument_and_what_it_needs) {
   EXPECT_THAT(error_of([] { LearnedPositionalEncoding(std::int64_t{1} << 40, 1 << 30); }),
               StartsWith("size_overflow: weight: "));
   EXPECT_EQ(call(5, 0),
-            "invalid_argument: x: got length 5 from position 0, needs to end within the 4 "
-            "positions of max_length");
+            "invalid_argument: x: got length 5 starting at position 0, needs to fit within "
+            "max_length (4)");
   EXPECT_EQ(call(2, 3),
-            "invalid_argument: x: got length 2 from position 3, needs to end within the 4 "
-            "positions of max_length");
-  EXPECT_THAT(call(1, INT64_MAX), StartsWith("invalid_argument: x: got length 1 from position 9"));
+            "invalid_argument: x: got length 2 starting at position 3, needs to fit within "
+            "max_length (4)");
+  EXPECT_THAT(call(1, INT64_MAX),
+              StartsWith("invalid_argument: x: got length 1 starting at position 9"));
   EXPECT_EQ(call(1, -1), "invalid_argument: start: got -1, needs 0 or more");
   EXPECT_THAT(call(1, 0, {.probability = 2}), StartsWith("invalid_argument: dropout: got 2"));
   EXPECT_THAT(error_of([&] { layer.forward({p, {3}}, {p, {3}}); }),

@@ -70,7 +70,7 @@ TEST(RotaryEmbeddingErrorTest, options_are_checked) {
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.beta_fast = std::nan("")}),
               HasSubstr("scaling.beta_fast: got nan"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.beta_fast = 1, .beta_slow = 2}),
-              HasSubstr("scaling.beta_fast: got 1, needs beta_slow 2 or more"));
+              HasSubstr("scaling.beta_fast: got 1, needs at least beta_slow (2)"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.mscale = HUGE_VAL}),
               HasSubstr("scaling.mscale: got inf"));
   EXPECT_THAT(scaled(attn::YarnRotaryScaling{.mscale_all_dim = HUGE_VAL}),
@@ -84,7 +84,8 @@ TEST(RotaryEmbeddingErrorTest, options_are_checked) {
   EXPECT_THAT(scaled(attn::Llama3RotaryScaling{.high_freq_factor = HUGE_VAL}),
               HasSubstr("scaling.high_freq_factor: got inf"));
   EXPECT_EQ(scaled(attn::Llama3RotaryScaling{.low_freq_factor = 4}),
-            "invalid_argument: scaling.high_freq_factor: got 4, needs more than low_freq_factor 4");
+            "invalid_argument: scaling.high_freq_factor: got 4, needs more than "
+            "low_freq_factor (4)");
   EXPECT_THAT(scaled(attn::Llama3RotaryScaling{.original_max_position_embeddings = -1}),
               HasSubstr("scaling.original_max_position_embeddings: got -1"));
 }
@@ -144,7 +145,7 @@ TEST(RotaryEmbeddingErrorTest, caches_are_checked) {
   };
   EXPECT_EQ(call({2, 2}, {2, 2}),
             "shape_mismatch: cos_cache: got shape (2, 2), needs shape (2, 3, rotary_dim/2) or (3 "
-            "or more, rotary_dim/2) without position_ids");
+            "or more, rotary_dim/2) if there are no position_ids");
   EXPECT_THAT(call({1, 3, 2}, {1, 3, 2}), StartsWith("shape_mismatch: cos_cache: got shape (1,"));
   EXPECT_THAT(call({2, 3, 0}, {2, 3, 0}), StartsWith("shape_mismatch: cos_cache: got shape (2,"));
   EXPECT_EQ(call({3, 2}, {3, 1}),
@@ -153,11 +154,12 @@ TEST(RotaryEmbeddingErrorTest, caches_are_checked) {
               StartsWith("shape_mismatch: x: got shape (2, 3, 4), needs at least 6 columns"));
   EXPECT_EQ(call({3, 2}, {3, 2}, {.rotary_dim = 2}),
             "shape_mismatch: cos_cache: got shape (3, 2), needs shape (2, 3, 1) or (3 or more, 1) "
-            "without position_ids");
+            "if there are no position_ids");
   EXPECT_THAT(call({3, 2}, {3, 2}, {.rotary_dim = 3}), HasSubstr("rotary_dim: got 3"));
   const std::vector<std::int64_t> ids{0, 9, 10};
   EXPECT_EQ(call({10, 2}, {10, 2}, {.position_ids = {ids.data(), {3}}}),
-            "invalid_argument: position_ids: got 10, needs a row of the caches, from 0 to 9");
+            "invalid_argument: position_ids: got 10, needs the index of a row of the caches, "
+            "from 0 to 9");
   EXPECT_THAT(call({10, 2}, {10, 2}, {.position_ids = {ids.data(), {1, 3}}}),
               StartsWith("shape_mismatch: position_ids: got shape (1, 3)"));
   EXPECT_EQ(call({1, 10, 2}, {1, 10, 2}, {.position_ids = {ids.data(), {3}}}),

@@ -212,8 +212,8 @@ TEST(PositionsGradientErrorTest, what_the_layers_refuse) {
   const std::vector<float> values(12, 1.0F);
   const Variable x = tape.variable({values.data(), {3, 4}});
   EXPECT_EQ(error_of([&] { LearnedPositionalEncoding(2, 4).forward(x); }),
-            "invalid_argument: x: got length 3 from position 0, needs to end within the 2 "
-            "positions of max_length");
+            "invalid_argument: x: got length 3 starting at position 0, needs to fit within "
+            "max_length (2)");
   EXPECT_EQ(error_of([&] { LearnedPositionalEncoding(2, 3).forward(x); }),
             "shape_mismatch: x: got shape (3, 4), needs shape (any, 3)");
   EXPECT_THAT(error_of([&] { PositionalEncoding().forward(x, 0, {.probability = 2}); }),

@@ -1,7 +1,7 @@
 #pragma once
 
-// The parts of attention with pairs of bf16 numbers apart from products: arranging queries, keys
-// and values in pairs, and turning scores into pairs of weights.
+// Everything that attention does with pairs of bf16 numbers except products: arranging queries,
+// keys and values in pairs, and turning scores into pairs of weights.
 
 #include <algorithm>
 #include <bit>
@@ -37,8 +37,8 @@ ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept
   return false;
 }
 
-/// Writes the queries as pairs along the depth, (pairs of depth × to_row), in `lanes` lanes. Lanes
-/// beyond `count` are never used. `negative` flips the signs.
+/// Writes the queries as pairs along the depth to a (pairs of depth × to_row) matrix with one query
+/// per lane, in `lanes` lanes. Lanes from `count` on are never used. `negative` flips the signs.
 template <class Isa>
 void pair_queries(index count, index lanes, index head_dim, const std::uint16_t* query, index row,
                   index col, bool negative, Bf16Pair* queries, index to_row) noexcept {
@@ -74,8 +74,8 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
   }
 }
 
-/// Pairs the values from key0 on along the keys, for each column. Keys that are not kept, the
-/// missing second key of an odd last pair, and columns beyond the values are zero.
+/// For each column, pairs the values of adjacent keys, starting at key0. Keys that are not kept,
+/// the second key of an incomplete last pair, and columns beyond the values are zero.
 template <class Keep>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, index cols,
                              Keep&& keep, Bf16Pair* pairs) noexcept {
@@ -171,11 +171,10 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
   each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
-/// Turns rows of scores s, times `unit`, into rows of pairs of e = 2^(unit · s − m), for m an
-/// integer. Returns the sums of e and the sums of the rounded e. Outputs are divided by the latter,
-/// so that weights sum to one, and a query that attends to one key gets its value as in float32:
-/// the error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp uses the exact
-/// sums.
+/// Turns rows of scores s into rows of pairs of e = 2^(unit · s − m), where m is an integer.
+/// Returns the sums of e and the sums of the rounded e. Outputs are divided by the latter, so that
+/// weights sum to one, and a query that attends to one key gets its value as in float32: the error
+/// of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp uses the exact sums.
 template <class Isa, int Vectors>
 ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
                                    const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],

@@ -1,7 +1,7 @@
 #pragma once
 
-// The matrix product of bf16 pairs: the blocks and tiles of the product of floats, whose elements
-// are pairs along the depth.
+// The matrix product of bf16 pairs. It uses the blocks and tiles of the product of floats, but its
+// elements are pairs along the depth.
 
 #include <algorithm>
 #include <bit>
@@ -37,13 +37,14 @@ ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// The address of the half of the quads that belongs to row r, for rows that begin at `rows`; the
-/// stride `row` of rows of pairs is even.
+/// The address of row r in quads that begin at `rows`; the row has one half of each quad. `row`,
+/// the stride between rows of pairs, is even.
 ATTN_INLINE Bf16Pair* quads_of_row(Bf16Pair* rows, index r, index row) noexcept {
   return rows + r / 2 * 2 * row + r % 2 * 2;
 }
 
-/// Writes a row of bf16 numbers to its half of the quads; zeros follow an odd pair.
+/// Writes a row of bf16 numbers to its half of the quads. If the number of pairs is odd, the last
+/// quad is padded with zeros.
 ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col,
                           Bf16Pair* to) noexcept {
   index k = 0;
@@ -81,7 +82,7 @@ void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
   const bool copies = kQuads<Isa> || p.a || p.a_col != 1 || p.a_row % 2 != 0 ||
                       p.depth % kWhole != 0 || p.a_row % (2 * kCacheAlias) == 0;
   const auto copy_rows = [&](const ProductBlock& block, Bf16Pair* copy, index row) {
-    // The last pair may have one number.
+    // The last pair may contain only one number.
     const index count = std::min(2 * block.depth, p.depth - 2 * block.k);
     for (index r = 0; r < block.rows; ++r) {
       const index from = (block.row + r) * p.a_row + 2 * block.k * p.a_col;

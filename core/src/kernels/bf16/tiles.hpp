@@ -14,17 +14,19 @@
 
 namespace attn::kernels {
 
-/// Rows of a tile, and its columns in floats or pairs. Packed panels consist of tiles.
+/// Number of rows of a tile, and also of its columns in floats or pairs. Packed panels consist of
+/// tiles.
 inline constexpr index kTileEdge = kPanelWidth;
 inline constexpr index kTilePairs = kTileEdge * kTileEdge;
-/// Tiles of C that are summed at a time. A product has a latency of 52 cycles, during which about
-/// three can start.
+/// Number of tiles of C that are summed at a time. A product has a latency of 52 cycles, during
+/// which about three can start.
 inline constexpr int kTileGroup = 4;
 
 /// The number of tiles for this many rows.
 constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
 
-/// Rows of a tile of A in a product of this many rows; if there are few, the tile has only those.
+/// Number of rows of a tile of A in a product of this many rows. A tile has no more rows than the
+/// product.
 constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
 
 /// Sets up the tile hardware, if there is any, for the lifetime of this object, which is one kernel
@@ -51,11 +53,12 @@ struct TileMatrix {
   const Bf16Pair* data;
   index row;   ///< between the rows of a tile
   index step;  ///< between tiles along the depth
-  index next;  ///< between neighbours: rows of A, columns of B
+  index next;  ///< between neighbouring tiles along the rows of A or the columns of B
 };
 
-/// C = or, with Add, += A · B for M × N tiles of C, over `steps` tiles along the depth and, if
-/// `last_b` is not null, one more whose tiles of B are stored there consecutively.
+/// C = A · B, or C += A · B with Add, for M × N tiles of C, over `steps` tiles along the depth. If
+/// `last_b` is not null, one more step follows, whose tiles of B are stored consecutively at
+/// `last_b`.
 ///
 /// Registers 0 to 3 hold C, 4 and 5 hold A, and 6 and 7 hold B. With 2 × 2 tiles of C, each tile of
 /// A and B is loaded once per step: four loads of 8 cycles for four products of 16 cycles.

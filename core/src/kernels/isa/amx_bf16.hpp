@@ -17,10 +17,10 @@ struct TileIsa : Bf16Isa {
   static constexpr int kSoftmaxVectors = 2;
 };
 
-/// The tile hardware. tdpbf16ps has two sums for each step: over the products of the first numbers
-/// of its pairs, and over the products of the second ones. Each is formed by multiply-adds that
-/// round once. It then adds both sums, and adds the result to C. Rounding is to nearest even, with
-/// zeros for subnormal numbers.
+/// The tile hardware. For each step, tdpbf16ps forms two sums: one of the products of the first
+/// numbers of its pairs, and one of the products of the second numbers. Each is formed by
+/// multiply-adds that round once. It then adds both sums, and adds the result to C. It rounds to
+/// nearest even and treats subnormal numbers as zero.
 ///
 /// Written in assembly, because GCC's intrinsics accept only digits for registers and do not
 /// declare that a load reads memory.

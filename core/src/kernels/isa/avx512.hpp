@@ -7,7 +7,8 @@ namespace {
 
 struct Isa : IsaVectors<xsimd::avx512bw> {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx512;
-  // 28 registers hold sums. 12 × 2 tiles are slower, and with 9 × 3 GCC 12 keeps sums in memory.
+  // 28 registers hold sums. Tiles of 12 × 2 are slower, and with tiles of 9 × 3, GCC 12 spills sums
+  // to memory.
   static constexpr int kRows = 14;
   static constexpr int kVectors = 2;
   static constexpr int kScoreRows = 8;

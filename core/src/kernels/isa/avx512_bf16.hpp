@@ -5,7 +5,7 @@
 namespace attn::kernels {
 namespace {
 
-/// Products by vdpbf16ps, which adds the product of the second numbers of two pairs, then the
+/// Products use vdpbf16ps, which adds the product of the second numbers of two pairs, then the
 /// product of the first ones. Each is a multiply-add that rounds once, to nearest even, and treats
 /// subnormal inputs and results as zero.
 struct Bf16Isa : Isa {

@@ -5,16 +5,16 @@
 namespace attn::kernels {
 namespace {
 
-/// Products by bfmmla, and by bfdot where one row has one column. Both multiply the first numbers
-/// of two pairs and the second numbers, add the two products, and add that sum to c; bfmmla does so
-/// for one pair of its quads, then for the other. Each of these sums is rounded to odd: if it is
-/// not exact, the result is the neighbour whose last bit is set. Subnormal inputs and results are
-/// treated as zero. (FPCR.EBF would change this; it is 0 unless a program sets it.)
+/// Products use bfmmla, or bfdot where one row is multiplied by one column. Both multiply the first
+/// numbers of two pairs and the second numbers, add the two products, and add that sum to c; bfmmla
+/// does so for one pair of its quads, then for the other. Each of these sums is rounded to odd: if
+/// it is not exact, the result is the neighbour whose last bit is set. Subnormal inputs and results
+/// are treated as zero. (FPCR.EBF would change this; it is 0 unless a program sets it.)
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kNeonBf16;
-  // 24 registers hold sums, four hold B, and one or two hold A. Rows must be a multiple of two, and
-  // so must columns, which must also fit in a panel.
+  // 24 registers hold sums, four hold B, and one or two hold A. The number of rows must be even.
+  // The number of columns must be even, too, and fit in a panel.
   static constexpr int kRows = 12;
   static constexpr int kVectors = 2;
   static constexpr int kScoreRows = kRows;

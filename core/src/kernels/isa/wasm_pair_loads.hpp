@@ -48,7 +48,7 @@ struct WasmPairLoads {
     index subnormal = 0;
     for (index i = 0; i + 8 <= count; i += 8) {
       const v128_t bits = wasm_v128_load(numbers + i);
-      // Zero becomes the largest number.
+      // Zero becomes the largest number, so it does not count as subnormal.
       const v128_t twice = wasm_i16x8_sub(wasm_i16x8_add(bits, bits), wasm_i16x8_splat(1));
       subnormal += __builtin_popcount(
           static_cast<unsigned>(wasm_i16x8_bitmask(wasm_u16x8_lt(twice, wasm_u16x8_splat(0x7FF)))));
@@ -56,7 +56,8 @@ struct WasmPairLoads {
     return subnormal * 32 <= count;
   }
 
-  /// Stores the low halves of lanes, which have zeros above them, or their low bytes.
+  /// store_words stores the low halves of lanes, whose upper halves must be zero; store_bytes
+  /// stores their low bytes.
   using Words = xsimd::batch<std::uint32_t, xsimd::wasm>;
   static ATTN_INLINE void store_words(Words words, void* to) noexcept {
     wasm_v128_store64_lane(to, wasm_u16x8_narrow_i32x4(words, words), 0);

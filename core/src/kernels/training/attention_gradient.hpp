@@ -12,8 +12,8 @@
 // (Dao et al. 2022, arXiv:2205.14135, appendix B.4.) Memory is linear in the lengths.
 //
 // Tiles of scores are (keys × queries), as in the forward pass. All five products read their
-// operands in place. Scores and dP read the queries and dO transposed, once for a chunk of keys;
-// the three others sum along the keys or along the queries of a tile.
+// operands in place. For scores and dP, the queries and dO are transposed, once for a chunk of
+// keys. The other three products sum along the keys or along the queries of a tile.
 //
 // The gradient of an excluded score is set to zero by selection, not by multiplication, because
 // numbers that belong to the key may be NaN.
@@ -22,9 +22,9 @@
 
 namespace attn::kernels {
 
-/// Each chunk reads all queries again, so long chunks cost less; with short ones, several threads
-/// can share few heads. Only AVX-512 uses sizes other than 256, because the products of other
-/// instruction sets leave less to gain.
+/// Each chunk reads all queries again, so long chunks cost less. With short chunks, several threads
+/// can share the work of few heads. Only AVX-512 uses sizes other than 256, because the products of
+/// other instruction sets leave less to gain.
 template <class Isa>
 index gradient_keys(index keys, index heads) noexcept {
   constexpr index kFewHeads = 4;

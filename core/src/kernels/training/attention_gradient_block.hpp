@@ -94,8 +94,9 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       keys = std::min(keys, end - key0);
       break;
     }
-    // The division into tiles must not depend on whether numbers are finite or stages are
-    // requested, so that bits do not; only skipping queries may.
+    // The division into tiles must not depend on whether numbers are finite or which stages are
+    // requested, because the bits would then depend on it, too. Only the skipping of queries may
+    // depend on it.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
@@ -123,7 +124,7 @@ void GradientBlock<Isa>::load_queries() noexcept {
   clear_padding(scratch_.output_gradients, head_.value_dim);
 }
 
-/// products_rc = query_r · row_c of a Shaw table.
+/// products_rc = query_r · row_c, where row_c is a row of a Shaw table.
 template <class Isa>
 void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
                                            const float* queries, float* products) noexcept {
@@ -269,7 +270,7 @@ template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
   const index chunk_key = key0 - chunk_.key_begin;
-  // The rows of a tile, without excluded ones.
+  // The rows of a tile, with zeros in place of excluded rows.
   float* const kept = scratch_.kept_rows;
   for (index r = 0; r < count_; ++r) {
     for (index j = 0; j < keys; ++j) {
@@ -307,7 +308,7 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
 }
 
 /// Adds the terms of Shaw's keys and values from the sums per distance. If something is not finite,
-/// a distance at which a query attends to nothing is not multiplied either.
+/// rows of a distance at which a query attends to nothing are not even multiplied.
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {

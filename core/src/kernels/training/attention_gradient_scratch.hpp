@@ -22,10 +22,11 @@ index padded_row(index dim) noexcept {
 /// Tiles skip queries in groups of this size, which is at least a vector of any instruction set.
 inline constexpr index kGradientGroup = 16;
 
-/// Floats between the rows of a tile that is transposed to (queries × keys).
+/// Row stride, in floats, of a tile that is transposed to (queries × keys).
 inline constexpr index kGradientRow = kGradientTile + kPanelWidth;
 
-/// The steps between a score and its weight, other than scale and exclusion by key ranges.
+/// Which steps a call needs between a score and its weight, other than scale and exclusion by key
+/// ranges.
 template <class Isa>
 struct GradientSteps {
   explicit GradientSteps(const AttentionHead& head, const AttentionGradientHead& gradient) noexcept
@@ -46,7 +47,7 @@ struct GradientSteps {
   bool in_log2;        ///< log2 e is folded into the queries
   bool scores_by_row;  ///< some steps on scores run along the keys of a query
   bool dropout;
-  bool gradients_by_row;  ///< some steps on their gradients do, too
+  bool gradients_by_row;  ///< some steps on the gradients of scores run along the keys, too
   bool only_ranges;       ///< only key ranges exclude, and weights need no further step
   bool shows_tiles;       ///< numbers for every score of a tile are requested
 };
@@ -114,7 +115,8 @@ struct GradientScratch {
   float* value_products = nullptr;   ///< dO·b_c
   float* key_distances = nullptr;    ///< dS summed per distance
   float* value_distances = nullptr;  ///< weights summed per distance
-  float* columns = nullptr;          ///< one of these, transposed: relative_row × kBlockQueries
+  float* columns = nullptr;          ///< one of the arrays above, transposed: relative_row ×
+                                     ///< kBlockQueries
   float* kept_rows = nullptr;        ///< rows of keys, queries or distances, in whole vectors
   index floats = 0;
 };

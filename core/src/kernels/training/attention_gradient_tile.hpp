@@ -31,7 +31,7 @@ bool copy_padded(index rows, index cols, const float* from, index from_row, inde
 
 // The products are most of the work, and each has several callers, so they are not inlined.
 
-/// tile_ji = row_j · q_i for rows [0, keys) and the queries of a block from `first` on, transposed.
+/// tile_ji = row_j · q_i for rows [0, keys) and the transposed queries of a block from `first` on.
 template <class Isa>
 __attribute__((noinline)) void multiply_queries(index keys, index depth, const float* rows,
                                                 index row, const float* queries, index first,
@@ -52,7 +52,7 @@ __attribute__((noinline)) void multiply_queries(index keys, index depth, const f
   }
 }
 
-/// sums_j += Σ_i tile_ji · row_i: a tile along its queries.
+/// sums_j += Σ_i tile_ji · row_i: sums along the queries of a tile.
 template <class Isa>
 __attribute__((noinline)) void sum_over_queries(index keys, index queries, const float* tile,
                                                 const float* rows, index row,
@@ -69,7 +69,7 @@ __attribute__((noinline)) void sum_over_queries(index keys, index queries, const
   });
 }
 
-/// sums_i += Σ_j tile_ji · row_j: a tile along its keys.
+/// sums_i += Σ_j tile_ji · row_j: sums along the keys of a tile.
 template <class Isa>
 __attribute__((noinline)) void sum_over_keys(index queries, index keys, const float* tile,
                                              const float* rows, index row, float* sums) noexcept {
@@ -115,7 +115,7 @@ ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratc
   }
 }
 
-/// Multiplies each number of a tile by the number at the same place in another tile.
+/// Multiplies a tile by another tile, element by element.
 template <class Isa>
 void multiply_tile(index keys, index lanes, const float* factors, float* tile) noexcept {
   using F = Floats<Isa>;

@@ -5,8 +5,9 @@
 
 namespace attn::kernels {
 
-/// Calls body(x) for whole vectors of `count` elements of each array. x[n] is a vector of the n-th
-/// array, which is stored again after the call, and x[N − 1] is a vector of the gradient.
+/// Calls body(x) for whole vectors of `count` elements of each array. For n < N − 1, x[n] is a
+/// vector of the n-th array and is stored back after the call. x[N − 1] is a vector of the
+/// gradient.
 template <class Isa, int N, class F>
 ATTN_INLINE void update_vectors(index count, float* const (&arrays)[N - 1], const float* gradient,
                                 F&& body) noexcept {
@@ -52,7 +53,7 @@ void sgd(const SgdArgs& p) noexcept {
 }
 
 /// The averages move towards the gradient and its square by 1 − β of the way. 1 − β is rounded to
-/// float once, which is much more accurate than one minus a β in float.
+/// float once, which is much more accurate than subtracting a float β from one.
 template <class Isa>
 void adam(const AdamArgs& p) noexcept {
   using F = Floats<Isa>;

@@ -4,7 +4,8 @@
 
 namespace attn::kernels {
 
-// These handle the end of a row. They are not inlined, so that the code exists only once.
+// load_part and store_part handle the end of a row. They are not inlined, so that their code exists
+// only once.
 
 /// Loads the first `count` lanes; the others are zero.
 template <class Isa>
@@ -21,7 +22,8 @@ __attribute__((noinline)) void store_part(Floats<Isa> x, float* to, index count)
   for (index k = 0; k < count; ++k) to[k] = lanes[k];
 }
 
-/// Loads a vector of which only the first `count` lanes may exist; the others are then zero.
+/// Loads a vector. If `count` is less than its number of lanes, loads only the first `count` lanes;
+/// the others are zero.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load_up_to(const float* from, index count) noexcept {
   return count < kWidth<Isa> ? load_part<Isa>(from, count) : Floats<Isa>::load_unaligned(from);

@@ -6,7 +6,7 @@
 /// infers links none of it. The rules of KernelTable apply.
 namespace attn::kernels {
 
-/// The inputs and outputs of a head's backward pass in addition to AttentionHead.
+/// The inputs and outputs of a head's backward pass that AttentionHead does not have.
 struct AttentionGradientHead {
   const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
   index output_gradient_row = 0;
@@ -18,13 +18,13 @@ struct AttentionGradientHead {
   const float* relative_keys = nullptr;
   bool relative_keys_are_finite = true;
 
-  /// (num_queries, num_keys): the gradient of the weights before dropout, or null. Written where a
-  /// query may attend.
+  /// (num_queries, num_keys): the gradient of the weights before dropout, or null. Written only for
+  /// keys that a query may attend to.
   float* weights = nullptr;
   index weight_row = 0;
   index weight_col = 1;
 
-  // The following gradients are added to; they may be null.
+  // The kernel adds to the following gradients. They may be null.
   /// (num_queries, num_keys): the gradient of the biased scores.
   float* scores = nullptr;
   index score_row = 0;
@@ -33,7 +33,7 @@ struct AttentionGradientHead {
   float* bias = nullptr;
   index bias_row = 0;
   index bias_col = 1;
-  /// The gradient of the bias by distance: at j − i, for every i and j.
+  /// The gradient of the bias by distance, indexed by j − i, for every i and j.
   float* distances = nullptr;
   float* relative_key_gradients = nullptr;    ///< as relative_keys
   float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
@@ -64,13 +64,13 @@ struct RowDotsArgs {
   float* sums = nullptr;
 };
 
-/// sums[c] = or += factor · Σ_i x[i, c].
+/// sums[c] = factor · Σ_i x[i, c], or sums[c] += … with `more`.
 struct ColumnSumsArgs {
   index rows = 0;
   index cols = 0;
   const float* x = nullptr;  ///< contiguous rows
   index x_row = 0;
-  const index* which = nullptr;  ///< (rows): reads row which[i] of x instead of row i; or null
+  const index* which = nullptr;  ///< (rows), or null: reads row which[i] of x instead of row i
   float factor = 1;
   bool more = false;  ///< adds to the existing sums
   float* sums = nullptr;
@@ -93,7 +93,7 @@ struct NormGradientArgs {
   bool centred = true;
   const float* x = nullptr;
   const RowStatistics* statistics = nullptr;  ///< (rows)
-  const float* weight = nullptr;              ///< (cols in whole vectors), zeros at the end
+  const float* weight = nullptr;              ///< (cols in whole vectors), padded with zeros
   const float* output_gradient = nullptr;
   float* gradient = nullptr;  ///< of x; or null
   // Sums over these rows, (cols in whole vectors), or null.
@@ -114,7 +114,7 @@ struct CrossEntropyArgs {
   const float* x = nullptr;
   index x_row = 0;
   index x_col = 1;
-  const index* targets = nullptr;  ///< (rows); negative for a row without one
+  const index* targets = nullptr;  ///< (rows); negative for a row without a target
   double smoothing = 0;
   double factor = 1;
   float* gradient = nullptr;  ///< (rows, cols), contiguous rows; or null
@@ -129,8 +129,8 @@ struct SgdArgs {
   float* momentum_buffer = nullptr;  ///< null without momentum
   float learning_rate = 0;
   float weight_decay = 0;
-  float kept = 0;   ///< the factor of the buffer
-  float added = 1;  ///< the factor of the gradient that is added to it
+  float kept = 0;   ///< the factor on the buffer
+  float added = 1;  ///< the factor on the gradient, which is added to the buffer
   float momentum = 0;
   bool nesterov = false;
 };
@@ -147,8 +147,8 @@ struct AdamArgs {
   float step_size = 0;     ///< learning rate / (1 − β₁^t)
   float root_factor = 0;   ///< 1 / √(1 − β₂^t)
   float epsilon = 0;
-  float gradient_decay = 0;  ///< added to the gradient, times the value
-  float value_decay = 0;     ///< subtracted from the value, times the value
+  float gradient_decay = 0;  ///< the factor on the value that is added to the gradient
+  float value_decay = 0;     ///< the factor on the value that is subtracted from the value
 };
 
 /// The backward pass of one step of a recurrent layer for several sequences; see RecurrentCellArgs.
@@ -164,9 +164,9 @@ struct RecurrentCellGradientArgs {
   index state_row = 0;
   const float* output_gradient = nullptr;  ///< (rows, hidden)
   index output_gradient_row = 0;
-  /// (rows, hidden): the gradient from the following step, which is added to the gradient of the
-  /// output. The kernel replaces it with the part of the state's gradient that does not pass
-  /// through the products.
+  /// (rows, hidden). Before the call: the part of the output's gradient that the following step
+  /// passes back; the kernel adds it to `output_gradient`. After the call: the part of the gradient
+  /// of `state` that does not pass through the products.
   float* carried = nullptr;
   bool relu = false;  ///< for rnn_cell_gradient
 };
@@ -175,7 +175,7 @@ struct RecurrentCellGradientArgs {
 enum class PairWeight : int {
   kSoftmax,       ///< the softmax of scores
   kGaussian,      ///< the softmax of −distance² / (2·width²)
-  kEpanechnikov,  ///< max(1 − distance/width, 0), divided by the sum of the row
+  kEpanechnikov,  ///< max(1 − distance/width, 0), divided by the row's sum
 };
 
 /// The backward pass of weights, row by row, with d = weight_gradient − Σ_j weight_j ·
@@ -196,11 +196,11 @@ struct WeightGradientArgs {
   const float* scores = nullptr;           ///< −2 · distance²; not for kSoftmax
   float width = 1;
   float* gradient = nullptr;
-  float* selected = nullptr;    ///< weight_gradient, and 0 where the weight is 0; or null
-  float* width_sums = nullptr;  ///< (rows): Σ_j of the gradient of ln width; or null
+  float* selected = nullptr;    ///< weight_gradient, or 0 where the weight is 0; null if not needed
+  float* width_sums = nullptr;  ///< (rows): the gradient of ln width, summed over j; or null
 };
 
-/// The term of a pair that one member adds to the other's gradient.
+/// The term of a pair that one member of the pair adds to the gradient of the other.
 enum class PairTerm : int {
   kOther,       ///< factor · x_n
   kDifference,  ///< factor · (x_n − y_i)
@@ -211,14 +211,14 @@ enum class PairTerm : int {
 struct PairSumsArgs {
   PairTerm term = PairTerm::kOther;
   index rows = 0;
-  index count = 0;  ///< number of values of n
+  index count = 0;  ///< number of vectors x_n
   index cols = 0;
   const float* factors = nullptr;
   index factor_row = 0;
   index factor_col = 1;
   const float* x = nullptr;               ///< (count, cols)
   const float* y = nullptr;               ///< (rows, cols); not for kOther
-  const float* column_weights = nullptr;  ///< (cols): factors of sums, for kTanh
+  const float* column_weights = nullptr;  ///< (cols): factors on the sums, for kTanh
   float* sums = nullptr;                  ///< (rows, cols)
   float* tanh_sums = nullptr;             ///< (rows, cols): Σ_n factor · tanh(x_n + y_i); or null
 };
@@ -237,8 +237,8 @@ struct TrainingTable {
 
   void (*row_dots)(const RowDotsArgs&) noexcept;
   void (*column_sums)(const ColumnSumsArgs&) noexcept;
-  /// Σ (a_i − b_i)², or Σ a_i² if b is null. Products and sums are in double precision and the same
-  /// for every instruction set.
+  /// Σ (a_i − b_i)², or Σ a_i² if b is null. Products and sums are in double precision, and the
+  /// result is the same for every instruction set.
   double (*sum_of_squares)(index count, const float* a, const float* b) noexcept;
   /// out_i = factor · (a_i − b_i), or factor · a_i if b is null; out may be a or b.
   void (*scaled_difference)(index count, float factor, const float* a, const float* b,
@@ -269,11 +269,11 @@ struct TrainingTable {
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;
   /// Number of scratch floats that meet_keys needs.
   index (*attention_gradient_scratch)(const AttentionHead&) noexcept;
-  /// Processes queries [first, first + count), at most gradient_queries, with a chunk of keys. Adds
-  /// to the gradients of keys and values, without the factor `scale`, and to the gradients in
-  /// AttentionGradientHead. Writes what this chunk adds to the gradients of the queries, (count,
-  /// head_dim in whole vectors). Returns false, and writes nothing, if the queries may not attend
-  /// to any of the keys.
+  /// Processes queries [first, first + count), where count is at most gradient_queries, with a
+  /// chunk of keys. Adds to the gradients of keys and values, without the factor `scale`, and to
+  /// the gradients in AttentionGradientHead. Writes what this chunk adds to the gradients of the
+  /// queries, (count, head_dim in whole vectors). Returns false, and writes nothing, if the queries
+  /// may not attend to any of the keys.
   bool (*meet_keys)(const AttentionHead&, const AttentionGradientHead&, index first, index count,
                     const KeyChunk&, float* query_gradients, float* scratch) noexcept;
 };
