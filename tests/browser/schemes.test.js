@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { heatmap, numberOf, openSite, readValues } from './site.js';
+import { heatmap, numberOf, openSite, readValues, unfold } from './site.js';
 
 /** @type {import('./site.js').Site} */
 let site;
@@ -18,7 +18,10 @@ const names = [
 /** Opens the page at its comparison of encodings. @param {string} [settings] */
 async function open(settings = '') {
   const page = await site.visit(`#${settings}&at=encoding.encoding-schemes`);
-  await page.locator(`${figure} [data-scheme="llama3"]`).waitFor();
+  const last = page.locator(`${figure} [data-scheme="llama3"]`);
+  await last.waitFor({ state: 'attached' });
+  await unfold(last);
+  await last.waitFor();
   return page;
 }
 

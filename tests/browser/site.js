@@ -239,6 +239,16 @@ function framesOf(page) {
 }
 
 /**
+ * Opens the closed part of the page that contains an element, or that is in it.
+ * @param {import('playwright-core').Locator} element
+ */
+export const unfold = (element) =>
+  element.evaluate((inside) => {
+    const part = inside.closest('details') ?? inside.querySelector('details');
+    if (part) part.open = true;
+  });
+
+/**
  * Waits until the page shows the target of a link with its figures drawn.
  * @param {Page} page
  * @param {string} fragment

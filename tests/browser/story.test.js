@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, heatmap, numberOf, openSite, settled } from './site.js';
+import { becomes, heatmap, numberOf, openSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -228,6 +228,7 @@ test('each of the eleven schemes is described, and pointing at one frames no oth
   const cards = page.locator('#encoding-schemes [data-scheme]');
   await becomes(() => cards.count(), 11);
   for (const card of await cards.all()) {
+    await unfold(card);
     const facts = await card.locator('dd').allInnerTexts();
     assert.equal(facts.length, 4);
     assert.ok(facts.every((fact) => fact.length > 5));

@@ -6,7 +6,7 @@ import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { bert, choose, gpt2, open, recorded } from './ownModel.js';
-import { becomes, openSite, settled } from './site.js';
+import { becomes, openSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -22,7 +22,8 @@ const learned = `#${text}&weights=learned&causal=1&at=self-attention.wall`;
 async function wallOf(page, heads) {
   const wall = page.locator('#wall');
   await page.locator('#self-attention').evaluate((chapter) => chapter.scrollIntoView());
-  await wall.waitFor();
+  await wall.waitFor({ state: 'attached' });
+  await unfold(wall);
   await wall.evaluate((figure) => figure.scrollIntoView());
   await becomes(() => wall.locator('[data-head]').count(), heads);
   await settled(page);

@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 
 import { compare } from './picturesAlike.js';
-import { openSite, settled } from '../browser/site.js';
+import { openSite, settled, unfold } from '../browser/site.js';
 
 /** @import { Locator, Page } from 'playwright-core' */
 
@@ -193,6 +193,7 @@ for (const chapter of chapters) {
     assert.ok(ids.length);
     for (const id of ids) {
       await t.test(id, async () => {
+        await unfold(page.locator(`[id="${id}"]`));
         await check(page, id);
         if (parts[id]) await check(page, id, parts[id]);
       });

@@ -11,6 +11,8 @@
  * @typedef {object} ChapterEntry
  * @property {string} id its folder and its name in links
  * @property {string} title
+ * @property {number} height its usual height in a wide window, in CSS pixels, which is reserved until
+ *   it is loaded
  * @property {boolean} [appendix] whether it belongs to the appendix for engineers
  * @property {() => Promise<{ default: import('svelte').Component<ChapterProps> }>} load
  */
@@ -26,53 +28,63 @@ export const chapters = [
   {
     id: 'pooling',
     title: 'Attention pooling',
+    height: 1950,
     load: () => import('./pooling/Pooling.svelte'),
   },
   {
     id: 'self-attention',
     title: 'Self-attention',
+    height: 4600,
     load: () => import('./self-attention/SelfAttention.svelte'),
   },
   {
     id: 'order',
     title: 'Order does not matter, until it does',
+    height: 1750,
     load: () => import('./order/Order.svelte'),
   },
   {
     id: 'encoding',
     title: 'Positional encoding',
+    height: 4000,
     load: () => import('./encoding/Encoding.svelte'),
   },
   {
     id: 'rotation',
     title: 'Relative position by rotation',
+    height: 3800,
     load: () => import('./rotation/Rotation.svelte'),
   },
   {
     id: 'architectures',
     title: 'CNN, RNN, self-attention',
+    height: 2750,
     load: () => import('./architectures/Architectures.svelte'),
   },
   {
     id: 'transformer',
     title: 'Multi-head to Transformer',
+    height: 3000,
     load: () => import('./transformer/Transformer.svelte'),
   },
   {
     id: 'training',
     title: 'What training changes',
+    height: 3600,
     load: () => import('./training/Training.svelte'),
   },
   {
     id: 'precision',
     appendix: true,
     title: 'float32 is not enough',
+    height: 3900,
     load: () => import('./precision/Precision.svelte'),
   },
   {
     id: 'speed',
     appendix: true,
     title: 'How fast is your browser?',
+    height: 1900,
     load: () => import('./speed/Speed.svelte'),
   },
 ];

@@ -41,6 +41,7 @@ export const texts = {
   apart: ({ first, all, width }) =>
     `In the first pair of columns, positions 0 and 44 are ${first} apart. In all ${width} columns together they are ${all} apart. The slower hands tell apart what the fast one cannot.`,
 
+  more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
     'This holds exactly only for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
@@ -55,12 +56,12 @@ export const texts = {
     'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions, and the right one shows the attention that results.',
   ],
   longer: [
-    'The next four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules change short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it by less than they need. A larger s slows them more, and the last hand too much: by 13 if s = 4 and L is four times T.',
+    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules change short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it by less than they need. A larger s slows them more, and the last hand too much: by 13 if s = 4 and L is four times T.',
     '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, from the last hand with 32 turns or more to the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. These numbers of turns were found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   inUse: 'in use on this page',
   stretch: {
-    more: 'Four rules for texts longer than any in training: linear, NTK, YaRN, Llama 3',
+    more: 'No positions at all, and four rules for long texts: linear, NTK, YaRN, Llama 3',
     title: 'How much the four rules slow each hand',
     cards: 'With the settings of the cards',
     model: 'As in a large model',

@@ -32,6 +32,7 @@ export const texts = {
     'So shuffle the words. Each word still meets the same others, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
     'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows the difference between the two, without positions and with them. Drag the words, or shuffle them. No mask is on here unless you switch one on, because a [causal] mask also gives order away.',
   ],
+  more: 'How much a trained model needs the order of words',
   loss: 'How much is order worth, then? Ask somebody who knows a language. A model predicts each word from the words before it. The better it knows which words may follow, the less they surprise it. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',
   losses: ['as written', 'shuffled', 'without positions'],
   whoseLoss: 'The model’s loss',

@@ -119,6 +119,7 @@ export const texts = {
     'With identity projections a word’s query equals its key, and the product of a vector with itself is large whatever it is divided by. So most of a word’s attention stays at home. Random vectors and learned projections show better what √D does.',
 
   more: {
+    scale: 'Why the scores are divided by √D',
     wall: 'Every head of every layer',
     edit: 'Change one number of a projection',
   },

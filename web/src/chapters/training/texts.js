@@ -81,7 +81,11 @@ export const texts = {
     'Has the model learned a rule, or a habit? You see it when an example is longer than ever before. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the right answers are divided by all answers asked for.',
     'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules by distance are the same at every position. And a learned table has no row after its last.',
   ],
-  more: 'What a learned table of positions looks like',
+  more: {
+    gain: 'What several heads are good for',
+    longer: 'Examples longer than any in training',
+    table: 'What a learned table of positions looks like',
+  },
   table: [
     'A table of positions begins as noise. Each position has a row of random numbers, and no two rows are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula, η is the [learning rate].',
     'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learning finds little of that. Random rows are already unlike, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',

@@ -39,7 +39,10 @@ export const texts = {
     'The scores are divided by a [temperature] T first. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high one there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
   ],
   whenLearned: 'A small model that attn trained on novels continues your sentence.',
-  more: 'Where attention came from: two recurrent networks that translate',
+  more: {
+    cache: 'How a decoder writes without computing everything again',
+    alignment: 'Where attention came from: two recurrent networks that translate',
+  },
   alignment: [
     'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before each word, it compares its state with every word that was read, and takes a weighted mean.',
     'Here the comparison is not a dot product but a small network with one hidden layer. This is called additive attention. The sentences come from Figure 3 of the paper, where French reverses “European Economic”. Look for the part where the line of strong cells runs backwards. A [GRU] is the kind of network that reads and writes.',

@@ -63,9 +63,8 @@ export const schemes = /** @type {const} */ ({
   llama3: { title: 'rotary, Llama 3', kind: 'rotation' },
 });
 
-/** True for a rotary scheme with a rule for texts that are longer than any in training. */
-export const isStretched = (/** @type {SchemeName} */ name) =>
-  schemes[name].kind === 'rotation' && name !== 'rotary';
+/** The ways to encode positions that the lesson compares. @type {readonly SchemeName[]} */
+export const inLesson = ['sinusoidal', 'learned', 'alibi', 't5', 'shaw', 'rotary'];
 
 /** @typedef {keyof typeof schemes} SchemeName */
 
