@@ -117,7 +117,7 @@ test('the caption of an exported picture describes the selected model', async ()
 
 test('a figure out of sight is drawn and exported', async () => {
   const page = await site.visit(weights);
-  const figure = page.locator('figure:has(> .away)').last();
+  const figure = page.locator('figure:has(> .away):not(details:not([open]) *)').last();
   const download = page.waitForEvent('download');
   for (const name of [/^Export/, /^SVG$/]) {
     const button = figure.getByRole('button', { name });

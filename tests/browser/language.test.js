@@ -111,7 +111,7 @@ for (const [place, name] of [
   ['self-attention.weights', /^Attention weights of head 2/],
   ['self-attention.stages', /^Weights after softmax/],
   ['self-attention.edit', /./],
-  ['encoding.encoding-schemes', /^none: attention weights/],
+  ['encoding.encoding-schemes', /^sinusoidal: attention weights/],
   ['order.shuffle', /./],
   ['transformer.encoder-block', /^head 1/],
   ['transformer.decoder-cache', /./],

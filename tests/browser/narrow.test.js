@@ -132,7 +132,7 @@ test('on paper there are neither controls nor space for figures that were not dr
   const heading = page.locator('#pooling-title');
   assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
   // A chapter that has not been loaded explains how to print it instead.
-  const { content, height } = await page.locator('#transformer .waiting').evaluate((element) => ({
+  const { content, height } = await page.locator('#speed .waiting').evaluate((element) => ({
     content: getComputedStyle(element, '::before').content,
     height: element.clientHeight,
   }));
@@ -178,7 +178,9 @@ test('without scroll anchoring, drawing figures above does not move the visible 
       const isInSight = (/** @type {Element} */ each) =>
         each.getBoundingClientRect().top > innerHeight / 3;
       const all = [
-        ...document.querySelectorAll('main :is(h2, p:not(figure *, .bar *), figure:not(.new))'),
+        ...document.querySelectorAll(
+          'main :is(h2, p:not(figure *, .bar *), figure:not(.new)):not(details:not([open]) *)',
+        ),
       ];
       return /** @type {Element} */ (all.find(isInSight));
     });

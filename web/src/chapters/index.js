@@ -89,6 +89,30 @@ export const chapters = [
   },
 ];
 
+/** The figures of the short path, in reading order. */
+export const shortPath = [
+  'opening.sentence',
+  'pooling.pooling-figure',
+  'self-attention.weights',
+  'self-attention.stages',
+  'order.shuffle',
+  'encoding.encoding-heatmap',
+  'encoding.encoding-schemes',
+  'rotation.rotation-sine',
+  'rotation.rotation-rotary',
+  'architectures.costs',
+  'transformer.next-word',
+  'training.training-run',
+];
+
+/** Texts about the short path. */
+export const shortTexts = {
+  contents: (/** @type {number} */ count) => `Short path: ${count} figures, about 45 minutes`,
+  mark: (/** @type {number} */ step) => `${step} of ${shortPath.length}`,
+  next: 'The short path, about 45 minutes. Go to its next figure',
+  end: 'The short path ends here',
+};
+
 /** The label of each chapter: a number, or a letter in the appendix. */
 export const marks = chapters.map(({ appendix }, i) => {
   const before = chapters.slice(0, i).filter((chapter) => chapter.appendix === appendix).length;

@@ -1,13 +1,14 @@
-// Scroll anchoring for browsers without it. Figures and chapters that are drawn above the visible part of the
-// page must not move that part.
+// Scroll anchoring for browsers without it. Figures and chapters that are drawn above the visible
+// part of the page must not move that part.
 
 import { place } from './place.svelte.js';
 
 /**
- * Candidates for the anchor. Sticky elements and figures that are still growing are excluded, as in
- * browsers' own scroll anchoring.
+ * Candidates for the anchor. Sticky elements, closed parts and figures that are still growing are
+ * excluded, as in browsers' own scroll anchoring.
  */
-const blocks = 'main :is(h1, h2, p:not(figure *, .bar *, .problem), figure:not(.new))';
+const blocks =
+  'main :is(h1, h2, p:not(figure *, .bar *, .problem), figure:not(.new)):not(details:not([open]) *)';
 
 const hasAnchoring = () => getComputedStyle(document.documentElement).overflowAnchor === 'auto';
 
