@@ -17,7 +17,7 @@ using validation::product;
 constexpr index kCopyBlock = 512;
 
 /// Causal order, window, valid lengths and key lengths each restrict a query to an interval of
-/// keys. All of them together do so too.
+/// keys. So does their combination.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   const index count = p.tables() * p.num_queries;
   const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),

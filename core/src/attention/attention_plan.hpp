@@ -35,7 +35,7 @@ struct KeyRanges {
 /// forward and the backward pass use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// The kind of products that are used if there are several queries.
+  /// The kind of product that is used for several queries.
   enum class Products {
     kFloat32,
     kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are

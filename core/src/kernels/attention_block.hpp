@@ -33,7 +33,7 @@ void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scal
   }
 }
 
-/// Maximum and sum of a query before its first key: only the sink counts.
+/// Maximum and sum of a query before its first key, when only the sink counts.
 struct SinkStart {
   float max;
   float sum;
@@ -102,8 +102,8 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
 }
 
 /// True if the largest score of query r can be subtracted as an exponent, or if the query has no
-/// score. It may be −∞ even if keys are attended: scores near the lowest float, which some masks
-/// use for exclusion, overflow in units of ln 2.
+/// score. The largest score may be −∞ even if the query attends to keys: scores near the lowest
+/// float, which some masks use for exclusion, overflow in units of ln 2.
 template <class Isa>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {
@@ -226,8 +226,8 @@ void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Attends the chosen queries of [first, first + count) again, because something in their outputs
-/// is not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
+/// Recomputes the chosen queries of [first, first + count), because something in their outputs is
+/// not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
 template <class Isa>
 QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, const bool* chosen,
                         const BlockScratch<Isa>& scratch) noexcept {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The steps from q·k to the softmax, and the steps on the weights after it. All except ranges of
-// keys work along a row, the keys of one query. Every attention kernel and the backward pass use
-// them.
+// The steps from q·k to the softmax, and the steps after the softmax, on the weights. All steps
+// except key ranges work along a row, which has the keys of one query. Every attention kernel and
+// the backward pass use them.
 
 #include <algorithm>
 #include <cstdint>

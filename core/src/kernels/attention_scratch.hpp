@@ -70,14 +70,14 @@ class BlockScratch {
 
   /// Row stride of a tile that is transposed back to (queries × keys).
   static constexpr index kScoreRow = Isa::kTileKeys + kPanelWidth;
-  /// Floats that each block needs.
+  /// Number of floats that each block needs.
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
     return kQueries<Isa> * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
                             (kPairs<Isa> ? 1 : 0) + relative);
   }
-  /// Floats shared by the blocks of a pass.
+  /// Number of floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
     const index size = kQueries<Isa> * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) +
                        output_size(head) + Row::size(head);

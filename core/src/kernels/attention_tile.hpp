@@ -37,8 +37,8 @@ template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    // For tile hardware, the values of a step of keys take as many pairs as in rows, so the offset
-    // is the same.
+    // On tile hardware, the values of kKeyStep keys take as many pairs as they do in rows, so the
+    // offset is the same.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
@@ -59,7 +59,8 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Pairs keys and values of a tile for all blocks of a pass; floats are read in place.
+/// Arranges the keys of a tile in pairs, and likewise its values, for all blocks of a pass. Floats
+/// are read in place.
 template <class Isa>
 ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
                               [[maybe_unused]] index key0,
@@ -193,7 +194,7 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
-  // Two keys at a time, because each maximum depends on the previous one.
+  // Processes two keys at a time, because each maximum depends on the previous one.
   F largest[2 * Vectors];
   unroll<2 * Vectors>([&](auto i)
                           __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
@@ -342,8 +343,8 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
 }
 
 /// Processes keys [key_begin, key_end) of a block, which are part of a tile. With `chosen`,
-/// processes only the chosen queries and does not even multiply excluded values by zero. The bits
-/// are the same as if the excluded values were finite.
+/// processes only the chosen queries and does not even multiply excluded values by zero. The
+/// results are bit-identical to those that finite excluded values would give.
 template <class Isa>
 void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {

@@ -89,7 +89,7 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
 }
 
 /// output = exponentialsᵀ · V · factor for the queries from `first` on. If columns remain, the last
-/// vector overlaps finished columns and writes the same bits there.
+/// vector overlaps finished columns and rewrites them with identical values.
 template <class Isa>
 void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
@@ -153,8 +153,8 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Computes the queries from `first` on again, as a block, because their scores or values do not
-/// suit the short path.
+/// Recomputes the queries from `first` on as a block, because their scores or values do not suit
+/// the short path.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

@@ -6,9 +6,9 @@
 #include "attn/instruction_set.hpp"
 
 /// The interface of the SIMD kernels to the rest of the core: one table of plain function pointers
-/// for each instruction set. Nothing here depends on compiler flags. All kernels are noexcept, use
-/// memory that the caller has checked and allocated, and give the same bits for a row of the result
-/// however the rows are divided among calls.
+/// for each instruction set. Nothing here depends on compiler flags. All kernels are noexcept and
+/// use memory that the caller has checked and allocated. Each row of a result is bit-identical no
+/// matter how the rows are divided among calls.
 namespace attn::kernels {
 
 using index = std::int64_t;
@@ -17,12 +17,13 @@ using index = std::int64_t;
 /// floats. Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Number of keys that are processed at a time along a row of scores. Blocks start at multiples of
-/// this from key 0, whatever the masks are, so that sums are always formed in the same order.
+/// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
+/// this number, counted from key 0, whatever the masks are. Sums are therefore always formed in the
+/// same order.
 inline constexpr index kKeyTile = 256;
 
-/// The largest number of keys that counts as few and fits in one tile. With 64, the separate path
-/// for few keys gained nothing.
+/// The largest number of keys that the separate path for few keys handles; they fit in one tile.
+/// With 64, that path gained nothing.
 inline constexpr index kFewKeys = 16;
 
 /// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
@@ -82,8 +83,8 @@ struct Bf16ProductArgs {
   index c_col = 1;
 };
 
-/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits are the same as in a
-/// product with these numbers as floats.
+/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The result is bit-identical to a
+/// product with the same numbers as floats.
 struct StoredProductArgs {
   index rows = 0;
   index cols = 0;
@@ -165,7 +166,7 @@ struct AttentionHead {
   float sink = -__builtin_inff();
 
   // Shaw's relative keys and values. Column c of 2·max_distance+1 is for keys j at distance j − (i
-  // + relative_offset) = c − max_distance; the first and the last column are also for all larger
+  // + relative_offset) = c − max_distance; the first and last columns also cover all larger
   // distances.
   index max_distance = 0;
   index relative_offset = 0;
@@ -266,7 +267,7 @@ struct ElementwiseArgs {
   index out_col = 1;
 };
 
-/// Merges rows of attention over two parts of the keys, and their log-sum-exps. A part whose
+/// Merges the output rows and log-sum-exps of attention over two parts of the keys. A part whose
 /// log-sum-exp is −∞ is not read. out may be a or b.
 struct MergeArgs {
   index rows = 0;
@@ -466,7 +467,7 @@ struct KernelTable {
 
   /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
-  /// Calls start at rows that are multiples of this.
+  /// Each call starts at a row that is a multiple of this number.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
   /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_step.
@@ -480,9 +481,9 @@ struct KernelTable {
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
-  /// The next functions process one query over its keys, which are split into blocks of kSplitKeys.
-  /// attend_part fills part_size floats per block; merge_parts takes them in order and writes the
-  /// results.
+  /// The following functions process one query over its keys, which are split into blocks of
+  /// kSplitKeys. attend_part fills part_size floats for each block. merge_parts merges the parts in
+  /// order and writes the results.
   index (*part_size)(const AttentionHead&) noexcept;
   void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,
                       float* scratch) noexcept;

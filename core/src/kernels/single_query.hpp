@@ -1,8 +1,8 @@
 #pragma once
 
 // One query over many keys: each key and value is read once from memory and used once, and the keys
-// are split among threads. They are split into blocks of fixed size whose results are merged in
-// order, so that the bits do not depend on the number of threads.
+// are split among threads. The keys are split into blocks of fixed size whose results are merged in
+// order, so that the result is bit-identical for any number of threads.
 
 #include "kernels/attention_row.hpp"
 

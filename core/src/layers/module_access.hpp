@@ -34,8 +34,8 @@ struct ModuleAccess {
   /// found by the address of its values.
   static std::string path(const void* identity, const float* values);
 
-  /// The counter of changes to one of the layer's own parameters, which is found by the address of
-  /// its values. Valid for as long as the layer exists. Throws kNotFound.
+  /// The change counter of one of the layer's own parameters. The parameter is found by the address
+  /// of its values. The pointer is valid for as long as the layer exists. Throws kNotFound.
   static const std::uint64_t* changes(const Module& layer, const float* values);
 
   /// A parameter that is looked up once and changed many times.

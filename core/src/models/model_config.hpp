@@ -33,7 +33,7 @@ class ModelConfig {
   std::int64_t count(std::string_view name) const;
 
   /// Empty if the field is missing. Throws kInvalidFormat for a field of another type and for a
-  /// number out of range: an integer is in [0, 2^31).
+  /// number that is out of range; an integer must be in [0, 2^31).
   std::optional<std::int64_t> find_integer(std::string_view name) const;
   std::optional<double> find_number(std::string_view name) const;
   std::optional<std::string> find_text(std::string_view name) const;

@@ -55,7 +55,7 @@ struct ThreadPool::Shared {
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
   /// The number of indices that workers other than the caller have done.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};
-  /// Counts the loops offered, for idle workers to look at.
+  /// Number of loops offered so far. Idle workers watch it.
   alignas(kCacheLine) std::atomic<std::uint32_t> loops{0};
   /// Number of workers that sleep or have announced it, and have not been woken since.
   std::atomic<int> asleep{0};

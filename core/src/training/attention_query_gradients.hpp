@@ -21,10 +21,10 @@ struct QueryGradientPart {
   std::int32_t is_waiting;  ///< true until this part has been added
 };
 
-/// Sums the gradients of queries. For each block of queries, the parts of all chunks of keys that
-/// it may attend to are added in order, which makes the bits independent of the number of threads.
-/// A thread whose part is not next does not wait. It leaves the part behind, and the thread that
-/// adds the previous part adds this part as well.
+/// Sums the gradients of queries. Each chunk of keys that a block of queries may attend to
+/// contributes one part. The parts are added in the order of the chunks, so the sum is
+/// bit-identical for any number of threads. A thread whose part is not next does not wait: it
+/// leaves the part behind, and the thread that adds the previous part adds this part as well.
 class QueryGradients {
  public:
   /// If threads share heads, each thread gets memory for several parts, so that it can run ahead.

@@ -33,7 +33,7 @@ class AddPositionsStep final : public Step {
 
  private:
   Node* x_;
-  Node* table_;  ///< null without parameters
+  Node* table_;  ///< null if there are no parameters
   std::int64_t start_;
 };
 
@@ -101,7 +101,7 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
     forward(split(values, num_heads), split(y, num_heads), positions, record.context());
     return record.finish(y, CachedRotationStep(nullptr, {}, {}, {}, 1));
   }
-  // Keeps the tables for the backward pass. The rotation gives the same bits with these tables.
+  // Keeps the tables for the backward pass. Rotating with these tables gives bit-identical results.
   const auto& given = positions.positions;
   const std::int64_t batch = given.rank() > 1 ? given.size(-2) : 1;
   const bool per_batch = given.rank() == 2 || (given.rank() == 3 && batch != 1);

@@ -18,14 +18,14 @@ namespace attn::kernels {
 /// tiles.
 inline constexpr index kTileEdge = kPanelWidth;
 inline constexpr index kTilePairs = kTileEdge * kTileEdge;
-/// Number of tiles of C that are summed at a time. A product has a latency of 52 cycles, during
+/// Number of tiles of C that are summed together. A product has a latency of 52 cycles, during
 /// which about three can start.
 inline constexpr int kTileGroup = 4;
 
 /// The number of tiles for this many rows.
 constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
 
-/// Number of rows of a tile of A in a product of this many rows. A tile has no more rows than the
+/// Number of rows of a tile of A in a product with `rows` rows. A tile has no more rows than the
 /// product.
 constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
 

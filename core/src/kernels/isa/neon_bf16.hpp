@@ -6,10 +6,10 @@ namespace attn::kernels {
 namespace {
 
 /// Products use bfmmla, or bfdot where one row is multiplied by one column. Both multiply the first
-/// numbers of two pairs and the second numbers, add the two products, and add that sum to c; bfmmla
-/// does so for one pair of its quads, then for the other. Each of these sums is rounded to odd: if
-/// it is not exact, the result is the neighbour whose last bit is set. Subnormal inputs and results
-/// are treated as zero. (FPCR.EBF would change this; it is 0 unless a program sets it.)
+/// numbers of two pairs, multiply their second numbers, add the two products, and add that sum to
+/// c. bfmmla does so for one pair of its quads, then for the other. Each of these sums is rounded
+/// to odd: if it is not exact, the result is the neighbour whose last bit is set. Subnormal inputs
+/// and results are treated as zero. (FPCR.EBF would change this; it is 0 unless a program sets it.)
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kNeonBf16;
