@@ -44,9 +44,9 @@ class Name {
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 
-/// A part of a message: text, a number, a shape, or the name of another argument, Name("key"). It
-/// only refers to its value, and messages are built out of line, so that a check costs its caller
-/// few instructions.
+/// A part of a message: text, a number, a shape, or the name of another argument, Name("key"). A
+/// Part refers to its value without copying it, and messages are built out of line, so that a check
+/// costs its caller few instructions.
 class Part {
  public:
   Part(const char* text) noexcept : kind_(Kind::kLiteral), data_(text) {}

@@ -34,8 +34,8 @@ class JsonReader {
   /// Enters an object or an array after peek() has returned its first character.
   void enter() { ++at_; }
   /// True if there is another member. Pass `first` as true before the first member; this function
-  /// sets it to false. If there is none, leaves the object or array that the character `end`
-  /// closes.
+  /// sets it to false. If there is no other member, leaves the object or array that the character
+  /// `end` closes.
   bool next(char end, bool& first);
 
   /// Reads a member's key and the colon after it.

@@ -2,8 +2,8 @@
 
 // The start and end of a block of queries. Before the first tile of keys, queries are transposed
 // and running sums are initialised. After the last one, outputs, log-sum-exp and requested stages
-// are written. Queries that tiles cannot handle are computed again: those with NaN or infinity in
-// their output, and those whose scores are too large.
+// are written. Queries that tiles cannot handle are recomputed. These are queries with NaN or
+// infinity in their output, and queries whose scores are too large.
 
 #include <algorithm>
 #include <cmath>

@@ -62,8 +62,8 @@ class BlockScratch {
   static bool works_on_rows(const AttentionHead& head) noexcept {
     return head.mask || !scores_in_log2(head);
   }
-  /// True if log2 e can be folded into the queries because nothing is added to their products with
-  /// keys.
+  /// True if log2 e can be folded into the queries. This requires that scores are plain products of
+  /// queries and keys, without softcap, bias or relative keys.
   static bool scores_in_log2(const AttentionHead& head) noexcept {
     return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
   }
@@ -145,8 +145,8 @@ class BlockScratch {
   Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if they cannot be read in place
   float* total_weight = nullptr;    ///< per query: sum of its weights after they are rounded to
                                     ///< bf16
-  float* outputs = nullptr;         ///< with tile hardware: outputs in rows; earlier, temporary
-                                    ///< memory for pairing values
+  float* outputs = nullptr;         ///< with tile hardware: first temporary memory for pairing
+                                    ///< values, later the outputs in rows
 };
 
 template <class Isa>

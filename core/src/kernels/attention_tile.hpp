@@ -305,7 +305,7 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
       });
 }
 
-/// Applies the steps on the exponentials that run along the keys of a query: dropout and sums per
+/// Applies the steps that process a query's exponentials along its keys: dropout and sums per
 /// distance.
 template <class Isa>
 void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,

@@ -1,6 +1,6 @@
 #pragma once
 
-// Attention over few keys. All of them are one tile, so nothing is carried from tile to tile, and
+// Attention over few keys. All keys form one tile, so nothing is carried from tile to tile, and
 // values and outputs are accessed in place. A call has little overhead. As in attention.hpp, a tile
 // is (keys × queries), here with one vector of queries.
 
@@ -53,8 +53,8 @@ ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index 
   return true;
 }
 
-/// Turns scratch.tile into exponentials. Returns a bit for each query, set if its largest score can
-/// be subtracted as an exponent and its exponentials are not NaN.
+/// Turns scratch.tile into exponentials. Returns one bit for each query. The bit is set if the
+/// query's largest score can be subtracted as an exponent and its exponentials are not NaN.
 template <class Isa>
 ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
                                            const FewKeysScratch<Isa>& scratch) noexcept {

@@ -40,7 +40,7 @@ ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) n
 }
 
 /// x·Φ(x), where Φ is the distribution function of the normal distribution. It equals x·(1 +
-/// erf(x/√2))/2, but this form has no cancellation at negative x.
+/// erf(x/√2))/2, but computing Φ directly avoids the cancellation at negative x.
 ///
 /// Relative error at most 5e-7 + 6e-8·x² for x < 0 (from the error of exp) and 3e-7 for x ≥ 0. The
 /// result is zero from −13.2 downwards. NaN for NaN and −∞, as in PyTorch.

@@ -38,7 +38,8 @@ constexpr index round_up(index value, index multiple) { return pieces(value, mul
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
 /// Two bf16 numbers, the first in the low half. Instructions multiply the numbers of one pair by
-/// those of another, and add the products. A contiguous row of bf16 numbers is a row of pairs.
+/// the numbers of another pair, and add the products. A contiguous row of bf16 numbers is a row of
+/// pairs.
 struct __attribute__((may_alias)) Bf16Pair {
   std::uint16_t first, second;
 };
@@ -180,7 +181,7 @@ struct AttentionHead {
                        index blocks, std::uint32_t* words) noexcept = nullptr;
   std::uint64_t random_seed = 0;
   std::uint64_t random_stream = 0;
-  index dropout_row = 0;         ///< number of rows of weights before the rows of this head
+  index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
   std::uint32_t drop_below = 0;  ///< words below this number drop a weight
   float kept_factor = 1;
 };

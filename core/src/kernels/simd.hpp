@@ -222,9 +222,9 @@ inline constexpr float kExponentRounder = kRounder + 127.0F;
 /// The integer part of x becomes the exponent bits of a float. The rest r is in [-1/2, 1/2]. 2^r is
 /// approximated by a polynomial of degree 6 (minimax in relative error, 4e-9).
 ///
-/// Processes N vectors in lockstep. The operations on a single vector form one long chain, in which
-/// too few of them can overlap to keep a processor busy. AVX-512's vreduceps and vscalefps would
-/// replace five of the fourteen operations, but attention as a whole is no faster with them.
+/// Processes N vectors in lockstep. The operations on a single vector form one long chain, so too
+/// few of them overlap to keep a processor busy. AVX-512's vreduceps and vscalefps would replace
+/// five of the fourteen operations, but attention as a whole is no faster with them.
 template <class Isa, int N>
 ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[N],
                               const Floats<Isa> (&lowest)[N]) noexcept {

@@ -18,7 +18,7 @@ struct ModuleAccess {
   /// exists.
   static const void* identity(const Module& layer) noexcept { return layer.node_.get(); }
 
-  /// Keeps the layer's parameters and data derived from them alive.
+  /// Keeps alive the layer's parameters and the data derived from them.
   static std::shared_ptr<const void> keep(const Module& layer) noexcept;
 
   /// The path of a layer from the outermost layer that contains it, e.g. "layers.0.linear1"; empty

@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// The positions that rows of queries or keys are rotated by.
+/// The positions by which rows of queries or keys are rotated.
 struct RowPlaces {
   TensorView<const double> positions =
       {};  ///< explicit positions; if none, the following members apply

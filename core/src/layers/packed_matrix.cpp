@@ -49,7 +49,7 @@ struct ProductPart {
 };
 
 /// Calls multiply(part) for the parts of a product, on all threads. Parts have `column_block`
-/// columns. If it is 0, parts have all columns, unless there are few rows.
+/// columns. If `column_block` is 0, parts have all columns, unless there are few rows.
 template <class Multiply>
 void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows, index tile_rows,
                        index column_block, runtime::Execution& run, Multiply&& multiply) noexcept {

@@ -47,8 +47,8 @@ class PackedMatrix {
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }
   ElementType type() const noexcept { return format_.type; }
-  /// True if this matrix is the weight itself, which is set and read here, and not a copy derived
-  /// from it.
+  /// True if this matrix is the weight itself, not a copy derived from it. The weight is then set
+  /// and read here.
   bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
   /// Allocates the scratch memory that multiply() needs for float32 tensors, or for tensors with

@@ -56,7 +56,7 @@ class QueryGradients {
             begin < end ? static_cast<std::int32_t>(kernels::pieces(end, chunk_keys)) : 0;
       }
     }
-    // In causal order each chunk begins this many blocks later than the previous one.
+    // With causal attention, each chunk begins this many blocks later than the previous chunk.
     constexpr index kMostParts = 64;
     const index threads = run.num_threads();
     const index ahead =
@@ -77,8 +77,8 @@ class QueryGradients {
     return first_[at] <= chunk && chunk < end_[at];
   }
 
-  /// Returns a free part of this thread. If none is free, waits for earlier chunks. Their tasks
-  /// started before the task of this chunk, so they will finish.
+  /// Returns one of this thread's parts that is free. If none is free, waits for earlier chunks.
+  /// Their tasks started before the task of this chunk, so they will finish.
   QueryGradientPart& open(int thread) noexcept {
     QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
     while (true) {

@@ -67,7 +67,7 @@ class BackwardPass {
 
   /// Adds to the gradient of a node: `write` fills every element of a row-major tensor of the
   /// node's shape. The first addition writes in place. Does nothing if the gradient is not wanted.
-  /// Throws std::bad_alloc, and what `write` throws.
+  /// Throws std::bad_alloc and whatever `write` throws.
   template <class F>
   void add_to(Node* node, F&& write) {
     if (!wants(node)) return;

@@ -7,9 +7,9 @@
 
 namespace attn::kernels {
 
-/// Makes two passes over a row, which stays in the first-level cache. The first computes the means
-/// of g and g ∘ x̂ and what the row adds to the gradients of weight and bias; the second computes
-/// dx.
+/// Makes two passes over a row, which stays in the first-level cache. The first pass computes the
+/// means of g and g ∘ x̂, and the row's contribution to the gradients of weight and bias. The
+/// second pass computes dx.
 template <class Isa>
 void norm_gradient(const NormGradientArgs& p) noexcept {
   using F = Floats<Isa>;

@@ -130,7 +130,7 @@ struct SgdArgs {
   float learning_rate = 0;
   float weight_decay = 0;
   float kept = 0;   ///< the factor on the buffer
-  float added = 1;  ///< the factor on the gradient, which is added to the buffer
+  float added = 1;  ///< this factor times the gradient is added to the buffer
   float momentum = 0;
   bool nesterov = false;
 };
