@@ -110,8 +110,8 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
       });
 }
 
-/// Attends a single query. All threads process its keys in parts of fixed size; then the parts are
-/// merged in order.
+/// Computes attention for a single query. All threads process its keys in parts of fixed size; then
+/// the parts are merged in order.
 void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   constexpr index kSplit = kernels::kSplitKeys;
   const KernelTable& kernels = run.kernels();

@@ -189,7 +189,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
   }
 }
 
-/// Attends query `row` alone, in float32.
+/// Computes attention for query `row` alone, in float32.
 template <class Isa>
 void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory) noexcept {
   const RowScratch<Isa> scratch(head, memory);
@@ -205,7 +205,7 @@ void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory)
   finish_row<Isa>(stored, row, scratch.sums);
 }
 
-/// Attends query `row` alone.
+/// Computes attention for query `row` alone.
 template <class Isa>
 void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs, int num_outputs,
                 float* memory) noexcept {
@@ -244,8 +244,8 @@ QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, con
   return block;
 }
 
-/// Writes the requested stages of a block whose outputs are written, and attends queries row by row
-/// if their scores do not suit tiles.
+/// Writes the requested stages of a block whose outputs are already written. Processes queries row
+/// by row if their scores do not suit tiles.
 template <class Isa>
 void finish_scores(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                    int num_outputs, const BlockScratch<Isa>& scratch) noexcept {

@@ -1,10 +1,10 @@
 #pragma once
 
-// Attends one query to blocks of keys, along a row of scores. Used in two cases: for a single query
-// over a long cache, which gains nothing from tiles because the query reads every key only once,
-// and for rows that tiles cannot handle because something in them is not finite. Only a running
-// maximum, a running sum and an unnormalised output are carried from block to block (Milakov &
-// Gimelshein 2018, arXiv:1805.02867).
+// Computes attention for one query over blocks of keys, along a row of scores. Used in two cases:
+// for a single query over a long cache, which gains nothing from tiles because the query reads
+// every key only once, and for rows that tiles cannot handle because something in them is not
+// finite. Only a running maximum, a running sum and an unnormalised output are carried from block
+// to block (Milakov & Gimelshein 2018, arXiv:1805.02867).
 
 #include <algorithm>
 #include <cmath>

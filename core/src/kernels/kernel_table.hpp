@@ -151,7 +151,7 @@ struct AttentionHead {
   /// Query i may attend to keys [key_begin[i], key_end[i]) only.
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
-  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), zero excludes; or null
+  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), or null; zeros exclude keys
   index mask_row = 0;
   index mask_col = 0;
   index mask_cols = 0;  ///< keys from here on are excluded
@@ -248,7 +248,7 @@ struct SoftmaxArgs {
   /// Only the first lengths[i·length_row] columns of row i take part; or null.
   const std::int32_t* lengths = nullptr;
   index length_row = 0;
-  const std::uint8_t* mask = nullptr;  ///< (rows, cols), zero excludes; or null
+  const std::uint8_t* mask = nullptr;  ///< (rows, cols), or null; zeros exclude elements
   index mask_row = 0;
   index mask_col = 0;
 };
@@ -359,7 +359,7 @@ struct PoolingArgs {
   index output_row = 0;
   index output_col = 1;
   const std::int32_t* key_end = nullptr;  ///< query i attends to keys [0, key_end[i]) only
-  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), zero excludes; or null
+  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), or null; zeros exclude keys
   index mask_row = 0;
   index mask_col = 0;
   float excluded_score = 0;
@@ -471,14 +471,15 @@ struct KernelTable {
   /// Each call starts at a row that is a multiple of this number.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
-  /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_step.
-  /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
+  /// Computes attention for queries [row_begin, row_end) of a head; row_begin is a multiple of
+  /// attention_step. Writes output, log-sum-exp, and each of the `num_scores` score outputs.
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
 
-  /// Attends all queries of a head with 1 to kFewKeys keys, if only scale and key ranges act
-  /// between scores and weights. There are at least vector_width output columns, and they are
-  /// contiguous; values need not be readable beyond them. Outputs and scratch are as for attend.
+  /// Computes attention for all queries of a head with 1 to kFewKeys keys, if only scale and key
+  /// ranges act between scores and weights. There must be at least vector_width output columns, and
+  /// they must be contiguous. Values need not be readable beyond these columns. Outputs and scratch
+  /// are the same as for `attend`.
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 

@@ -92,9 +92,9 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
   validation::require_at_least("num_heads", num_heads, 1);
   if (num_heads > 1 &&
       (values.rank() < 2 || values.rank() > 3 || values.size(-1) % num_heads != 0)) {
-    validation::fail_shape(
-        "x", values.shape(),
-        {"(N, E) or (B, N, E), with a width E that is a multiple of the ", num_heads, " heads"});
+    validation::fail_shape("x", values.shape(),
+                           {"(N, E) or (B, N, E), with a width E that is a multiple of ", num_heads,
+                            ", the number of heads"});
   }
   const Tensor y = record.memory(values.shape());
   if (!record.needs_gradient()) {

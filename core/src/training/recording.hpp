@@ -139,7 +139,7 @@ class Step {
 
   Step* previous = nullptr;
   Node* output = nullptr;
-  Node* second_output = nullptr;  ///< or null; its gradient may be none
+  Node* second_output = nullptr;  ///< or null; may have no gradient
   // The function or class that computed it, and the layer if there is one, for error messages.
   const char* name = nullptr;
   const void* layer = nullptr;
@@ -212,7 +212,7 @@ class Recording {
 
  private:
   void add_input(const Variable& input);
-  /// Call once all inputs are known.
+  /// Must be called after all inputs are known.
   void begin(const Module* layer);
   void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);

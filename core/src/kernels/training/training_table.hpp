@@ -11,7 +11,7 @@ struct AttentionGradientHead {
   const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
   index output_gradient_row = 0;
   index output_gradient_col = 1;
-  const float* log_sum_exp = nullptr;  ///< (num_queries), of the forward pass
+  const float* log_sum_exp = nullptr;  ///< (num_queries), from the forward pass
   const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
   /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Replaces
   /// AttentionHead::packed_relative_keys.
