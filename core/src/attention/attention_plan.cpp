@@ -241,7 +241,7 @@ void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexce
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
   // These pointers are valid only for float32. Other types are read only by the kernel for a single
-  // query and by products of pairs, which do not use these pointers.
+  // query and by products of pairs, and neither uses these pointers.
   head.key = static_cast<const float*>(head.stored_key.data);
   head.key_row = head.stored_key.row;
   head.value = static_cast<const float*>(head.stored_value.data);

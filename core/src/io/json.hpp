@@ -19,9 +19,9 @@ enum class JsonDialect {
   kPython,
 };
 
-/// Reads JSON (RFC 8259) from front to end, driven by its caller. It builds no tree and does not
-/// recurse, so deeply nested or large hostile text does no harm. Throws Error(kInvalidFormat),
-/// `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
+/// Reads JSON (RFC 8259) from front to end, driven by its caller. The reader builds no tree and
+/// does not recurse, so deeply nested or large hostile text does no harm. Throws
+/// Error(kInvalidFormat), `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text,

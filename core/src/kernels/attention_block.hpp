@@ -1,7 +1,7 @@
 #pragma once
 
 // The start and end of a block of queries. Before the first tile of keys, queries are transposed
-// and running sums are initialised. After the last one, outputs, log-sum-exp and requested stages
+// and running sums are initialised. After the last tile, outputs, log-sum-exp and requested stages
 // are written. Queries that tiles cannot handle are recomputed. These are queries with NaN or
 // infinity in their output, and queries whose scores are too large.
 

@@ -23,7 +23,7 @@ inline constexpr index kPassBlocks = 4;
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
-/// Maxima below this can be subtracted as exponents; queries with larger ones are computed row by
+/// Maxima below this can be subtracted as exponents; queries with larger maxima are computed row by
 /// row.
 inline constexpr float kLargestExponent = 0x1p22F;
 

@@ -121,8 +121,8 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
                                    : nullptr;
 }
 
-/// The scores of a tile in units of ln 2, or for pairs in units of `score_unit`; excluded ones are
-/// −∞.
+/// The scores of a tile in units of ln 2, or for pairs in units of `score_unit`; excluded scores
+/// are −∞.
 template <class Isa>
 ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, index key0,
                            index keys, const BlockScratch<Isa>& scratch) noexcept {
@@ -187,7 +187,7 @@ ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
   return xsimd::select(max == Floats<Isa>(kMinusInfinity), Floats<Isa>(0.0F), max);
 }
 
-/// Updates the running maxima and sums with a tile of scores, which becomes a tile of exponentials.
+/// Updates the running maxima and sums with a tile of scores, and turns the tile into exponentials.
 template <class Isa, int Vectors>
 ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float unit,
                                 const BlockScratch<Isa>& scratch) noexcept {
@@ -342,7 +342,7 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
   }
 }
 
-/// Processes keys [key_begin, key_end) of a block, which are part of a tile. With `chosen`,
+/// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With `chosen`,
 /// processes only the chosen queries and does not even multiply excluded values by zero. The
 /// results are bit-identical to those that finite excluded values would give.
 template <class Isa>

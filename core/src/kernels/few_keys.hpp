@@ -14,7 +14,7 @@ namespace attn::kernels {
 /// Number of keys whose scores are computed together.
 inline constexpr int kFewKeyRows = 8;
 
-/// The scratch memory of a vector of queries, which fits into attention_scratch floats.
+/// The scratch memory of a vector of queries. It fits into attention_scratch floats.
 template <class Isa>
 struct FewKeysScratch {
   FewKeysScratch(const AttentionHead& head, float* memory) noexcept

@@ -8,7 +8,7 @@
 namespace attn::kernels {
 
 /// Σ term(j) over the vectors that begin at j = 0, width, 2·width, … < padded. Blocks of four times
-/// sixteen vectors are summed separately, so that rounding grows slowly with the length.
+/// sixteen vectors are summed separately, so that rounding errors grow slowly with the length.
 template <class Isa, class Term>
 ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   using F = Floats<Isa>;

@@ -22,7 +22,7 @@ template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
     requires(const T* from) { Isa::load_pair(from, std::declval<typename Isa::Seen&>()); };
 /// The factor that corrects numbers loaded in this way. The other operand of a product is
-/// multiplied by it, which is exact.
+/// multiplied by this factor, and this multiplication is exact.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
 template <class Isa, class T>

@@ -139,7 +139,7 @@ struct Module::Node {
     return result;
   }
 
-  /// Calls visit(name, entry) for each parameter of a node, which may be const.
+  /// Calls visit(name, entry) for each parameter of a node. The node may be const.
   template <class Self, class F>
   static void visit(Self& self, const std::string& path, F&& call) {
     for (auto& entry : self.entries) call(path + entry.name, entry);

@@ -66,7 +66,7 @@ class ModelTensors {
   std::vector<Found> tensors_;
 };
 
-/// Lists names in quotes for an error message. If there are many, lists only the first ones.
+/// Lists names in quotes for an error message. If there are many, lists only the first few.
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace attn

@@ -107,9 +107,9 @@ struct ThreadPool::Shared {
     }
   }
 
-  /// Announces a loop to idle workers, and wakes sleeping ones if fewer than `helpers` are awake.
-  /// Workers that were woken but have not run yet count as awake, so that a busy machine is not
-  /// asked to wake them again for each loop.
+  /// Announces a loop to idle workers, and wakes sleeping workers if fewer than `helpers` are
+  /// awake. Workers that were woken but have not run yet count as awake, so that a busy machine is
+  /// not asked to wake them again for each loop.
   void offer(int helpers) noexcept {
     loops.fetch_add(1, std::memory_order_seq_cst);
     const auto workers = static_cast<int>(threads.size());

@@ -148,7 +148,7 @@ class Step {
   ~Step() = default;
 };
 
-/// Records one call. Checks that all inputs are on the same tape, which still records.
+/// Records one call. Checks that all inputs are on the same tape and that this tape still records.
 class Recording {
  public:
   /// `name` is a literal; `layer` may be null. Empty inputs are skipped, but at least one must be a

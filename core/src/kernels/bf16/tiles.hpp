@@ -5,7 +5,7 @@
 // (16 × 16 floats) += A (16 rows of 16 pairs) · B (16 pairs × 16 columns).
 //
 // A step of 16 pairs is summed separately before it is added to C, so the order of sums depends on
-// where steps begin. They always begin at the first summed pair. The last step is padded with
+// where steps begin. Steps always begin at the first summed pair. The last step is padded with
 // zeros.
 
 #include <algorithm>

@@ -133,7 +133,7 @@ void GradientBlock<Isa>::multiply_relative(const float* table, index row, index 
                  scratch_.relative_row);
 }
 
-/// Computes scores in units of ln 2, with −∞ for excluded ones, and the factors of dropout.
+/// Computes scores in units of ln 2, with −∞ for excluded scores, and the dropout factors.
 template <class Isa>
 void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
   using F = Floats<Isa>;

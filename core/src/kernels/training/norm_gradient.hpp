@@ -31,7 +31,7 @@ void norm_gradient(const NormGradientArgs& p) noexcept {
       return ((values - mean) - shift) * factor;
     };
 
-    // Blocks of 64 vectors are summed separately, so that rounding grows slowly.
+    // Blocks of 64 vectors are summed separately, so that rounding errors grow slowly.
     F total(0.0F), product_total(0.0F);
     const auto add = [&](index c, F values, F gradients, F& sum, F& products)
                          __attribute__((always_inline)) {

@@ -24,7 +24,7 @@ struct AttentionGradientHead {
   index weight_row = 0;
   index weight_col = 1;
 
-  // The kernel adds to the following gradients. They may be null.
+  // The kernel adds to the following gradients, each of which may be null.
   /// (num_queries, num_keys): the gradient of the biased scores.
   float* scores = nullptr;
   index score_row = 0;
