@@ -10,7 +10,7 @@ namespace {
 
 /// The Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
-  // The distances of the current prefix of a to each prefix of b.
+  // The distances from the current prefix of `a` to each prefix of `b`.
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMostPrinted = 1000;
 constexpr std::int64_t kPrintedEnds = 3;
 
-/// Writes a tensor. Formats the shown elements once in advance to find the common width of columns.
+/// Writes a tensor. Formats the shown elements once in advance to find the common column width.
 template <class T>
 class TensorPrinter {
  public:
@@ -33,8 +33,8 @@ class TensorPrinter {
   void print() { print(0, tensor_.data()); }
 
  private:
-  /// Calls visit with each index of a dimension that is shown, and with −1 in place of indices that
-  /// are left out.
+  /// Calls `visit` once with each shown index of a dimension, and with −1 in place of the indices
+  /// that are left out.
   template <class Visit>
   void for_shown_indices(int dimension, Visit visit) const {
     const std::int64_t size = tensor_.size(dimension);

@@ -17,7 +17,8 @@ namespace attn {
 namespace {
 
 // The functions below use only additions, multiplications, divisions and square roots, which IEEE
-// 754 rounds the same way everywhere. The system's logarithm and sine differ between systems.
+// 754 rounds the same way everywhere. The logarithm and sine of the C library differ between
+// systems.
 
 /// Converts w to double by assembling the bits, which compilers can vectorise.
 double to_double(std::uint32_t w) noexcept {

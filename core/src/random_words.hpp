@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// Number of words handed out at a time, from 64 blocks of the generator.
+/// Number of words generated at once: the words of 64 generator blocks.
 inline constexpr std::int64_t kRandomWords = 256;
 
 /// Calls body(i, n, skip, words) for pieces of the elements [first, first + count) of a stream:

@@ -282,7 +282,7 @@ void fail_rank(std::size_t rank, int most) {
 
 void fail_size(std::int64_t size, std::size_t dimension) {
   validation::fail(ErrorCode::kInvalidArgument, "shape",
-                   {"size ", size, " of dimension ", dimension}, {"0 or more"});
+                   {"size ", size, " in dimension ", dimension}, {"0 or more"});
 }
 
 void fail_strides(std::size_t strides, std::size_t sizes) {

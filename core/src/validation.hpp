@@ -44,9 +44,9 @@ class Name {
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 
-/// A part of a message: text, a number, a shape, or the name of another argument, Name("key"). It
-/// only refers to its value, and messages are built out of line, so that a check costs its caller
-/// few instructions.
+/// A part of a message: text, a number, a shape, or the name of another argument, Name("key"). A
+/// Part refers to its value without copying it, and messages are built out of line, so that a check
+/// costs its caller few instructions.
 class Part {
  public:
   Part(const char* text) noexcept : kind_(Kind::kLiteral), data_(text) {}
@@ -84,8 +84,8 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
-// A Name is passed in memory. Functions that are called with literals therefore take the literals
-// directly, because a check should cost each of its many callers only a few instructions.
+// A Name is passed in memory. The overloads for literals avoid that, so that a check costs each of
+// its many callers only a few instructions.
 
 /// Throws `name: got …, needs …`.
 [[noreturn]] void fail(ErrorCode code, const char* argument, Parts got, Parts needs);
@@ -136,7 +136,7 @@ void require_shape(const char* argument, const TensorView<T>& view,
   require_shape(argument, view.shape(), needed);
 }
 
-/// Requires the shape of another tensor.
+/// Requires `shape` to equal the shape of another tensor.
 void require_same_shape(const char* argument, std::span<const std::int64_t> shape,
                         std::span<const std::int64_t> other);
 void require_same_shape(Name name, std::span<const std::int64_t> shape,
@@ -151,8 +151,8 @@ void require_same_shape(Name name, const TensorView<T>& view, const TensorView<U
   require_same_shape(name, view.shape(), other.shape());
 }
 
-/// Requires that a view's elements can be counted and addressed, and that they have memory if there
-/// are any.
+/// Requires that a view's elements can be counted and addressed, and that the view has data unless
+/// it has no elements.
 void require_data(const char* argument, std::span<const std::int64_t> shape, const void* data,
                   std::size_t element_bytes);
 void require_data(Name name, std::span<const std::int64_t> shape, const void* data,
@@ -178,9 +178,9 @@ inline void require_data(const char* argument, const IdView& ids) {
                ids.is_wide() ? sizeof(std::int64_t) : sizeof(std::int32_t));
 }
 
-/// Requires lengths of shape (B), one for each batch entry, or, unless `rows` is −1, of shape (B,
-/// rows), one for each row. The view may be empty. Lengths must be from 0 to `most`, which is the
-/// number of `what`.
+/// Requires lengths of shape (B), one per batch entry. Unless `rows` is −1, also accepts shape (B,
+/// rows), one per row. The view may be empty. Lengths must be from 0 to `most`, which is the number
+/// of `what`.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 

@@ -75,7 +75,7 @@ TEST(OwnedTensorTest, fill_sets_every_element) {
 
 TEST(OwnedTensorTest, errors_name_the_argument) {
   EXPECT_EQ(error_of([] { OwnedTensor({2, -1}); }),
-            "invalid_argument: shape: got size -1 of dimension 1, needs 0 or more");
+            "invalid_argument: shape: got size -1 in dimension 1, needs 0 or more");
   EXPECT_EQ(error_of([] { OwnedTensor({1, 1, 1, 1, 1, 1, 1}); }),
             "shape_mismatch: shape: got rank 7, needs at most 6");
   EXPECT_THAT(error_of([] { OwnedTensor({INT64_MAX, 2}); }),

@@ -154,7 +154,7 @@ TEST_F(TensorViewTest, shapes_out_of_range_are_errors) {
   EXPECT_EQ(error_of([&] { Tensor(numbers_.data(), {1, 1, 1, 1, 1, 1, 1}); }),
             "shape_mismatch: shape: got rank 7, needs at most 6");
   EXPECT_EQ(error_of([&] { Tensor(numbers_.data(), {2, -1}); }),
-            "invalid_argument: shape: got size -1 of dimension 1, needs 0 or more");
+            "invalid_argument: shape: got size -1 in dimension 1, needs 0 or more");
   const std::array<std::int64_t, 2> shape{3, 2};
   const std::array<std::int64_t, 1> strides{1};
   EXPECT_EQ(error_of([&] { Tensor(numbers_.data(), shape, strides); }),

@@ -8,8 +8,8 @@
 
 namespace attn {
 
-/// Converts options that count from the beginning of the sequence to options of a call whose first
-/// query is token number `past`.
+/// Converts options that count from the beginning of the sequence for a call whose first query is
+/// token number `past`.
 inline AttentionOptions behind(std::int64_t past, const AttentionOptions& options) {
   AttentionOptions result = options;
   result.diagonal = result.diagonal.shifted(past);

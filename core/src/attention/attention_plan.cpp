@@ -17,7 +17,7 @@ using validation::product;
 constexpr index kCopyBlock = 512;
 
 /// Causal order, window, valid lengths and key lengths each restrict a query to an interval of
-/// keys. All of them together do so too.
+/// keys. So does their combination.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   const index count = p.tables() * p.num_queries;
   const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),
@@ -241,7 +241,7 @@ void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexce
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
   // These pointers are valid only for float32. Other types are read only by the kernel for a single
-  // query and by products of pairs, which do not use these pointers.
+  // query and by products of pairs, and neither uses these pointers.
   head.key = static_cast<const float*>(head.stored_key.data);
   head.key_row = head.stored_key.row;
   head.value = static_cast<const float*>(head.stored_value.data);

@@ -35,7 +35,7 @@ struct KeyRanges {
 /// forward and the backward pass use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// The kind of products that are used if there are several queries.
+  /// The kind of product that is used for several queries.
   enum class Products {
     kFloat32,
     kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are
@@ -45,7 +45,7 @@ class AttentionPlan {
   /// Makes all tables. Copies keys whose columns are not contiguous, and values without
   /// `value_cols` contiguous columns. Copies are float32. With several queries and float32
   /// products, all inputs and outputs of the kernels are float32; a single query reads keys and
-  /// values as they are stored. The problem must outlive the plan. Throws what Execution::take
+  /// values as they are stored. The problem must outlive the plan. Throws whatever Execution::take
   /// throws.
   AttentionPlan(const AttentionProblem& problem, kernels::index value_cols, runtime::Execution& run,
                 Products products = Products::kFloat32);

@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-/// Number of rows that are widened at a time.
+/// Number of rows that are widened together.
 constexpr std::int64_t kWidenedRows = 16;
 
 std::int64_t bytes_of(ElementType type) noexcept {
@@ -122,7 +122,7 @@ std::array<KeyValueCache::Rows, 2> KeyValueCache::reserve(std::int64_t capacity)
 
 /// Writes the rows of `from` after the last row of the cache.
 void KeyValueCache::write(const ConstAnyTensor& from, Rows& rows, float* widened) noexcept {
-  // Conversions give the same bits on every instruction set.
+  // Conversions are bit-identical on every instruction set.
   const kernels::KernelTable& kernels = runtime::best_kernels();
   const bool is_float = from.type() == ElementType::kFloat32;
   const std::int64_t count = from.size(2);

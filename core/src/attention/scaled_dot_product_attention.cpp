@@ -60,9 +60,9 @@ struct WorkerScratch {
   float* of(int worker) const noexcept { return memory + worker * size; }
 };
 
-/// True if the path for few keys can handle this call: only the scale and key ranges may act
-/// between q·k and the weights. This path gives the same bits as the tiled path. A single query
-/// does not use it, because the path for single queries gives other bits.
+/// True if the path for few keys can handle this call. Only the scale and key ranges may act
+/// between q·k and the weights. The results are bit-identical to those of the tiled path. A single
+/// query does not use this path, because the path for single queries rounds differently.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
@@ -110,8 +110,8 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
       });
 }
 
-/// Attends a single query. All threads process its keys in parts of fixed size; then the parts are
-/// merged in order.
+/// Computes attention for a single query. All threads process its keys in parts of fixed size; then
+/// the parts are merged in order.
 void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   constexpr index kSplit = kernels::kSplitKeys;
   const KernelTable& kernels = run.kernels();
@@ -152,10 +152,10 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
-/// Divides a call into tasks of whole blocks of queries, as equal as possible, and sized so that
-/// every thread gets the same number of tasks. A block processes the same tiles of keys whichever
-/// task it belongs to. Calls attend(b, h, row_begin, row_end, worker), which uses the table
-/// `kernels`.
+/// Divides a call into tasks that consist of whole blocks of queries. The tasks are as equal as
+/// possible and, where possible, each thread gets the same number of them. A block processes the
+/// same tiles of keys no matter which task it belongs to. Calls attend(b, h, row_begin, row_end,
+/// worker), which uses the table `kernels`.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
                       Attend&& attend) noexcept {

@@ -6,11 +6,11 @@
 
 namespace attn {
 
-/// Replaces an output by scratch memory, so that a call that fails later writes nothing to it. An
-/// empty output stays empty. Throws kInvalidArgument for null data.
+/// Returns scratch memory that replaces an output, so that a call that fails later writes nothing
+/// to the output. An empty output stays empty. Throws kInvalidArgument for null data.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
-/// Replaces the output tensors in attention's options in the same way.
+/// Likewise replaces the output tensors in the attention options.
 AttentionOptions staged(const AttentionOptions& options, runtime::Execution& run);
 
 /// Copies the staged values to the outputs.

@@ -45,7 +45,7 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
   const bool is_written =
       file && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  // Closing flushes the buffer, which may fail too.
+  // Closing the file flushes the buffer, and that may fail too.
   if (!is_written || std::fclose(file.release()) != 0) fail_file(path, last_error(), "written");
 }
 

@@ -10,8 +10,8 @@ struct ForeignFile {
   std::string_view remedy;  ///< what to pass instead
 };
 
-/// Recognizes a file by its beginning, of which at least eight bytes are needed. Returns null if it
-/// is none of these kinds.
+/// Recognizes a file by its beginning, which must have at least eight bytes. Returns null if the
+/// file is none of these kinds.
 const ForeignFile* recognize_foreign_file(std::string_view beginning) noexcept;
 
 }  // namespace attn

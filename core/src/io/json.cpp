@@ -32,7 +32,7 @@ void append_utf8(std::string& text, std::uint32_t code_point) {
   append_rest(0);
 }
 
-/// Pairs of characters: one that has a one-letter escape, then the letter of that escape.
+/// Each character that has a one-letter escape, followed by the letter of its escape.
 constexpr std::string_view kEscapes = "\"\"\\\\//\bb\ff\nn\rr\tt";
 
 }  // namespace

@@ -14,14 +14,14 @@ bool is_utf8(std::string_view text) noexcept;
 /// The dialects that a JsonReader accepts.
 enum class JsonDialect {
   kStandard,  ///< RFC 8259
-  /// Also accepts NaN, Infinity and -Infinity as numbers and a byte order mark at the beginning,
-  /// which Python's json module and text editors write.
+  /// Also accepts what Python's json module and text editors write: NaN, Infinity and -Infinity as
+  /// numbers, and a byte order mark at the beginning.
   kPython,
 };
 
-/// Reads JSON (RFC 8259) from front to end, driven by its caller. It builds no tree and does not
-/// recurse, so deeply nested or large hostile text does no harm. Throws Error(kInvalidFormat),
-/// `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
+/// Reads JSON (RFC 8259) from front to end, driven by its caller. The reader builds no tree and
+/// does not recurse, so deeply nested or large hostile text does no harm. Throws
+/// Error(kInvalidFormat), `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text,
@@ -34,8 +34,8 @@ class JsonReader {
   /// Enters an object or an array after peek() has returned its first character.
   void enter() { ++at_; }
   /// True if there is another member. Pass `first` as true before the first member; this function
-  /// sets it to false. If there is none, leaves the object or array that the character `end`
-  /// closes.
+  /// sets it to false. If there is no other member, leaves the object or array that the character
+  /// `end` closes.
   bool next(char end, bool& first);
 
   /// Reads a member's key and the colon after it.

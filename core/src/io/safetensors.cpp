@@ -403,7 +403,7 @@ std::int64_t safetensors_header_size(std::span<const std::byte> beginning, std::
   const std::int64_t known = std::min<std::int64_t>(std::ssize(beginning), file_size);
   if (known < kLengthBytes) {
     fail(ErrorCode::kInvalidFormat, kFile, {known, " bytes"},
-         {"at least 8, which hold the length of the header"});
+         {"at least 8 for the length of the header"});
   }
   const std::uint64_t length = little_endian(beginning.data(), kLengthBytes);
   if (length > kMaxHeader || length > static_cast<std::uint64_t>(file_size)) {

@@ -33,7 +33,7 @@ void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   }
 }
 
-/// Makes a MapVectors from a function of vectors, which must be stateless.
+/// Makes a MapVectors from a stateless function of vectors.
 template <class Isa, class Function>
 void map_vectors(index count, const float* x, const float* factor, float* out) noexcept {
   using F = Floats<Isa>;

@@ -34,7 +34,7 @@
 
 namespace attn::kernels {
 
-/// Attends queries [row_begin, row_end) of a head, in passes of kPassBlocks blocks.
+/// Computes attention for queries [row_begin, row_end) of a head, in passes of kPassBlocks blocks.
 template <class Isa>
 void attend(const TileHead<Isa>& head, index row_begin, index row_end, const ScoreOutput* outputs,
             int num_outputs, float* memory) noexcept {

@@ -1,9 +1,9 @@
 #pragma once
 
 // The start and end of a block of queries. Before the first tile of keys, queries are transposed
-// and running sums are initialised. After the last one, outputs, log-sum-exp and requested stages
-// are written. Queries that tiles cannot handle are computed again: those with NaN or infinity in
-// their output, and those whose scores are too large.
+// and running sums are initialised. After the last tile, outputs, log-sum-exp and requested stages
+// are written. Queries that tiles cannot handle are recomputed. These are queries with NaN or
+// infinity in their output, and queries whose scores are too large.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scal
   }
 }
 
-/// Maximum and sum of a query before its first key: only the sink counts.
+/// Maximum and sum of a query before its first key, when only the sink counts.
 struct SinkStart {
   float max;
   float sum;
@@ -102,8 +102,8 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
 }
 
 /// True if the largest score of query r can be subtracted as an exponent, or if the query has no
-/// score. It may be −∞ even if keys are attended: scores near the lowest float, which some masks
-/// use for exclusion, overflow in units of ln 2.
+/// score. The largest score may be −∞ even if the query attends to keys: scores near the lowest
+/// float, which some masks use for exclusion, overflow in units of ln 2.
 template <class Isa>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {
@@ -189,7 +189,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
   }
 }
 
-/// Attends query `row` alone, in float32.
+/// Computes attention for query `row` alone, in float32.
 template <class Isa>
 void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory) noexcept {
   const RowScratch<Isa> scratch(head, memory);
@@ -205,7 +205,7 @@ void attend_widened_row(const Bf16AttentionHead& head, index row, float* memory)
   finish_row<Isa>(stored, row, scratch.sums);
 }
 
-/// Attends query `row` alone.
+/// Computes attention for query `row` alone.
 template <class Isa>
 void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs, int num_outputs,
                 float* memory) noexcept {
@@ -226,8 +226,8 @@ void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Attends the chosen queries of [first, first + count) again, because something in their outputs
-/// is not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
+/// Recomputes the chosen queries of [first, first + count), because something in their outputs is
+/// not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
 template <class Isa>
 QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, const bool* chosen,
                         const BlockScratch<Isa>& scratch) noexcept {
@@ -244,8 +244,8 @@ QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, con
   return block;
 }
 
-/// Writes the requested stages of a block whose outputs are written, and attends queries row by row
-/// if their scores do not suit tiles.
+/// Writes the requested stages of a block whose outputs are already written. Processes queries row
+/// by row if their scores do not suit tiles.
 template <class Isa>
 void finish_scores(const TileHead<Isa>& head, const QueryBlock& block, const ScoreOutput* outputs,
                    int num_outputs, const BlockScratch<Isa>& scratch) noexcept {

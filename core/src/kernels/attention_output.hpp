@@ -93,7 +93,7 @@ template <class Isa>
 void store_weights(const AttentionHead& head, const ScoreOutput& out, index row, index key0,
                    index keys, float sum, float* weights) noexcept {
   if (std::isnan(sum)) {
-    // Excluded keys have weight 0 even if attended ones have NaN.
+    // Excluded keys have weight 0 even if the weights of attended keys are NaN.
     for (index j = 0; j < keys; ++j) {
       if (!is_attended<Isa>(head, row, key0 + j)) weights[j] = 0.0F;
     }

@@ -1,10 +1,10 @@
 #pragma once
 
-// Attends one query to blocks of keys, along a row of scores. Used for a single query over a long
-// cache, which reads every key once and so gains nothing from tiles, and for rows that tiles cannot
-// handle because something in them is not finite. Only a running maximum, a running sum and an
-// unnormalised output are carried from block to block (Milakov & Gimelshein 2018,
-// arXiv:1805.02867).
+// Computes attention for one query over blocks of keys, along a row of scores. Used in two cases:
+// for a single query over a long cache, which gains nothing from tiles because the query reads
+// every key only once, and for rows that tiles cannot handle because something in them is not
+// finite. Only a running maximum, a running sum and an unnormalised output are carried from block
+// to block (Milakov & Gimelshein 2018, arXiv:1805.02867).
 
 #include <algorithm>
 #include <cmath>
@@ -78,8 +78,8 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   }
 }
 
-/// Initialises the sums before the first key: only an extra score counts, which is −∞ if there is
-/// none.
+/// Initialises the sums before the first key. At first they contain only the extra score, which is
+/// −∞ if there is none.
 template <class Isa>
 void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;

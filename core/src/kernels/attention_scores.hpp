@@ -1,8 +1,8 @@
 #pragma once
 
-// The steps from q·k to the softmax, and the steps on the weights after it. All except ranges of
-// keys work along a row, the keys of one query. Every attention kernel and the backward pass use
-// them.
+// The steps from q·k to the softmax, and the steps after the softmax, on the weights. All steps
+// except key ranges work along a row, which has the keys of one query. Every attention kernel and
+// the backward pass use them.
 
 #include <algorithm>
 #include <cstdint>
@@ -54,8 +54,8 @@ void add_to_distances(const AttentionHead& head, index row, index key0, index ke
   for (index j = span.last; j < keys; ++j) distance_sums[2 * head.max_distance] += weights[j];
 }
 
-/// True if query `row` may attend to `key`. The score does not show this, because an attended key
-/// may have a score of −∞, too.
+/// True if query `row` may attend to `key`. The score alone does not show this, because an attended
+/// key may also have a score of −∞.
 template <class Isa>
 ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
   if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
@@ -67,7 +67,7 @@ ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) no
                         head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
 }
 
-/// Sets excluded keys to −∞, and also the padding of the row to whole vectors.
+/// Sets excluded keys to −∞, and also the elements that pad the row to whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
                          float* scores) noexcept {

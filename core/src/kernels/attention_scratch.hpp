@@ -23,7 +23,7 @@ inline constexpr index kPassBlocks = 4;
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
-/// Maxima below this can be subtracted as exponents; queries with larger ones are computed row by
+/// Maxima below this can be subtracted as exponents; queries with larger maxima are computed row by
 /// row.
 inline constexpr float kLargestExponent = 0x1p22F;
 
@@ -62,22 +62,22 @@ class BlockScratch {
   static bool works_on_rows(const AttentionHead& head) noexcept {
     return head.mask || !scores_in_log2(head);
   }
-  /// True if log2 e can be folded into the queries because nothing is added to their products with
-  /// keys.
+  /// True if log2 e can be folded into the queries. This requires that scores are plain products of
+  /// queries and keys, without softcap, bias or relative keys.
   static bool scores_in_log2(const AttentionHead& head) noexcept {
     return !(head.softcap > 0 || head.bias || head.distance_bias || head.packed_relative_keys);
   }
 
   /// Row stride of a tile that is transposed back to (queries × keys).
   static constexpr index kScoreRow = Isa::kTileKeys + kPanelWidth;
-  /// Floats that each block needs.
+  /// Number of floats that each block needs.
   static index own_size(const AttentionHead& head) noexcept {
     const index relative = (head.packed_relative_keys ? relative_cols<Isa>(head) : 0) +
                            (head.relative_values ? relative_cols<Isa>(head) : 0);
     return kQueries<Isa> * (element_depth<Isa>(head.head_dim) + value_cols<Isa>(head) + 4 +
                             (kPairs<Isa> ? 1 : 0) + relative);
   }
-  /// Floats shared by the blocks of a pass.
+  /// Number of floats that the blocks of a pass share.
   static index shared_size(const AttentionHead& head) noexcept {
     const index size = kQueries<Isa> * (Isa::kTileKeys + 1 + kScoreRow) + tile_pairs(head) +
                        output_size(head) + Row::size(head);
@@ -138,15 +138,15 @@ class BlockScratch {
   float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
   float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
   float* row_memory;           ///< memory of a RowScratch
-  // The rest is for pairs only.
+  // The remaining members are only for pairs.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
   Bf16Pair* kept_pairs = nullptr;   ///< pairs of keys × value columns, with zeros for keys that a
                                     ///< query may not attend to
   Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if they cannot be read in place
   float* total_weight = nullptr;    ///< per query: sum of its weights after they are rounded to
                                     ///< bf16
-  float* outputs = nullptr;         ///< with tile hardware: outputs in rows; earlier, temporary
-                                    ///< memory for pairing values
+  float* outputs = nullptr;         ///< with tile hardware: first temporary memory for pairing
+                                    ///< values, later the outputs in rows
 };
 
 template <class Isa>

@@ -37,8 +37,8 @@ template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    // For tile hardware, the values of a step of keys take as many pairs as in rows, so the offset
-    // is the same.
+    // On tile hardware, the values of kKeyStep keys take as many pairs as they do in rows, so the
+    // offset is the same.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
@@ -59,7 +59,8 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Pairs keys and values of a tile for all blocks of a pass; floats are read in place.
+/// Arranges the keys of a tile in pairs, and likewise its values, for all blocks of a pass. Floats
+/// are read in place.
 template <class Isa>
 ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
                               [[maybe_unused]] index key0,
@@ -120,8 +121,8 @@ ATTN_INLINE const float* relative_products_of(const AttentionHead& head, index r
                                    : nullptr;
 }
 
-/// The scores of a tile in units of ln 2, or for pairs in units of `score_unit`; excluded ones are
-/// −∞.
+/// The scores of a tile in units of ln 2, or for pairs in units of `score_unit`; excluded scores
+/// are −∞.
 template <class Isa>
 ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, index key0,
                            index keys, const BlockScratch<Isa>& scratch) noexcept {
@@ -186,14 +187,14 @@ ATTN_INLINE Floats<Isa> shift_of(Floats<Isa> max) noexcept {
   return xsimd::select(max == Floats<Isa>(kMinusInfinity), Floats<Isa>(0.0F), max);
 }
 
-/// Updates the running maxima and sums with a tile of scores, which becomes a tile of exponentials.
+/// Updates the running maxima and sums with a tile of scores, and turns the tile into exponentials.
 template <class Isa, int Vectors>
 ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float unit,
                                 const BlockScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
-  // Two keys at a time, because each maximum depends on the previous one.
+  // Processes two keys at a time, because each maximum depends on the previous one.
   F largest[2 * Vectors];
   unroll<2 * Vectors>([&](auto i)
                           __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
@@ -304,7 +305,7 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
       });
 }
 
-/// Applies the steps on the exponentials that run along the keys of a query: dropout and sums per
+/// Applies the steps that process a query's exponentials along its keys: dropout and sums per
 /// distance.
 template <class Isa>
 void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
@@ -341,9 +342,9 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
   }
 }
 
-/// Processes keys [key_begin, key_end) of a block, which are part of a tile. With `chosen`,
-/// processes only the chosen queries and does not even multiply excluded values by zero. The bits
-/// are the same as if the excluded values were finite.
+/// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With `chosen`,
+/// processes only the chosen queries and does not even multiply excluded values by zero. The
+/// results are bit-identical to those that finite excluded values would give.
 template <class Isa>
 void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {

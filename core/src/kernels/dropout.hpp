@@ -10,7 +10,7 @@ void dropout(const DropoutArgs& p) noexcept {
   using W = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   index i = 0;
   if (p.x_col == 1 && p.out_col == 1) {
-    // Below 2^24, signed numbers suffice, and every instruction set can compare them.
+    // Values up to 2^24 fit in signed integers, which every instruction set can compare.
     const auto drop_below = xsimd::as_integer_t<F>(static_cast<std::int32_t>(p.drop_below));
     for (; i + kWidth<Isa> <= p.count; i += kWidth<Isa>) {
       const W words = W::load_unaligned(p.words + i) >> 8;

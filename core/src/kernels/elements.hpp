@@ -32,7 +32,7 @@ ATTN_INLINE Floats<Isa> widen_float16(
                                     xsimd::select(is_special, magnitude + U(224U << 23), finite));
 }
 
-/// Rounds to the nearest float16 numbers, ties to even. They are in the low halves of lanes.
+/// Rounds to the nearest float16 numbers, ties to even. The results are in the low halves of lanes.
 template <class Isa>
 ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Isa> x) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
@@ -51,7 +51,8 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   return sign | result;
 }
 
-/// Rounds to the nearest bfloat16 numbers, ties to even. They are in the low halves of lanes.
+/// Rounds to the nearest bfloat16 numbers, ties to even. The results are in the low halves of
+/// lanes.
 template <class Isa>
 ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_bfloat16(Floats<Isa> x) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
@@ -145,7 +146,7 @@ ATTN_INLINE void with_type(ElementType type, const void* data, Function&& functi
   }
 }
 
-/// to[i · to_col] = from[i · from_col], for numbers of this many bytes.
+/// to[i · to_col] = from[i · from_col], for numbers that take `bytes` bytes each.
 ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index from_col, void* to,
                               index to_col) noexcept {
   const auto copy = [&](auto number) __attribute__((always_inline)) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Attention over few keys. All of them are one tile, so nothing is carried from tile to tile, and
+// Attention over few keys. All keys form one tile, so nothing is carried from tile to tile, and
 // values and outputs are accessed in place. A call has little overhead. As in attention.hpp, a tile
 // is (keys × queries), here with one vector of queries.
 
@@ -14,7 +14,7 @@ namespace attn::kernels {
 /// Number of keys whose scores are computed together.
 inline constexpr int kFewKeyRows = 8;
 
-/// The scratch memory of a vector of queries, which fits into attention_scratch floats.
+/// The scratch memory of a vector of queries. It fits into attention_scratch floats.
 template <class Isa>
 struct FewKeysScratch {
   FewKeysScratch(const AttentionHead& head, float* memory) noexcept
@@ -53,8 +53,8 @@ ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index 
   return true;
 }
 
-/// Turns scratch.tile into exponentials. Returns a bit for each query, set if its largest score can
-/// be subtracted as an exponent and its exponentials are not NaN.
+/// Turns scratch.tile into exponentials. Returns one bit for each query. The bit is set if the
+/// query's largest score can be subtracted as an exponent and its exponentials are not NaN.
 template <class Isa>
 ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
                                            const FewKeysScratch<Isa>& scratch) noexcept {
@@ -89,7 +89,7 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
 }
 
 /// output = exponentialsᵀ · V · factor for the queries from `first` on. If columns remain, the last
-/// vector overlaps finished columns and writes the same bits there.
+/// vector overlaps finished columns and rewrites them with identical values.
 template <class Isa>
 void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
@@ -153,8 +153,8 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Computes the queries from `first` on again, as a block, because their scores or values do not
-/// suit the short path.
+/// Recomputes the queries from `first` on as a block, because their scores or values do not suit
+/// the short path.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

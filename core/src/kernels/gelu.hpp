@@ -12,9 +12,10 @@ struct NormalDistribution {
   F t, bell, below;
 };
 
-/// With t = |x|, Q(t) = 1 − Φ(t) = exp(−t²/2)·p(s)/(t + 4), s = (t − 4)/(t + 4): the polynomial p
-/// approximates a function that is smooth over all t ≥ 0. It has degree 9 and is minimax in
-/// relative error over [0, 14]: 2.6e-8 with its coefficients in float. From 13.2 on, exp is zero.
+/// Uses Q(t) = 1 − Φ(t) = exp(−t²/2)·p(s)/(t + 4), where t = |x| and s = (t − 4)/(t + 4). The
+/// polynomial p approximates a function that is smooth over all t ≥ 0. It has degree 9 and is
+/// minimax in relative error over [0, 14]; the error is 2.6e-8 with coefficients in float. From
+/// 13.2 on, exp is zero.
 template <class Isa>
 ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;
@@ -39,7 +40,7 @@ ATTN_INLINE NormalDistribution<Floats<Isa>> normal_distribution(Floats<Isa> x) n
 }
 
 /// x·Φ(x), where Φ is the distribution function of the normal distribution. It equals x·(1 +
-/// erf(x/√2))/2, but this form has no cancellation at negative x.
+/// erf(x/√2))/2, but computing Φ directly avoids the cancellation at negative x.
 ///
 /// Relative error at most 5e-7 + 6e-8·x² for x < 0 (from the error of exp) and 3e-7 for x ≥ 0. The
 /// result is zero from −13.2 downwards. NaN for NaN and −∞, as in PyTorch.

@@ -6,9 +6,9 @@
 #include "attn/instruction_set.hpp"
 
 /// The interface of the SIMD kernels to the rest of the core: one table of plain function pointers
-/// for each instruction set. Nothing here depends on compiler flags. All kernels are noexcept, use
-/// memory that the caller has checked and allocated, and give the same bits for a row of the result
-/// however the rows are divided among calls.
+/// for each instruction set. Nothing here depends on compiler flags. All kernels are noexcept and
+/// use memory that the caller has checked and allocated. Each row of a result is bit-identical no
+/// matter how the rows are divided among calls.
 namespace attn::kernels {
 
 using index = std::int64_t;
@@ -17,12 +17,13 @@ using index = std::int64_t;
 /// floats. Panel p contains columns 16p … 16p+15 as [depth][16], padded with zeros.
 inline constexpr index kPanelWidth = 16;
 
-/// Number of keys that are processed at a time along a row of scores. Blocks start at multiples of
-/// this from key 0, whatever the masks are, so that sums are always formed in the same order.
+/// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
+/// this number, counted from key 0, whatever the masks are. Sums are therefore always formed in the
+/// same order.
 inline constexpr index kKeyTile = 256;
 
-/// The largest number of keys that counts as few and fits in one tile. With 64, the separate path
-/// for few keys gained nothing.
+/// The largest number of keys that the separate path for few keys handles; they fit in one tile.
+/// With 64, that path gained nothing.
 inline constexpr index kFewKeys = 16;
 
 /// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
@@ -37,7 +38,8 @@ constexpr index round_up(index value, index multiple) { return pieces(value, mul
 constexpr index packed_size(index cols, index depth) { return round_up(cols, kPanelWidth) * depth; }
 
 /// Two bf16 numbers, the first in the low half. Instructions multiply the numbers of one pair by
-/// those of another, and add the products. A contiguous row of bf16 numbers is a row of pairs.
+/// the numbers of another pair, and add the products. A contiguous row of bf16 numbers is a row of
+/// pairs.
 struct __attribute__((may_alias)) Bf16Pair {
   std::uint16_t first, second;
 };
@@ -82,8 +84,8 @@ struct Bf16ProductArgs {
   index c_col = 1;
 };
 
-/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The bits are the same as in a
-/// product with these numbers as floats.
+/// C = A · Bᵀ + bias with a packed B of finite 16-bit numbers. The result is bit-identical to a
+/// product with the same numbers as floats.
 struct StoredProductArgs {
   index rows = 0;
   index cols = 0;
@@ -149,7 +151,7 @@ struct AttentionHead {
   /// Query i may attend to keys [key_begin[i], key_end[i]) only.
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
-  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), zero excludes; or null
+  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), or null; zeros exclude keys
   index mask_row = 0;
   index mask_col = 0;
   index mask_cols = 0;  ///< keys from here on are excluded
@@ -165,7 +167,7 @@ struct AttentionHead {
   float sink = -__builtin_inff();
 
   // Shaw's relative keys and values. Column c of 2·max_distance+1 is for keys j at distance j − (i
-  // + relative_offset) = c − max_distance; the first and the last column are also for all larger
+  // + relative_offset) = c − max_distance; the first and last columns also cover all larger
   // distances.
   index max_distance = 0;
   index relative_offset = 0;
@@ -179,7 +181,7 @@ struct AttentionHead {
                        index blocks, std::uint32_t* words) noexcept = nullptr;
   std::uint64_t random_seed = 0;
   std::uint64_t random_stream = 0;
-  index dropout_row = 0;         ///< number of rows of weights before the rows of this head
+  index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
   std::uint32_t drop_below = 0;  ///< words below this number drop a weight
   float kept_factor = 1;
 };
@@ -246,7 +248,7 @@ struct SoftmaxArgs {
   /// Only the first lengths[i·length_row] columns of row i take part; or null.
   const std::int32_t* lengths = nullptr;
   index length_row = 0;
-  const std::uint8_t* mask = nullptr;  ///< (rows, cols), zero excludes; or null
+  const std::uint8_t* mask = nullptr;  ///< (rows, cols), or null; zeros exclude elements
   index mask_row = 0;
   index mask_col = 0;
 };
@@ -266,7 +268,7 @@ struct ElementwiseArgs {
   index out_col = 1;
 };
 
-/// Merges rows of attention over two parts of the keys, and their log-sum-exps. A part whose
+/// Merges the output rows and log-sum-exps of attention over two parts of the keys. A part whose
 /// log-sum-exp is −∞ is not read. out may be a or b.
 struct MergeArgs {
   index rows = 0;
@@ -357,7 +359,7 @@ struct PoolingArgs {
   index output_row = 0;
   index output_col = 1;
   const std::int32_t* key_end = nullptr;  ///< query i attends to keys [0, key_end[i]) only
-  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), zero excludes; or null
+  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), or null; zeros exclude keys
   index mask_row = 0;
   index mask_col = 0;
   float excluded_score = 0;
@@ -466,23 +468,24 @@ struct KernelTable {
 
   /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
-  /// Calls start at rows that are multiples of this.
+  /// Each call starts at a row that is a multiple of this number.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
-  /// Attends queries [row_begin, row_end) of a head; row_begin is a multiple of attention_step.
-  /// Writes output, log-sum-exp, and each of the `num_scores` score outputs.
+  /// Computes attention for queries [row_begin, row_end) of a head; row_begin is a multiple of
+  /// attention_step. Writes output, log-sum-exp, and each of the `num_scores` score outputs.
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
 
-  /// Attends all queries of a head with 1 to kFewKeys keys, if only scale and key ranges act
-  /// between scores and weights. There are at least vector_width output columns, and they are
-  /// contiguous; values need not be readable beyond them. Outputs and scratch are as for attend.
+  /// Computes attention for all queries of a head with 1 to kFewKeys keys, if only scale and key
+  /// ranges act between scores and weights. There must be at least vector_width output columns, and
+  /// they must be contiguous. Values need not be readable beyond these columns. Outputs and scratch
+  /// are the same as for `attend`.
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
-  /// The next functions process one query over its keys, which are split into blocks of kSplitKeys.
-  /// attend_part fills part_size floats per block; merge_parts takes them in order and writes the
-  /// results.
+  /// The following functions process one query over its keys, which are split into blocks of
+  /// kSplitKeys. attend_part fills part_size floats for each block. merge_parts merges the parts in
+  /// order and writes the results.
   index (*part_size)(const AttentionHead&) noexcept;
   void (*attend_part)(const AttentionHead&, index row, index key_begin, index key_end, float* part,
                       float* scratch) noexcept;

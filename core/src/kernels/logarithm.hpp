@@ -12,7 +12,7 @@
 
 namespace attn::kernels {
 
-/// ln x for x ≥ 0 that is not subnormal, within 4e-16 + 2e-16·|ln x|; NaN stays NaN.
+/// ln x for any x ≥ 0 that is not subnormal, within 4e-16 + 2e-16·|ln x|; NaN stays NaN.
 ///
 /// x = m·2^e with m in [√½, √2]. ln m = 2·artanh((m − 1)/(m + 1)), whose series is truncated after
 /// the 21st power; the argument is at most 0.172.
@@ -36,8 +36,8 @@ double natural_log(double x) noexcept {
   return exponent * std::numbers::ln2 + 2 * s * sum;
 }
 
-/// 2^x for |x| ≤ 1/2, within 4e-16; NaN stays NaN. Uses the exponential series up to the 14th power
-/// of an argument of at most 0.347.
+/// 2^x for |x| ≤ 1/2, within 4e-16; NaN stays NaN. Evaluates the exponential series up to the 14th
+/// power; the argument's magnitude is at most 0.347.
 template <class Isa>
 double exp2_near_zero(double x) noexcept {
   const double y = x * std::numbers::ln2;

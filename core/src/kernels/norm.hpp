@@ -8,7 +8,7 @@
 namespace attn::kernels {
 
 /// Σ term(j) over the vectors that begin at j = 0, width, 2·width, … < padded. Blocks of four times
-/// sixteen vectors are summed separately, so that rounding grows slowly with the length.
+/// sixteen vectors are summed separately, so that rounding errors grow slowly with the length.
 template <class Isa, class Term>
 ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   using F = Floats<Isa>;
@@ -31,9 +31,9 @@ ATTN_INLINE float sum_of(index padded, Term term) noexcept {
 }
 
 /// Makes two passes over each row, which is first copied to `scratch`. The first pass computes the
-/// mean. The second computes the deviations from it, and their mean corrects the rounding error of
-/// the first mean. The result therefore stays accurate even if the mean is large compared with the
-/// deviation. Without centring, deviations are from 0.
+/// mean. The second pass computes the deviations from this mean, and the mean of these deviations
+/// corrects the mean's rounding error. The result therefore stays accurate even if the mean is
+/// large compared with the deviation. Without centring, deviations are measured from 0.
 template <class Isa>
 void norm(const NormArgs& p, float* scratch) noexcept {
   using F = Floats<Isa>;

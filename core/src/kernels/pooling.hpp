@@ -1,8 +1,8 @@
 #pragma once
 
-// Attention pooling with a scoring function that is not an inner product: it is applied to every
-// pair of a query and a key, column by column. Keys are packed in panels, so that a vector has one
-// column of neighbouring keys and no tensor of size (queries, keys, columns) ever exists.
+// Attention pooling with a scoring function that is not an inner product. The function is applied
+// column by column to every pair of a query and a key. Keys are packed in panels, so that a vector
+// has one column of neighbouring keys and no tensor of size (queries, keys, columns) ever exists.
 
 #include <algorithm>
 #include <cstdint>
@@ -176,8 +176,8 @@ struct AttendedKeys {
   }
 };
 
-/// Selects the key with the highest score. If several scores are equal, selects the first of them;
-/// if there are NaNs, selects the first NaN.
+/// Selects the key with the highest score, or the first such key if several have it. If any score
+/// is NaN, selects the first key whose score is NaN.
 template <class Isa>
 void pool_hard(const PoolingArgs& p, index row) noexcept {
   AttendedKeys<Isa> block;

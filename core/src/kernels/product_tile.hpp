@@ -49,8 +49,8 @@ ATTN_INLINE void finish_sums(Floats<Isa> sum, float* target, const float* row_fa
 ///
 /// Element (r, k) of A is a[r·ARow + k·ADepth]; vector v of row k of B is at b[v] + k·b_depth; row
 /// r of C is contiguous and begins at c + r·c_row. `row_factor` has one factor per row. Each sum is
-/// formed over k in order, one multiply-add after another, so its bits do not depend on Rows and
-/// Vectors. With products of pairs, A, B and depth are all counted in pairs.
+/// formed over k in order, one multiply-add after another, so it is bit-identical for all values of
+/// Rows and Vectors. With products of pairs, A, B and depth are all counted in pairs.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires(!kQuads<Isa>)
@@ -196,8 +196,8 @@ ATTN_INLINE const TileElement<Isa>* packed_column(const TileElement<Isa>* packed
   return packed + col / kPanelWidth * kPanelWidth * depth + col % kPanelWidth;
 }
 
-/// Calls body(col, vectors) for this many columns, in tiles of kVectors vectors and then of smaller
-/// powers of two.
+/// Divides `cols` columns into tiles of kVectors vectors, and the remaining columns into tiles of
+/// smaller powers of two. Calls body(col, vectors) for each tile.
 template <class Isa, int kVectors, class Body>
 ATTN_INLINE void for_columns(index cols, Body&& body, index col = 0) noexcept {
   constexpr index kGroup = kVectors * kWidth<Isa>;

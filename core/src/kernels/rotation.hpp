@@ -28,8 +28,8 @@ void rotate_pairs(const RotationArgs& p) noexcept {
     const float* keep = p.keep + i * p.table_row;
     const float* cross = p.cross + i * p.table_row;
     float* out = p.out + i * p.out_row;
-    // Rotates one pair with the same arithmetic as a lane of a vector, so that bits do not depend
-    // on strides.
+    // Rotates one pair with the same arithmetic as a lane of a vector, so that results are
+    // bit-identical for all strides.
     const auto rotate = [&](index a, index b) __attribute__((always_inline)) {
       const F first(x[a * p.x_col]);
       const F second(x[b * p.x_col]);

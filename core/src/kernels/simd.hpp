@@ -43,13 +43,12 @@ namespace attn::kernels {
 /// - load_words(from): loads one 16-bit number per lane, with zeros above it.
 /// - load_bytes(from): loads one byte per lane, sign-extended.
 ///
-/// The following operations are optional. They use instructions that are faster than the general
-/// code: - load_columns(rows, col, columns): loads columns col … col + 3 of as many rows as a
-/// vector has
-///   lanes. Required if vectors have more than four lanes.
+/// The following operations are optional. Each replaces general code with faster instructions.
+/// - load_columns(rows, col, columns): loads columns col … col + 3 of several rows, one for each
+///   lane of a vector. Required if vectors have more than four lanes.
 /// - divide(a, b): a / b, correctly rounded.
-/// - sum_lanes(x): for as many vectors as a vector has lanes, the sum over the lanes of each, with
-///   the same bits as xsimd's reduce_add.
+/// - sum_lanes(x): takes as many vectors as a vector has lanes, and returns the sum over the lanes
+///   of each. Bit-identical to xsimd's reduce_add.
 /// - load_float16(from), store_float16(x, to): converts float16 numbers to a vector of floats and
 ///   back.
 /// - store_words(words, to), store_bytes(words, to): stores the low halves of lanes, or their low
@@ -83,7 +82,7 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 /// True if an instruction set multiplies pairs. In addition to what it inherits from `FloatIsa`,
 /// such an `Isa` defines these functions, with pairs in the lanes of vectors of floats:
 /// - dot(a, b, c): c + a.first·b.first + a.second·b.second, rounded as its instruction rounds.
-/// - narrow(a, b): the lanes of a, then the lanes of b, rounded to bf16: a row of pairs.
+/// - narrow(a, b): the lanes of a followed by the lanes of b, rounded to bf16, as a row of pairs.
 /// - pair(a, b): (a, b) rounded to bf16, lane by lane.
 template <class Isa>
 inline constexpr bool kPairs = requires { typename Isa::FloatIsa; };
@@ -104,8 +103,8 @@ inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 
-/// Number of elements along the depth that an instruction processes at a time. Sums are formed in
-/// steps of this size, which begin at the first summed element.
+/// Number of elements along the depth that one instruction processes. Sums are formed in steps of
+/// this size, which begin at the first summed element.
 template <class Isa>
 inline constexpr index kDepthStep = kTiles<Isa>   ? kPanelWidth
                                     : kQuads<Isa> ? 2
@@ -220,12 +219,12 @@ inline constexpr float kExponentRounder = kRounder + 127.0F;
 /// Takes rounder = kExponentRounder − m and lowest = m − 127. Relative error at most 1.2e-7 (2 ULP)
 /// down to 2^-126; smaller results are zero.
 ///
-/// The integer part of x becomes the exponent bits of a float. The power of the rest, which is in
-/// [-1/2, 1/2], is approximated by a polynomial of degree 6 (minimax in relative error, 4e-9).
+/// The integer part of x becomes the exponent bits of a float. The rest r is in [-1/2, 1/2]. 2^r is
+/// approximated by a polynomial of degree 6 (minimax in relative error, 4e-9).
 ///
-/// Processes N vectors in lockstep: a single vector is one long chain of operations, too few of
-/// which can overlap to keep a processor busy. AVX-512's vreduceps and vscalefps would replace five
-/// of the fourteen operations, but attention as a whole is no faster with them.
+/// Processes N vectors in lockstep. The operations on a single vector form one long chain, so too
+/// few of them overlap to keep a processor busy. AVX-512's vreduceps and vscalefps would replace
+/// five of the fourteen operations, but attention as a whole is no faster with them.
 template <class Isa, int N>
 ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[N],
                               const Floats<Isa> (&lowest)[N]) noexcept {

@@ -1,8 +1,8 @@
 #pragma once
 
-// One query over many keys: each key and value is read once from memory and used once, and the keys
-// are split among threads. They are split into blocks of fixed size whose results are merged in
-// order, so that the bits do not depend on the number of threads.
+// One query over many keys: each key and value is read once from memory and used once. The keys are
+// split into blocks of fixed size, which the threads share. The results of the blocks are merged in
+// order, so that the final result is bit-identical for any number of threads.
 
 #include "kernels/attention_row.hpp"
 

@@ -141,8 +141,8 @@ void rotated_sinusoids(const SinusoidColumns& columns, double anchor, index skip
   constexpr int kVectors = kSinusoidVectors<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr index kLine = 64 / sizeof(float);
-  // Wide tiles write whole cache lines if possible: a line written in two passes, with other rows
-  // in between, may leave the cache and return.
+  // Wide tiles write whole cache lines if possible. Otherwise a line is written in two passes, and
+  // other rows may evict it from the cache in between.
   index head = 0;
   if (out_col == 1 && out_row % kLine == 0) {
     head = static_cast<index>(-reinterpret_cast<std::uintptr_t>(out) / sizeof(float) % kLine);

@@ -1,6 +1,7 @@
 #pragma once
 
-// The pieces of a softmax over one row of scores. Rows are padded to whole vectors with −∞.
+// The building blocks of a softmax over one row of scores. Rows are padded to whole vectors with
+// −∞.
 
 #include <limits>
 
@@ -42,7 +43,7 @@ ATTN_INLINE float exp_scalar(float x) noexcept {
   return exp2_nonpositive<Isa>(Floats<Isa>(x * kLog2E)).get(0);
 }
 
-/// The number subtracted before exp: the maximum, or 0 for a row without any key so far.
+/// The number subtracted before exp: the maximum, or 0 for a row that has no keys yet.
 template <class Isa>
 ATTN_INLINE float safe_shift(float row_max) noexcept {
   return row_max == kMinusInfinity ? 0 : row_max;

@@ -1,8 +1,9 @@
 #pragma once
 
 // Products with matrices of 16-bit numbers. For one or a few rows, numbers are widened to floats as
-// they are loaded; for many rows, panel by panel in advance. Sums have the same order as in the
-// product of floats, so the bits are the same as with float32 weights of the same values.
+// they are loaded. For many rows, panels are widened in advance, one by one. Sums have the same
+// order as in the product of floats, so the result is bit-identical to a product with float32
+// weights of the same values.
 
 #include <algorithm>
 #include <cstdint>
@@ -58,17 +59,17 @@ ATTN_INLINE void with_panels(ElementType type, const void* panels, Function&& fu
   function(static_cast<const Bf16Pair*>(panels));
 }
 
-/// Number of rows of A for which a vector of B is widened once. (Eight rows that are kCacheAlias
-/// apart would map to the same set of a first-level cache.) It is one in WebAssembly, to keep the
-/// code small.
+/// Number of rows of A that share each widened vector of B. It is not eight, because eight rows
+/// that are kCacheAlias apart would map to the same set of a first-level cache. In WebAssembly it
+/// is one, to keep the code small.
 template <class Isa>
 inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
 /// Number of vectors in a tile: enough to hide the latency of an addition.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// With more rows than this, widening panels once is at least as fast. (On Zen 4, it never is with
-/// AVX-512, because only one 512-bit multiply-add starts per cycle. With AVX2, of which two start
-/// per cycle, it is as fast from 48 rows on.)
+/// With more rows than this, widening panels once is at least as fast. (On Zen 4 with AVX-512,
+/// widening panels once is never as fast, because only one 512-bit multiply-add starts per cycle.
+/// With AVX2, two multiply-adds start per cycle, and it is as fast from 48 rows on.)
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32

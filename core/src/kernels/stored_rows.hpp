@@ -1,9 +1,9 @@
 #pragma once
 
 // Products of a single query with keys and values as they are stored, of any type. Rows are widened
-// in registers while they are multiplied, and nothing is copied. If that would not give the same
-// bits as float32 tensors of the same numbers, the functions report it, and the caller widens the
-// rows first.
+// in registers while they are multiplied, and nothing is copied. If the results would not be
+// bit-identical to results from float32 tensors with the same numbers, the functions report that,
+// and the caller widens the rows first.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
     requires(const T* from) { Isa::load_pair(from, std::declval<typename Isa::Seen&>()); };
 /// The factor that corrects numbers loaded in this way. The other operand of a product is
-/// multiplied by it, which is exact.
+/// multiplied by this factor, and this multiplication is exact.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
 template <class Isa, class T>
@@ -76,10 +76,10 @@ template <class Isa>
 inline constexpr bool kHasSumLanes =
     requires(const Floats<Isa> (&x)[kWidth<Isa>]) { Isa::sum_lanes(x); };
 
-/// scores_j = q · k_j. Keys are read in memory order and prefetched. Processors prefetch too, but
-/// not beyond a page, which is 16 keys of 64 floats, and not if many rows are read alternately.
-/// `scaled` is memory for a scaled copy of the query. Returns false if scores must be computed from
-/// floats.
+/// scores_j = q · k_j. Keys are read in memory order and prefetched. Processors also prefetch, but
+/// they stop at the end of a page, which is 16 keys of 64 floats, and do not prefetch at all if
+/// many rows are read alternately. `scaled` is memory for a scaled copy of the query. Returns false
+/// if scores must be computed from floats.
 template <class Isa, class T>
 __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T* key,
                                         index key_row, index keys, float* scores,
@@ -108,7 +108,7 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
     const T* rows[kKeys];
     F sums[kKeys];
     const auto each_row = [](auto&& body) __attribute__((always_inline)) { unroll<kKeys>(body); };
-    // Beyond the last key, the last key is read again; its scores are not used.
+    // Lanes beyond the last key read the last key again; their scores are not used.
     each_row([&](auto i) __attribute__((always_inline)) {
       rows[i] = key + std::min<index>(j + i, keys - 1) * key_row;
       sums[i] = F(0.0F);

@@ -48,8 +48,8 @@ Conv1d::Conv1d(const Conv1dOptions& options) : options_(options) {
                                       Initialization::xavier_uniform());
   weight_ = std::make_shared<PackedMatrix>(o.out_channels, window);
   when_changed([packed = weight_, weight](Context& context) {
-    // Packs the columns in the order that windows have in memory: token by token, with all channels
-    // of a token together.
+    // Packs the columns in the memory order of a window: token by token, with all channels of a
+    // token together.
     for (std::int64_t k = 0; k < weight.size(2); ++k) {
       packed->pack(weight.select(2, k), context, k * weight.size(1));
     }

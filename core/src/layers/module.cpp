@@ -100,8 +100,8 @@ struct Module::Node {
       return result;
     }
 
-    /// Counts a change of the values, and updates the data derived from them. This is the only
-    /// place that does so.
+    /// Increments the counter of changes and updates the data derived from the values. No other
+    /// code does either.
     void changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);
@@ -123,11 +123,11 @@ struct Module::Node {
 
   std::vector<Entry> entries;
   std::vector<Child> children;
-  std::vector<std::shared_ptr<Node>> shared;  ///< other layers whose parameters this layer uses,
-                                              ///< too
+  std::vector<std::shared_ptr<Node>> shared;  ///< other layers whose parameters this layer also
+                                              ///< uses
   std::vector<std::string> intermediates;
   std::uint64_t least_streams = 0;
-  const Node* parent = nullptr;  ///< the last layer that this layer was added to
+  const Node* parent = nullptr;  ///< the layer that this layer was added to most recently
 
   std::string path() const {
     if (!parent) return {};
@@ -139,7 +139,7 @@ struct Module::Node {
     return result;
   }
 
-  /// Calls visit(name, entry) for each parameter of a node, which may be const.
+  /// Calls visit(name, entry) for each parameter of a node. The node may be const.
   template <class Self, class F>
   static void visit(Self& self, const std::string& path, F&& call) {
     for (auto& entry : self.entries) call(path + entry.name, entry);

@@ -18,7 +18,7 @@ struct ModuleAccess {
   /// exists.
   static const void* identity(const Module& layer) noexcept { return layer.node_.get(); }
 
-  /// Keeps the layer's parameters and data derived from them alive.
+  /// Keeps alive the layer's parameters and the data derived from them.
   static std::shared_ptr<const void> keep(const Module& layer) noexcept;
 
   /// The path of a layer from the outermost layer that contains it, e.g. "layers.0.linear1"; empty
@@ -34,8 +34,8 @@ struct ModuleAccess {
   /// found by the address of its values.
   static std::string path(const void* identity, const float* values);
 
-  /// The counter of changes to one of the layer's own parameters, which is found by the address of
-  /// its values. Valid for as long as the layer exists. Throws kNotFound.
+  /// The change counter of one of the layer's own parameters. The parameter is found by the address
+  /// of its values. The pointer is valid for as long as the layer exists. Throws kNotFound.
   static const std::uint64_t* changes(const Module& layer, const float* values);
 
   /// A parameter that is looked up once and changed many times.

@@ -13,18 +13,17 @@
 
 namespace attn {
 
-/// The positions that rows of queries or keys are rotated by.
+/// The positions by which rows of queries or keys are rotated.
 struct RowPlaces {
   TensorView<const double> positions =
       {};  ///< explicit positions; if none, the following members apply
   Diagonal first = Diagonal::top_left();  ///< position of row 0
-  LengthsView key_lens = {};              ///< number of keys per batch entry, which `first` depends
-                                          ///< on
+  LengthsView key_lens = {};              ///< number of keys per batch entry; `first` depends on it
   std::int64_t num_keys = 0;              ///< number of keys if there are no `key_lens`; also the
                                           ///< length for dynamic NTK
 };
 
-/// Throws kInvalidArgument for positions that are passed although nothing is rotated.
+/// Throws kInvalidArgument because positions were passed although nothing is rotated.
 [[noreturn]] void fail_positions(const char* name, const char* needs);
 
 /// Rotates heads (B, ·, N, D) in place, forwards or backwards.
@@ -64,7 +63,7 @@ struct MultiHeadAttention::Impl {
   void check_keys(const ConstAnyTensor& query, const ConstAnyTensor& key,
                   const ConstAnyTensor& value) const;
   void check_cache(const KeyValueCache& cache, std::int64_t batch) const;
-  /// Rejects positions that do not fit x, which are queries or keys.
+  /// Rejects positions that do not fit `x`, which contains queries or keys.
   void check_positions(const char* name, const TensorView<const double>& positions,
                        const ConstAnyTensor& x) const;
   /// Returns the positions of a call's keys. Rejects positions that do not fit the queries or keys.

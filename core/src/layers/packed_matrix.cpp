@@ -18,8 +18,8 @@ namespace {
 /// Number of columns per task if there are few rows.
 constexpr index kColumnBlock = 16 * kPanelWidth;
 
-/// Number of rows of types other than float32 that are converted at a time: enough to make it
-/// worthwhile to fetch each weight again.
+/// Number of rows that are converted together if their type is not float32. There are enough of
+/// them that fetching each weight again for the next rows costs little.
 constexpr index kConvertedRows = 128;
 
 index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
@@ -49,7 +49,7 @@ struct ProductPart {
 };
 
 /// Calls multiply(part) for the parts of a product, on all threads. Parts have `column_block`
-/// columns. If it is 0, parts have all columns, unless there are few rows.
+/// columns. If `column_block` is 0, parts have all columns, unless there are few rows.
 template <class Multiply>
 void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows, index tile_rows,
                        index column_block, runtime::Execution& run, Multiply&& multiply) noexcept {
@@ -124,9 +124,9 @@ index columns_of(index floats, index depth) noexcept {
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);
 }
 
-/// Number of columns whose panels are widened at a time. Each such task reads all rows once, so
-/// there should be few tasks. The panels need not stay in a second-level cache, because products
-/// process a depth of 256 at a time.
+/// Number of columns whose panels one task widens. Each such task reads all rows once, so there
+/// should be few tasks. The panels need not stay in a second-level cache, because products process
+/// a depth of 256 at a time.
 index widened_columns(index depth) noexcept { return columns_of(1 << 20, depth); }
 
 /// Number of columns per task if there are few rows, so that every thread gets a task.

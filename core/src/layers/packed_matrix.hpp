@@ -18,12 +18,12 @@ namespace attn {
 void pack_matrix(const ConstTensor& matrix, float* packed, std::int64_t packed_cols,
                  runtime::Execution& run) noexcept;
 
-/// The scratch memory that multiply_packed needs for rows of length `depth`; may throw.
+/// Allocates the scratch memory that multiply_packed needs for rows of length `depth`. May throw.
 float* take_product_scratch(std::int64_t depth, runtime::Execution& run);
 
 /// y = x · Bᵀ + bias, with a packed B (out, in), x (N, in) or (B, N, in), and y (N, out) or (B, N,
-/// out). Strides are arbitrary; bias has shape (out) or is null. The bits of a row of y do not
-/// depend on the other rows.
+/// out). Strides are arbitrary; bias has shape (out) or is null. The result for a row does not
+/// depend on the other rows, not even in its last bit.
 void multiply_packed(const ConstTensor& x, const float* packed, const float* bias, const Tensor& y,
                      runtime::Execution& run, float* scratch) noexcept;
 
@@ -47,20 +47,21 @@ class PackedMatrix {
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }
   ElementType type() const noexcept { return format_.type; }
-  /// True if this matrix is the weight itself, which is set and read here, and not a copy derived
-  /// from it.
+  /// True if this matrix is the weight itself, not a copy derived from it. The weight is then set
+  /// and read here.
   bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
-  /// The scratch memory that multiply() needs for float32 tensors, or for the types of x and y; may
-  /// throw.
+  /// Allocates the scratch memory that multiply() needs for float32 tensors, or for tensors with
+  /// the types of x and y. May throw.
   float* take_scratch(runtime::Execution& run) const;
   float* take_scratch(const ConstAnyTensor& x, const AnyTensor& y, runtime::Execution& run) const;
 
   /// y = x · Wᵀ + bias, with x (N, in) or (B, N, in), and y (N, out) or (B, N, out). Strides are
-  /// arbitrary; bias has shape (out) or is null. The bits of a row of y do not depend on the other
-  /// rows. 16-bit weights are widened. If they are bfloat16, the format allows it and the
-  /// instruction set multiplies pairs, x is rounded to bfloat16 instead. Computation is in float32.
-  /// An x of another type is widened, and a y of another type is rounded, several rows at a time.
+  /// arbitrary; bias has shape (out) or is null. The result for a row does not depend on the other
+  /// rows, not even in its last bit. 16-bit weights are widened. If the weights are bfloat16, x is
+  /// rounded to bfloat16 instead, provided that the format allows it and that the instruction set
+  /// multiplies pairs. Computation is in float32. An x of another type is widened, and a y of
+  /// another type is rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 
@@ -101,8 +102,8 @@ class PackedMatrix {
   std::vector<PanelRow> packed_;
 };
 
-/// The keeper of a parameter of 16-bit numbers, which is one matrix or a stack of matrices with the
-/// same columns.
+/// Returns the ParameterKeeper of a parameter of 16-bit numbers. The parameter is one matrix, or a
+/// stack of matrices with the same columns.
 ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices);
 
 }  // namespace attn

@@ -79,7 +79,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const char* const purpose = "recurrent layers";
   const index width = gates_ * hidden;
   const index padded = kernels::round_up(hidden, kernels::kPanelWidth);
-  // The cell reads whole vectors from each gate, and therefore beyond the last one.
+  // The cell reads whole vectors from each gate, and therefore reads past the end of the last gate.
   const auto product_floats = [&](index rows) {
     return run.floats(validation::product("x", {rows, width}) + kernels::kPanelWidth, purpose);
   };

@@ -107,8 +107,8 @@ struct Sublayer {
 
   /// The input of the sublayer: x, or x normalised in scratch memory.
   ConstTensor input(const ConstTensor& x, const SublayerPass& pass) const;
-  /// output = x plus the sublayer's output, which is in scratch memory, with the layer's norms and
-  /// dropout; output may be x.
+  /// Adds the sublayer's output, which is in scratch memory, to x and writes the sum to `output`.
+  /// Applies the layer's norms and dropout. `output` may be x.
   void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
               const SublayerPass& pass) const;
   /// Like add_to() for the last sublayer of a layer, with `stream` as x; output may be of any type.
@@ -133,8 +133,8 @@ inline void check_tokens(const ConstAnyTensor& x, const AnyTensor& output, std::
   require_rows_like("output", output, x, x.size(-2), d_model);
 }
 
-/// Requires that a stack's options contain no outputs of a single layer, and that `weights` is
-/// empty or has one tensor for each layer.
+/// Requires that a stack's options request no outputs that only a single layer has, and that
+/// `weights` is empty or has one tensor for each layer.
 inline void check_stack_outputs(const char* name, const AttentionOptions& attention,
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
@@ -156,7 +156,7 @@ inline Dropout dropout_at(const Dropout& dropout, std::uint64_t place) {
   return result;
 }
 
-/// Requires a valid probability, and no dropout in attention's options.
+/// Requires a valid probability, and no dropout in the attention options.
 inline void check_dropout(const Dropout& dropout, const char* name,
                           const AttentionOptions& attention) {
   validation::require_probability("dropout", dropout.probability);

@@ -23,7 +23,7 @@ struct ModelDescription {
   LanguageModelDescription& result;
   ModelPlan plan;
   /// True if the embedding and the output layer are tied. Set only if the text model's
-  /// configuration is part of a larger one, which contains this flag.
+  /// configuration is part of a larger configuration that contains this flag.
   std::optional<bool> tied = {};
 
   /// A size from the configuration or, if it does not contain the field, from a tensor.

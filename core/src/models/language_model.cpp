@@ -49,7 +49,7 @@ std::int64_t width_of(const LanguageModelOptions& options) {
 }
 
 bool is_row_finite(const float* values, std::int64_t count, std::int64_t stride) noexcept {
-  // Compares exponents, because the compiler vectorises this.
+  // Compares exponents, because compilers vectorise such comparisons.
   constexpr std::uint32_t kExponent = 0x7F800000;
   std::uint32_t found = 0;
   for (std::int64_t i = 0; i < count; ++i) {

@@ -153,7 +153,7 @@ class RotaryRuleReader {
     return paths_.front() + "." + name;
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or none if it is 0, because 0 also means that there is none.
+  /// The number, or none if it is 0, because a value of 0 means the same as a missing field.
   std::optional<double> number_but_zero(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;

@@ -33,7 +33,7 @@ class ModelConfig {
   std::int64_t count(std::string_view name) const;
 
   /// Empty if the field is missing. Throws kInvalidFormat for a field of another type and for a
-  /// number out of range: an integer is in [0, 2^31).
+  /// number that is out of range; an integer must be in [0, 2^31).
   std::optional<std::int64_t> find_integer(std::string_view name) const;
   std::optional<double> find_number(std::string_view name) const;
   std::optional<std::string> find_text(std::string_view name) const;
@@ -85,7 +85,7 @@ class ModelConfig {
   std::string file_;
   std::size_t within_ = 0;
   std::unique_ptr<const ModelConfig> defaults_;
-  std::vector<Field> fields_;          ///< in file order; the first one is the whole object
+  std::vector<Field> fields_;          ///< in file order; the first field is the whole object
   std::vector<std::size_t> by_place_;  ///< indices of fields, sorted by parent and key
 };
 

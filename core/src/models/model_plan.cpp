@@ -41,7 +41,7 @@ void ModelPlan::finish(const std::string& layers) {
   }
   if (!unknown.empty()) {
     fail(ErrorCode::kNotFound, "tensors", {"the unknown ", listed(unknown)},
-         {"only tensors of the ", description_.family, " architecture in its layers"});
+         {"layers with only the tensors of the ", description_.family, " architecture"});
   }
   keep_weights(weights_.value_or(format_of_files()));
   heap_sort(description_.weights,

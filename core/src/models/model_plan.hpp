@@ -28,7 +28,7 @@ class ModelPlan {
 
   bool has(const std::string& name) const { return tensors_.has(name); }
 
-  /// Adds the next rows of a parameter: a matrix (rows, cols).
+  /// Adds a (rows, cols) matrix as the next rows of a parameter.
   void matrix(const std::string& parameter, const std::string& name, std::int64_t rows,
               std::int64_t cols, Use use = Use::kProduct) {
     const bool transposed = use == Use::kTransposed;
@@ -74,7 +74,7 @@ class ModelPlan {
   LanguageModelDescription& description_;
   std::optional<WeightFormat> weights_;
   struct Matrix {
-    std::size_t source;  ///< index in the description's weights
+    std::size_t source;  ///< index in the description's list of weights
     std::int64_t rows, cols;
     Use use;
   };

@@ -16,11 +16,11 @@ namespace attn {
 /// The tensors of all files by name, and which of them a model uses.
 ///
 /// Wrappers around a model, such as DataParallel and torch.compile, add a part to each name:
-/// "module." or "_orig_mod.". Names here are without these parts.
+/// "module." or "_orig_mod.". Names here do not include these parts.
 class ModelTensors {
  public:
   /// If two files have a tensor of the same name, `index` (if not null) decides which file counts.
-  /// Throws kInvalidFormat for a name in two files between which `index` does not decide.
+  /// Throws kInvalidFormat if a name is in two files and `index` does not decide between them.
   explicit ModelTensors(std::span<const SafetensorsHeader> files,
                         const SafetensorsIndex* index = nullptr);
 
@@ -39,8 +39,8 @@ class ModelTensors {
   /// whole name or follow a dot.
   std::optional<std::string> prefix_of(std::string_view ending) const;
 
-  /// Like prefix_of(), for a tensor that shows where a model is. Throws kUnsupported if files have
-  /// two such tensors, because they contain two models.
+  /// Like prefix_of(), for a tensor that every model has exactly once. Throws kUnsupported if there
+  /// are two such tensors, because the files then contain two models.
   std::optional<std::string> prefix_of_model(std::string_view ending) const;
 
   /// The full name of a tensor outside a model's body, such as an output layer. Searches the module
@@ -66,7 +66,7 @@ class ModelTensors {
   std::vector<Found> tensors_;
 };
 
-/// Lists names in quotes for an error message. If there are many, lists only the first ones.
+/// Lists names in quotes for an error message. If there are many, lists only the first few.
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace attn

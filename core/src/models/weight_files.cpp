@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kWeightsEnding = ".safetensors";
 
-/// Kinds of files that are not a model's weights, or only part of them. The first kind that matches
-/// gives the best explanation.
+/// Kinds of files that contain none of a model's weights, or only some of them. The first kind that
+/// matches gives the best explanation.
 struct OtherFiles {
   std::string_view ending;  ///< how their names end
   const char* kind;

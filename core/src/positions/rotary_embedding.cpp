@@ -23,8 +23,8 @@ namespace {
 /// head.
 constexpr std::int64_t kRotaryRowsPerTask = 16;
 
-/// Number of rows whose tables are kept at a time. They take at most a few megabytes, however long
-/// the sequence is.
+/// Number of rows whose tables are in memory at once. These tables take at most a few megabytes,
+/// however long the sequence is.
 constexpr std::int64_t kTableRows = 2048;
 
 /// The tensors of a rotation, viewed as (B, H, N, D), and whether the rotation is in place.
@@ -34,7 +34,7 @@ struct Rotated {
   std::int64_t batch, heads, rows, head_dim;
   bool in_place;
 
-  /// True if rows must be converted to float32 or from it.
+  /// True if rows must be converted to or from float32.
   bool converts() const noexcept {
     return x.type() != ElementType::kFloat32 || out.type() != ElementType::kFloat32;
   }
@@ -164,8 +164,8 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
             runtime::Execution& run,
             FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
-  // Makes tables for this many rows at a time. If batch entries are short, tables for several of
-  // them are made at a time.
+  // Makes tables for this many rows at a time. If batch entries are short, these rows may belong to
+  // several of them.
   const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
   const std::int64_t chunk_batch =
       per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;

@@ -48,7 +48,7 @@ struct Scaled {
   }
   double pair(const YarnRotaryScaling& rule, std::int64_t j) const {
     const auto d = static_cast<double>(width);
-    // The index of the pair that turns `turns` times within the original length; it may be
+    // The index of the pair that turns `turns` times within the original length. The index may be
     // fractional.
     const auto pair_of_turns = [&](double turns) {
       const auto length = static_cast<double>(rule.original_max_position_embeddings);

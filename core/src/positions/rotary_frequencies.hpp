@@ -23,7 +23,7 @@ std::optional<std::int64_t> longest_sequence_of_first_frequencies(
 void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequence_length,
                               std::span<double> to);
 
-/// Requires frequencies that can be multiplied with any position.
+/// Requires frequencies whose product with any position is finite.
 void require_usable_frequencies(std::span<const double> frequencies);
 
 }  // namespace attn

@@ -37,7 +37,7 @@ Rotation rotation_of_turns(double turns) noexcept;
 /// the same exactly computed row, with the same number of rotations.
 class SinusoidalTable {
  public:
-  /// Throws kInvalidArgument and std::bad_alloc.
+  /// Throws kInvalidArgument or std::bad_alloc.
   SinusoidalTable(std::int64_t rows, std::int64_t width, const SinusoidalEncodingOptions& options,
                   runtime::Execution& run);
 

@@ -40,7 +40,7 @@ int processors_of_this_thread() noexcept {
 #if defined(__linux__)
   cpu_set_t processors;
   if (sched_getaffinity(0, sizeof processors, &processors) == 0) return CPU_COUNT(&processors);
-  // The kernel supports more processors than the set has room for.
+  // The kernel supports more processors than fit in the set.
 #endif
   return static_cast<int>(std::thread::hardware_concurrency());
 }

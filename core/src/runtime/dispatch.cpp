@@ -69,8 +69,8 @@ bool has_amx_bf16() noexcept {
   constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kBf16) == 0 || (d & kTile) == 0)
     return false;
-  // Checks that the system saves the contents and the setup of tiles. Machines with AVX-512 support
-  // xgetbv.
+  // Checks that the system saves the contents and the setup of tiles. The xgetbv instruction is
+  // available on every machine with AVX-512.
   constexpr unsigned kStates = 3U << 17;
   unsigned states = 0, high = 0;
   __asm__("xgetbv" : "=a"(states), "=d"(high) : "c"(0));
@@ -151,7 +151,7 @@ constexpr std::array kImplementations{
 /// machine each CPUID instruction calls the hypervisor and takes longer than many operations.
 struct DetectedSets {
   std::array<bool, kImplementations.size()> runs{};
-  /// The instruction sets that run here, best first.
+  /// The instruction sets that this machine can run, best first.
   std::array<InstructionSet, kImplementations.size()> isa{};
   std::size_t count = 0;
 };

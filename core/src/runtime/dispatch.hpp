@@ -9,8 +9,8 @@ namespace attn::runtime {
 /// them. The machine is queried once per process.
 const kernels::KernelTable* find_kernels(InstructionSet isa) noexcept;
 
-/// The kernels of the best instruction set, for functions that have no context and give the same
-/// bits on every instruction set.
+/// The kernels of the best instruction set, for functions that have no context and whose results
+/// are bit-identical on every instruction set.
 const kernels::KernelTable& best_kernels() noexcept;
 
 /// The kernels of an instruction set for products of bf16 pairs; null if it has none.

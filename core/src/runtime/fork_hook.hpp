@@ -2,10 +2,10 @@
 
 namespace attn::runtime {
 
-/// Calls a function in every process that is forked while the hook exists, before fork() returns
-/// there. The child has one thread, a copy of the one that forked, and everything that the other
-/// threads of its parent were doing is unfinished. Where processes do not fork, on WebAssembly and
-/// Windows, a hook does nothing.
+/// Calls a function in every child process that is forked while the hook exists, before fork()
+/// returns in the child. The child has only one thread, a copy of the thread that called fork().
+/// Whatever the parent's other threads were doing stays unfinished in the child. WebAssembly and
+/// Windows cannot fork, so a hook does nothing there.
 class ForkHook {
  public:
   using Function = void (*)(void* argument) noexcept;

@@ -53,9 +53,9 @@ struct ThreadPool::Shared {
 
   /// The number of unclaimed indices. Each failed attempt to claim one makes it more negative.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
-  /// The number of indices that workers other than the caller have done.
+  /// The number of indices that workers other than the caller have finished.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};
-  /// Counts the loops offered, for idle workers to look at.
+  /// Number of loops offered so far. Idle workers watch it.
   alignas(kCacheLine) std::atomic<std::uint32_t> loops{0};
   /// Number of workers that sleep or have announced it, and have not been woken since.
   std::atomic<int> asleep{0};
@@ -94,7 +94,7 @@ struct ThreadPool::Shared {
   }
 
   // Both offer() and this worker first write and then read, in one order that all threads agree on.
-  // So either offer() finds this worker asleep, or the worker finds the new number of loops.
+  // So either offer() finds this worker asleep, or the worker sees the new number of loops.
 
   void sleep_until_after(std::uint32_t seen, int worker) noexcept {
     Sleeper& sleeper = seats[worker - 1].sleeper;
@@ -107,9 +107,9 @@ struct ThreadPool::Shared {
     }
   }
 
-  /// Announces a loop to idle workers, and wakes sleeping ones if fewer than `helpers` are awake.
-  /// Workers that were woken but have not run yet count as awake, so that a busy machine is not
-  /// asked to wake them again for each loop.
+  /// Announces a loop to idle workers, and wakes sleeping workers if fewer than `helpers` are
+  /// awake. Workers that were woken but have not run yet count as awake, so that a busy machine is
+  /// not asked to wake them again for each loop.
   void offer(int helpers) noexcept {
     loops.fetch_add(1, std::memory_order_seq_cst);
     const auto workers = static_cast<int>(threads.size());

@@ -29,9 +29,10 @@ class ThreadPool {
   /// The number of workers. It does not change after end_threads() or a fork.
   int num_threads() const noexcept { return num_threads_; }
 
-  /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. Each index
-  /// is claimed by the worker that runs it, so the caller waits for indices that another thread
-  /// has begun, and never for a thread that has begun none. One caller at a time.
+  /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. Workers
+  /// claim indices one at a time, so the caller waits only for indices that are already in progress
+  /// on other threads. A thread that has not started an index never delays it. Must not be called
+  /// by two threads at the same time.
   void run(std::int64_t count, Body body) noexcept;
   /// Like run(), but the calling thread does all the work.
   static void run_alone(std::int64_t count, Body body) noexcept;

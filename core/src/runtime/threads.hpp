@@ -15,10 +15,10 @@
 #include <thread>
 #endif
 
-/// Threads and locks: the standard library's or, in WebAssembly, the parts needed here, built on
-/// pthreads. WebAssembly's variants with and without threads are linked from the same objects.
-/// Without threads, the standard library has neither threads nor locks, whereas pthreads exist and
-/// do nothing.
+/// Threads and locks. They are the standard library's, except in WebAssembly, where this file
+/// builds the parts needed here on pthreads. WebAssembly's variants with and without threads are
+/// linked from the same objects. Without threads, the standard library has neither threads nor
+/// locks, whereas pthreads exist and do nothing.
 namespace attn::runtime {
 
 #if defined(__EMSCRIPTEN__)
@@ -78,21 +78,24 @@ class Thread {
   pthread_t handle_;
 };
 
-/// In WebAssembly this does not give up the processor. However, on the thread that created the
-/// module it throws if another thread has trapped, which ends the wait for that thread.
+/// In WebAssembly this does not give up the processor. However, if another thread has trapped, it
+/// throws on the thread that created the module. That thread then stops waiting for the trapped
+/// thread.
 inline void yield() { sched_yield(); }
 
-/// Sleeps until it is woken, if the word has this value; may return early. Must not be called on a
-/// browser's main thread. Here the standard library's wait() would poll instead of sleeping.
+/// If the word has this value, sleeps until it is woken. May return early. Must not be called on a
+/// browser's main thread. In WebAssembly, the standard library's wait() would poll instead of
+/// sleeping.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   auto* address = reinterpret_cast<std::int32_t*>(const_cast<std::atomic<std::uint32_t>*>(&word));
   constexpr std::int64_t kForever = -1;
   __builtin_wasm_memory_atomic_wait32(address, static_cast<std::int32_t>(value), kForever);
 }
 
-/// Wakes all threads that sleep while this word keeps its value. When a thread has ended,
-/// Emscripten leaves a wait for messages (Atomics.waitAsync) at the address where the thread's data
-/// was. If the word is now at that address, that wait would use up a notification for one sleeper.
+/// Wakes all threads that sleep while this word keeps its value. Waking a single sleeper would not
+/// be enough: when a thread has ended, Emscripten leaves a wait for messages (Atomics.waitAsync) at
+/// the address where the thread's data was. If the word is now at that address, the leftover wait
+/// would consume the notification.
 inline void wake(std::atomic<std::uint32_t>& word) noexcept {
   constexpr std::uint32_t kAll = 0xffffffff;
   __builtin_wasm_memory_atomic_notify(reinterpret_cast<std::int32_t*>(&word), kAll);
@@ -107,7 +110,7 @@ using Thread = std::thread;
 
 inline void yield() noexcept { std::this_thread::yield(); }
 
-/// Sleeps until it is woken, if the word has this value; may return early.
+/// If the word has this value, sleeps until it is woken. May return early.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   word.wait(value, std::memory_order_acquire);
 }

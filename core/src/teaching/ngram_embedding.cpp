@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-// These are beyond Unicode, so that they equal no character.
+// They are outside the range of Unicode, so no character equals them.
 constexpr std::uint32_t kBeginMark = 0x110000;
 constexpr std::uint32_t kEndMark = 0x110001;
 
@@ -21,8 +21,8 @@ constexpr std::uint64_t kWordHash = 0x776F726400000000;
 /// Number of random bytes in a block of the generator. Each byte gives one entry of a vector.
 constexpr std::int64_t kBlock = 16;
 
-/// Extends the hash of a text by one character: the finaliser of SplitMix64 (Steele et al. 2014), a
-/// bijection that spreads every bit over all others.
+/// Extends the hash of a text by one character. Uses the finaliser of SplitMix64 (Steele et al.
+/// 2014), a bijection in which each input bit affects all output bits.
 std::uint64_t extend(std::uint64_t hash, std::uint32_t code_point) noexcept {
   std::uint64_t z = (hash ^ code_point) + 0x9E3779B97F4A7C15;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -47,7 +47,8 @@ std::int64_t decode(std::string_view token, std::uint32_t* characters) noexcept 
 /// is exact as long as no entry of the result exceeds 2^31.
 class VectorSum {
  public:
-  /// `sum` has d entries, rounded up to whole blocks; `words` has that number of bytes.
+  /// `sum` has d entries, rounded up to whole blocks. `words` has as many bytes as `sum` has
+  /// entries.
   VectorSum(const kernels::KernelTable& kernels, std::uint64_t seed, std::int64_t d,
             std::uint32_t* sum, std::uint32_t* words) noexcept
       : kernels_(kernels), seed_(seed), d_(d), sum_(sum), words_(words) {

@@ -22,7 +22,7 @@ using kernels::AttentionHead;
 using kernels::KeyChunk;
 using kernels::TrainingTable;
 
-/// Copies rows that are `row` floats apart to the first rows of a view.
+/// Copies rows with a stride of `row` floats to the first rows of a view.
 void store_rows(const float* from, index row, index rows, const Tensor& to) noexcept {
   for (index i = 0; i < rows; ++i, from += row) {
     if (to.stride(1) == 1) {
@@ -75,8 +75,9 @@ class Backward {
     const index batches = tasks(p_.batch, 0);
     const index heads = tasks(p_.key_heads, 1);
     const index chunks = tasks(chunks_, 3);
-    // Heads are processed in groups of as many heads as there are threads. Each group is processed
-    // chunk by chunk, so that threads that process different heads do not wait for each other.
+    // Heads are processed in groups. A group has as many heads as there are threads. Each group is
+    // processed chunk by chunk, so that threads that process different heads do not wait for each
+    // other.
     const index abreast = std::min<index>(run_.num_threads(), batches * heads);
     std::atomic<index> next{0};
     run_.parallel_for(batches * heads * chunks, [&](index, int thread) noexcept {

@@ -21,10 +21,10 @@ struct QueryGradientPart {
   std::int32_t is_waiting;  ///< true until this part has been added
 };
 
-/// Sums the gradients of queries. For each block of queries, the parts of all chunks of keys that
-/// it may attend to are added in order, which makes the bits independent of the number of threads.
-/// A thread whose part is not next does not wait. It leaves the part behind, and the thread that
-/// adds the previous part adds this part as well.
+/// Sums the gradients of queries. Each chunk of keys that a block of queries may attend to
+/// contributes one part. The parts are added in the order of the chunks, so the sum is
+/// bit-identical for any number of threads. A thread whose part is not next does not wait: it
+/// leaves the part behind, and the thread that adds the previous part adds this part as well.
 class QueryGradients {
  public:
   /// If threads share heads, each thread gets memory for several parts, so that it can run ahead.
@@ -56,7 +56,7 @@ class QueryGradients {
             begin < end ? static_cast<std::int32_t>(kernels::pieces(end, chunk_keys)) : 0;
       }
     }
-    // In causal order each chunk begins this many blocks later than the previous one.
+    // With causal attention, each chunk begins this many blocks later than the previous chunk.
     constexpr index kMostParts = 64;
     const index threads = run.num_threads();
     const index ahead =
@@ -77,8 +77,8 @@ class QueryGradients {
     return first_[at] <= chunk && chunk < end_[at];
   }
 
-  /// Returns a free part of this thread. If none is free, waits for earlier chunks. Their tasks
-  /// started before the task of this chunk, so they will finish.
+  /// Returns one of this thread's parts that is free. If none is free, waits for earlier chunks.
+  /// Their tasks started before the task of this chunk, so they will finish.
   QueryGradientPart& open(int thread) noexcept {
     QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
     while (true) {

@@ -44,7 +44,7 @@ struct AttentionNodes {
   Node* shown_output = nullptr;
 };
 
-/// Stores the terms that are variables in the options of the same names. Throws kInvalidArgument.
+/// Sets the option of the same name for each term that is a variable. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
 /// Returns a row-major copy on the tape. Null data stays null, whether there is no tensor or one

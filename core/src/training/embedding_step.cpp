@@ -21,7 +21,8 @@ struct Grouped {
   Grouped(const index* ids, index count, index num_ids, runtime::Execution& run)
       : begin(run.take<index>(validation::product("ids", {num_ids + 2}), "embedding")),
         tokens(run.take<index>(count, "embedding")) {
-    // First, begin[id + 2] holds counts; then begin[id + 1] is where the next token of an id goes.
+    // First, begin[id + 2] counts the tokens of an id. Then begin[id + 1] is the index in `tokens`
+    // for the id's next token.
     std::fill_n(begin, num_ids + 2, index{0});
     for (index t = 0; t < count; ++t) {
       if (ids[t] >= 0) ++begin[ids[t] + 2];

@@ -29,7 +29,7 @@ void LinearStep::backward(BackwardPass& pass, const ConstTensor& output_gradient
   const auto& [x, weights, biases, weight, first_row, first_bias, first_column] = parts_;
   const std::int64_t rows = weight.size(0);
   const ConstTensor dy = as_rows(output_gradient).slice(1, first_column, first_column + rows);
-  // Clang before 16 captures structured bindings only by initializers.
+  // Before version 16, clang captures structured bindings only with an initializer.
   pass.add_to(x, [&, &weight = weight](const Tensor& dx) {
     multiply(dy, transposed(weight), as_rows(dx), pass.context());
   });

@@ -9,7 +9,7 @@ namespace attn {
 namespace training {
 namespace {
 
-/// Elements that take no part have weight 0, so the weights are all that backward() needs.
+/// Excluded elements have weight 0, so backward() needs nothing but the weights.
 class MaskedSoftmaxStep final : public Step {
  public:
   explicit MaskedSoftmaxStep(Node* x) : x_(x) {}

@@ -20,7 +20,7 @@ using kernels::TrainingTable;
 
 namespace training {
 
-/// Number of elements that one task updates or sums. It is fixed, so that sums have the same bits
+/// Number of elements that one task updates or sums. It is fixed, so that sums are bit-identical
 /// everywhere.
 constexpr index kBlock = 8192;
 constexpr index blocks_of(index count) { return kernels::pieces(count, kBlock); }
@@ -28,8 +28,8 @@ constexpr index blocks_of(index count) { return kernels::pieces(count, kBlock); 
 /// The largest number of steps: beyond it, float32 cannot represent every integer.
 constexpr float kMostSteps = 1 << 24;
 
-/// base^exponent for exponent ≥ 0, computed with products only, because results of the C library's
-/// pow() differ in their last bits.
+/// base^exponent for exponent ≥ 0, computed with products only, because pow() gives different last
+/// bits in different C libraries.
 double power(double base, std::int64_t exponent) noexcept {
   double result = 1;
   for (; exponent > 0; exponent /= 2, base *= base) {
@@ -38,8 +38,8 @@ double power(double base, std::int64_t exponent) noexcept {
   return result;
 }
 
-/// Parts of a model. They keep the optimiser's names for as long as it exists, so that errors of a
-/// tape can tell them apart. A part of a larger module already has a name.
+/// Parts of a model. They keep the names that the optimiser gives them for as long as it exists, so
+/// that a tape's error messages can tell them apart. A part of a larger module already has a name.
 class NamedParts final : public Module {
  public:
   void add(const NamedModule& part) {
@@ -48,8 +48,8 @@ class NamedParts final : public Module {
   }
 };
 
-/// The parameters of an optimiser and the state of each: some arrays of the parameter's shape, and
-/// the number of steps.
+/// The parameters of an optimiser. The state of each parameter consists of arrays with the
+/// parameter's shape and of the number of steps.
 struct OptimizerData {
   struct Entry {
     ModuleAccess::FoundParameter parameter;
@@ -57,7 +57,7 @@ struct OptimizerData {
     std::size_t state = 0;  ///< index in `state` at which the arrays of this parameter begin
     std::size_t group = 0;  ///< index in `groups`
     float steps = 0;
-    // The following two are valid during a step.
+    // The following two members are valid only during a step.
     const float* gradient = nullptr;
     index first_task = 0;
   };

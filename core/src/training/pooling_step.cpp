@@ -104,7 +104,7 @@ class PoolingStep final : public Step {
       }
       *to.data() = static_cast<float>(sum / static_cast<double>(width_));
     });
-    // One pass gives the gradients of both the queries and the weights of columns.
+    // One pass computes the gradients of both the queries and the column weights.
     if (!wants(nodes_.column_weights)) {
       pass.add_to(nodes_.query, [&](const Tensor& dq) {
         sum_pairs(term, gradient, false, key, query, with_batch(dq), nullptr, pass);

@@ -33,7 +33,7 @@ class AddPositionsStep final : public Step {
 
  private:
   Node* x_;
-  Node* table_;  ///< null without parameters
+  Node* table_;  ///< null if there are no parameters
   std::int64_t start_;
 };
 
@@ -92,16 +92,16 @@ Variable RotaryEmbedding::forward(const Variable& x, const RotaryPositions& posi
   validation::require_at_least("num_heads", num_heads, 1);
   if (num_heads > 1 &&
       (values.rank() < 2 || values.rank() > 3 || values.size(-1) % num_heads != 0)) {
-    validation::fail_shape(
-        "x", values.shape(),
-        {"(N, E) or (B, N, E), with a width E that is a multiple of the ", num_heads, " heads"});
+    validation::fail_shape("x", values.shape(),
+                           {"(N, E) or (B, N, E), with a width E that is a multiple of ", num_heads,
+                            ", the number of heads"});
   }
   const Tensor y = record.memory(values.shape());
   if (!record.needs_gradient()) {
     forward(split(values, num_heads), split(y, num_heads), positions, record.context());
     return record.finish(y, CachedRotationStep(nullptr, {}, {}, {}, 1));
   }
-  // Keeps the tables for the backward pass. The rotation gives the same bits with these tables.
+  // Keeps the tables for the backward pass. Rotating with these tables gives bit-identical results.
   const auto& given = positions.positions;
   const std::int64_t batch = given.rank() > 1 ? given.size(-2) : 1;
   const bool per_batch = given.rank() == 2 || (given.rank() == 3 && batch != 1);

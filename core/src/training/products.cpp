@@ -48,8 +48,8 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
     kernels.pack(cols, depth_of(chunk), b.pointer(chunk * kChunk), b.stride(1), b.stride(0),
                  packed + chunk * packed_chunk);
   });
-  // Rows this many floats apart evict each other from caches, so rows of a are then copied with
-  // another stride.
+  // Rows whose distance is a multiple of this many floats evict each other from caches. The rows of
+  // `a` are then copied with a different stride.
   constexpr index kCacheAlias = 1024;
   ConstTensor from = a;
   if (a.stride(0) % kCacheAlias == 0) {
@@ -91,7 +91,7 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
   });
 }
 
-/// Tests the bits of exponents, which compilers vectorise.
+/// Tests the exponent bits, because compilers vectorise that test.
 bool is_finite(const ConstTensor& row) {
   constexpr std::uint32_t kExponent = 0x7f800000U;
   std::uint32_t found = 0;
@@ -113,8 +113,8 @@ bool is_zero(const ConstTensor& row) {
 void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                          Context& context) {
   multiply_all_transposed(a, b, c, context);
-  // Products with 0 are correct only if b is finite. The result shows whether b is, and it is
-  // smaller than b.
+  // Products with 0 are correct only if b is finite. Checks c instead of b: c shows whether b is
+  // finite, and it is smaller.
   index row = 0;
   while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
   if (row == c.size(0)) return;

@@ -67,7 +67,7 @@ class BackwardPass {
 
   /// Adds to the gradient of a node: `write` fills every element of a row-major tensor of the
   /// node's shape. The first addition writes in place. Does nothing if the gradient is not wanted.
-  /// Throws std::bad_alloc, and what `write` throws.
+  /// Throws std::bad_alloc and whatever `write` throws.
   template <class F>
   void add_to(Node* node, F&& write) {
     if (!wants(node)) return;
@@ -117,8 +117,8 @@ class BackwardPass {
 
   /// Adds a gradient that is already computed.
   void add_to(Node* node, const ConstTensor& gradient);
-  /// Adds a gradient in memory of the tape that nothing else uses. The node takes it over if it has
-  /// no gradient yet.
+  /// Adds a gradient that is in the tape's memory and that nothing else uses. If the node has no
+  /// gradient yet, it takes over this memory.
   void give_to(Node* node, const Tensor& gradient);
 
   runtime::Execution& run;
@@ -139,7 +139,7 @@ class Step {
 
   Step* previous = nullptr;
   Node* output = nullptr;
-  Node* second_output = nullptr;  ///< or null; its gradient may be none
+  Node* second_output = nullptr;  ///< or null; may have no gradient
   // The function or class that computed it, and the layer if there is one, for error messages.
   const char* name = nullptr;
   const void* layer = nullptr;
@@ -148,7 +148,7 @@ class Step {
   ~Step() = default;
 };
 
-/// Records one call. Checks that all inputs are on the same tape, which still records.
+/// Records one call. Checks that all inputs are on the same tape and that this tape still records.
 class Recording {
  public:
   /// `name` is a literal; `layer` may be null. Empty inputs are skipped, but at least one must be a
@@ -161,7 +161,7 @@ class Recording {
 
   Context& context() const noexcept;
 
-  /// Memory that stays valid until the tape is cleared. Throws kSizeOverflow and std::bad_alloc.
+  /// Memory that stays valid until the tape is cleared. Throws kSizeOverflow or std::bad_alloc.
   Tensor memory(std::span<const std::int64_t> shape);
   Tensor memory(std::initializer_list<std::int64_t> shape) {
     return memory(std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -174,8 +174,8 @@ class Recording {
 
   /// The node of a variable; null for an empty variable.
   static Node* node(const Variable& variable) noexcept;
-  /// Keeps an object that steps point to until the tape is cleared, even if its layer is destroyed
-  /// earlier.
+  /// Keeps an object alive until the tape is cleared, because steps point to it. Its layer may be
+  /// destroyed earlier.
   void keep(std::shared_ptr<const void> owner);
 
   /// The node of a layer's own parameter; null if there is no parameter.
@@ -198,7 +198,7 @@ class Recording {
   Variable input(const Tensor& values, bool needs_gradient) {
     return variable(new_node(values, needs_gradient));
   }
-  /// Makes a variable of an intermediate result for display, with or without a gradient.
+  /// Makes a variable from an intermediate result that is shown, with or without a gradient.
   Variable shown(const Tensor& values, bool has_gradient = true);
 
   /// True if this intermediate of the layer was requested.
@@ -212,7 +212,7 @@ class Recording {
 
  private:
   void add_input(const Variable& input);
-  /// Call once all inputs are known.
+  /// Must be called after all inputs are known.
   void begin(const Module* layer);
   void* take_bytes(std::int64_t count, std::size_t size);
   Node* new_node(const ConstTensor& value, bool needs_gradient);
@@ -243,8 +243,8 @@ struct TapeData {
   struct Parameter {
     Parameter* previous;
     Node node;
-    const void* layer;             ///< for error messages, see ModuleAccess::path
-    const std::uint64_t* changes;  ///< the layer's count of changes
+    const void* layer;             ///< for error messages; see ModuleAccess::path
+    const std::uint64_t* changes;  ///< the layer's change counter
     std::uint64_t changes_seen;
   };
 
@@ -271,7 +271,7 @@ struct TapeData {
   std::uint64_t era = 1;
   std::uint64_t backward_calls = 0;
   std::vector<Watch> watches;
-  std::vector<std::shared_ptr<const void>> kept;  ///< keeps the layers that were used alive
+  std::vector<std::shared_ptr<const void>> kept;  ///< keeps alive the layers that were used
   std::deque<KeptGradient> kept_gradients;        ///< a deque, so that elements never move
   std::size_t num_kept_gradients = 0;             ///< the elements after these are spare memory
 
@@ -298,7 +298,7 @@ struct TapeAccess {
   static TapeData& data(const Tape& tape) noexcept { return *tape.data_; }
   static TapeData* tape(const Variable& v) noexcept { return v.tape_; }
   static training::Node* node(const Variable& v) noexcept { return v.node_; }
-  /// Throws kInvalidArgument for an empty variable and for one whose tape was cleared.
+  /// Throws kInvalidArgument if the variable is empty or its tape was cleared.
   static const training::Node& checked(const Variable& v);
   /// The gradient of a parameter, found by its address; none if the loss does not depend on it.
   static ConstTensor gradient(const TapeData& tape, const float* parameter) noexcept;

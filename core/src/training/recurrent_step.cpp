@@ -125,8 +125,8 @@ class RecurrentStep final : public Step {
 
 namespace {
 
-/// The states after the last step, which are the last rows of the layers' outputs. Without any
-/// step, they are the initial states.
+/// The states after the last step, which are the last rows of the layers' outputs. If there are no
+/// steps, they are the initial states.
 class LastStateStep final : public Step {
  public:
   LastStateStep(const Variable* outputs, index layers, Node* h_0)

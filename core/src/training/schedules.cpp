@@ -14,8 +14,8 @@ void check(std::int64_t step, const char* name, double rate) {
   validation::require_finite_at_least_zero(name, rate);
 }
 
-/// cos(π·t) for t in [0, 1], computed with products and sums only, because libraries' cosines
-/// differ in their last bits.
+/// cos(π·t) for t in [0, 1], computed with products and sums only, because cos() gives different
+/// last bits in different libraries.
 double cosine_of_half_turns(double t) noexcept {
   const double w = 0.25 - t / 2;
   const double square = w * w;

@@ -29,7 +29,7 @@ bool holds(const ConstTensor& row_major, F&& wanted) noexcept {
   return std::any_of(row_major.data(), row_major.data() + count, wanted);
 }
 
-/// The first tensor that contains a number with some property. Parameters are searched first, then
+/// The first tensor in which some number has a given property. Parameters are searched first, then
 /// outputs of layers and functions, in the order in which they were recorded.
 struct Holder {
   const TapeData::Parameter* parameter = nullptr;

@@ -107,11 +107,11 @@ TEST(SafetensorsErrorTest, unknown_names_and_wrong_shapes) {
 
 TEST(SafetensorsErrorTest, a_file_without_room_for_the_length) {
   EXPECT_EQ(error_for(Bytes{}),
-            "invalid_format: safetensors: got 0 bytes, needs at least 8, which hold the length of "
-            "the header");
+            "invalid_format: safetensors: got 0 bytes, needs at least 8 for the length of the "
+            "header");
   EXPECT_EQ(error_for(Bytes(7)),
-            "invalid_format: safetensors: got 7 bytes, needs at least 8, which hold the length of "
-            "the header");
+            "invalid_format: safetensors: got 7 bytes, needs at least 8 for the length of the "
+            "header");
 }
 
 TEST(SafetensorsErrorTest, a_header_length_beyond_the_limit_or_the_file) {

@@ -226,7 +226,7 @@ TEST(PositionsGradientErrorTest, what_the_layers_refuse) {
   EXPECT_EQ(
       error_of([&] { rotary.forward(x, {}, 3); }),
       "shape_mismatch: x: got shape (3, 4), needs (N, E) or (B, N, E), with a width E that is "
-      "a multiple of the 3 heads");
+      "a multiple of 3, the number of heads");
   EXPECT_EQ(error_of([&] { rotary.forward(x, {}, 2); }),
             "shape_mismatch: x: got shape (1, 2, 3, 2), needs at least 4 columns in its last "
             "dimension, because that many are rotated");

@@ -37,8 +37,9 @@ ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept
   return false;
 }
 
-/// Writes the queries as pairs along the depth to a (pairs of depth × to_row) matrix with one query
-/// per lane, in `lanes` lanes. Lanes from `count` on are never used. `negative` flips the signs.
+/// Packs the queries into a (depth pairs × to_row) matrix. Each element is a pair of consecutive
+/// depth values, and each query occupies one of `lanes` lanes. Lanes from `count` on are never
+/// used. `negative` flips the signs.
 template <class Isa>
 void pair_queries(index count, index lanes, index head_dim, const std::uint16_t* query, index row,
                   index col, bool negative, Bf16Pair* queries, index to_row) noexcept {
@@ -171,10 +172,11 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
   each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
-/// Turns rows of scores s into rows of pairs of e = 2^(unit · s − m), where m is an integer.
-/// Returns the sums of e and the sums of the rounded e. Outputs are divided by the latter, so that
-/// weights sum to one, and a query that attends to one key gets its value as in float32: the error
-/// of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ w·|v|. The log-sum-exp uses the exact sums.
+/// Computes e = 2^(unit · s − m) for each score s, where m is an integer, and stores each row of e
+/// as pairs. Returns the sums of e and the sums of the rounded e. Outputs are divided by the sums
+/// of the rounded e. The weights therefore sum to one, and a query that attends to a single key
+/// gets that key's value, as in float32. The error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ
+/// w·|v|. The log-sum-exp uses the exact sums.
 template <class Isa, int Vectors>
 ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
                                    const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],

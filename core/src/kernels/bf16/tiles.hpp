@@ -1,11 +1,12 @@
 #pragma once
 
-// Products of bf16 pairs on tile hardware: eight registers of 16 rows of 64 bytes, and an
-// instruction that multiplies two of them and adds to a third. C (16 × 16 floats) += A (16 rows of
-// 16 pairs) · B (16 pairs × 16 columns).
+// Products of bf16 pairs on tile hardware, which has eight registers and an instruction that
+// multiplies two of them and adds the product to a third. Each register has 16 rows of 64 bytes. C
+// (16 × 16 floats) += A (16 rows of 16 pairs) · B (16 pairs × 16 columns).
 //
 // A step of 16 pairs is summed separately before it is added to C, so the order of sums depends on
-// where steps begin: always at the first summed pair. The last step is padded with zeros.
+// where steps begin. Steps always begin at the first summed pair. The last step is padded with
+// zeros.
 
 #include <algorithm>
 #include <type_traits>
@@ -14,18 +15,18 @@
 
 namespace attn::kernels {
 
-/// Number of rows of a tile, and also of its columns in floats or pairs. Packed panels consist of
-/// tiles.
+/// Number of rows of a tile. A tile has the same number of columns, counted in floats or pairs.
+/// Packed panels consist of tiles.
 inline constexpr index kTileEdge = kPanelWidth;
 inline constexpr index kTilePairs = kTileEdge * kTileEdge;
-/// Number of tiles of C that are summed at a time. A product has a latency of 52 cycles, during
+/// Number of tiles of C that are summed together. A product has a latency of 52 cycles, during
 /// which about three can start.
 inline constexpr int kTileGroup = 4;
 
 /// The number of tiles for this many rows.
 constexpr index tiles_of(index rows) noexcept { return round_up(rows, kTileEdge) / kTileEdge; }
 
-/// Number of rows of a tile of A in a product of this many rows. A tile has no more rows than the
+/// Number of rows of a tile of A in a product with `rows` rows. A tile has no more rows than the
 /// product.
 constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEdge); }
 

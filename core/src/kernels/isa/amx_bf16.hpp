@@ -18,9 +18,9 @@ struct TileIsa : Bf16Isa {
 };
 
 /// The tile hardware. For each step, tdpbf16ps forms two sums: one of the products of the first
-/// numbers of its pairs, and one of the products of the second numbers. Each is formed by
-/// multiply-adds that round once. It then adds both sums, and adds the result to C. It rounds to
-/// nearest even and treats subnormal numbers as zero.
+/// numbers of its pairs, and one of the products of the second numbers. Each sum is formed by
+/// multiply-adds that round once. The instruction then adds the two sums, and adds the result to C.
+/// It rounds to nearest even and treats subnormal numbers as zero.
 ///
 /// Written in assembly, because GCC's intrinsics accept only digits for registers and do not
 /// declare that a load reads memory.

@@ -46,7 +46,7 @@ struct Isa : IsaVectors<xsimd::avx512bw> {
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
   static ATTN_INLINE F sum_lanes(const F (&x)[16]) noexcept {
-    // Adds pairs of quarters, then pairs of lanes, twice each, which is the order of xsimd's
+    // Adds pairs of quarters twice, then pairs of lanes twice, in the same order as xsimd's
     // reduce_add.
     __m512 sums[4];
     const auto quarters = [](__m512 a, __m512 b) __attribute__((always_inline)) {

@@ -6,8 +6,8 @@ namespace attn::kernels {
 namespace {
 
 /// Products use vdpbf16ps, which adds the product of the second numbers of two pairs, then the
-/// product of the first ones. Each is a multiply-add that rounds once, to nearest even, and treats
-/// subnormal inputs and results as zero.
+/// product of the first numbers. Each addition is a multiply-add that rounds once, to nearest even,
+/// and treats subnormal inputs and results as zero.
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kAvx512Bf16;

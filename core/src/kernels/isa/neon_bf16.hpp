@@ -6,10 +6,10 @@ namespace attn::kernels {
 namespace {
 
 /// Products use bfmmla, or bfdot where one row is multiplied by one column. Both multiply the first
-/// numbers of two pairs and the second numbers, add the two products, and add that sum to c; bfmmla
-/// does so for one pair of its quads, then for the other. Each of these sums is rounded to odd: if
-/// it is not exact, the result is the neighbour whose last bit is set. Subnormal inputs and results
-/// are treated as zero. (FPCR.EBF would change this; it is 0 unless a program sets it.)
+/// numbers of two pairs, multiply their second numbers, add the two products, and add that sum to
+/// c. bfmmla does so for one pair of its quads, then for the other. Each of these sums is rounded
+/// to odd: if it is not exact, the result is the neighbour whose last bit is set. Subnormal inputs
+/// and results are treated as zero. (FPCR.EBF would change this; it is 0 unless a program sets it.)
 struct Bf16Isa : Isa {
   using FloatIsa = Isa;
   static constexpr InstructionSet kInstructionSet = InstructionSet::kNeonBf16;
@@ -22,8 +22,8 @@ struct Bf16Isa : Isa {
   static constexpr int kSoftmaxVectors = 2;
   static constexpr int kValueRows = kRows;
 
-  // Written in assembly, because GCC 12 compiles a constant vector of bfloat16 ones as float16
-  // ones.
+  // Written in assembly, because GCC 12 compiles a constant vector of bfloat16 1.0 as a vector of
+  // float16 1.0.
   static ATTN_INLINE F dot(F a, F b, F c) noexcept {
     float32x4_t sum = c;
     __asm__("bfdot %0.4s, %1.8h, %2.8h" : "+w"(sum) : "w"(float32x4_t(a)), "w"(float32x4_t(b)));

@@ -42,8 +42,8 @@ struct WasmPairLoads {
     return !wasm_v128_any_true(wasm_u16x8_ge(seen, wasm_u16x8_splat(0xF800)));
   }
 
-  /// True if few of the numbers are subnormal. As floats 2^-112 times as large they are subnormal
-  /// too, and subnormal floats are slow on some machines.
+  /// True if few of the numbers are subnormal. When they are loaded as floats 2^-112 times as
+  /// large, they are still subnormal, and subnormal floats are slow on some machines.
   static ATTN_INLINE bool is_mostly_normal(const Float16* numbers, index count) noexcept {
     index subnormal = 0;
     for (index i = 0; i + 8 <= count; i += 8) {

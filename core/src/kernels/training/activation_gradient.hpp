@@ -20,8 +20,8 @@ ATTN_INLINE SigmoidParts<Floats<Isa>> sigmoid_parts(Floats<Isa> x) noexcept {
   return {t, divide<Isa>(F(1.0F), F(1.0F) + t)};
 }
 
-/// Clamps x to [−limit, limit]. Outside this interval, slopes equal their limits at infinity, and
-/// 0·∞ would be NaN.
+/// Clamps x to [−limit, limit]. Beyond this interval, a slope already has the value that it
+/// approaches at infinity, and computing it at ±∞ would give 0·∞ = NaN.
 template <class Isa>
 ATTN_INLINE Floats<Isa> within(Floats<Isa> x, float limit) noexcept {
   using F = Floats<Isa>;

@@ -80,8 +80,8 @@ bool GradientBlock<Isa>::find_keys() noexcept {
 }
 
 /// Returns the number of keys in the tile that begins at `key0`, and finds its first query. Along
-/// the edge of a causal order, a tile ends where the keys of a group of queries end, and later
-/// tiles skip that group.
+/// the causal diagonal, a tile ends at the last key of a group of queries, and later tiles skip
+/// that group.
 template <class Isa>
 index GradientBlock<Isa>::begin_tile(index key0) noexcept {
   index keys = std::min(kGradientTile - key0 % kGradientTile, key_end_ - key0);
@@ -94,9 +94,9 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
       keys = std::min(keys, end - key0);
       break;
     }
-    // The division into tiles must not depend on whether numbers are finite or which stages are
-    // requested, because the bits would then depend on it, too. Only the skipping of queries may
-    // depend on it.
+    // The division into tiles affects how results are rounded, so it must not depend on whether
+    // numbers are finite or on which stages are requested. Only the skipping of queries may depend
+    // on them.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
@@ -133,7 +133,7 @@ void GradientBlock<Isa>::multiply_relative(const float* table, index row, index 
                  scratch_.relative_row);
 }
 
-/// Computes scores in units of ln 2, with −∞ for excluded ones, and the factors of dropout.
+/// Computes scores in units of ln 2, with −∞ for excluded scores, and the dropout factors.
 template <class Isa>
 void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
   using F = Floats<Isa>;
@@ -265,7 +265,7 @@ inline void keep_row(const float* row, index size, bool attended, float* kept) n
 }
 
 /// Adds the products if something is not finite. Excluded numbers are not even multiplied by zero.
-/// The bits are the same as if the excluded numbers were finite.
+/// The results are bit-identical to those that finite excluded numbers would give.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
@@ -307,8 +307,8 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   return false;
 }
 
-/// Adds the terms of Shaw's keys and values from the sums per distance. If something is not finite,
-/// rows of a distance at which a query attends to nothing are not even multiplied.
+/// Adds the terms of Shaw's keys and values, computed from the sums per distance. If something is
+/// not finite, a query's products skip the distances at which it attends to nothing.
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {

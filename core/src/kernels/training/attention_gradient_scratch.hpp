@@ -45,9 +45,9 @@ struct GradientSteps {
   bool relative_keys;
   bool relative_values;
   bool in_log2;        ///< log2 e is folded into the queries
-  bool scores_by_row;  ///< some steps on scores run along the keys of a query
+  bool scores_by_row;  ///< some steps process a query's scores along the keys
   bool dropout;
-  bool gradients_by_row;  ///< some steps on the gradients of scores run along the keys, too
+  bool gradients_by_row;  ///< some steps also process score gradients along the keys
   bool only_ranges;       ///< only key ranges exclude, and weights need no further step
   bool shows_tiles;       ///< numbers for every score of a tile are requested
 };

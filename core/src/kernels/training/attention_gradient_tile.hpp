@@ -126,8 +126,8 @@ void multiply_tile(index keys, index lanes, const float* factors, float* tile) n
   }
 }
 
-/// Transposes a tile (keys × queries) to rows (queries × keys), calls `body(r, row)`, and
-/// transposes it back, times `factor`.
+/// Transposes a tile (keys × queries) to rows (queries × keys), calls `body(r, row)` for each row,
+/// and transposes the rows back, multiplied by `factor`.
 template <class Isa, class Body>
 ATTN_INLINE void by_row(index keys, index count, float* tile, float factor,
                         const GradientScratch<Isa>& scratch, Body&& body) noexcept {

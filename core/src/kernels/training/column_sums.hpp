@@ -7,7 +7,7 @@
 
 namespace attn::kernels {
 
-/// Sums blocks of 64 rows separately, so that rounding grows slowly with their number.
+/// Sums blocks of 64 rows separately, so that rounding errors grow slowly with the number of rows.
 template <class Isa>
 void column_sums(const ColumnSumsArgs& p) noexcept {
   using F = Floats<Isa>;

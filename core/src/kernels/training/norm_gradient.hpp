@@ -7,9 +7,9 @@
 
 namespace attn::kernels {
 
-/// Makes two passes over a row, which stays in the first-level cache. The first computes the means
-/// of g and g ∘ x̂ and what the row adds to the gradients of weight and bias; the second computes
-/// dx.
+/// Makes two passes over a row, which stays in the first-level cache. The first pass computes the
+/// means of g and g ∘ x̂, and the row's contribution to the gradients of weight and bias. The
+/// second pass computes dx.
 template <class Isa>
 void norm_gradient(const NormGradientArgs& p) noexcept {
   using F = Floats<Isa>;
@@ -31,7 +31,7 @@ void norm_gradient(const NormGradientArgs& p) noexcept {
       return ((values - mean) - shift) * factor;
     };
 
-    // Blocks of 64 vectors are summed separately, so that rounding grows slowly.
+    // Blocks of 64 vectors are summed separately, so that rounding errors grow slowly.
     F total(0.0F), product_total(0.0F);
     const auto add = [&](index c, F values, F gradients, F& sum, F& products)
                          __attribute__((always_inline)) {

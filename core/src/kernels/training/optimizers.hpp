@@ -52,8 +52,8 @@ void sgd(const SgdArgs& p) noexcept {
                          });
 }
 
-/// The averages move towards the gradient and its square by 1 − β of the way. 1 − β is rounded to
-/// float once, which is much more accurate than subtracting a float β from one.
+/// Each average moves towards the gradient or its square by the fraction 1 − β of the distance. 1 −
+/// β is rounded to float once, which is much more accurate than subtracting a float β from one.
 template <class Isa>
 void adam(const AdamArgs& p) noexcept {
   using F = Floats<Isa>;

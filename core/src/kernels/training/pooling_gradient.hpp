@@ -23,7 +23,7 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
     const auto store = [&](F x, float* to, index c) __attribute__((always_inline)) {
       store_up_to<Isa>(x, to + row + c, p.cols - c);
     };
-    // Blocks are summed separately, so that rounding grows slowly.
+    // Blocks are summed separately, so that rounding errors grow slowly.
     const auto sum_of = [&](auto term) __attribute__((always_inline)) {
       F total(0.0F);
       for (index begin = 0; begin < p.cols; begin += kBlock) {
@@ -63,7 +63,7 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
 }
 
 /// Columns [col, col + Vectors · width) of a row. load(from) and store(x, to) access whole vectors
-/// or partial ones. Blocks of 64 pairs are summed separately, so that rounding grows slowly.
+/// or partial ones. Blocks of 64 pairs are summed separately, so that rounding errors grow slowly.
 template <class Isa, PairTerm Term, int Vectors, class Load, class Store>
 ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, Load load,
                                   Store store) noexcept {

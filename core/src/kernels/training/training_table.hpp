@@ -2,8 +2,8 @@
 
 #include "kernels/kernel_table.hpp"
 
-/// The SIMD kernels for training: a second table per instruction set, so that a program that only
-/// infers links none of it. The rules of KernelTable apply.
+/// The SIMD kernels for training. They have a table of their own for each instruction set, so that
+/// programs that only run inference do not link them. The rules of KernelTable apply.
 namespace attn::kernels {
 
 /// The inputs and outputs of a head's backward pass that AttentionHead does not have.
@@ -11,7 +11,7 @@ struct AttentionGradientHead {
   const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
   index output_gradient_row = 0;
   index output_gradient_col = 1;
-  const float* log_sum_exp = nullptr;  ///< (num_queries), of the forward pass
+  const float* log_sum_exp = nullptr;  ///< (num_queries), from the forward pass
   const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
   /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Replaces
   /// AttentionHead::packed_relative_keys.
@@ -24,7 +24,7 @@ struct AttentionGradientHead {
   index weight_row = 0;
   index weight_col = 1;
 
-  // The kernel adds to the following gradients. They may be null.
+  // The kernel adds to the following gradients, each of which may be null.
   /// (num_queries, num_keys): the gradient of the biased scores.
   float* scores = nullptr;
   index score_row = 0;
@@ -126,11 +126,11 @@ struct SgdArgs {
   index count = 0;
   float* values = nullptr;
   const float* gradient = nullptr;
-  float* momentum_buffer = nullptr;  ///< null without momentum
+  float* momentum_buffer = nullptr;  ///< null if there is no momentum
   float learning_rate = 0;
   float weight_decay = 0;
   float kept = 0;   ///< the factor on the buffer
-  float added = 1;  ///< the factor on the gradient, which is added to the buffer
+  float added = 1;  ///< this factor times the gradient is added to the buffer
   float momentum = 0;
   bool nesterov = false;
 };
@@ -147,8 +147,8 @@ struct AdamArgs {
   float step_size = 0;     ///< learning rate / (1 − β₁^t)
   float root_factor = 0;   ///< 1 / √(1 − β₂^t)
   float epsilon = 0;
-  float gradient_decay = 0;  ///< the factor on the value that is added to the gradient
-  float value_decay = 0;     ///< the factor on the value that is subtracted from the value
+  float gradient_decay = 0;  ///< this factor times the value is added to the gradient
+  float value_decay = 0;     ///< this factor times the value is subtracted from the value
 };
 
 /// The backward pass of one step of a recurrent layer for several sequences; see RecurrentCellArgs.
@@ -171,7 +171,7 @@ struct RecurrentCellGradientArgs {
   bool relu = false;  ///< for rnn_cell_gradient
 };
 
-/// How weights were computed from scores of pairs of a query and a key.
+/// How weights were computed from the scores of query-key pairs.
 enum class PairWeight : int {
   kSoftmax,       ///< the softmax of scores
   kGaussian,      ///< the softmax of −distance² / (2·width²)
@@ -200,7 +200,7 @@ struct WeightGradientArgs {
   float* width_sums = nullptr;  ///< (rows): the gradient of ln width, summed over j; or null
 };
 
-/// The term of a pair that one member of the pair adds to the gradient of the other.
+/// The term that one member of a pair adds to the gradient of the other.
 enum class PairTerm : int {
   kOther,       ///< factor · x_n
   kDifference,  ///< factor · (x_n − y_i)
@@ -228,9 +228,9 @@ struct TrainingTable {
 
   /// Number of queries in a block.
   index gradient_queries;
-  /// Number of keys in a task of attention's backward pass, a multiple of every tile. Their
-  /// gradients stay in a second-level cache while all queries are processed. The arguments are the
-  /// numbers of keys and of key heads.
+  /// Number of keys in a task of attention's backward pass. It is a multiple of every tile size.
+  /// The gradients of these keys stay in a second-level cache while all queries are processed. The
+  /// arguments are the numbers of keys and of key heads.
   index (*gradient_keys)(index keys, index heads) noexcept;
   /// Number of floats in a row padded to whole vectors.
   index (*padded_row)(index dim) noexcept;
