@@ -179,7 +179,8 @@ TEST_P(AttentionTypesTest, a_cache_gives_what_its_numbers_give) {
             EXPECT_TRUE(same_bits(got.values(), want.values()));
             continue;
           }
-          // Scales multiply whole sums instead of single numbers, so the last bits may differ.
+          // Here the scales multiply whole sums rather than single numbers, so the last bits may
+          // differ.
           const std::vector<float> a = got.values(), b = want.values();
           for (std::size_t i = 0; i < a.size(); ++i) {
             ASSERT_NEAR(a[i], b[i], 4e-6 * std::sqrt(static_cast<double>(dim))) << i;

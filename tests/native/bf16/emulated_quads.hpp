@@ -35,7 +35,7 @@ double taken(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, static_cast<double>(x)) : x;
 }
 
-/// BFMul in the Arm Architecture Reference Manual. The product has no more bits than a float.
+/// BFMul in the Arm Architecture Reference Manual. The product needs no more bits than a float has.
 float bf16_product(float a, float b) noexcept { return rounded_to_odd(taken(a) * taken(b)); }
 
 /// BFAdd in the Arm Architecture Reference Manual.

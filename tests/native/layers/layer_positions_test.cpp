@@ -1,5 +1,5 @@
-// Tests positions that are passed to a call of a layer with rotary positions, including positions
-// along several axes.
+// Tests layers with rotary positions when the call passes the positions, including positions along
+// several axes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

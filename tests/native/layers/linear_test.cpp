@@ -30,7 +30,7 @@ using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// A layer with normal weights, and the same weights for the reference.
+/// A layer with normally distributed weights, and the same weights for the reference.
 struct LinearLayer {
   std::vector<float> weight, bias;
   Linear linear;
@@ -290,7 +290,7 @@ TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
   EXPECT_EQ(probe.count(), 0);
 }
 
-// ---- Weights of bfloat16
+// ---- bfloat16 weights
 
 using LinearBf16Test = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(LinearBf16Test);
@@ -329,7 +329,7 @@ TEST_P(LinearBf16Test, weights_of_bfloat16_stay_within_the_stated_bound) {
     linear.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, context());
     EXPECT_TRUE(is_within(y, expected.exact, expected.error)) << rows << ", " << in << ", " << out;
 
-    // The bits do not depend on the number of threads or on the number of rows.
+    // Results are bit-identical for any number of threads and any number of rows.
     std::vector<float> alone(y.size());
     linear.forward({x.data(), {rows, in}}, {alone.data(), {rows, out}}, context(1));
     EXPECT_TRUE(same_bits(alone, y));

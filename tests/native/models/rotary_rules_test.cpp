@@ -1,6 +1,6 @@
-// Compares rotary rules of configurations, in every published form, with the definitions in
-// Transformers (modeling_rope_utils.py, see tests/README.md), which are computed here in double
-// precision.
+// Tests the rotary rules of configurations in every published form. Compares them with the
+// definitions in Transformers (modeling_rope_utils.py, see tests/README.md), computed here in
+// double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -269,7 +269,7 @@ TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
                yarn_rule(1e4, 8, 2048, 20, 2, false), yarn_factor(8));
   expect_llama(yarn + R"(, "beta_fast": null, "beta_slow": 0})", yarn_rule(1e4, 8, 2048),
                yarn_factor(8));
-  // Python treats None as false, although the default is true.
+  // Python treats None as false, whereas a missing `truncate` defaults to true.
   expect_llama(yarn + R"(, "truncate": null})", yarn_rule(1e4, 8, 2048, 32, 1, false),
                yarn_factor(8));
   expect_llama(yarn + R"(, "attention_factor": 1.25})", yarn_rule(1e4, 8, 2048), 1.25);

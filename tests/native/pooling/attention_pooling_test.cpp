@@ -68,7 +68,7 @@ struct Case {
     while (score == Score::kBoxcar && has_pair_at(parameter)) parameter *= 1.001F;
   }
 
-  /// True if the distance of some query and key is close to `distance`.
+  /// True if the distance between some query and some key is close to `distance`.
   bool has_pair_at(double distance) const {
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t i = 0; i < queries; ++i) {

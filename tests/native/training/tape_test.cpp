@@ -123,7 +123,7 @@ TEST_F(AccumulationTest, small_batches_have_the_gradient_of_all_tokens_at_once) 
   tape.clear_keeping_gradients();
   tape.backward(loss(tape, 11, kTokens));
   expect_exact(tape.gradient(layer_, "weight"));
-  // Gradients can still be used after the last call of clear_keeping_gradients().
+  // Gradients can still be used after the last call to clear_keeping_gradients().
   tape.clear_keeping_gradients();
   expect_exact(tape.gradient(layer_, "weight"));
   const float norm = attn::clip_grad_norm(tape, 1);
