@@ -18,8 +18,8 @@
 
 namespace attn_test {
 
-/// ∂f/∂x_i by central differences of sixth order, in double precision. The error is about 1e-12 of
-/// f if f is smooth within 1e-3·max(1, |x_i|) of x_i.
+/// ∂f/∂x_i by central differences of sixth order, in double precision. The error is about 1e-12
+/// times f if f is smooth within 1e-3·max(1, |x_i|) of x_i.
 inline std::vector<double> differences(const std::function<double(const std::vector<double>&)>& f,
                                        std::vector<double> x) {
   std::vector<double> result;

@@ -167,7 +167,7 @@ TEST_F(ProcessTest, a_forked_child_may_exit) {
 
 #if defined(__x86_64__) && defined(__linux__)
 
-/// Number of CPUID instructions that `function` executes in a child process that is single-stepped.
+/// Number of CPUID instructions that `function` executes in a single-stepped child process.
 int cpuids_of(const std::function<void()>& function) {
   const pid_t id = fork();
   if (id == 0) {

@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 
 // ---- The generator
 
-// The answers are from the known-answer tests of the authors' own library, Random123
+// The expected numbers are from the known-answer tests of the authors' own library, Random123
 // (tests/kat_vectors).
 TEST(Philox4x32Test, gives_the_published_answers) {
   EXPECT_THAT(attn::philox4x32({0, 0, 0, 0}, {0, 0}),

@@ -13,7 +13,7 @@
 #include "reference/array.hpp"
 
 /// The table of largest and mean errors that `npm run accuracy` prints, with a row per operation
-/// and a column per instruction set. To add a row, define a Row in the file of its subject:
+/// and a column per instruction set. To add a row, define a Row in the file for its topic:
 ///
 ///   const Row kLinear("Linear", "(33, 257) to 65", "(n + 1) · 6e-8 · (Σ|x·w| + |b|)",
 ///                     [](Case& c) {

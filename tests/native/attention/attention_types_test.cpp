@@ -257,7 +257,7 @@ TEST_P(AttentionTypesTest, nan_and_infinity_in_excluded_keys_change_no_bit) {
               random.chance(0.5) ? kNaN : kInfinity;
         }
         EXPECT_TRUE(same_bits(output(numbers), want));
-        // If the key is attended, the NaN reaches the output.
+        // If a query attends to the key, the NaN reaches the output.
         for (std::int64_t j = 0; j < kKeys; ++j) mask[static_cast<std::size_t>(j)] = 1;
         EXPECT_TRUE(std::isnan(output(numbers)[0]));
       }

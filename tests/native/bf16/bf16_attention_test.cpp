@@ -279,7 +279,7 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     const Result want = attend_as(p, *context), got = attend_as(dirty, *context);
     EXPECT_TRUE(attn_test::same_bits(got.output, want.output));
     EXPECT_TRUE(attn_test::same_bits(got.log_sum_exp, want.log_sum_exp));
-    // If the key is attended, the NaN reaches the output.
+    // If a query attends to the key, the NaN reaches the output.
     AttentionProblem attended = dirty;
     attended.mask.assign(attended.mask.size(), 1);
     EXPECT_TRUE(std::isnan(attend_as(attended, *context).output[0]));

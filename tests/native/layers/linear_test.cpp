@@ -258,7 +258,7 @@ TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
     return of(linear);
   };
   EXPECT_TRUE(same_bits(of(tied), of_weight()));
-  // A layer tied to an embedding follows all changes of the embedding's weight, including changes
+  // A layer tied to an embedding follows all changes to the embedding's weight, including changes
   // made through a model that contains both.
   embedding->initialize_normal({.seed = 4});
   const std::vector<float> drawn = of_weight();

@@ -100,7 +100,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // DeepSeek-V3 names the files of its weights like this.
+  // DeepSeek-V3 names its weight files like this.
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);

@@ -93,7 +93,7 @@ void expect_rule(const attn::TransformerLayerOptions& layer, const Frequencies& 
   EXPECT_NEAR(rotary.attention_factor(), attention_factor, 1e-14);
 }
 
-/// Checks a rule for both layers of a Llama.
+/// Checks a rule for both layers of a Llama model.
 void expect_llama(const std::string& fields, const Frequencies& want, double attention_factor = 1) {
   SCOPED_TRACE(fields);
   for (const auto& layer : layers_of("llama", fields)) expect_rule(layer, want, attention_factor);
@@ -153,7 +153,7 @@ Frequencies llama3_rule(double base, double factor, double low, double high, dou
   return result;
 }
 
-/// The factors of LongRoPE, one for each pair, and the frequencies that they give.
+/// The factors of LongRoPE, one for each pair, and the frequencies that result from them.
 struct LongRope {
   explicit LongRope(double step) {
     for (int j = 0; j < kHeadDim / 2; ++j) factors.push_back(1 + step * j);
@@ -336,7 +336,7 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   }
   expect_gemma3(R"("rope_parameters": {"sliding_attention": )" + local + "}", default_rule(1e6),
                 default_rule(300));
-  // Some fields are missing in one of the two rules.
+  // One of the two rules lacks some of its fields.
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8},
                    "sliding_attention": {"rope_type": "default"}}, "rope_theta": 5e5,
                    "rope_local_base_freq": 300)",

@@ -7,7 +7,7 @@
 namespace reference {
 namespace {
 
-/// The error bounds that the headers of the kernels state.
+/// The error bounds stated in the headers of the kernels.
 constexpr double kTanhError = 3e-7;
 
 template <class T>

@@ -1,4 +1,4 @@
-// Tests gradients of activations and of dropout.
+// Tests the gradients of activations and of dropout.
 
 #include "attn/layers/activation.hpp"
 

@@ -214,7 +214,7 @@ TEST_F(ReferenceGradientTest, masked_softmax) {
   });
 }
 
-/// All arguments of attention that have a gradient.
+/// All attention arguments that have a gradient.
 template <class T>
 reference::AttentionOf<T> attention_of(const Arrays<T>& in,
                                        const reference::AttentionRules& rules) {

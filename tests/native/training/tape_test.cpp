@@ -190,8 +190,7 @@ TEST_F(AccumulationTest, a_refused_allocation_leaves_gradients_as_they_were) {
   expect_exact(tape.gradient(layer_, "weight"));
 }
 
-/// Compares the gradients of x in two cases: the layer lives until backward(), and the layer is
-/// destroyed earlier.
+/// Compares the gradients of x with and without destroying the layer before backward().
 template <class Make, class Forward>
 void compare_gone_layer(const char* name, std::vector<std::int64_t> shape, Make make,
                         Forward forward) {
