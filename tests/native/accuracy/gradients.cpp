@@ -47,7 +47,7 @@ using Exact = ArrayOf<Scalar>;
 using Parameters = std::map<std::string, Exact>;
 
 const char* const kErrorOfSums = "first-order bound of every sum";
-const char* const kOfTensor = "1e-5 · the tensor's largest";
+const char* const kOfTensor = "1e-5 · the tensor's largest gradient";
 
 attn::ConstTensor view(const Array& shape, const std::vector<float>& values) {
   return {values.data(), std::span<const std::int64_t>(shape.shape)};

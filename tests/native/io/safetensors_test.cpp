@@ -174,7 +174,7 @@ TEST(SafetensorsTest, every_bfloat16_is_read_exactly) {
   }
 }
 
-/// The numbers after being stored in a file and read back.
+/// Stores the numbers in a file and reads them back.
 std::vector<float> stored_as(ElementType dtype, const std::vector<float>& values) {
   const NamedTensor tensor{"x", {values.data(), {std::ssize(values)}}};
   return Safetensors::own(attn::to_safetensors({&tensor, 1}, {}, dtype)).read("x");
