@@ -25,7 +25,9 @@ struct AttentionSizes {
 /// row-major; `layout` is the memory layout of the tensors that are passed to the core.
 struct AttentionProblem {
   AttentionSizes sizes;
-  int rank = 4;  ///< of query, key, value and output; 3 needs one head, 2 also needs batch 1
+  /// Rank of query, key, value and output. Rank 3 requires one head; rank 2 also requires a batch
+  /// of 1.
+  int rank = 4;
   Layout layout = Layout::kContiguous;
 
   std::vector<float> query, key, value;
