@@ -10,7 +10,7 @@
 
 namespace attn_test {
 
-/// Counts calls of operator new during its lifetime and makes them fail on demand.
+/// Counts calls to operator new during its lifetime and makes them fail on demand.
 class AllocationProbe {
  public:
   AllocationProbe();
@@ -18,7 +18,7 @@ class AllocationProbe {
   AllocationProbe(const AllocationProbe&) = delete;
   AllocationProbe& operator=(const AllocationProbe&) = delete;
 
-  /// Number of calls of operator new since the probe was created.
+  /// Number of calls to operator new since the probe was created.
   std::int64_t count() const;
 
   /// Lets the next `successes` calls succeed and makes all later ones throw std::bad_alloc until

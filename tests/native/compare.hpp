@@ -69,7 +69,7 @@ inline ::testing::AssertionResult is_within(const std::vector<float>& got,
   return is_within(got, exact, reference::Array(exact.shape, error));
 }
 
-/// True if two results have the same bits.
+/// True if two results are bit-identical.
 inline ::testing::AssertionResult same_bits(const std::vector<float>& a,
                                             const std::vector<float>& b) {
   if (a.size() != b.size()) {

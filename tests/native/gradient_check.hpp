@@ -18,8 +18,8 @@
 
 namespace attn_test {
 
-/// ∂f/∂x_i by central differences of sixth order, in double precision. The error is about 1e-12 of
-/// f if f is smooth within 1e-3·max(1, |x_i|) of x_i.
+/// ∂f/∂x_i by central differences of sixth order, in double precision. The error is about 1e-12
+/// times f if f is smooth within 1e-3·max(1, |x_i|) of x_i.
 inline std::vector<double> differences(const std::function<double(const std::vector<double>&)>& f,
                                        std::vector<double> x) {
   std::vector<double> result;
@@ -61,12 +61,12 @@ inline ::testing::AssertionResult is_gradient(const reference::Array& got,
   return ::testing::AssertionSuccess();
 }
 
-/// The named arguments of a function.
+/// The arguments of a function, by name.
 template <class T>
 using Arrays = std::map<std::string, reference::ArrayOf<T>>;
 
-/// Checks that the gradients of the reference f, a template `ArrayOf<T> f(const Arrays<T>&)`, with
-/// respect to each of `inputs` equal finite differences of f. All elements of the output of f
+/// Checks the gradients of the reference f, a template `ArrayOf<T> f(const Arrays<T>&)`, with
+/// respect to each of `inputs`: they must equal finite differences of f. All elements of f's output
 /// contribute, with random weights.
 template <class F>
 void expect_gradients(const Arrays<double>& inputs, Random& random, F&& f) {

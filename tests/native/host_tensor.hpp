@@ -32,7 +32,7 @@ class HostTensor {
              Layout layout = Layout::kContiguous)
       : shape_(std::move(shape)) {
     const auto rank = static_cast<int>(shape_.size());
-    // Dimensions from the outermost to the innermost in memory.
+    // The dimensions in memory order, outermost first.
     std::vector<int> order(shape_.size());
     std::iota(order.begin(), order.end(), 0);
     if (layout == Layout::kHeadsInside && rank == 4) std::swap(order[1], order[2]);

@@ -29,7 +29,7 @@ using ::testing::StartsWith;
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 constexpr float kUnset = -12345.0F;
 
-/// A call of an entry point that computes something. `shape` is the shape of its output.
+/// A call to an entry point that computes something. `shape` is the shape of its output.
 struct Call {
   const char* name;
   std::function<void(const Tensor& output, attn::Context&)> run;
@@ -236,8 +236,8 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
             "size_overflow: x: got 9223372036854775807 + 1·4611686018427387904, needs a sum that "
             "fits into the address space");
 
-  // Each of these three tensors is half as large as the address space, with all elements at one
-  // address.
+  // Each of these three tensors has a nominal size of half the address space, but all its elements
+  // are at one address.
   const std::array<std::int64_t, 1> half{std::int64_t{1} << 60}, still{0};
   const ConstTensor large(x.data(), half, still);
   const std::array<attn::NamedTensor, 3> tensors{{{"a", large}, {"b", large}, {"c", large}}};

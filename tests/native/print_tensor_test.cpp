@@ -29,7 +29,7 @@ OwnedTensor counted(std::initializer_list<std::int64_t> shape) {
 }
 
 // The expected texts are what PyTorch prints for the same tensors, without "tensor(" and the
-// indentation for it.
+// indentation that aligns rows with it.
 
 TEST(PrintTensorTest, rows_are_aligned) {
   EXPECT_EQ(printed(OwnedTensor({2, 2}, {0.5F, -1.25F, 2, 13})),

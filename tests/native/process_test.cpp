@@ -82,8 +82,8 @@ void wait_for_calls(long more) {
 }
 
 /// Starts a thread that makes calls forever, and returns once the second call has begun. From then
-/// on the thread allocates nothing, because a forked child would inherit a lock of
-/// AddressSanitizer's allocator that the thread holds at that moment.
+/// on the thread allocates nothing. If it allocated during a fork, it could hold a lock of
+/// AddressSanitizer's allocator, and the child would inherit that lock.
 void compute_for_ever(Context& context) {
   std::thread([&context] {
     attn::OwnedTensor x({1, 4, 300, 16}), output(x.shape());
@@ -121,8 +121,8 @@ class ProcessTest : public ::testing::Test {
   }
 };
 
-/// Calls a function when the program ends, after the destructors of all objects that a test
-/// created.
+/// Calls a function when the program ends, after all objects that a test created have been
+/// destroyed.
 struct AtTheEnd {
   std::function<void()> function;
   ~AtTheEnd() {
@@ -167,7 +167,7 @@ TEST_F(ProcessTest, a_forked_child_may_exit) {
 
 #if defined(__x86_64__) && defined(__linux__)
 
-/// Number of CPUID instructions that `function` executes in a child process that is single-stepped.
+/// Number of CPUID instructions that `function` executes in a single-stepped child process.
 int cpuids_of(const std::function<void()>& function) {
   const pid_t id = fork();
   if (id == 0) {

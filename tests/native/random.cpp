@@ -16,7 +16,7 @@ std::uint64_t seed() {
 }
 
 Random::Random() {
-  // FNV-1a instead of std::hash, so that numbers are the same on every platform.
+  // Uses FNV-1a instead of std::hash, so that numbers are the same on every platform.
   std::uint64_t hash = 14695981039346656037U;
   const auto mix = [&](std::string_view text) {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;

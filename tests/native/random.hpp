@@ -13,17 +13,17 @@ namespace attn_test {
 /// The seed of this run: ATTN_TEST_SEED from the environment, or a fixed seed. main() prints it.
 std::uint64_t seed();
 
-/// Test inputs, drawn from the run's seed and the name of the running test, so that a test gets the
-/// same numbers whether it runs alone or with others.
+/// Test inputs. They are drawn from the run's seed and the name of the running test, so a test gets
+/// the same numbers whether it runs alone or with others.
 class Random {
  public:
   Random();
 
   /// A uniform number in [0, 1). The standard library's distributions of real numbers compute
-  /// logarithms in extended precision for each number, and that took most of the time of many tests
-  /// and of a fuzz target.
+  /// logarithms in extended precision for each number, which took most of the run time of many
+  /// tests and of a fuzz target.
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
-  /// A normal number with mean 0, from the Box-Muller transform.
+  /// A normally distributed number with mean 0, from the Box-Muller transform.
   float normal(float deviation = 1) {
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
     return static_cast<float>(deviation * radius * std::cos(2 * std::numbers::pi * unit()));

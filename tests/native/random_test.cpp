@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 
 // ---- The generator
 
-// The answers are from the known-answer tests of the authors' own library, Random123
+// The expected numbers are from the known-answer tests of the authors' own library, Random123
 // (tests/kat_vectors).
 TEST(Philox4x32Test, gives_the_published_answers) {
   EXPECT_THAT(attn::philox4x32({0, 0, 0, 0}, {0, 0}),
@@ -140,7 +140,7 @@ TEST_P(RandomFillTest, deviation_0_gives_the_mean) {
   EXPECT_THAT(normal(9, {1, 2}, 2.5F, 0), ::testing::Each(2.5F));
 }
 
-// ---- Order and bits
+// ---- Order and exact bits of the numbers
 
 // The numbers are part of the contract: a seed gives the same weights on every machine, forever.
 TEST_P(RandomFillTest, the_same_seed_gives_the_same_bits_on_every_machine) {

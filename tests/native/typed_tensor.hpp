@@ -9,7 +9,7 @@
 
 namespace attn_test {
 
-/// A tensor of any type with its own memory, and the numbers in it.
+/// A tensor of any element type that owns its memory. Takes and returns its numbers as floats.
 class TypedTensor {
  public:
   TypedTensor(attn::ElementType type, std::vector<std::int64_t> shape,

@@ -13,7 +13,7 @@
 #include "reference/array.hpp"
 
 /// The table of largest and mean errors that `npm run accuracy` prints, with a row per operation
-/// and a column per instruction set. To add a row, define a Row in the file of its subject:
+/// and a column per instruction set. To add a row, define a Row in the file for its topic:
 ///
 ///   const Row kLinear("Linear", "(33, 257) to 65", "(n + 1) · 6e-8 · (Σ|x·w| + |b|)",
 ///                     [](Case& c) {
@@ -23,15 +23,15 @@
 ///                     });
 namespace accuracy {
 
-/// One operation on one instruction set: provides its inputs and collects its errors.
+/// One operation on one instruction set. Provides the operation's inputs and collects its errors.
 class Case {
  public:
   explicit Case(attn::Context& context) : context_(context) {}
 
   attn::Context& context() const { return context_; }
 
-  /// Normal numbers with mean 0 and the given standard deviation. They are the same on every
-  /// machine and differ from call to call.
+  /// Normally distributed numbers with mean 0 and the given standard deviation. They are the same
+  /// on every machine and differ from call to call.
   std::vector<float> normals(std::int64_t count, float deviation = 1) {
     std::vector<float> values(static_cast<std::size_t>(count));
     attn::fill_normal({values.data(), {count}}, {.seed = 1, .stream = stream_++}, 0, deviation,
@@ -80,8 +80,9 @@ class Case {
   double largest_share_ = 0;
 };
 
-/// Draws all parameters of a layer with the given standard deviation. If it is 0, the standard
-/// deviation is 1/√(number of columns) of each parameter, so that values stay of the order of 1.
+/// Draws all parameters of a layer with standard deviation `deviation`. If `deviation` is 0, each
+/// parameter's standard deviation is 1/√(its number of columns), so that values stay of the order
+/// of 1.
 std::map<std::string, reference::Array> draw_parameters(Case& c, attn::Module& module,
                                                         float deviation = 0);
 

@@ -47,7 +47,7 @@ using Exact = ArrayOf<Scalar>;
 using Parameters = std::map<std::string, Exact>;
 
 const char* const kErrorOfSums = "first-order bound of every sum";
-const char* const kOfTensor = "1e-5 · the tensor's largest";
+const char* const kOfTensor = "1e-5 · the tensor's largest gradient";
 
 attn::ConstTensor view(const Array& shape, const std::vector<float>& values) {
   return {values.data(), std::span<const std::int64_t>(shape.shape)};
@@ -63,8 +63,8 @@ void add_bounded(Case& c, const attn::ConstTensor& got, const Bounded& exact) {
   c.add(values_of(got), exact.exact, exact.error);
 }
 
-/// A bound that is propagated from layer to layer grows with each of them, so stacks of layers have
-/// a bound that is based on measurements instead.
+/// A bound propagated from layer to layer grows with every layer, so the bound for stacks of layers
+/// is based on measurements instead.
 void add_of_tensor(Case& c, const attn::ConstTensor& got, const Bounded& exact) {
   double largest = 0;
   for (const double x : exact.exact.values) largest = std::max(largest, std::abs(x));
@@ -73,8 +73,8 @@ void add_of_tensor(Case& c, const attn::ConstTensor& got, const Bounded& exact) 
 
 using Add = void (*)(Case&, const attn::ConstTensor&, const Bounded&);
 
-/// Measures the gradients of a layer's inputs and parameters. The gradient of its output consists
-/// of normal numbers.
+/// Measures the gradients of a layer's inputs and parameters. The gradient of the layer's output
+/// consists of normally distributed numbers.
 template <class Layer, class Forward, class Reference>
 void measure(Case& c, Layer& layer, const std::vector<std::vector<std::int64_t>>& input_shapes,
              const Forward& forward, const Reference& reference, Add add = &add_bounded,

@@ -14,8 +14,8 @@
 namespace accuracy {
 namespace {
 
-/// Created on first use, because rows are variables of other files, which may be initialised
-/// earlier.
+/// Created on first use, because the rows are global variables in other files and may be
+/// initialised first.
 std::vector<Row>& rows() {
   static std::vector<Row> all;
   return all;

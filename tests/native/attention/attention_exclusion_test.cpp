@@ -1,5 +1,5 @@
-// Tests excluding keys from scaled_dot_product_attention by causal order, windows, lengths and
-// masks. NaN and infinity in excluded keys and values must not reach a result.
+// Tests key exclusion in scaled_dot_product_attention: causal order, windows, lengths and masks.
+// NaN and infinity in excluded keys and values must not reach a result.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST_P(AttentionExclusionTest, fully_masked_row_is_zero) {
 
 TEST_P(AttentionExclusionTest, all_options_together) {
   Random random;
-  // Random combinations of options, with sizes around the tiles of every instruction set.
+  // Random combinations of options, with sizes around the tile sizes of every instruction set.
   const std::vector<std::int64_t> queries{1, 2, 5, 13, 47, 48, 49, 57, 100};
   const std::vector<std::int64_t> keys{1, 3, 16, 31, 100, 255, 256, 257, 300, 520};
   const std::vector<std::int64_t> dims{1, 2, 3, 7, 16, 17, 20, 33, 64};

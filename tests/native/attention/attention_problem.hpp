@@ -25,7 +25,9 @@ struct AttentionSizes {
 /// row-major; `layout` is the memory layout of the tensors that are passed to the core.
 struct AttentionProblem {
   AttentionSizes sizes;
-  int rank = 4;  ///< rank of query, key, value and output; 3 requires one head, 2 also a batch of 1
+  /// Rank of query, key, value and output. Rank 3 requires one head; rank 2 also requires a batch
+  /// of 1.
+  int rank = 4;
   Layout layout = Layout::kContiguous;
 
   std::vector<float> query, key, value;
@@ -93,7 +95,7 @@ struct AttentionProblem {
   /// The result of the double-precision reference.
   reference::AttentionResult expected() const { return reference::attention(reference_call()); }
 
-  /// The corresponding call of the reference.
+  /// The corresponding call to the reference.
   reference::Attention reference_call() const {
     reference::Attention p;
     p.query = reference::Array(query_shape(), query);

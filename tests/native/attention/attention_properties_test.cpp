@@ -1,5 +1,5 @@
-// Tests properties that every call of scaled_dot_product_attention has, in calls with random
-// shapes, layouts and options and in some chosen calls. Set ATTN_TEST_SEED to try other random
+// Tests properties that hold for every call to scaled_dot_product_attention. The calls have random
+// shapes, layouts and options, and a few are chosen by hand. Set ATTN_TEST_SEED to try other random
 // calls.
 
 #include <gmock/gmock.h>
@@ -328,7 +328,7 @@ TEST_P(AttentionPropertiesTest, a_sink_of_0_is_a_key_and_value_of_zeros) {
   }
 }
 
-// ---- Same bits, in calls of chosen sizes
+// ---- Bit-identical results, in calls of chosen sizes
 
 TEST_P(AttentionPropertiesTest, any_number_of_threads_gives_the_same_bits) {
   Random random;

@@ -179,7 +179,8 @@ TEST_P(AttentionTypesTest, a_cache_gives_what_its_numbers_give) {
             EXPECT_TRUE(same_bits(got.values(), want.values()));
             continue;
           }
-          // Scales multiply whole sums instead of single numbers, so the last bits may differ.
+          // Here the scales multiply whole sums rather than single numbers, so the last bits may
+          // differ.
           const std::vector<float> a = got.values(), b = want.values();
           for (std::size_t i = 0; i < a.size(); ++i) {
             ASSERT_NEAR(a[i], b[i], 4e-6 * std::sqrt(static_cast<double>(dim))) << i;
@@ -256,7 +257,7 @@ TEST_P(AttentionTypesTest, nan_and_infinity_in_excluded_keys_change_no_bit) {
               random.chance(0.5) ? kNaN : kInfinity;
         }
         EXPECT_TRUE(same_bits(output(numbers), want));
-        // If the key is attended, the NaN reaches the output.
+        // If a query attends to the key, the NaN reaches the output.
         for (std::int64_t j = 0; j < kKeys; ++j) mask[static_cast<std::size_t>(j)] = 1;
         EXPECT_TRUE(std::isnan(output(numbers)[0]));
       }

@@ -12,16 +12,16 @@
 //   score of -softcap.
 // - is_causal: query i attends to keys j <= i + offset; offset is the length of past_key, or
 //   nonpad_kv_seqlen[b] - Nq if that is given (it may be negative), or 0. Using this offset with
-//   nonpad_kv_seqlen is also a correction of 2026; before, the offset was 0.
+//   nonpad_kv_seqlen is also a correction of 2026; before that, the offset was 0.
 // - Opset 24 adds nonpad_kv_seqlen and masks that are shorter than the keys. Opset 25 adds
 //   left_window_size and right_window_size: keys with i + offset - left <= j <= i + offset + right,
-//   where -1 means no bound. The offset is that of is_causal, even if is_causal is not set.
+//   where -1 means no bound. The offset is the same as for is_causal, even if is_causal is not set.
 //
 // How attn differs:
 // - A fully masked row gives an output of zeros and, in mode 3, weights of zeros. ONNX has required
-//   this since 2026; before, its reference implementation gave NaN.
+//   this since 2026; before that, its reference implementation gave NaN.
 // - attn skips excluded values. ONNX multiplies them by 0, and 0 * NaN and 0 * infinity give NaN.
-// - If attn_mask is +infinity for a key that something else excludes, attn excludes the key,
+// - If attn_mask is +infinity for a key that another option excludes, attn excludes the key,
 //   whereas ONNX adds infinity - infinity = NaN. For an attended key, +infinity makes the row NaN
 //   in both.
 // - attn applies a negative scale, whereas ONNX takes the square root of the scale.
@@ -127,7 +127,7 @@ struct OnnxProblem {
     return {sizes.batch, sizes.q_heads, sizes.queries, total_keys()};
   }
 
-  /// Sets a mask of normal numbers, or of booleans that are mostly true.
+  /// Sets a mask of normally distributed numbers, or of booleans that are mostly true.
   void set_mask(std::vector<std::int64_t> new_shape, bool is_boolean, Random& random) {
     mask_shape = std::move(new_shape);
     mask_is_boolean = is_boolean;

@@ -417,7 +417,7 @@ TEST_P(OnnxAttentionTest, minus_infinity_in_a_float_mask_excludes_in_spite_of_so
   for (const float y : run(p, 0, context()).y) ASSERT_LT(std::abs(y), 10.0F);
 }
 
-// Exporters write the lowest float into masks if infinity is not available.
+// Exporters that cannot write an infinity write the lowest float into masks instead.
 TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   Random random;
   OnnxProblem p({.queries = 3, .keys = 10}, random);
@@ -471,7 +471,7 @@ TEST_P(OnnxAttentionTest, plus_infinity_in_a_float_mask_makes_its_row_nan) {
     for (std::size_t head = 0; head < 6; ++head) {
       EXPECT_EQ(got.qk_matmul_output[(head * 4 + 1) * 12 + 5], kInfinity);
     }
-    // A key that something else excludes stays excluded.
+    // Keys excluded by another option stay excluded.
     p.node.is_causal = true;
     EXPECT_THAT(run(p, 2, context()).y,
                 ::testing::Each(::testing::Truly([](float y) { return std::isfinite(y); })));

@@ -252,7 +252,7 @@ TEST_P(ScaledDotProductAttentionTest, heads_are_read_in_place_from_the_model_dim
       attn::Tensor(output.data(), {batch, length, heads * dim}).split_heads(heads);
   attn::scaled_dot_product_attention(split, split, split, merged, {}, context());
 
-  // Compares with one call per head, on a copy of the head.
+  // Compares the output with one call per head, each on a copy of that head.
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       std::vector<float> head, head_output(static_cast<std::size_t>(length * dim)), got;

@@ -28,7 +28,7 @@ using attn_test::kNaN;
 using attn_test::Layout;
 using attn_test::Random;
 
-/// One context with `num_threads` threads for each of bf16_kernels().
+/// For each kernel in bf16_kernels(), one context with `num_threads` threads.
 std::vector<std::unique_ptr<attn::Context>> contexts(int num_threads = 2) {
   std::vector<std::unique_ptr<attn::Context>> result;
   for (const auto& kernels : attn_test::bf16_kernels()) {
@@ -218,7 +218,7 @@ TEST(Bf16AttentionTest, a_machine_gives_the_bits_of_its_emulation) {
   if (machine != attn::InstructionSet::kAmxBf16 && machine != attn::InstructionSet::kNeonBf16) {
     GTEST_SKIP() << "this machine can execute neither amx_bf16 nor neon_bf16";
   }
-  // Both contexts use the same vectors; only the bf16 instructions are emulated in one of them.
+  // Both contexts use the same vector instructions, but one of them emulates the bf16 instructions.
   attn::Context& emulation = *all[all.size() - 2];
   for (AttentionProblem p :
        {grouped(random),
@@ -279,12 +279,12 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     const Result want = attend_as(p, *context), got = attend_as(dirty, *context);
     EXPECT_TRUE(attn_test::same_bits(got.output, want.output));
     EXPECT_TRUE(attn_test::same_bits(got.log_sum_exp, want.log_sum_exp));
-    // If the key is attended, the NaN reaches the output.
+    // If a query attends to the key, the NaN reaches the output.
     AttentionProblem attended = dirty;
     attended.mask.assign(attended.mask.size(), 1);
     EXPECT_TRUE(std::isnan(attend_as(attended, *context).output[0]));
   }
-  // Keys that causal order or a valid length excludes must not affect the result either.
+  // Keys excluded by causal order or by a valid length must not affect the result either.
   AttentionProblem causal = grouped(random);
   causal.causal = true;
   causal.valid_lens = {200, 31};

@@ -276,8 +276,8 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
       if (std::isnan(number)) {
         EXPECT_TRUE(std::isnan(c));
       } else if (std::abs(number) < std::numeric_limits<float>::min()) {
-        // aarch64 rounds subnormal numbers like any others, possibly up to the smallest normal
-        // number.
+        // aarch64 rounds subnormal numbers like all other numbers, possibly up to the smallest
+        // normal number.
         const float rounded = BFloat16(number);
         const bool is_normal = std::abs(rounded) == std::numeric_limits<float>::min();
         EXPECT_TRUE(c == 0.0F || (is_normal && c == rounded)) << number;

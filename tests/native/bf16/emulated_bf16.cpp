@@ -56,13 +56,13 @@ struct EmulatedIsa : Isa {
   }
 };
 
-/// EmulatedIsa with products of tiles.
+/// EmulatedIsa with tile products.
 struct EmulatedTileIsa : EmulatedIsa {
   using Tiles = EmulatedTiles;
   static constexpr int kRows = 32;
 };
 
-/// `Isa` with products of quads.
+/// `Isa` with quad products.
 struct QuadIsa : Isa {
   using FloatIsa = Isa;
   static constexpr int kRows = 12;

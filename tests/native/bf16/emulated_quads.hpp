@@ -15,7 +15,7 @@ namespace attn::kernels {
 namespace {
 
 /// Rounds a double to float with rounding to odd. Flushes subnormal results to zero and replaces
-/// every NaN with the same one. A double that was itself rounded to odd gives the same result as
+/// every NaN with the same NaN. A double that was itself rounded to odd gives the same result as
 /// the exact number.
 float rounded_to_odd(double x) noexcept {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
@@ -30,12 +30,12 @@ float rounded_to_odd(double x) noexcept {
                               static_cast<std::uint32_t>((bits & kDropped) != 0));
 }
 
-/// The value that an operation uses for x: zero if x is subnormal.
+/// The value that an operation uses for x: zero if x is subnormal, and x otherwise.
 double taken(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0, static_cast<double>(x)) : x;
 }
 
-/// BFMul in the Arm Architecture Reference Manual. The product has no more bits than a float.
+/// BFMul in the Arm Architecture Reference Manual. The product needs no more bits than a float has.
 float bf16_product(float a, float b) noexcept { return rounded_to_odd(taken(a) * taken(b)); }
 
 /// BFAdd in the Arm Architecture Reference Manual.

@@ -1,4 +1,5 @@
-// The kernels of neon_bf16 with emulated bf16 instructions. Everything else uses the same vectors.
+// The kernels of neon_bf16 with emulated bf16 instructions. Everything else uses the same vector
+// instructions.
 
 #include "bf16/emulated_bf16.hpp"
 #include "bf16/emulated_quads.hpp"

@@ -1,4 +1,4 @@
-// Compiled without exceptions: includes every header and creates views with checks.
+// This file is compiled without exceptions. It includes every header and creates views with checks.
 
 #include <attn/attn.hpp>
 #include <vector>

@@ -1,6 +1,6 @@
 // The work of a call is divided differently depending on the number of cores, on what else is in
-// the batch, and on the path that its sizes and strides select. Every division must give the same
-// bits.
+// the batch, and on the path that its sizes and strides select. Every division must give
+// bit-identical results.
 
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ struct Call {
   AttentionProblem problem;
 };
 
-/// Calls for every path through the core, with and without conditions that make a call switch to a
-/// different path.
+/// Calls that cover every path through the core, with and without the conditions that make a call
+/// switch to a different path.
 std::vector<Call> calls(Random& random) {
   std::vector<Call> calls;
   const auto add = [&](const std::string& name, const attn_test::AttentionSizes& sizes) {
@@ -170,8 +170,8 @@ TEST_P(AttentionPartitionsTest, any_layout) {
   }
 }
 
-// Divides the queries of a head into tasks in every possible way, including ways that no number of
-// threads leads to.
+// Divides the queries of a head into tasks in every possible way, including ways that do not occur
+// with any number of threads.
 TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   constexpr std::int64_t kQueries = 250, kKeys = 300, kDim = 20;
   Random random;

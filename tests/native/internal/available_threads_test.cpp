@@ -23,7 +23,8 @@ TEST(AvailableThreadsTest, there_is_at_least_one) { EXPECT_GE(available_threads(
 
 using attn::runtime::processors_in_quota;
 
-/// A folder of files like those in which Linux shows control groups. The destructor removes it.
+/// A folder with files like those through which Linux exposes control groups. The destructor
+/// removes the folder.
 class ControlGroupFiles {
  public:
   explicit ControlGroupFiles(const std::string& groups) {

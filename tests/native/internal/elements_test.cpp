@@ -69,8 +69,8 @@ void expect_rounds(const attn::kernels::KernelTable& kernels) {
   for (std::uint64_t bits = 0; bits < 0x1'0000'0000; bits += 4099) {
     floats.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  // Tests floats close to every 16-bit number and close to the midpoint between it and the next
-  // one.
+  // Tests floats close to every 16-bit number, and floats close to the midpoint between it and the
+  // next 16-bit number.
   for (int bits = 0; bits < 0x10000; ++bits) {
     const auto wide = std::bit_cast<std::uint32_t>(
         static_cast<float>(T::from_bits(static_cast<std::uint16_t>(bits))));

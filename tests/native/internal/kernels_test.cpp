@@ -82,7 +82,7 @@ class Matrix {
       at(i / cols, i % cols) = values[static_cast<std::size_t>(i)];
     }
   }
-  /// A matrix for results.
+  /// A matrix that receives results.
   Matrix(index rows, index cols, Order order)
       : Matrix(rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols), -7.5F),
                order) {}
@@ -122,8 +122,8 @@ class Matrix {
   std::vector<float> memory_;
 };
 
-/// Memory that a kernel uses as scratch or fills, with a guard around it, aligned like the core's
-/// own memory.
+/// Memory for a kernel's scratch data or output, surrounded by guard elements and aligned like the
+/// core's own memory.
 class Guarded {
  public:
   explicit Guarded(index count) : count_(count) {
@@ -148,7 +148,7 @@ class Guarded {
   std::vector<float> memory_;
 };
 
-/// Random numbers that sometimes include NaN, an infinity, zeros of both signs or a subnormal
+/// Random numbers, which sometimes include NaN, an infinity, zeros of both signs or a subnormal
 /// number.
 std::vector<float> any_numbers(index count, Random& random) {
   std::vector<float> values = random.normals(count);
@@ -159,7 +159,7 @@ std::vector<float> any_numbers(index count, Random& random) {
   return values;
 }
 
-/// Compares numbers bit by bit, but treats all NaNs as equal.
+/// Compares numbers bit by bit, except that all NaNs count as equal.
 ::testing::AssertionResult same_numbers(std::vector<float> got, std::vector<float> want) {
   for (auto* values : {&got, &want}) {
     for (float& x : *values) x = std::isnan(x) ? kNaN : x;
@@ -230,7 +230,8 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& p) {
 
 class ProductKernelTest : public KernelsTest {
  protected:
-  /// Compares C = A · Bᵀ + bias with sums in double precision, in one call and row by row.
+  /// Computes C = A · Bᵀ + bias in one call and row by row, and compares it with sums in double
+  /// precision.
   void check(const ProductCase& p, const std::vector<float>& a_values,
              const std::vector<float>& b_values, const std::vector<float>& bias) const {
     SCOPED_TRACE(::testing::PrintToString(p));
@@ -592,7 +593,8 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
           const double offset = biased ? static_cast<double>(bias[at]) : 0;
           const double y = (row[at] - mean) / deviation;
           expected.at({i, c}) = is_nan ? kNaN : y * scale + offset;
-          // One rounding of the sum of x and the addend, then a dozen roundings of the result.
+          // One rounding of the sum of x and the addend, followed by a dozen roundings of the
+          // result.
           bound.at({i, c}) = 8 * kUnit * std::abs(scale) * largest / deviation +
                              24 * kUnit * (std::abs(y * scale) + std::abs(offset));
         }
@@ -628,8 +630,8 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
   }
 }
 
-// Tests one step of a recurrent layer. The kernel may read up to one panel past the end of its rows
-// and, in the next state, also write there.
+// Tests one step of a recurrent layer. The kernel may read up to one panel past the end of its
+// rows. In the rows of the next state, it may also write there.
 TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   Random random;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
@@ -693,7 +695,7 @@ TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   }
 }
 
-// Compares with Philox4x32-10, implemented as in its paper.
+// Compares the words with Philox4x32-10, implemented as its paper describes.
 TEST_P(KernelsTest, random_words_are_those_of_philox) {
   Random random;
   const auto philox = [](std::uint64_t seed, std::uint64_t stream, std::uint64_t block, int word) {

@@ -82,7 +82,8 @@ TEST(ThreadPoolTest, there_is_at_least_one_thread) { EXPECT_EQ(ThreadPool(1).num
 TEST(ThreadPoolTest, a_woken_helper_takes_part) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   ThreadPool pool(2, {}, 1);
-  // Each index waits until both have begun, so the caller cannot compute them alone.
+  // The call for each index waits until both calls have begun, so the calling thread cannot run
+  // both.
   for (int round = 0; round < 3; ++round) {
     std::atomic<int> begun{0};
     pool.run(2, [&](std::int64_t, int) {
@@ -93,7 +94,8 @@ TEST(ThreadPoolTest, a_woken_helper_takes_part) {
   }
 }
 
-// The pool cannot tell threads that the system does not schedule from threads that nothing wakes.
+// To the pool, a thread that nothing wakes looks the same as a thread that the system does not
+// schedule.
 TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   ThreadPool pool(64, {}, 0);  // wakes none of them
@@ -104,8 +106,9 @@ TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   EXPECT_EQ(sum, 66 * 1000);
 }
 
-// Every loop has its own body and memory, which no longer exist after the loop has ended. A late
-// worker that accessed either would count in the wrong loop, or be found by a sanitizer.
+// Every loop has its own body and memory, which no longer exist after the loop has ended. If a late
+// worker accessed either, it would change a count of the wrong loop, or a sanitizer would report
+// it.
 TEST(ThreadPoolTest, late_workers_touch_nothing_of_a_loop_that_has_ended) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   constexpr int kThreads = 6;  // more than many machines have, so that some are late

@@ -174,14 +174,15 @@ TEST(SafetensorsTest, every_bfloat16_is_read_exactly) {
   }
 }
 
-/// The numbers after being stored in a file and read back.
+/// Stores the numbers in a file and reads them back.
 std::vector<float> stored_as(ElementType dtype, const std::vector<float>& values) {
   const NamedTensor tensor{"x", {values.data(), {std::ssize(values)}}};
   return Safetensors::own(attn::to_safetensors({&tensor, 1}, {}, dtype)).read("x");
 }
 
-/// Tests floats between each number of a 16-bit type and the next larger one. The midpoint must
-/// round to the even one, and other floats must round to the nearer one. Tests both signs.
+/// Tests floats between each number of a 16-bit type and the next larger number, for both signs.
+/// The midpoint must round to the even neighbour, and all other floats must round to the nearer
+/// neighbour.
 void expect_rounded(ElementType dtype, const std::vector<float>& all, int infinity) {
   std::vector<float> values;
   std::vector<float> want;
@@ -295,7 +296,7 @@ TEST(SafetensorsTest, other_dtypes_are_listed) {
               std::to_string(end) + "," + std::to_string(end + 3 * bytes) + "]}";
     end += 3 * bytes;
   }
-  // Eight elements take four bytes in types of four bits, and six bytes in types of six bits.
+  // Eight elements of a four-bit type take four bytes; eight elements of a six-bit type take six.
   for (const auto& [dtype, bytes] :
        std::vector<std::pair<std::string, int>>{{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}}) {
     header += ",\"" + dtype + R"(":{"dtype":")" + dtype + R"(","shape":[2,4],"data_offsets":[)" +

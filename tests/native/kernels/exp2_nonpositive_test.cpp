@@ -59,8 +59,8 @@ class Exp2NonpositiveTest : public attn_test::EveryInstructionSet {
     }
   }
 
-  /// The exact result for the power of two that the kernel computes. Its argument is rounded to
-  /// float32, as in the kernel.
+  /// The exact power of two that the kernel approximates. The exponent is rounded to float32, as in
+  /// the kernel.
   static double exact(float score) { return std::exp2(static_cast<double>(score * 1.44269504F)); }
 };
 INSTANTIATE_EVERY_INSTRUCTION_SET(Exp2NonpositiveTest);
@@ -91,8 +91,8 @@ TEST_P(Exp2NonpositiveTest, small_results_are_within_the_stated_error) {
   });
 }
 
-// For these scores, the exponentials are divided by their sum, which follows from the weight of
-// score 0. The division adds one rounding.
+// For these scores, each exponential is divided by the sum of the exponentials, which is known from
+// the weight of score 0. The division adds one rounding.
 TEST_P(Exp2NonpositiveTest, large_results_are_within_the_stated_error) {
   attn_test::LargestError largest("exp, scores from -23 to -1e-8", kStated + 0x1p-24);
   for_each_float(-1e-8F, -23.0F, 64 * kStep, [&](float score, float weight, float one) {
@@ -115,7 +115,7 @@ TEST_P(Exp2NonpositiveTest, is_exactly_one_at_zero) {
 }
 
 TEST_P(Exp2NonpositiveTest, never_grows_when_the_score_falls) {
-  // Where two intervals of the polynomial meet, rounding may make a result rise by at most two
+  // Where two of the polynomial's intervals meet, rounding may make a result rise by at most two
   // units in the last place.
   float previous = 1.0F;
   for_each_float(-23.0F, -40.0F, 16 * kStep, [&](float, float weight, float) {

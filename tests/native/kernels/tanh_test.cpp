@@ -47,7 +47,7 @@ TEST_P(TanhTest, is_within_the_stated_error) {
          bits < std::bit_cast<std::uint32_t>(12.0F); bits += 49'999) {
       x.push_back(sign * std::bit_cast<float>(bits));
     }
-    // Adds arguments around the boundary between the two formulas.
+    // Adds arguments near the boundary between the kernel's two formulas.
     for (float at = 0.59F; at < 0.61F; at += 1e-5F) x.push_back(sign * at);
     const std::vector<float> y = tanh_of(x);
     for (std::size_t i = 0; i < x.size(); ++i) {

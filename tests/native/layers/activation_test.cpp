@@ -67,7 +67,7 @@ TEST_P(ActivationTest, is_within_the_stated_error) {
     const auto measure = [&](float got, double want, LargestError& right, LargestError& left,
                              LargestError& absolute) {
       absolute.add((got - want) / v);
-      // Where exp would be smaller than the smallest normal float, the kernel gives zero.
+      // Where exp would be smaller than the smallest normal float, the kernel returns zero.
       if (std::abs(want) < 2e-38 * std::abs(v)) {
         EXPECT_LE(std::abs(got - want), 2e-38 * std::abs(v)) << v;
         return;

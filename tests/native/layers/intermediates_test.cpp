@@ -301,7 +301,7 @@ TEST(IntermediatesTest, a_decoder_shows_both_attentions_and_what_a_state_holds) 
                 "output");
     EXPECT_THAT(at("multihead_attn.weights").shape(), ElementsAre(2, 2, 4, 3));
 
-    // When decoding token by token, the keys of the last call are all keys so far.
+    // When decoding token by token, the last call sees the keys of all tokens so far.
     attn::TransformerDecoderState state = decoder.start(memory.in());
     Intermediates step = all_of(decoder);
     call.state = &state;

@@ -1,5 +1,5 @@
-// Tests positions that are passed to a call of a layer with rotary positions, including positions
-// along several axes.
+// Tests layers with rotary positions when the call passes the positions, including positions along
+// several axes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ constexpr std::int64_t kBatch = 2, kLength = 11;
 const std::vector<std::int64_t> kSections{3, 2, 2};  // pairs
 constexpr std::int64_t kHeadDim = 14;
 
-/// Positions (3, B, N) of two tokens of text, an image of 2 × 3 patches and more text, counted as
-/// in Qwen2-VL. Each entry of the batch starts at a different position.
+/// Positions of shape (3, B, N), counted as in Qwen2-VL: two text tokens, an image of 2 × 3
+/// patches, and more text. Each entry of the batch starts at a different position.
 std::vector<double> image_positions(std::int64_t batch) {
   std::vector<double> result;
   for (int axis = 0; axis < 3; ++axis) {

@@ -30,7 +30,7 @@ using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 
-/// A layer with normal weights, and the same weights for the reference.
+/// A layer with normally distributed weights, and the same weights for the reference.
 struct LinearLayer {
   std::vector<float> weight, bias;
   Linear linear;
@@ -258,7 +258,7 @@ TEST_P(LinearTest, one_that_is_tied_has_the_weights_of_the_embedding) {
     return of(linear);
   };
   EXPECT_TRUE(same_bits(of(tied), of_weight()));
-  // A layer tied to an embedding follows all changes of the embedding's weight, including changes
+  // A layer tied to an embedding follows all changes to the embedding's weight, including changes
   // made through a model that contains both.
   embedding->initialize_normal({.seed = 4});
   const std::vector<float> drawn = of_weight();
@@ -290,7 +290,7 @@ TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
   EXPECT_EQ(probe.count(), 0);
 }
 
-// ---- Weights of bfloat16
+// ---- bfloat16 weights
 
 using LinearBf16Test = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_BF16_INSTRUCTION_SET(LinearBf16Test);
@@ -329,7 +329,7 @@ TEST_P(LinearBf16Test, weights_of_bfloat16_stay_within_the_stated_bound) {
     linear.forward({x.data(), {rows, in}}, {y.data(), {rows, out}}, context());
     EXPECT_TRUE(is_within(y, expected.exact, expected.error)) << rows << ", " << in << ", " << out;
 
-    // The bits do not depend on the number of threads or on the number of rows.
+    // Results are bit-identical for any number of threads and any number of rows.
     std::vector<float> alone(y.size());
     linear.forward({x.data(), {rows, in}}, {alone.data(), {rows, out}}, context(1));
     EXPECT_TRUE(same_bits(alone, y));

@@ -1,4 +1,4 @@
-// Tests initialize_xavier() of the layers that draw all their parameters in the same way.
+// Tests initialize_xavier() for the layers that draw all their parameters in the same way.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,8 @@ void expect_drawn(Layer& layer) {
     if (name == "embedding.weight") {
       attn::fill_normal({want.data(), {count}}, random);
     } else {
-      // The fan-in and the fan-out of a kernel are its numbers of channels times its width.
+      // The fan-in and the fan-out of a kernel are its numbers of input and output channels, each
+      // times its width.
       const double taps = parameter.rank() == 3 ? static_cast<double>(parameter.size(2)) : 1;
       const double fans = static_cast<double>(parameter.size(0) + parameter.size(1)) * taps;
       const auto bound = static_cast<float>(std::sqrt(6 / fans));

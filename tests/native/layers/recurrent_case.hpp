@@ -126,7 +126,7 @@ void expect_right(Layer& layer, reference::Cell cell, std::int64_t batch, std::i
   }
 }
 
-/// Compares layers of many sizes. `make` creates a layer from its options.
+/// Compares layers of many sizes with the reference. `make` creates a layer from its options.
 template <class Make>
 void expect_right_at_every_size(Make&& make, reference::Cell cell, attn::Context& context) {
   Random random;

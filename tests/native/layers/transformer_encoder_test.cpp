@@ -323,7 +323,7 @@ TEST_P(TransformerEncoderTest, dropout_in_training_uses_a_stream_for_each_place)
   EXPECT_FALSE(same_bits(run({.probability = 0.3F, .training = false}, 2), want));
   EXPECT_TRUE(same_bits(run({.probability = 0.3F, .training = false}, 2), run({}, 2)));
 
-  // Computes the same result with one call per layer: dropout in the second layer starts at random
+  // Computes the same result with one call per layer. In the second layer, dropout starts at random
   // stream 2 + 4.
   std::vector<float> h(x.size());
   encoder.layers()[0].forward({x.data(), {6, 8}}, {h.data(), {6, 8}}, {.dropout = dropout},

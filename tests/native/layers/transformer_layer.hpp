@@ -18,7 +18,7 @@ namespace attn_test {
 /// order of 1.
 inline constexpr double kTransformerError = 1e-5;
 
-/// Options of layers like those of current language models, and combinations that no model has.
+/// Layer options like those of current language models, and combinations that no model has.
 inline std::vector<attn::TransformerLayerOptions> todays_layers() {
   using attn::Activation;
   using attn::RmsNormOptions;

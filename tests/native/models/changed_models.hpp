@@ -78,7 +78,7 @@ inline attn::LanguageModel load_recorded(const std::string& name,
                                          const attn::LanguageModelHints& hints = {}) {
   return load_from_memory(recorded_files(name), hints);
 }
-/// The error that loading the files throws.
+/// The error thrown when the files are loaded.
 inline std::string loading_error(const RecordedFiles& files,
                                  const attn::LanguageModelHints& hints = {}) {
   return error_of([&] { attn_test::load_from_memory(files, hints); });

@@ -1,5 +1,5 @@
-// Loads models of every recognised family from files in their published form, and compares with
-// results of PyTorch in double precision.
+// Loads models of every recognised family from files in their published form, and compares their
+// results with PyTorch's in double precision.
 
 #include "attn/models/language_model.hpp"
 

@@ -1,4 +1,4 @@
-// Tests how attn reads a model's files, and the errors for files that do not match.
+// Tests how attn reads a model's files, and the errors if the files do not match each other.
 
 #include "attn/models/load_language_model.hpp"
 
@@ -57,8 +57,8 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    // The memory is two or four times the size of the weights if they are float32, and once their
-    // size if they have 16 bits.
+    // Float32 weights need two or four times their own size in memory; 16-bit weights need their
+    // own size once.
     const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
     EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);

@@ -1,4 +1,4 @@
-// Tests which files of a model are used, and the errors for other files.
+// Tests which of a model's files attn uses, and the errors for all other files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // DeepSeek-V3 names the files of its weights like this.
+  // DeepSeek-V3 names its weight files like this.
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);
@@ -326,7 +326,7 @@ TEST(ModelContents, weights_of_float64_are_rounded) {
       shape += (shape.empty() ? "" : ",") + std::to_string(size);
     }
     const std::size_t begin = 8 * values.size();
-    // The added difference is less than half a unit in a float's last place.
+    // The factor changes each value by less than half a unit in the last place of a float.
     for (const float value : tensor.values()) values.push_back(double{value} * (1 + 0x1p-26));
     header += (header.size() > 1 ? ",\"" : "\"") + name + R"(":{"dtype":"F64","shape":[)" + shape +
               R"(],"data_offsets":[)" + std::to_string(begin) + "," +

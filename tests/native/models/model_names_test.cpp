@@ -1,5 +1,5 @@
-// Tests names of tensors: names that wrappers around a model change, and which matrix computes
-// logits.
+// Tests tensor names: names changed by wrappers around a model, and the name of the matrix that
+// computes the logits.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Tests positions of tokens in a language model, and numbers beyond the range of float32.
+// Tests token positions in language models, and how the models handle numbers beyond the range of
+// float32.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -18,8 +18,8 @@ struct RecordedModel {
 };
 std::vector<RecordedModel> recorded_models();
 
-/// A recorded model's files in memory. If its folder has no weights, they are the weights of
-/// `llama`.
+/// A recorded model's files in memory. If the model's folder has no weights, the weights of `llama`
+/// are used.
 struct RecordedFiles {
   std::vector<std::vector<std::byte>> files;
   std::string config;

@@ -1,6 +1,6 @@
-// Compares rotary rules of configurations, in every published form, with the definitions in
-// Transformers (modeling_rope_utils.py, see tests/README.md), which are computed here in double
-// precision.
+// Tests the rotary rules of configurations in every published form. Compares them with the
+// definitions in Transformers (modeling_rope_utils.py, see tests/README.md), computed here in
+// double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ void expect_rule(const attn::TransformerLayerOptions& layer, const Frequencies& 
   EXPECT_NEAR(rotary.attention_factor(), attention_factor, 1e-14);
 }
 
-/// Checks a rule for both layers of a Llama.
+/// Checks a rule for both layers of a Llama model.
 void expect_llama(const std::string& fields, const Frequencies& want, double attention_factor = 1) {
   SCOPED_TRACE(fields);
   for (const auto& layer : layers_of("llama", fields)) expect_rule(layer, want, attention_factor);
@@ -153,7 +153,7 @@ Frequencies llama3_rule(double base, double factor, double low, double high, dou
   return result;
 }
 
-/// The factors of LongRoPE, one for each pair, and the frequencies that they give.
+/// The factors of LongRoPE, one for each pair, and the frequencies that result from them.
 struct LongRope {
   explicit LongRope(double step) {
     for (int j = 0; j < kHeadDim / 2; ++j) factors.push_back(1 + step * j);
@@ -269,7 +269,7 @@ TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
                yarn_rule(1e4, 8, 2048, 20, 2, false), yarn_factor(8));
   expect_llama(yarn + R"(, "beta_fast": null, "beta_slow": 0})", yarn_rule(1e4, 8, 2048),
                yarn_factor(8));
-  // Python treats None as false, although the default is true.
+  // Python treats None as false, whereas a missing `truncate` defaults to true.
   expect_llama(yarn + R"(, "truncate": null})", yarn_rule(1e4, 8, 2048, 32, 1, false),
                yarn_factor(8));
   expect_llama(yarn + R"(, "attention_factor": 1.25})", yarn_rule(1e4, 8, 2048), 1.25);
@@ -336,7 +336,7 @@ TEST(RotaryRules, gemma3_has_rules_for_each_kind_of_layer) {
   }
   expect_gemma3(R"("rope_parameters": {"sliding_attention": )" + local + "}", default_rule(1e6),
                 default_rule(300));
-  // Some fields are missing in one of the two rules.
+  // One of the two rules lacks some of its fields.
   expect_gemma3(R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8},
                    "sliding_attention": {"rope_type": "default"}}, "rope_theta": 5e5,
                    "rope_local_base_freq": 300)",

@@ -63,12 +63,12 @@ struct Case {
     key_weight = random.normals(hidden * dim, 0.5F);
     score_weight = random.normals(hidden);
     parameter = score == Score::kScaledDot ? 0.7F : 1.5F * std::sqrt(static_cast<float>(dim));
-    // A boxcar kernel jumps at its edge, where the last bit of a distance decides. So no distance
-    // may be close to the edge.
+    // A boxcar kernel jumps at its edge, where the last bit of a distance decides the result, so no
+    // distance may be close to the edge.
     while (score == Score::kBoxcar && has_pair_at(parameter)) parameter *= 1.001F;
   }
 
-  /// True if the distance of some query and key is close to `distance`.
+  /// True if the distance between some query and some key is close to `distance`.
   bool has_pair_at(double distance) const {
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t i = 0; i < queries; ++i) {

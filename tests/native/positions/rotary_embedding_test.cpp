@@ -466,8 +466,8 @@ TEST_P(RotaryEmbeddingTest, long_sequences_and_large_batches_rotate_like_short_o
   const std::vector<float> x = random.normals(4100 * 2);
   std::vector<double> positions(4100);
   for (double& position : positions) position = random.uniform(-1e6, 1e6);
-  // There are more rows than the core keeps tables for at a time. They form one sequence, a few
-  // sequences, or many short ones.
+  // There are more rows than the core's tables can hold at once. The rows form one sequence, a few
+  // sequences, or many short sequences.
   const std::vector<float> expected =
       rotate(rotary, x, {4100, 2}, {.positions = {positions.data(), {4100}}});
   for (const std::int64_t batch : {1, 2, 4, 100, 820, 4100}) {

@@ -25,9 +25,10 @@ struct AttentionRules {
   bool t5_bidirectional = true;
   std::int64_t t5_max_distance = 128;
 
-  Array kept;  ///< (B, H, Nq, Nk): dropout's factor on each weight
+  Array kept;  ///< (B, H, Nq, Nk): the dropout factor of each weight
 
-  /// Bounds on the differences between the core's inputs and query, key and value; zero if omitted.
+  /// Bounds on how far the core's query, key and value may differ from the reference's; zero if
+  /// omitted.
   Array query_error, key_error, value_error;
 };
 
@@ -71,8 +72,7 @@ struct AttentionResultOf {
 };
 using AttentionResult = AttentionResultOf<double>;
 
-/// The bucket of a distance in a T5 bias, found by comparing the distance with the edges of the
-/// buckets.
+/// The bucket of a distance in a T5 bias, found by comparing the distance with the bucket edges.
 std::int64_t t5_bucket(std::int64_t distance, std::int64_t num_buckets, std::int64_t max_distance,
                        bool bidirectional);
 

@@ -7,7 +7,7 @@
 namespace reference {
 namespace {
 
-/// The error bounds that the headers of the kernels state.
+/// The error bounds stated in the headers of the kernels.
 constexpr double kTanhError = 3e-7;
 
 template <class T>
@@ -166,8 +166,8 @@ PoolingResultOf<T> attention_pooling(const PoolingOf<T>& p) {
       const T s = result.scores.exact.at({i, j});
       const T weight = (softmax ? exp(s - largest) : s) / total;
       // The softmax adds twice the error of the scores, the errors of two exponentials (one of
-      // which rounds its argument), and the error of a sum. The kernels with an edge add their own
-      // error, the error of the sum, and the error of the division.
+      // which rounds its argument), and the error of a sum. The other kernels add their own error,
+      // the error of the sum, and the error of the division.
       const double relative =
           softmax ? std::expm1(2 * largest_error) + kUnit * (count + 16 + 4 * (largest - plain(s)))
                   : sum_error / plain(total) + kUnit * (count + 8);

@@ -10,7 +10,7 @@ struct FeedForwardOf {
   Activation activation = Activation::kRelu;
   ArrayOf<T> weight1, bias1;  ///< (hidden, E), (hidden) or omitted
   ArrayOf<T> weight2, bias2;  ///< (E, hidden), (E) or omitted
-  Array kept = {};            ///< (…, hidden): dropout's factors on the hidden layer
+  Array kept = {};            ///< (…, hidden): dropout factors of the hidden layer
 };
 using FeedForward = FeedForwardOf<double>;
 
@@ -23,7 +23,7 @@ struct GatedFeedForwardOf {
   Activation activation = Activation::kSilu;
   ArrayOf<T> gate_weight, up_weight;  ///< (hidden, E)
   ArrayOf<T> down_weight;             ///< (E, hidden)
-  Array kept = {};                    ///< (…, hidden): dropout's factors on the hidden layer
+  Array kept = {};                    ///< (…, hidden): dropout factors of the hidden layer
 };
 using GatedFeedForward = GatedFeedForwardOf<double>;
 

@@ -32,8 +32,8 @@ BoundedOf<T> linear(const Given<BoundedOf<T>>& x, const ArrayOf<T>& weight,
         if (x.error.given()) inherited += x.error.values[row * in + k] * std::abs(plain(w));
       }
       y.exact.values[row * out + o] = sum.total();
-      // The roundings of `in` products and `in` additions: γ_(in + 1) times the sum of the
-      // magnitudes.
+      // The rounding errors of `in` products and `in` additions are at most γ_(in + 1) times the
+      // sum of the magnitudes.
       y.error.values[row * out + o] =
           inherited + kUnit * static_cast<double>(in + 1) * (magnitude + inherited) + 1.2e-38;
     }

@@ -39,7 +39,7 @@ MultiHeadAttentionOf<Scalar> variables(Tape&, const MultiHeadAttention&);
 template <class T>
 struct MultiHeadAttentionResultOf {
   BoundedOf<T> output;             ///< (B, Nq, E)
-  AttentionResultOf<T> attention;  ///< attention of all heads
+  AttentionResultOf<T> attention;  ///< the results of all heads
 };
 using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 

@@ -162,7 +162,7 @@ OnnxAttentionResult onnx_attention(const OnnxAttention& node) {
             r.largest_score = std::max(r.largest_score, std::abs(score));
           }
           r.score_error.at({b, h, i, j}) = error;
-          // A score of NaN or +∞ makes the row NaN below.
+          // With a score of NaN or +∞, the whole row becomes NaN in the softmax below.
           if (score > largest || std::isnan(score)) largest = score;
         }
         if (largest == -kInfinity) continue;

@@ -12,7 +12,8 @@ struct OnnxAttention {
   Array q;  ///< (B, Hq, Nq, D), or (B, Nq, Hq·D) if q_num_heads is given
   Array k;  ///< (B, Hkv, Nk, D), or (B, Nk, Hkv·D) if kv_num_heads is given
   Array v;  ///< (B, Hkv, Nk, Dv), or (B, Nk, Hkv·Dv)
-  /// Broadcasts to (B, Hq, Nq, past + Nk) from the right; its last dimension may also be shorter.
+  /// Broadcasts to (B, Hq, Nq, past + Nk), aligned from the right. The last dimension may be
+  /// shorter.
   Array attn_mask;
   bool attn_mask_is_boolean = false;
   Array past_key;          ///< (B, Hkv, past, D)
@@ -45,9 +46,9 @@ struct OnnxAttentionResult {
 
 /// The operator as its specification describes it. Every tensor is computed in full: heads are
 /// split, caches are concatenated and heads are repeated. One bias of shape (B, Hq, Nq, past + Nk)
-/// contains mask, causal order, windows and padding as 0 and −∞. Softmax and product follow. A row
-/// of −∞ gives zeros, as the specification has required since 2026; before, the softmax of such a
-/// row was NaN.
+/// contains mask, causal order, windows and padding as 0 and −∞. The softmax of the biased scores
+/// then multiplies the values. A row of −∞ gives zeros, as the specification has required since
+/// 2026; before that, the softmax of such a row was NaN.
 OnnxAttentionResult onnx_attention(const OnnxAttention&);
 
 }  // namespace reference

@@ -32,7 +32,7 @@ struct BoundedNumber {
   }
 };
 
-// The slope of tanh is at most 1, and the slope of the sigmoid at most 1/4. The headers of the
+// The slope of tanh is at most 1, and the slope of the sigmoid is at most 1/4. The headers of the
 // kernels state the errors of the functions themselves.
 template <class T>
 BoundedNumber<T> tanh_of(BoundedNumber<T> x) {

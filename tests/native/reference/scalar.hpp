@@ -15,7 +15,7 @@ namespace reference {
 
 class Tape;
 
-/// A double that records on the current tape how it was computed. The references are templates over
+/// A double that records its computation on the current tape. The references are templates over
 /// their number type; with this type they compute gradients. A Scalar made from a double is a
 /// constant; Tape::variables makes variables.
 class Scalar {
@@ -71,7 +71,7 @@ Array plain(const ArrayOf<T>& x) {
   return result;
 }
 
-/// The type in which sums are computed, with more digits than a double if there is such a type.
+/// The type in which sums are computed. It has more digits than a double if such a type exists.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, long double, T>;
 inline double narrow(long double x) { return static_cast<double>(x); }
@@ -121,10 +121,10 @@ class Tape {
   /// gradient 0.
   ///
   /// `error` is a first-order bound on the error of float32 arithmetic. It covers the errors of
-  /// forward values and of partial derivatives, each times its factor, and for each sum of n terms
-  /// the usual γ_n times the sum of the terms' magnitudes. It applies to the same equations with
-  /// sums in any order. A bound that is propagated from layer to layer grows with each of them, so
-  /// it is useful for single operations but not for stacks of layers.
+  /// forward values and of partial derivatives, each times its factor. For each sum of n terms, it
+  /// adds the usual γ_n times the sum of the terms' magnitudes. It applies to the same equations
+  /// with sums in any order. A bound propagated from layer to layer grows with every layer, so this
+  /// bound is useful for single operations but not for stacks of layers.
   Bounded gradient(const ArrayOf<Scalar>& of) const;
   std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
   Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }

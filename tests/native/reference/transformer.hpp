@@ -13,8 +13,9 @@
 namespace reference {
 
 /// A layer of an encoder or a decoder, with parameters by name. Biases may be missing. If there is
-/// a gate, the feed-forward network is gated. Heads of queries and keys, and outputs of sublayers,
-/// are normalised if their norms are given. The norm before or after a sublayer may be missing.
+/// a gate, the feed-forward network is gated. If their norms are given, the heads of queries and
+/// keys and the outputs of sublayers are normalised. The norm before or after a sublayer may be
+/// missing.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;
@@ -23,12 +24,11 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
-  bool rms = false;            ///< norms are RMSNorm; the norms of queries and keys always are
+  bool rms = false;            ///< norms are RMSNorm; query and key norms always are
   bool norms_add_one = false;  ///< RMSNorm multiplies by 1 + weight
   std::vector<long double> rotary_frequencies = {};  ///< for self-attention
   RotaryPlaces places = {};                          ///< for self-attention
-  /// Dropout's factors for the output of each sublayer and for the hidden layer; both may be
-  /// omitted.
+  /// Dropout factors for the output of each sublayer and for the hidden layer; both may be omitted.
   std::vector<Array> kept_outputs = {};  ///< (B, N, E)
   Array kept_hidden = {};                ///< (B, N, hidden)
 };

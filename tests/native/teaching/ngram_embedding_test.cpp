@@ -101,7 +101,8 @@ TEST_P(NgramEmbeddingTest, similarity_is_the_share_of_n_grams_in_common) {
 }
 
 TEST_P(NgramEmbeddingTest, capitals_are_characters_of_their_own) {
-  // ‹attention› has 27 n-grams and the word; the first letter is in 6 n-grams and in the word.
+  // The vector of ‹attention› has 28 terms: 27 n-grams and the word. The first letter occurs in 6
+  // n-grams and in the word.
   EXPECT_NEAR(similarity("attention", "Attention", 65536), 21 / 28.0, 5 / 256.0);
   EXPECT_NEAR(similarity("attention", "ATTENTION"), 0, kUnrelated);
   EXPECT_NEAR(similarity("привет", "ПРИВЕТ"), 0, kUnrelated);
@@ -143,7 +144,7 @@ TEST_P(NgramEmbeddingTest, an_empty_token_has_a_row_of_its_own) {
 }
 
 TEST_P(NgramEmbeddingTest, characters_are_code_points_not_bytes) {
-  // 日 and 本 share their first byte, but no character.
+  // 日 and 本 have the same first byte, but they are different characters.
   EXPECT_NEAR(similarity("日日日", "本本本"), 0, kUnrelated);
   EXPECT_NEAR(similarity("\U0001F600\U0001F600", "\U0001F601\U0001F601"), 0, kUnrelated);
   // é, written as one code point and as two.
@@ -177,8 +178,8 @@ TEST_P(NgramEmbeddingTest, invalid_utf8_is_accepted_byte_by_byte) {
 }
 
 TEST_P(NgramEmbeddingTest, the_ends_of_the_valid_ranges_are_single_characters) {
-  // Different characters have no n-gram in common. If tokens were processed byte by byte, each of
-  // these pairs would share at least one vector of 7.
+  // Different characters have no n-gram in common. If tokens were processed byte by byte, the two
+  // words of each pair would share at least one of their 7 vectors.
   for (const auto& [a, b] : {std::pair{"\u0080", "\u00bf"},
                              {"\u07c0", "\u07ff"},
                              {"\u0800", "\u0801"},

@@ -40,7 +40,7 @@ Bounded stated(Bounded sums, std::int64_t depth, double scale = 1) {
   return sums;
 }
 
-/// Sets logits to 0 if the key is after the query.
+/// Sets the logits of keys after the query to 0.
 Bounded only_past(Bounded logits) {
   const std::int64_t n = logits.exact.size(0);
   for (std::int64_t i = 0; i < n; ++i) {

@@ -111,8 +111,8 @@ TEST_P(ShiftMatrixTest, times_the_encoding_of_any_position_is_the_shifted_encodi
         for (std::int64_t r = 0; r < kWidth; ++r) {
           double sum = 0;
           for (std::int64_t c = 0; c < kWidth; ++c) sum += double{m[r * kWidth + c]} * p[c];
-          // Each result is a sum of two products of a matrix entry and an encoding value, which
-          // have errors of at most 3.1e-8 each.
+          // Each result is a sum of two products. Each product multiplies a matrix entry by an
+          // encoding value, and each of these two numbers has an error of at most 3.1e-8.
           EXPECT_NEAR(sum, exact.at({0, r}), 1.3e-7) << "delta " << delta << " from " << position;
         }
       }

@@ -204,7 +204,7 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
-      // With that bit cleared, this would be the same shape.
+      // The dimension has size 1 anyway, so clearing the bit would give the same shape.
       if ((shape & 1 && sizes.batch == 1) || (shape & 2 && sizes.query_heads == 1) ||
           (shape & 4 && sizes.num_queries == 1)) {
         continue;
@@ -351,7 +351,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     if (by_row) p.softcap = 5;
     const std::vector<float> output_gradient = random_gradient(p, random);
     const Gradients clean = backward(p, output_gradient, context());
-    // No query attends to keys from 100 on.
+    // No query attends to key 100 or any later key.
     AttentionProblem padded = p;
     for (std::size_t i = 100 * 20; i < padded.key.size(); ++i) padded.key[i] = nan;
     for (std::size_t i = 100 * 12; i < padded.value.size(); ++i) padded.value[i] = nan;
@@ -359,7 +359,7 @@ TEST_P(AttentionBackwardTest, nan_in_what_is_excluded_changes_no_bit) {
     expect_same_bits(of_padded, clean);
     EXPECT_TRUE(same_bits(of_padded.scores, clean.scores));
     EXPECT_TRUE(same_bits(of_padded.weights, clean.weights));
-    // In causal order, only queries from 40 on attend to key 40.
+    // In causal order, only query 40 and later queries attend to key 40.
     p.causal = true;
     const Gradients causal = backward(p, output_gradient, context(), false);
     AttentionProblem poisoned = p;

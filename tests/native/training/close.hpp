@@ -19,9 +19,8 @@ inline reference::Array array_of(const attn::ConstTensor& view) {
   return reference::Array({view.shape().begin(), view.shape().end()}, values(view));
 }
 
-/// Checks that errors are at most 1e-5 times the tensor's largest gradient, plus 1e-6. This bound
-/// is meant for stacks of layers, in which a bound that is propagated from layer to layer grows too
-/// large.
+/// Checks that errors are at most 1e-5 times the tensor's largest gradient, plus 1e-6. Use this
+/// bound for stacks of layers, where a bound propagated from layer to layer would grow too large.
 inline void expect_close(const std::vector<float>& got, const std::vector<double>& exact,
                          const std::string& name) {
   ASSERT_EQ(got.size(), exact.size()) << name;

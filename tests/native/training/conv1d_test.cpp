@@ -1,4 +1,4 @@
-// Tests convolution on a tape. Outputs must have the same bits as without a tape, and gradients
+// Tests convolution on a tape. Outputs must be bit-identical to those without a tape, and gradients
 // must match the analytic reference in double precision to within its first-order bound.
 
 #include "attn/layers/conv1d.hpp"

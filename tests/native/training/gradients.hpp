@@ -12,11 +12,11 @@
 
 namespace attn_test {
 
-/// The results of a forward and a backward pass that a test compares: values and gradients.
+/// The values and gradients from a forward and a backward pass, for tests to compare.
 using Results = std::vector<std::vector<float>>;
 
-/// Checks that results do not depend on the number of threads, as every layer on a tape must
-/// ensure. `pass` clears a tape, runs a forward and a backward pass on it, and returns the results.
+/// Checks that results are bit-identical for any number of threads, as required of every layer on a
+/// tape. `pass` clears a tape, runs a forward and a backward pass on it, and returns the results.
 /// `context(n)` has n threads.
 inline void expect_steady(const std::function<attn::Context&(int)>& context,
                           const std::function<Results(attn::Tape&)>& pass) {
@@ -33,8 +33,8 @@ inline void expect_steady(const std::function<attn::Context&(int)>& context,
   }
 }
 
-/// Checks that a steady loop allocates nothing. `pass` is like the one above, but returns nothing
-/// and allocates no memory itself.
+/// Checks that a steady loop allocates nothing. `pass` works as in expect_steady(), except that it
+/// returns nothing and allocates no memory itself.
 inline void expect_no_allocation(attn::Context& context,
                                  const std::function<void(attn::Tape&)>& pass) {
   attn::Tape tape(context);

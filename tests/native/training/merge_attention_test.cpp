@@ -64,8 +64,7 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
     const OwnedTensor sum_b = uniform_tensor({2, 3}, random);
     const OwnedTensor dy = uniform_tensor({2, 3, width}, random);
     const OwnedTensor dsum = uniform_tensor({2, 3}, random);
-    // Σ dy·output + Σ dsum·lse as a function of all four inputs, which x contains one after the
-    // other.
+    // Σ dy·output + Σ dsum·lse as a function of all four inputs, which are concatenated in x.
     const auto loss = [&](const std::vector<double>& x) {
       const double* of_a = x.data();
       const double* of_b = of_a + kRows * width;
@@ -105,8 +104,8 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
   }
 }
 
-/// Compares the gradients of query, key and value in two cases: parts of the keys are merged, and
-/// all keys are attended at once.
+/// Computes the gradients of query, key and value by merging parts of the keys and by attending to
+/// all keys at once, and compares them.
 TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
   Random random;
   const OwnedTensor query = uniform_tensor({2, 4, 9, 8}, random);

@@ -49,9 +49,8 @@ attn::AttentionOptions with_terms(attn::AttentionOptions options, const Terms& t
   return options;
 }
 
-/// Compares gradients with directional derivatives of Σ dy∘y along random directions, which are
-/// computed by finite differences. Parameters that a term of the call replaces must have no
-/// gradient.
+/// Compares gradients with directional derivatives of Σ dy∘y, computed by finite differences along
+/// random directions. Parameters that a term of the call replaces must have no gradient.
 void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
                       const attn::MultiHeadAttentionCall& call, bool self, attn::Context& context,
                       const Terms& terms = {}) {

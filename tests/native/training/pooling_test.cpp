@@ -1,5 +1,6 @@
-// Tests masked softmax, attention pooling and additive attention on a tape. Outputs must have the
-// same bits as without a tape, and gradients must match the analytic reference in double precision.
+// Tests masked softmax, attention pooling and additive attention on a tape. Outputs must be
+// bit-identical to those without a tape, and gradients must match the analytic reference in double
+// precision.
 
 #include "attn/training/pooling.hpp"
 
@@ -287,7 +288,7 @@ TEST_P(TapedPoolingTest, what_is_excluded_reaches_no_gradient) {
         }
       }
     }
-    // Query 2 attends to nothing, so the gradient of its output must reach nothing.
+    // Query 2 attends to nothing, so the gradient of its output must not reach any input.
     for (std::int64_t b = 0; b < kBatch; ++b) {
       std::fill_n(call.output_gradient.values().begin() + (b * kQueries + 2) * 5, 5, 1.0F);
     }

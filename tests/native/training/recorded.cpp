@@ -9,7 +9,7 @@ attn::Safetensors file(const std::string& name) {
   return attn::Safetensors::load(ATTN_TEST_RECORDED "/" + name + ".safetensors");
 }
 
-/// The arrays whose names begin with `prefix`, by the rest of their names.
+/// The arrays whose names begin with `prefix`, keyed by the rest of their names.
 RecordedArrays arrays(const attn::Safetensors& file, const std::string& prefix) {
   RecordedArrays result;
   for (const attn::SafetensorsEntry& entry : file.tensors()) {

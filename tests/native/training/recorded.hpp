@@ -19,11 +19,11 @@ struct Trajectory {
   RecordedArrays parameters;  ///< after the last step
 };
 
-/// 30 steps of a small GPT in PyTorch, as defined in recorded/record.py: logits = norm(encoder(
-/// embedding(tokens) + positions)) · embeddingᵀ. The encoder is causal and has two layers of width
-/// 16 with two heads, 32 hidden units, GELU and norm_first. The loss is the cross entropy over all
-/// tokens of a step, and gradients are clipped to a global norm of 1.5. Names are those of the
-/// model's state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…",
+/// 30 training steps of a small GPT in PyTorch, as defined in recorded/record.py: logits =
+/// norm(encoder(embedding(tokens) + positions)) · embeddingᵀ. The encoder is causal and has two
+/// layers of width 16 with two heads, 32 hidden units, GELU and norm_first. The loss is the cross
+/// entropy over all tokens of a step, and gradients are clipped to a global norm of 1.5. Names are
+/// those of the model's state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…",
 /// "encoder.norm.weight" and so on.
 ///
 /// | run | optimiser |
@@ -46,7 +46,7 @@ struct Trajectories {
   reference::Array tokens;  ///< (30, 4, 9)
   std::map<std::string, Trajectory> runs;
 
-  /// The row-major (4, 8) tokens of a step, and for each the token that follows it.
+  /// The row-major (4, 8) tokens of a step, and the token that follows each of them.
   std::vector<std::int64_t> inputs(std::int64_t step) const { return tokens_from(step, 0); }
   std::vector<std::int64_t> targets(std::int64_t step) const { return tokens_from(step, 1); }
 

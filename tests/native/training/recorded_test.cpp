@@ -179,7 +179,7 @@ TEST(RecordedTest, losses) {
   });
 }
 
-/// The loss of a step of the recorded GPT.
+/// The loss of one training step of the recorded GPT.
 Scalar gpt_loss(const Arrays<Scalar>& in, const std::vector<std::int64_t>& inputs,
                 const std::vector<std::int64_t>& targets) {
   constexpr std::int64_t kBatch = Trajectories::kBatch, kLength = Trajectories::kLength,

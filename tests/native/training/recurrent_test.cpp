@@ -1,4 +1,4 @@
-// Tests recurrent layers on a tape. Outputs must have the same bits as without a tape, and
+// Tests recurrent layers on a tape. Outputs must be bit-identical to those without a tape, and
 // gradients must match the analytic reference in double precision.
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Checks the gradients of the references, to which the gradients of the core are compared. Compares
-// them with finite differences, and with the documented values where a derivative does not exist.
+// Checks the references' gradients, with which other tests compare the core's gradients. They must
+// match finite differences, and the documented values where a derivative does not exist.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,14 +51,14 @@ class ReferenceGradientTest : public ::testing::Test {
   Random random;
 };
 
-/// The array of this name, or an omitted one if there is none.
+/// The array with this name, or an omitted array if there is none.
 template <class T>
 ArrayOf<T> find(const Arrays<T>& arrays, const std::string& name) {
   const auto found = arrays.find(name);
   return found == arrays.end() ? ArrayOf<T>() : found->second;
 }
 
-/// Concatenates the elements of both.
+/// Concatenates the elements of `a` and `b`.
 template <class T>
 ArrayOf<T> joined(const ArrayOf<T>& a, const ArrayOf<T>& b) {
   ArrayOf<T> result({static_cast<std::int64_t>(a.values.size() + b.values.size())});
@@ -214,7 +214,7 @@ TEST_F(ReferenceGradientTest, masked_softmax) {
   });
 }
 
-/// All arguments of attention that have a gradient.
+/// All attention arguments that have a gradient.
 template <class T>
 reference::AttentionOf<T> attention_of(const Arrays<T>& in,
                                        const reference::AttentionRules& rules) {
@@ -449,8 +449,8 @@ TEST_F(ReferenceGradientTest, recurrent_layers) {
        {reference::Cell::kTanh, reference::Cell::kRelu, reference::Cell::kGru}) {
     const std::int64_t gates = cell == reference::Cell::kGru ? 3 : 1;
     for (const bool biases : {false, true}) {
-      // Near 0, finite differences of ReLU are not its derivative. With biases, small weights keep
-      // the argument of ReLU away from 0.
+      // Near 0, finite differences of ReLU do not equal its derivative. With biases, small weights
+      // keep ReLU's argument away from 0.
       if (cell == reference::Cell::kRelu && !biases) continue;
       const float deviation = cell == reference::Cell::kRelu ? 0.05F : 0.5F;
       Arrays<double> inputs{{"x", normals({4, 3}, 0.5F)},
@@ -496,7 +496,8 @@ TEST_F(ReferenceGradientTest, attention_pooling_and_the_width_of_its_kernels) {
       inputs["score_weight"] = normals({1, 4});
     }
     for (const bool hard : {false, true}) {
-      // Random scores may be almost equal, and there the choice of hard attention jumps.
+      // Random scores may be almost equal, and at a tie hard attention jumps from one key to
+      // another.
       if (hard && score == Score::kAdditive) continue;
       expect_gradients(inputs, random, [&]<class T>(const Arrays<T>& in) {
         const reference::PoolingOf<T> p{score,

@@ -1,4 +1,4 @@
-// Errors of a tape and their messages.
+// Tests a tape's errors and their messages.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

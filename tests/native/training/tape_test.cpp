@@ -123,7 +123,7 @@ TEST_F(AccumulationTest, small_batches_have_the_gradient_of_all_tokens_at_once) 
   tape.clear_keeping_gradients();
   tape.backward(loss(tape, 11, kTokens));
   expect_exact(tape.gradient(layer_, "weight"));
-  // Gradients can still be used after the last call of clear_keeping_gradients().
+  // Gradients can still be used after the last call to clear_keeping_gradients().
   tape.clear_keeping_gradients();
   expect_exact(tape.gradient(layer_, "weight"));
   const float norm = attn::clip_grad_norm(tape, 1);
@@ -190,8 +190,7 @@ TEST_F(AccumulationTest, a_refused_allocation_leaves_gradients_as_they_were) {
   expect_exact(tape.gradient(layer_, "weight"));
 }
 
-/// Compares the gradients of x in two cases: the layer lives until backward(), and the layer is
-/// destroyed earlier.
+/// Compares the gradients of x with and without destroying the layer before backward().
 template <class Make, class Forward>
 void compare_gone_layer(const char* name, std::vector<std::int64_t> shape, Make make,
                         Forward forward) {

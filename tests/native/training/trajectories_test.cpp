@@ -138,7 +138,7 @@ TEST_P(TrajectoriesTest, thirty_steps_of_a_gpt_are_those_of_pytorch) {
       ASSERT_EQ(got.size(), parameter.values.size());
       if (run.starts_with("adam") && name.ends_with("in_proj_bias")) {
         // The gradient of the keys' biases consists only of rounding errors, which Adam turns into
-        // steps.
+        // full steps.
         add_errors(got, parameter, 0, Shape::kWidth, of_parameters);
         add_errors(got, parameter, 2 * Shape::kWidth, got.size(), of_parameters);
       } else {

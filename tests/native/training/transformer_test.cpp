@@ -1,4 +1,4 @@
-// Tests encoder and decoder on a tape. Outputs must have the same bits as without a tape, and
+// Tests encoder and decoder on a tape. Outputs must be bit-identical to those without a tape, and
 // gradients must match the analytic reference in double precision.
 
 #include "reference/transformer.hpp"
