@@ -277,7 +277,7 @@ await everyVariant('arguments', (attn) => {
  */
 const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
-// These tests use separate modules with memory small enough to grow.
+// These tests use separate modules whose memory is still small, so that the calls make it grow.
 test('a_view_of_a_handle_is_a_valid_argument_even_if_memory_grows', async () => {
   const shape = [64, 256];
   const { data } = new Random().tensor(...shape);

@@ -1,5 +1,5 @@
-// Training: gradients compared with differences, optimizers with their equations, and the errors of
-// tapes.
+// Training: compares gradients with finite differences and optimizers with their equations, and
+// tests the errors of tapes.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

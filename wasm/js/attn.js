@@ -287,9 +287,8 @@ export class Attn {
   }
 
   /**
-   * Stops the threads of the module and frees its memory. Later calls of the module, its layers and its
-   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call `dispose()`,
-   * the module keeps the workers of its threads.
+   * Stops the threads of the module and frees its memory. Later calls to the module, its layers and its handles throw
+   * `disposed`, but a second `dispose()` does nothing. Until you call `dispose()`, the module keeps its worker threads.
    */
   dispose() {
     this.#runtime.dispose();
@@ -857,14 +856,15 @@ export class Attn {
 
   /**
    * Returns the bytes of a .safetensors file with these tensors. The official implementation writes the
-   * same bytes. float16 and bfloat16 tensors are written bit by bit, as F16 and BF16, all others as F32.
+   * same bytes. float16 and bfloat16 tensors keep their bits and are written as F16 and BF16. All others are written as
+   * F32.
    *
    * ```js
    * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });
    * ```
    *
    * @param {Named<ElementsLike | TensorHandle>} tensors  by name: a plain object, a Map or [name, tensor]
-   *   pairs. Without tensors the file is valid and empty
+   *   pairs. If there are none, the file is valid and empty
    * @param {Named<string>} [metadata]  texts by name: a plain object, a Map or [name, text] pairs
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`

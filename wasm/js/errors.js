@@ -30,8 +30,8 @@
 /**
  * The class of all errors that attn throws. Most messages say which argument is wrong, what it got and what
  * it needs: `key: got length 6, needs 5, the length of value`. The properties `argument`, `got` and `needs`
- * hold these parts. Other messages are a sentence, and then `got` and `needs` are undefined. The module stays
- * usable afterwards, unless its `disposed` is true.
+ * hold these parts. Other messages are sentences, and their `got` and `needs` are undefined. After an error, the module
+ * stays usable unless its `disposed` is true.
  */
 export class AttnError extends Error {
   /** @internal */
@@ -178,7 +178,7 @@ export const formatChoices = (choices) =>
     .replace(/, (?=[^,]*$)/, ' or ');
 
 /**
- * Returns a hint if a known tool moved a file or left it behind.
+ * Returns a hint if the address shows that a known tool moved a file or failed to copy it.
  * @param {string} address
  */
 export function hintOf(address) {

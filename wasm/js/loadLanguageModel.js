@@ -228,7 +228,7 @@ export async function loadModel(runtime, given, options) {
     const all = slices.reduce((sum, { begin, end }) => sum + end - begin, 0);
     const read = (/** @type {number} */ i) => {
       const bytes = slices[i]?.file.read(slices[i].begin, slices[i].end);
-      // `await next` reports a failure. If loading ends before that, the rejection must not be unhandled.
+      // `await next` reports a failed read. If loading ends before then, this handler prevents an unhandled rejection.
       bytes?.catch(() => {});
       return bytes;
     };

@@ -45,8 +45,7 @@ import { baseAddress, isA } from './realm.js';
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
 /**
- * Time limit for the workers of threads to start, in ms. Some engines never report that a worker
- * cannot start.
+ * Time limit for worker threads to start, in ms. Some engines never report that a worker cannot start.
  */
 const kStartTimeout = 30_000;
 
@@ -107,8 +106,8 @@ export async function loadFlavour(flavour, options, parts) {
   checkSignal(signal);
   signal?.throwIfAborted();
   const loading = loadBest(flavour, options, parts);
-  // Thanks to `await`, the stacks of errors contain the caller's line. With a promise made here,
-  // they would not.
+  // `await` keeps the caller's line in the stack traces of errors. They would lack it if this
+  // function returned the promise.
   if (!signal) return await loading;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

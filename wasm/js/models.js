@@ -78,7 +78,8 @@ export class ModelsAttn extends Attn {
    * reads, and all others in the same folder, such as tokenizer.json. See {@link ModelFiles} for the rule.
    * @param {ModelFiles} files
    * @returns {Promise<Map<string, ModelFile>>}
-   * @throws {AttnError} `not_found` without weights; `invalid_argument` for the files of two models
+   * @throws {AttnError} `not_found` if no file contains weights; `invalid_argument` if the files belong to
+   *   two models
    */
   filesOfModel(files) {
     return chooseFiles(runtimeOfAttn(this), files);
@@ -91,9 +92,9 @@ export class ModelsAttn extends Attn {
    * @param {ModelFiles} files
    * @param {LoadModelOptions} [options]
    * @returns {Promise<LanguageModel<As>>}
-   * @throws {AttnError} like `describeModel`; `unsupported` if the weights need more memory than is
-   *   available, before any weight is read; `invalid_format` with name and position for a weight
-   *   that is not finite; `out_of_memory`
+   * @throws {AttnError} like `describeModel`; `unsupported`, before any weight is read, if the weights need
+   *   more memory than is available; `invalid_format` if a weight is not finite (the message names the tensor
+   *   and the position); `out_of_memory`
    */
   loadModel(files, options = {}) {
     return loadModel(runtimeOfAttn(this), files, options);

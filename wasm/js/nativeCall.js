@@ -15,7 +15,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
 const utf8Encoder = new TextEncoder();
-/** Up to this length, a loop copies faster than the methods of typed arrays. */
+/** Up to this length, a loop copies faster than typed-array methods do. */
 const kShortCopy = 64;
 
 /**
@@ -372,7 +372,7 @@ export class NativeCall {
   }
 
   /**
-   * Returns the requested intermediates by name. It omits those that this call did not need to compute.
+   * Returns the requested intermediates by name. Omits the intermediates that this call did not need to compute.
    * @param {readonly string[]} names
    */
   giveIntermediates(names) {

@@ -140,7 +140,7 @@ export class NativeObject {
   }
 
   /**
-   * Returns the facts that distinguish the object from others of its class.
+   * Returns the properties that describe this object, for printing.
    * @protected
    * @returns {object}
    */

@@ -153,7 +153,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Sets a group's own learning rate for the next steps.
+   * Sets the learning rate of one parameter group, starting with the next step.
    * @param {number} group  its index in the option `groups`
    * @param {number} lr
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
@@ -165,8 +165,8 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. `attn.toSafetensors()`
-   * turns it into a file. The state does not include the options.
+   * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. Pass the result to
+   * `attn.toSafetensors()` to make a file. The state does not include the options.
    * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */

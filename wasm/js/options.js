@@ -14,7 +14,7 @@ const kNone = Object.freeze({});
 
 /**
  * Reads each option once, and checks that `options` is an object with no names other than `names`.
- * Getters of the caller run here and may do anything. The returned copy does not change.
+ * The caller's getters run here and may do anything. The returned copy does not change.
  * @template {object} O
  * @param {O} options
  * @param {Names} names

@@ -302,7 +302,7 @@ export class RotaryEmbedding extends NativeObject {
   }
 
   /**
-   * Returns the cosines and sines that `forward()` rotates with: a·cos(p·ω_j) and a·sin(p·ω_j).
+   * Returns the cosines and sines that `forward()` uses: a·cos(p·ω_j) and a·sin(p·ω_j).
    * @param {RotaryTableOptions} options
    * @returns {RotaryTables<As>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`

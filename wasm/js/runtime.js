@@ -44,7 +44,7 @@ export class Runtime {
       try {
         this.delete(native);
       } catch {
-        // A finalizer has no caller. If it stopped the module, the next call reports that.
+        // A finalizer has no caller. If an error here stopped the module, the next call reports it.
       }
     });
   }
@@ -64,13 +64,13 @@ export class Runtime {
     return this.memory.disposed;
   }
 
-  /** Ends the module, with its threads and its memory. A second call does nothing. */
+  /** Ends the module: stops its threads and frees its memory. A second call does nothing. */
   dispose() {
     if (!this.disposed) this.memory.dispose();
   }
 
   /**
-   * Deletes a C++ object. Does nothing after the module has ended, because its objects ended with it.
+   * Deletes a C++ object. Does nothing after the module has ended, because its objects no longer exist then.
    * @param {NativeHandle} native
    */
   delete(native) {

@@ -8,9 +8,9 @@ import { nearestName } from './options.js';
 /** @import { Answer, Request } from './connection.js' */
 
 /**
- * A function or generator function that runs in the worker and makes many calls of attn. Each value
- * that a generator yields is reported as progress. At each `yield`, other calls may run. If the
- * task has been aborted, it ends there, after its `finally` blocks.
+ * A function or generator function that runs in the worker and makes many calls to attn. Each value that a
+ * generator yields is reported as progress. At each `yield`, other calls may run. An aborted task ends at its next
+ * `yield`, after running its `finally` blocks.
  * @callback Task
  * @param {TrainingAttn} attn  the module in the worker; it can train only if it was loaded with training
  * @param {...any} args
@@ -197,7 +197,7 @@ class Server {
    * @returns {Reference | undefined}
    */
   #refer(value, isOfAttn) {
-    // A Variable has no public fields, so nothing of it would arrive.
+    // A Variable has no public fields, so a copy sent to the page would be empty.
     if ('nativeOn' in value) {
       const sentence =
         'a Variable cannot leave the worker; return its value() or gradient(), or train in a task';

@@ -209,7 +209,7 @@ export class Variable {
   }
 
   /**
-   * @internal returns the variable in C++
+   * @internal returns the C++ variable
    * @param {Tape} tape  the tape that records the call
    * @param {string} name
    */
@@ -334,8 +334,8 @@ export class Tape extends NativeObject {
    * ```
    *
    * @param {ClearOptions} [options]
-   * @throws {AttnError} `disposed`; with `keepGradients` also `invalid_argument` after a `backward()` that ran out
-   *   of memory, and `out_of_memory`
+   * @throws {AttnError} `disposed`. With `keepGradients`, also `out_of_memory`, and `invalid_argument` if the last
+   *   `backward()` ran out of memory
    */
   clear(options = {}) {
     const keepGradients = wanted('keepGradients', readOptions(options, kClear).keepGradients);
@@ -451,13 +451,13 @@ export class Tape extends NativeObject {
     return this.copyGradient(shape, () => this.native.tape.gradient(native, name));
   }
 
-  /** @internal counts calls of clear() */
+  /** @internal number of calls to clear() */
   get era() {
     return this.#era;
   }
 
   /**
-   * @internal records what C++ computes
+   * @internal records a computation in C++
    * @param {(call: NativeCall, layer: any) => (native: Native.MainModule) => Native.Variable} check
    *   checks arguments, and returns a function that calls C++
    * @param {Layer} [layer]  the layer that computes the variable, or has it as a parameter
@@ -520,7 +520,7 @@ export class Tape extends NativeObject {
   /**
    * @internal
    * @param {readonly number[]} shape
-   * @param {() => number} find  returns the address of the gradient, or 0 without one
+   * @param {() => number} find  returns the address of the gradient, or 0 if there is none
    * @returns {Tensor | undefined}
    */
   copyGradient(shape, find) {
@@ -531,7 +531,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal returns a variable in C++
+   * @internal returns a C++ variable
    * @param {Pick<NativeCall, 'check'>} call
    * @param {string} name
    * @param {Variable | undefined} variable

@@ -1,8 +1,8 @@
 // Starts the workers of threads and of attn/worker.
 
 /**
- * Makes a worker of Node look like a browser's worker, as far as Emscripten's glue needs. The code
- * is a string, because bundlers for Node would not include a separate file by themselves.
+ * Makes a Node worker look enough like a browser worker for Emscripten's glue. The code is a string, because
+ * bundlers for Node would not include a separate file by themselves.
  */
 const kNodeScript = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');

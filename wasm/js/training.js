@@ -601,8 +601,8 @@ export class TrainingAttn extends Attn {
    * @param {Tape} tape  after `backward()`
    * @param {number} maxNorm
    * @returns {number} the norm before scaling
-   * @throws {AttnError} `invalid_argument`, also for a norm that is not a finite number (the message names the
-   *   first parameter with a gradient that is not finite), without changing any gradients; `disposed`
+   * @throws {AttnError} `invalid_argument`, including for a norm that is not finite (the message names the first
+   *   parameter whose gradient is not finite), without changing any gradients; `disposed`
    */
   clipGradNorm(tape, maxNorm) {
     requireTape('tape', tape).requireLayers();

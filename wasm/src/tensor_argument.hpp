@@ -11,7 +11,7 @@
 
 namespace attn::wasm {
 
-/// A tensor in the module's memory, described by JavaScript, where this class is called `Tensor`.
+/// A tensor in the module's memory, as described by JavaScript. The class is named `Tensor` there.
 /// JavaScript reuses a few objects for all calls. Sizes and strides arrive as doubles, because
 /// JavaScript would pass 64-bit integers as BigInts.
 ///

@@ -15,7 +15,7 @@ import { aptGet, command, osRelease, SetupError } from './system.js';
  * @param {string[]} packages
  * @param {string} folder  target folder
  * @param {Update} update  receives the progress
- * @param {string[]} [exclude]  patterns of files to leave out, as GNU tar takes them
+ * @param {string[]} [exclude]  patterns of files to leave out, in GNU tar's syntax
  */
 export async function unpackDebianPackages(release, packages, folder, update, exclude = []) {
   const work = mkdtempSync(join(tmpdir(), 'attn-packages-'));

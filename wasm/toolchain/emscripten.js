@@ -60,7 +60,7 @@ export async function provideEmscripten() {
 }
 
 /**
- * True if the build has been tested with a version, or accepts any version.
+ * True if the build has been tested with `version`, or if any version is accepted.
  * @param {string} version
  * @param {Record<string, string | undefined>} [env]
  */

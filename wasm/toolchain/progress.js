@@ -26,7 +26,7 @@ export function progressOn(output) {
   let ticks = 0;
 
   /**
-   * Formats the step with its state and its seconds. If the text is too wide, the name is cut.
+   * Formats a step's name, state and elapsed seconds. If the text is too wide, the name is cut.
    * @param {{ name: string, state: string, start: number }} step
    * @param {number} [width]
    */
