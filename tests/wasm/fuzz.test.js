@@ -335,7 +335,7 @@ test('every_method_is_called', async () => {
     'fallback',
     'numThreads',
   ];
-  // Names from other libraries, whose calls only throw.
+  // Methods named after those of other libraries. They only throw.
   others.push(...Object.values(hints).flatMap((names) => Object.keys(names)));
   others.push('version', 'memory', 'instructionSet', 'loadModel', 'describeModel', 'chooseToken');
   /** @param {any} prototype */

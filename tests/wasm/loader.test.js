@@ -363,7 +363,7 @@ describe('load with a given .wasm', () => {
 });
 
 /**
- * Replaces Node's workers and returns the list of started ones.
+ * Replaces Node's Worker class, and returns the list of started workers.
  * @param {import('node:test').TestContext} t
  * @param {(Original: any) => any} [classFrom]  derives another class from Node's
  */

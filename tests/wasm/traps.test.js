@@ -34,7 +34,8 @@ for (const variant of variants) {
     const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const cache = mha.makeCache();
     const handle = attn.tensor(x.data, x.shape);
-    // This call takes memory that later calls reuse, because malloc may fail after the damage.
+    // This call allocates memory that later calls reuse. They must not need malloc, which may fail
+    // after the damage.
     attn.positionalEncoding(x);
     damage(attn);
     assertThrows(() => attn.positionalEncoding(x), 'internal', kStopped);

@@ -271,7 +271,7 @@ export class Attn {
     runtimeOfAttn = (attn) => /** @type {Attn} */ (attn).#runtime;
     printsBriefly(this.prototype);
     for (const [name, what] of kElsewhere) {
-      // A function expression, because it may also be called with `new`.
+      // Not an arrow function, because it may also be called with `new`.
       const value = function () {
         const sentence = `this module was loaded without ${what}; use load({ ${what}: true })`;
         throw explainedError('unsupported', name, sentence);
@@ -304,8 +304,8 @@ export class Attn {
   }
 
   /**
-   * Why `load()` chose a variant without threads although this engine has them, for example because a
-   * content security policy forbids workers. Undefined if nothing failed.
+   * Why `load()` chose a variant without threads although this engine supports threads, for example because a content
+   * security policy forbids workers. Undefined if nothing failed.
    * @returns {string | undefined}
    */
   get fallback() {
@@ -574,8 +574,8 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a
-   * query that has nothing to attend to, or whose scores from a kernel are all 0.
+   * The weights are computed from the scores a(q_i, k_j); see `Scoring`. The output is zero for a query that
+   * has nothing to attend to, or whose scores from a kernel are all 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -720,8 +720,8 @@ export class Attn {
    *
    * @param {ShiftMatrixOptions} options
    * @returns {ResultTensor<As>} (dModel, dModel)
-   * @throws {AttnError} `invalid_argument`, also if the width is odd, because the last sine then has
-   *   no cosine; `size_overflow`, `out_of_memory`
+   * @throws {AttnError} `invalid_argument`, including if the width is odd, because the last sine then has no cosine;
+   *   `size_overflow`, `out_of_memory`
    */
   shiftMatrix(options) {
     return shiftMatrix(this.#runtime, options);
@@ -820,8 +820,8 @@ export class Attn {
   }
 
   /**
-   * Returns uniform random numbers from [low, high), drawn with Philox4x32-10. They have the same bits on
-   * every machine.
+   * Returns uniform random numbers from [low, high), drawn with Philox4x32-10. The numbers are bit-identical on every
+   * machine.
    *
    * @param {UniformOptions} options
    * @returns {ResultTensor<As>}

@@ -48,9 +48,8 @@ export class AttnError extends Error {
     /** @readonly The stable reason of the failure. */
     this.code = code;
     /**
-     * Name of the wrong argument, for example `validLens`, of the wrong parameter, or of the wrong
-     * tensor in a file. Undefined if the error concerns none of these, which is the case for
-     * `load_failed`, `disposed` and `internal`.
+     * Name of the argument, parameter or tensor in a file that is wrong, for example `validLens`. Undefined
+     * if the error concerns none of these, as for `load_failed`, `disposed` and `internal`.
      * @readonly
      */
     this.argument = details.argument;

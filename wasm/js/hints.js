@@ -132,7 +132,7 @@ export const kOptimizerElsewhere = {
  */
 export function addHints(prototype, hints) {
   for (const [name, instead] of Object.entries(hints)) {
-    // A function expression, because it may also be called with `new`.
+    // Not an arrow function, because it may also be called with `new`.
     const value = function () {
       throw new AttnError('unsupported', `${name}: attn has no such function; use ${instead}`);
     };

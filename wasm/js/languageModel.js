@@ -325,7 +325,7 @@ export class LanguageModel extends Layer {
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]
    * @returns {number[]}
-   * @throws {AttnError} like `forward`; `invalid_argument` for more tokens than there are positions
+   * @throws {AttnError} like `forward`; `invalid_argument` if there are more tokens than positions
    */
   generate(ids, options = {}) {
     options = readOptions(options, kGenerating);

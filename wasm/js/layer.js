@@ -95,7 +95,7 @@ export class Layer extends NativeObject {
    * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => N} make
    * @param {Sizes} options
    * @param {CheckTable} table
-   * @param {Place} [place]  position of a layer in a stack; `options` are then those of the stack
+   * @param {Place} [place]  position of a layer in a stack; `options` are then the stack's options
    */
   constructor(runtime, make, options, table, place) {
     const { native, sizes } = place

@@ -128,7 +128,7 @@ function layerOf(facts) {
 }
 
 /**
- * Reads a .safetensors file from the start to the end of its header.
+ * Reads the beginning of a .safetensors file, up to the end of its header.
  * @param {Runtime} runtime
  * @param {Source} file
  */

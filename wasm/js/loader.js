@@ -369,7 +369,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
   const failed = new Promise((_, reject) => (fail = reject));
 
   /**
-   * The glue calls this as the constructor of workers.
+   * The glue calls this function as its Worker constructor.
    * @param {string} url
    * @param {WorkerOptions} options
    */

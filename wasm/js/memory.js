@@ -204,7 +204,8 @@ export class Memory {
   }
 
   /**
-   * Frees allocated memory. Does nothing after the module has ended, which freed all of its memory.
+   * Frees allocated memory. Does nothing after the module has ended, because all of its memory is already
+   * free.
    * @param {number} address
    */
   free(address) {

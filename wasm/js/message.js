@@ -3,7 +3,10 @@
 
 import { isA } from './realm.js';
 
-/** The page asks if the worker serves attn, and the worker confirms it. Both use the key `attn`. */
+/**
+ * The page asks whether the worker serves attn, and the worker confirms that it does. Both use the key
+ * `attn`.
+ */
 export const kWhoServes = 'who serves?';
 export const kServing = 'serving';
 

@@ -177,8 +177,8 @@ export async function chooseFiles(runtime, files) {
 }
 
 /**
- * Returns the files with the weights, in the order of their index, and the texts of config.json and the index,
- * which are '' if missing.
+ * Returns the weight files in the order of their index, and the texts of config.json and of the index. A missing text
+ * is ''.
  * @param {Runtime} runtime
  * @param {Source[]} given
  * @returns {Promise<{ weights: Source[], config: string, index: string }>}

@@ -63,11 +63,11 @@ export class ModelsAttn extends Attn {
    * @param {ModelFiles} files
    * @param {LanguageModelHints} [options]
    * @returns {Promise<LanguageModelDescription>}
-   * @throws {AttnError} with the tensor, the field or the file as the argument: `unsupported` for an
-   *   architecture or a field that attn cannot compute; `invalid_format` for a file that violates its
-   *   format, a field that is missing or out of range, and a tensor that appears twice; `not_found`
-   *   for files or tensors that are missing, or that no layer uses; `shape_mismatch` for a tensor
-   *   with a shape that differs from the configuration; `file_error`, `invalid_argument`, `disposed`
+   * @throws {AttnError} (`argument` is the tensor, the field or the file) `unsupported` for an architecture or a field
+   *   that attn cannot compute; `invalid_format` for a file that violates its format, a field that is missing or out of
+   *   range, or a tensor that appears twice; `not_found` for a file or tensor that is missing or that no layer uses;
+   *   `shape_mismatch` for a tensor with a shape that differs from the configuration; `file_error`, `invalid_argument`,
+   *   `disposed`
    */
   describeModel(files, options = {}) {
     return describeModel(runtimeOfAttn(this), files, options);
@@ -101,10 +101,9 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * Chooses the next token from logits. With temperature 0 it is the token with the largest logit, or the first
-   * of several equal ones. Otherwise the token is sampled with random number `step` of the stream: tokens are
-   * sorted from most to least probable, and the first one at which the cumulative probability exceeds that number
-   * is chosen.
+   * Chooses the next token from logits. With temperature 0, chooses the token with the largest logit (the first one if
+   * several are equal). Otherwise samples the token with random number `step` of the stream: sorts tokens from most to
+   * least probable, and chooses the first one at which the cumulative probability exceeds that number.
    * @param {TensorLike} logits  (V,)
    * @param {ChooseTokenOptions} [options]
    * @returns {number}

@@ -129,8 +129,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The learning rate. Setting it affects the next steps, except for groups that have a rate of
-   * their own.
+   * The learning rate. Setting it affects all later steps, except in groups that have their own rate.
    */
   get lr() {
     return this.enter((native) => native.learningRate());
@@ -220,8 +219,8 @@ export class SGD extends Optimizer {
 }
 
 /**
- * Adam (Kingma and Ba 2015), like torch.optim.Adam. For the gradient g of a parameter p in its step
- * t = 1, 2, …, after g ← g + weightDecay · p:
+ * Adam (Kingma and Ba 2015), like torch.optim.Adam. For the gradient g of a parameter p at its step t = 1, 2,
+ * …, after g ← g + weightDecay · p:
  *
  *   exp_avg    ← β₁ · exp_avg + (1 − β₁) · g
  *   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²

@@ -23,7 +23,7 @@ const dropped = new FinalizationRegistry((workers) => {
   for (const worker of workers) worker.terminate();
 });
 
-/** One loaded module. All calls of the core go through it. */
+/** One loaded module. All calls to the core go through it. */
 export class Runtime {
   /**
    * @param {Native} native
@@ -78,7 +78,7 @@ export class Runtime {
   }
 
   /**
-   * Makes one call of C++. `body` checks the arguments, calls C++ and returns the results.
+   * Makes one call to C++. `body` checks the arguments, calls C++ and returns the results.
    * @template T
    * @param {(call: NativeCall) => T} body
    * @param {ResultKind} [as]  the form in which results are returned

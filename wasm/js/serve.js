@@ -180,7 +180,8 @@ class Server {
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The answer was not sent, so the page knows none of its new objects and classes.
+      // The page did not receive this answer, so it knows none of the answer's new objects and
+      // classes.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
         this.#ofAttn.delete(id);
@@ -191,7 +192,8 @@ class Server {
   }
 
   /**
-   * Returns a reference to an object that has dispose(), which stays in the worker, or undefined for data.
+   * Returns a reference to an object that has dispose(), because such objects stay in the worker. Returns undefined for
+   * data.
    * @param {object} value
    * @param {boolean} isOfAttn
    * @returns {Reference | undefined}
@@ -227,7 +229,7 @@ class Server {
 function membersOf(object) {
   /** @type {Members} */
   const members = { type: object.constructor.name, functions: [], values: [], groups: {} };
-  // Remote objects have their own versions of these.
+  // Remote objects have their own versions of these members.
   const seen = new Set(['constructor', 'toJSON', 'toString']);
   for (let at = object; at !== Object.prototype && at; at = Object.getPrototypeOf(at)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {

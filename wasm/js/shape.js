@@ -1,4 +1,4 @@
-// Checks tensor shapes, and creates the errors for wrong ones.
+// Checks tensor shapes, and creates the errors for wrong shapes.
 
 import { argumentError, invalid } from './errors.js';
 

@@ -87,7 +87,7 @@ export class Variable {
   }
 
   /**
-   * Returns the number of a variable with one element, such as a loss.
+   * Returns the value of a single-element variable, such as a loss, as a number.
    * @returns {number}
    * @throws {AttnError} `shape_mismatch` for any other number of elements, and the errors of `value()`
    */
@@ -184,7 +184,7 @@ export class Variable {
     });
   }
 
-  /** Formats the numbers as text by rows. */
+  /** Formats the numbers as text, row by row. */
   toString() {
     const isLive = !this.#tape.disposed && this.#tape.era === this.#era && !this.#layer?.disposed;
     return isLive ? printTensor(this.value().data, this.#shape) : Variable.name;
@@ -424,8 +424,8 @@ export class Tape extends NativeObject {
    * @param {TensorLike} [gradient]  gradient of a loss with respect to `output`, with the shape of `output`
    * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is not a finite
    *   number (the message names the first parameter or layer output that is not finite), and for a parameter
-   *   that was changed after it was recorded; `out_of_memory`; `disposed`, also if a layer that
-   *   helped to compute the loss was disposed of. After an error there are no gradients
+   *   that was changed after it was recorded; `out_of_memory`; `disposed`, including if a layer that helped
+   *   to compute the loss was disposed of. After an error there are no gradients
    */
   backward(output, gradient) {
     this.requireLayers();
@@ -512,7 +512,8 @@ export class Tape extends NativeObject {
     }));
     if (owner) this.#owners.set(address, owner);
     // The variable may be another view of a parameter, for example from reshape(). A disposed layer
-    // cannot own new variables. If it is found here, its memory has been reused.
+    // cannot own new variables: if the map contains one for this address, its memory has been
+    // reused.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
   }
@@ -555,7 +556,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal returns several variables in C++, by name
+   * @internal returns several C++ variables by name
    * @template {string} Name
    * @param {NativeCall} call
    * @param {Record<Name, Variable>} variables

@@ -1,4 +1,4 @@
-// Starts the workers of threads and of attn/worker.
+// Starts worker threads, and the worker of attn/worker.
 
 /**
  * Makes a Node worker look enough like a browser worker for Emscripten's glue. The code is a string, because
@@ -69,7 +69,8 @@ export function startWorker(url, options, fail) {
   /** @type {any} */
   const worker = new NodeWorker(kNodeScript, {
     eval: true,
-    // Some options of the process are not allowed in workers and would prevent the start.
+    // Some of the process's options are not allowed in workers. With them, the worker would not
+    // start.
     execArgv: [],
     workerData: { url, name: options.name },
   });

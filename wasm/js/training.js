@@ -275,8 +275,8 @@ export class TrainingAttn extends Attn {
    * @param {Integers} targets  (N) or (B, N), or (B·N)
    * @param {CrossEntropyOptions} [options]
    * @returns {Variable} the loss, one number
-   * @throws {AttnError} `shape_mismatch`; `invalid_argument`, also for a target that is not a class and for a
-   *   mean over no targets; `out_of_memory`, `disposed`
+   * @throws {AttnError} `shape_mismatch`; `invalid_argument`, including for a target that is not a class and for a mean
+   *   over no targets; `out_of_memory`, `disposed`
    */
   /**
    * @template {boolean} [Gradient=false]

@@ -198,7 +198,8 @@ function startWorker() {
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
-    // Some options of the process are not allowed in workers and would prevent the start.
+    // Some of the process's options are not allowed in workers. With them, the worker would not
+    // start.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {

@@ -49,7 +49,7 @@ struct LayerCall {
   Intermediates* intermediates = nullptr;
 };
 
-/// Returns the call, or an empty one for null.
+/// Returns `*call`, or a LayerCall with the defaults if `call` is null.
 inline const LayerCall& given(const LayerCall* call) {
   static const LayerCall none;
   return call ? *call : none;

@@ -28,7 +28,7 @@ struct State : emscripten::val {
 
 /// The model that an optimiser trains: its layers by name, and groups of their parameters.
 struct TrainedModel {
-  std::deque<std::string> names;  ///< of layers; in a deque their addresses are stable
+  std::deque<std::string> names;  ///< of layers; a deque keeps their addresses stable
   std::vector<NamedModule> layers;
   std::vector<ParameterGroup> groups;
 };

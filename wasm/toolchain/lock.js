@@ -1,4 +1,4 @@
-// Lets one command at a time work in a checkout, because npm and Ninja expect to run alone.
+// Lets only one command at a time work in a checkout, because npm and Ninja expect to run alone.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -89,7 +89,8 @@ async function buildReference(folder) {
 }
 
 /**
- * Makes a module that exports the types directly instead of their aliases in the definitions.
+ * Makes an entry module that exports the original types, and not the aliases for them that the definitions
+ * contain.
  * @param {string} file
  * @param {string} name
  * @param {string} purpose
@@ -105,7 +106,8 @@ function entryPoint(file, name, purpose, definitions) {
 }
 
 /**
- * Turns equations, which comments mark by a blank line and two spaces, into Markdown blocks.
+ * Turns equations into Markdown blocks. In comments, an equation follows a blank line and is indented by two
+ * spaces.
  * @param {string} definitions
  */
 function withBlocks(definitions) {
