@@ -66,7 +66,7 @@ function testEach(attn, calls) {
     test(`${name}_may_be_interrupted_by_other_calls`, () => {
       const expected = call(same);
       let isInside = false;
-      // Reading any property calls attn with other arguments of every kind.
+      // Reading any property makes further calls to attn, with arguments of every kind.
       const interrupt = () => {
         if (isInside) return;
         isInside = true;

@@ -404,7 +404,7 @@ await everyVariant('element types', (attn) => {
             'weights',
             'logSumExp',
           ])) {
-            // Compared as numbers, because NaN may have any bits.
+            // Compared as numbers, because the bits of NaNs may differ.
             const [these, those] = [got, wanted].map((result) =>
               Array.from(result[name]?.data ?? []),
             );

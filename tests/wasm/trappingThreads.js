@@ -35,7 +35,7 @@ class Reader {
   skip(count) {
     this.at += count;
   }
-  /** Returns the bytes that the function reads. @param {() => unknown} read */
+  /** Returns the bytes that `read` reads. @param {() => unknown} read */
   bytesOf(read) {
     const begin = this.at;
     read();

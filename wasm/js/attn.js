@@ -426,7 +426,7 @@ export class Attn {
    * Copies the part [begin, end) of a dimension. The `slice` method of handles and variables copies nothing.
    *
    * @param {NumbersLike} x  any shape
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} begin
    * @param {number} [end]  the end of the dimension by default
    * @returns {ResultTensor<As>}
@@ -437,7 +437,7 @@ export class Attn {
   }
 
   /**
-   * Formats a tensor as text by rows, like PyTorch. `toString()` of handles and variables does the same.
+   * Formats a tensor as text, row by row, like PyTorch. `toString()` of handles and variables does the same.
    *
    * @param {TensorLike | Variable} x
    * @returns {string}
@@ -555,8 +555,8 @@ export class Attn {
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
    * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with a
-   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several
-   * parts pairwise, the grouping does not change the result, to within rounding.
+   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several parts
+   * pairwise, the grouping changes the result only by rounding errors.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)

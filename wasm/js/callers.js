@@ -7,7 +7,7 @@ import { AttnError } from './errors.js';
 const done = new WeakSet();
 
 /**
- * Cuts the stack of an error.
+ * Makes an error's call stack start at the caller of `entry`.
  * @param {Function} entry  the function that the caller called
  * @param {unknown} error
  */

@@ -48,8 +48,9 @@ export class AttnError extends Error {
     /** @readonly The stable reason of the failure. */
     this.code = code;
     /**
-     * Name of the argument, parameter or tensor in a file that is wrong, for example `validLens`. Undefined
-     * if the error concerns none of these, as for `load_failed`, `disposed` and `internal`.
+     * Name of the argument that the error concerns, for example `validLens`. It may also be the name of a parameter, or
+     * of a tensor in a file. Undefined if the error concerns none of these, as for `load_failed`, `disposed` and
+     * `internal`.
      * @readonly
      */
     this.argument = details.argument;

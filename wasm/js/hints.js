@@ -125,8 +125,8 @@ export const kOptimizerElsewhere = {
 };
 
 /**
- * Adds methods with the names of other libraries. They throw an error that says what to use. Type
- * definitions and completions do not list them.
+ * Adds methods under the names that other libraries use. The methods throw an error that says what to use.
+ * Type definitions and completions do not list them.
  * @param {object} prototype
  * @param {Readonly<Record<string, string>>} hints
  */

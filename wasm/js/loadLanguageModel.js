@@ -72,7 +72,7 @@ class Described extends NativeObject {
   /** @internal */
   static name = 'LanguageModelDescription';
 
-  /** Returns the model's description, and where its weights are in the files. */
+  /** Returns the model's description, and the locations of its weights in the files. */
   read() {
     const { weights, ...facts } = this.enter((described) => described.facts());
     const layers = Object.freeze(facts.layers.map(layerOf));
@@ -142,7 +142,7 @@ async function headerOf(runtime, file) {
     return await file.read(0, size);
   } catch (cause) {
     if (!(cause instanceof AttnError) || cause.code !== 'invalid_format') throw cause;
-    // Add the name of the file, because there may be several.
+    // Add the file's name to the error, because there may be several files.
     const { code, argument, got = '', needs = '' } = cause;
     throw argumentError(code, `${file.name}, ${argument}`, got, needs, { cause });
   }

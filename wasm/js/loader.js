@@ -94,8 +94,8 @@ export async function load(options = {}) {
 }
 
 /**
- * Loads a flavour. Rejects as soon as `signal` is aborted. If the module is ready only after that,
- * it is disposed of.
+ * Loads a flavour. Rejects as soon as `signal` is aborted. A module that becomes ready after that is disposed
+ * of.
  * @param {Flavour} flavour
  * @param {LoadOptions} options
  * @param {Parts} parts

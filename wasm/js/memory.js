@@ -47,7 +47,7 @@ export class Memory {
 
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  workers of the threads
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the worker threads
    */
   constructor(native, workers) {
     this.#native = native;

@@ -72,7 +72,7 @@ export class NativeCall {
    * Returns a C++ options object to fill. Call it inside run(). Each call returns a different
    * object.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
-   * @param {C} name  name of their class
+   * @param {C} name  name of the class
    */
   options(name) {
     return this.#memory.options(name, this.#numOptions++);

@@ -262,7 +262,7 @@ export class AdamW extends Optimizer {
 const kGroup = { params: true, lr: true, weightDecay: true };
 
 /**
- * Returns the groups with the names of the parameters that `params` selects.
+ * Returns the groups, each with the names of the parameters that its `params` selects.
  * @param {[string, Layer][]} layers
  * @param {readonly ParameterGroup[]} [groups]
  */

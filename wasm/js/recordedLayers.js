@@ -147,7 +147,7 @@ const recorded = (Class, record) =>
   };
 
 /**
- * Like recorded(), for a stack. Its layers also take variables.
+ * Like recorded(), but for a stack, whose layers also take variables.
  * @param {new (...args: any[]) => any} Class
  * @param {RecordLayer} record
  * @param {new (...args: any[]) => any} LayerClass

@@ -251,7 +251,7 @@ export class RotaryEmbedding extends NativeObject {
     return this.#rotaryDim;
   }
 
-  /** The factor on all cosines and sines: 1, except with YaRN or LongRoPE. */
+  /** The factor that multiplies all cosines and sines. It is 1, except with YaRN or LongRoPE. */
   get attentionFactor() {
     return this.#attentionFactor;
   }

@@ -9,7 +9,7 @@ import { NativeCall } from './nativeCall.js';
  * The members of the module in addition to its bindings.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
- * @property {Promise<void>} [pthreadPoolReady]  fulfilled when the workers of the threads are ready
+ * @property {Promise<void>} [pthreadPoolReady]  fulfilled when the worker threads are ready
  */
 
 /** @typedef {NativeModule & MainModule} Native */
@@ -27,7 +27,7 @@ const dropped = new FinalizationRegistry((workers) => {
 export class Runtime {
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the workers of the threads
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the worker threads
    * @param {Runtime} [other]  a runtime of the same module
    * @param {ResultKind} [as]  the form in which results are returned
    */

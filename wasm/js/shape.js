@@ -131,7 +131,7 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
 }
 
 /**
- * Returns the index of a dimension. Negative dimensions count from the last.
+ * Returns the index of a dimension. Negative dimensions count from the end.
  * @param {string} method
  * @param {number} dimension
  * @param {readonly number[]} shape

@@ -154,7 +154,7 @@ export class Variable {
 
   /**
    * Returns the part [begin, end) of a dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} begin
    * @param {number} [end]  the end of the dimension by default
    * @returns {Variable}
@@ -171,7 +171,7 @@ export class Variable {
 
   /**
    * Returns one entry of a dimension, and drops that dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} index
    * @returns {Variable}
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
@@ -257,7 +257,7 @@ export class Variable {
   }
 }
 
-/** A tape in C++ with its variables, which are deleted when the tape is cleared. */
+/** A C++ tape and its variables, which are deleted when the tape is cleared. */
 class TapeWithVariables {
   /** @type {Native.Variable[]} */
   #variables = [];
@@ -371,7 +371,7 @@ export class Tape extends NativeObject {
   /**
    * Returns a layer's parameter as a variable. Layers record their own parameters. Use this method
    * for weights that have additional uses, such as an output layer that is tied to an embedding.
-   * All uses of a parameter share one variable, and its gradient is the sum over all of them.
+   * All uses of a parameter share one variable, whose gradient is the sum over all uses.
    * @param {Layer} layer
    * @param {string} name
    * @returns {Variable}

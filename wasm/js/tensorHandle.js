@@ -201,7 +201,7 @@ export class TensorHandle {
 
   /**
    * Returns a handle to the part [begin, end) of a dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} begin
    * @param {number} [end]  the end of the dimension by default
    * @returns {TensorHandle}
@@ -217,7 +217,7 @@ export class TensorHandle {
 
   /**
    * Returns a handle to one entry of a dimension, and drops that dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} index
    * @returns {TensorHandle}
    * @throws {AttnError} `invalid_argument`, `disposed`

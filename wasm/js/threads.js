@@ -55,7 +55,7 @@ export const isForeign = (url) =>
  * @returns {Worker & { ref?(): void, unref?(): void }}
  */
 export function startWorker(url, options, fail) {
-  // The glue recognises a browser's worker by importScripts(), which workers of Deno and Bun do not have.
+  // The glue recognises a browser's worker by importScripts(), which workers in Deno and Bun lack.
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {

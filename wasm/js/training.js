@@ -342,7 +342,7 @@ export class TrainingAttn extends Attn {
   /**
    * Concatenates variables along a dimension. All other dimensions must have the same sizes.
    * @param {readonly Variable[]} parts
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */

@@ -189,7 +189,7 @@ export async function load(options = {}) {
 
 /** @returns {Worker} */
 function startWorker() {
-  // The URL is not written as a literal, so that bundlers do not follow it.
+  // Bundlers would follow a URL that is written as a literal.
   const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
   try {
     if (typeof Worker === 'function') {

@@ -64,7 +64,7 @@ async function unpack(file, folder, exclude) {
 }
 
 /**
- * The machine's package source, changed from its own release to another one.
+ * Returns the machine's package source, with its release replaced by another.
  * @param {string} release
  * @param {string} [own]  code name of the machine's release
  * @param {string} [configFolder]

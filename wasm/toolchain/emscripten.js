@@ -100,7 +100,7 @@ function canOptimizeJavaScript(emcc, root) {
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
   // These are system libraries for link-time optimisation and dynamic linking, and files that are
-  // not needed to run. They make up most of the size.
+  // not needed at run time. They make up most of the size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',

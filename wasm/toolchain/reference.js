@@ -1,4 +1,4 @@
-// Makes the reference of the JavaScript API with TypeDoc, from the package's type definitions:
+// Generates the JavaScript API reference with TypeDoc, from the package's type definitions:
 // node wasm/toolchain/reference.js <folder>. A warning counts as an error.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
