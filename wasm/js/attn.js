@@ -760,8 +760,8 @@ export class Attn {
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, H, N, D), (B, N, D) or (N, D), of any element type
-   * @param {Given<As, TensorLike>} cosCache  (rows, rotaryDim/2) with `positionIds`; (N, rotaryDim/2) or
-   *   (B, N, rotaryDim/2) without
+   * @param {Given<As, TensorLike>} cosCache  (rows, rotaryDim/2) with `positionIds`; otherwise (N, rotaryDim/2) or (B,
+   *   N, rotaryDim/2)
    * @param {Given<As, TensorLike>} sinCache  of the same shape
    * @param {Given<As, RotaryCacheOptions<Output>>} [options]
    * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`

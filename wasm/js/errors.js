@@ -111,7 +111,7 @@ export function invalid(name, got, needs) {
 }
 
 /**
- * Frameworks such as Vue wrap objects in a Proxy, which lacks their private fields.
+ * Frameworks such as Vue wrap objects in a Proxy, which lacks the objects' private fields.
  * @param {string} type
  * @param {string} [name]
  */

@@ -113,7 +113,7 @@ export class KeyValueCache extends State {
     return this.#sizes.type;
   }
 
-  /** Number of tokens that fit without growing. */
+  /** Number of tokens that fit before the cache has to grow. */
   get capacity() {
     return this.enter((native) => native.capacity());
   }

@@ -130,8 +130,8 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Returns all names that the option `intermediates` of `forward` accepts. A name is the path to an inner
-   * layer, as in parameter names, followed by the result. For example, a TransformerEncoder has
+   * Returns all names that the option `intermediates` of `forward` accepts. A name is the path to an inner layer, as in
+   * parameter names, followed by the name of the result. For example, a TransformerEncoder has
    * `layers.0.self_attn.weights` and `layers.0.resid_mid`.
    * @returns {string[]}
    */

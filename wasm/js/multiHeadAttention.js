@@ -177,7 +177,7 @@ export class MultiHeadAttention extends Layer {
     return this.sizes.numHeads;
   }
 
-  /** Hkv, the number of heads of keys and values. */
+  /** Hkv, the number of key and value heads. */
   get numKvHeads() {
     return this.sizes.numKvHeads;
   }

@@ -315,7 +315,7 @@ export class RotaryEmbedding extends NativeObject {
       const sentence = 'cannot be combined with positions; pass only one of them';
       throw explainedError('invalid_argument', 'length', sentence);
     }
-    // In positions (A, B, N), each axis has its own columns, so the tables have no dimension A.
+    // If positions are (A, B, N), each axis has its own columns, so the tables have no dimension A.
     const rows = positions === undefined ? [length] : positions.shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.invoke((call) => {

@@ -72,7 +72,7 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), because numHeads is set' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
 /**
- * Describes keys and values with the rank of the query.
+ * Describes keys and values, which must have the rank of the query.
  * @param {NativeCall} call
  * @param {number} rank  rank of the query
  * @param {ElementsLike | TensorHandle} key

@@ -1,7 +1,6 @@
-// Emscripten: uses the one on PATH if the build has been tested with its version. Otherwise unpacks
-// Debian 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs
-// on older and newer Debian releases and with any Node. Installed by apt-get, the package would find
-// `acorn` only with Debian's own Node.
+// Provides Emscripten. Uses the one on PATH if the build has been tested with its version. Otherwise unpacks Debian
+// 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs on older and newer
+// Debian releases and with any Node. Installed by apt-get, the package would find `acorn` only with Debian's own Node.
 
 import {
   chmodSync,
