@@ -66,7 +66,7 @@ function testEach(attn, calls) {
     test(`${name}_may_be_interrupted_by_other_calls`, () => {
       const expected = call(same);
       let isInside = false;
-      // Reading any property calls attn with other arguments of every kind.
+      // Reading any property makes further calls to attn, with arguments of every kind.
       const interrupt = () => {
         if (isInside) return;
         isInside = true;
@@ -277,7 +277,7 @@ await everyVariant('arguments', (attn) => {
  */
 const areEqual = (a, b) => a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
 
-// These tests use separate modules with memory small enough to grow.
+// These tests use separate modules whose memory is still small, so that the calls make it grow.
 test('a_view_of_a_handle_is_a_valid_argument_even_if_memory_grows', async () => {
   const shape = [64, 256];
   const { data } = new Random().tensor(...shape);

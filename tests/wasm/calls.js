@@ -1,4 +1,4 @@
-// Calls of every function that a module offers, with arguments that a test may replace.
+// Calls to every function that a module offers, with arguments that a test may replace.
 
 import { Random } from './random.js';
 
@@ -24,7 +24,7 @@ function using(object, use) {
 }
 
 /**
- * Calls of any module, by name.
+ * Calls that every module supports, by name.
  * @param {any} attn
  * @returns {Calls}
  */
@@ -316,7 +316,7 @@ export function callsOf(attn) {
 const relative3 = new Random(4).tensor(5, 8);
 
 /**
- * Calls of a training module.
+ * Calls that only a training module supports, by name.
  * @param {any} attn
  * @returns {Calls}
  */
@@ -500,7 +500,7 @@ export function trainingCallsOf(attn) {
 const random8 = new Random(2).tensor(8, 2);
 
 /**
- * Calls of a language model.
+ * Calls to a language model, by name.
  * @param {any} attn
  * @param {any} model
  * @returns {Calls}

@@ -1,4 +1,4 @@
-// Creation, products, slices and printing of tensors.
+// Creating, multiplying, slicing and printing tensors.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

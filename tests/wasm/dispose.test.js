@@ -19,7 +19,7 @@ const x = { data: [1, 2, 3, 4], shape: [2, 2] };
 const kDisposed = 'attn: used after dispose()';
 
 let numWorkers = 0;
-// Imported bindings cannot be replaced, but required ones can.
+// A test cannot replace a binding from `import`, but it can replace one from `require()`.
 const threads = createRequire(import.meta.url)('node:worker_threads');
 threads.Worker = class extends Worker {
   /** @param {ConstructorParameters<typeof Worker>} args */
@@ -30,7 +30,7 @@ threads.Worker = class extends Worker {
   }
 };
 
-/** Node reports the end of a worker in a later turn of the event loop. */
+/** Waits for Node to report, in a later turn of the event loop, that every worker has ended. */
 async function allWorkersEnd() {
   const deadline = Date.now() + 10_000;
   while (numWorkers > 0 && Date.now() < deadline) await setTimeout(10);

@@ -39,8 +39,8 @@ const widened = ({ data, shape, type }) => ({
 });
 
 /**
- * Finds the bits of the nearest number by bisection. Of two equally near numbers, takes the one
- * with even bits.
+ * Finds the bits of the nearest number by bisection. If two numbers are equally near, takes the one whose
+ * bits are even.
  * @param {number} value
  * @param {HalfTensor['type']} type
  */
@@ -128,7 +128,7 @@ await everyVariant('element types', (attn) => {
         const got = attn.scaledDotProductAttention(given, cache, attention);
         const wanted = attn.scaledDotProductAttention(given, keys, values, attention);
         assert.deepEqual(got.weights.shape, wanted.weights.shape);
-        // The scale of int8 multiplies the score.
+        // With int8, the key's scale multiplies the score.
         const tolerance = type === 'int8' ? 2e-6 : 0;
         assertClose(got.output, wanted.output.shape, wanted.output.data, tolerance);
         assertClose(got.weights, wanted.weights.shape, wanted.weights.data, tolerance);
@@ -404,7 +404,7 @@ await everyVariant('element types', (attn) => {
             'weights',
             'logSumExp',
           ])) {
-            // Compared as numbers, because NaN may have any bits.
+            // Compared as numbers, because the bits of NaNs may differ.
             const [these, those] = [got, wanted].map((result) =>
               Array.from(result[name]?.data ?? []),
             );

@@ -187,7 +187,7 @@ const anything = fc.anything({
   ...{ withBigInt: true, withMap: true, withSet: true, withTypedArray: true, withDate: true },
   ...{ withNullPrototype: true, withSparseArray: true, withObjectString: true, maxDepth: 2 },
 });
-// Sizes that are invalid but not so large that a call takes long.
+// Invalid sizes, none so large that a call would take long.
 const numbers = fc.constantFrom(
   ...[0, -0, -1, 1, 2, 3, 5, 0.5, -2.5, 1e-300, 1e300, NaN, Infinity, -Infinity, 100],
   ...[
@@ -216,8 +216,8 @@ const replacement = fc.oneof(
 const changes = fc.array(fc.tuple(fc.nat(200), replacement), { minLength: 1, maxLength: 3 });
 
 /**
- * Replaces arguments and values inside them. The indices in `list` count them in the order in which
- * they are passed.
+ * Replaces arguments, and values inside arguments. An index in `list` counts both, in the order in which they
+ * are passed.
  * @param {Attn} attn
  * @param {[number, { name?: string, value?: any }][]} list
  */
@@ -323,7 +323,7 @@ test('any_argument_of_a_model_gives_a_result_or_an_error', async () => {
 test('every_method_is_called', async () => {
   const attn = await load({ variant: 'simd128', training: true });
   const text = [callsOf, trainingCallsOf, modelCallsOf].join('\n');
-  /** Classes, which are checked below. */
+  /** The module's classes. They are checked below. */
   const own = Object.fromEntries(Object.entries(attn));
   /** Members that take no arguments or have separate tests. */
   const others = [
@@ -335,7 +335,7 @@ test('every_method_is_called', async () => {
     'fallback',
     'numThreads',
   ];
-  // Names from other libraries, whose calls only throw.
+  // Methods named after those of other libraries. They only throw.
   others.push(...Object.values(hints).flatMap((names) => Object.keys(names)));
   others.push('version', 'memory', 'instructionSet', 'loadModel', 'describeModel', 'chooseToken');
   /** @param {any} prototype */

@@ -1,5 +1,5 @@
 // Layers with options, especially those of current language models, applied to variables. Results
-// have the same bits as those for tensors, and the gradients of the input and of every parameter
+// are bit-identical to those for tensors, and the gradients of the input and of every parameter
 // match finite differences.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Positions passed to calls of layers, including positions along several axes.
+// Positions passed to layers, including positions along several axes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

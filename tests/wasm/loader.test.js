@@ -363,7 +363,7 @@ describe('load with a given .wasm', () => {
 });
 
 /**
- * Replaces Node's workers and returns the list of started ones.
+ * Replaces Node's Worker class, and returns the list of started workers.
  * @param {import('node:test').TestContext} t
  * @param {(Original: any) => any} [classFrom]  derives another class from Node's
  */
@@ -403,7 +403,7 @@ describe('threads', { skip: lacks('simd128-threads') }, () => {
     const warn = t.mock.method(console, 'warn', () => {});
     const workers = watchWorkers(t, () => DeafWorker);
     const { setTimeout } = globalThis;
-    // The 30 s limit expires at once. Timers of other code keep their delays.
+    // The 30 s limit expires at once. Other timers keep their delays.
     t.mock.method(globalThis, 'setTimeout', (/** @type {any} */ body, /** @type {number} */ ms) =>
       setTimeout(body, ms === 30_000 ? 0 : ms),
     );

@@ -48,8 +48,8 @@ test('cross_entropy_of_tensors_matches_double_precision_with_its_gradient', () =
     const { loss, gradient } = attn.crossEntropy(logits, ids, { ...options, needGradient: true });
     assert.ok(Math.abs(loss - want.loss) <= 1e-5, `${loss}, not ${want.loss}`);
     assertClose(gradient, [2, 3, kClasses], want.gradient, 2e-6);
-    // The bits are the same without the gradient, with targets in the shape of the logits, and on a
-    // tape.
+    // The loss is bit-identical without the gradient, with targets in the shape of the logits, and
+    // on a tape.
     const plain = attn.crossEntropy(logits, { data: ids, shape: [2, 3] }, options);
     assert.deepEqual(plain, { loss });
     const tape = new attn.Tape();

@@ -40,7 +40,7 @@ await everyVariant('memory', (attn) => {
   test('ten_thousand_calls_leave_it_unchanged', () => {
     for (let i = 0; i < 10; ++i) callEverything();
     const before = attn.memory();
-    // A call of this function makes 15 calls of the core.
+    // One call to this function makes 15 calls to the core.
     for (let i = 0; i < 700; ++i) callEverything();
     assert.deepEqual(attn.memory(), before);
   });
@@ -56,7 +56,7 @@ await everyVariant('memory', (attn) => {
     const inside = attn.tensor(x.data, x.shape);
     const { handles } = attn;
 
-    /** Ten forward passes: arrays in and out, handles in and out, and a temporary layer. */
+    /** Ten forward passes that cover arrays, handles and a temporary layer. */
     const passes = () => {
       mha.forward(x);
       encoder.forward(x);

@@ -77,9 +77,9 @@ function forward({ mha, inputs, attends }, round) {
 }
 
 /**
- * Computes a layer in double precision, and the largest error to expect from float32 arithmetic in
- * a different order. That is four times the worst error of this computation with every operation
- * rounded to float32.
+ * Computes a layer in double precision, and the error to tolerate in float32 arithmetic that runs in a
+ * different order. The tolerance is four times the largest error that this computation has with every
+ * operation rounded to float32.
  * @param {LayerCase} layerCase
  */
 function reference(layerCase) {

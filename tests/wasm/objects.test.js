@@ -1,4 +1,5 @@
-// Objects passed to a call must belong to the called module, have the right kind, and be alive.
+// Objects passed to a call must belong to the called module, be of the right kind, and not be
+// disposed of.
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';

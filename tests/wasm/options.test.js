@@ -63,7 +63,7 @@ const positions = {
   ...{ alibi: false, t5Bias: { numBuckets: 4, ...t5Rule }, maxRelativeDistance: 1 },
 };
 const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
-/** For layers without rotary positions, which do not accept positions. */
+/** For layers that do not accept positions, because they have no rotary positions. */
 const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
@@ -91,7 +91,7 @@ const stack = { ...block, numLayers: 1, finalNorm: false, layers: undefined };
 const decoderSizes = { vocabSize: 4, embedSize: 4, numHiddens: 4, numLayers: 1, encoderDim: 4 };
 
 const mha = new attn.MultiHeadAttention({ dModel: 4 });
-/** Options of a layer's call that change the form of its results. */
+/** Options that change the form of a layer's results. */
 const shown = { outputType: 'float16', intermediates: [] };
 const encoderLayer = new attn.TransformerEncoderLayer({ dModel: 4, dimFeedforward: 4 });
 const encoder = new attn.TransformerEncoder({ dModel: 4, dimFeedforward: 4 });
@@ -351,8 +351,7 @@ const calls = [
 ];
 
 /**
- * With a cache without tokens, the names of all score options are checked, but no value of an
- * option would fit.
+ * Score options for an empty cache. Their names are checked, but no values would have a suitable shape.
  */
 function scoresOfNoKeys() {
   return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
@@ -407,11 +406,11 @@ async function errorOf(call, options) {
 const isNested = (value) => value?.constructor === Object && !('shape' in value && 'data' in value);
 
 /**
- * Every object among the options, including nested ones.
+ * Lists every object among the options, including nested ones.
  * @param {Record<string, any>} options
  * @param {string} [path]
- * @returns {[string, Record<string, any>, (part: any) => any][]} path, object, and a function
- *   that returns the options with a replacement for it
+ * @returns {[string, Record<string, any>, (part: any) => any][]} path, object, and a function that returns
+ *   the options with the object replaced
  */
 function partsOf(options, path = 'options') {
   const own = /** @type {[string, any, (part: any) => any]} */ ([path, options, (part) => part]);
@@ -455,7 +454,8 @@ for (const [name, call, options] of calls) {
     test('an_unknown_option_is_an_error_that_suggests_the_nearest_known_one', async () => {
       for (const [path, part, put] of partsOf(options)) {
         const error = await errorOf(call, put({ ...part, qqqqqqqqqqqqqqqqqqqqqqqq: undefined }));
-        // Errors name options of attention without their parent option, wherever they are passed.
+        // Error messages refer to an attention option by its own name, without the parent option,
+        // no matter where it was passed.
         assert.ok(path.endsWith(error.argument ?? 'nothing'), error.message);
         const start = `${error.argument}: 'qqqqqqqqqqqqqqqqqqqqqqqq' is not an option; use `;
         assert.ok(error.message.startsWith(start), error.message);
@@ -476,7 +476,7 @@ for (const [name, call, options] of calls) {
     });
 
     test('wrong_types_are_errors_that_name_the_option', async () => {
-      // A number in place of a Dropout is its probability.
+      // A number passed instead of a Dropout is the probability.
       const number = name === 'applyDropout' ? [] : [3];
       for (const wrong of [null, ...number, 'x', true, [], new Map()]) {
         assert.equal((await errorOf(call, wrong)).argument, 'options');

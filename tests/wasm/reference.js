@@ -31,7 +31,7 @@
 const exact = (/** @type {number} */ x) => x;
 
 /**
- * Entry d of a table's row for a distance.
+ * Element d of a table's row for a distance.
  * @param {RelativeTable} table
  * @param {number} h
  * @param {number} distance

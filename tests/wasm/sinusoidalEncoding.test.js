@@ -6,8 +6,7 @@ import { everyVariant } from './everyVariant.js';
 import { sinusoids } from './reference.js';
 
 /**
- * The core's bound (sinusoidal_encoding.hpp) plus the reference's own error, because its angle is
- * rounded, too.
+ * The core's bound (sinusoidal_encoding.hpp) plus the error of the reference, which also rounds the angle.
  * @param {number} position  the largest position
  */
 const tolerance = (position) => 3.1e-8 + 2 * 4.5e-16 * Math.abs(position);

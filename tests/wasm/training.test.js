@@ -1,5 +1,5 @@
-// Training: gradients compared with differences, optimizers with their equations, and the errors of
-// tapes.
+// Training: compares gradients with finite differences and optimizers with their equations, and
+// tests the errors of tapes.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -385,8 +385,8 @@ test('attention_over_variables_returns_scores_and_weights_with_their_gradients',
     const along = random([1, 2, 5, 4], 19);
     tape.backward(all.output, along);
     const gradients = [all.biasedScores, all.weights].map((shown) => shown.gradient());
-    // The gradient of a weight before dropout is kept · gradient · value. The gradient of its score
-    // follows from the softmax.
+    // The gradient of a weight before dropout is kept(i) · (output gradient · value). The gradient
+    // of its score follows from the softmax.
     const kept = (/** @type {number} */ i) =>
       options.dropout ? (plain.weights.data[i] === 0 ? 0 : 1 / 0.7) : 1;
     const before = attn.maskedSoftmax({ data: plain.biasedScores.data, shape: [1, 2, 5, 5] });

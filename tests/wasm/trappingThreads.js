@@ -35,7 +35,7 @@ class Reader {
   skip(count) {
     this.at += count;
   }
-  /** Returns the bytes that the function reads. @param {() => unknown} read */
+  /** Returns the bytes that `read` reads. @param {() => unknown} read */
   bytesOf(read) {
     const begin = this.at;
     read();
@@ -44,9 +44,8 @@ class Reader {
 }
 
 /**
- * Makes each body of a parallel loop begin with a trap that every thread except the main one runs
- * into. It checks the stack pointer: the stacks of these threads are at higher addresses than the
- * main thread's stack.
+ * Makes the body of every parallel loop begin with a trap for all threads except the main one. It checks the
+ * stack pointer: the stacks of these threads are at higher addresses than the main thread's stack.
  * @param {Uint8Array} bytes  of a module with threads
  * @returns {Uint8Array<ArrayBuffer>}
  */

@@ -1,4 +1,4 @@
-// A module after a trap: all calls report it, and nothing touches its memory.
+// A module after a trap: all calls report the trap, and nothing touches the module's memory.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -34,7 +34,8 @@ for (const variant of variants) {
     const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const cache = mha.makeCache();
     const handle = attn.tensor(x.data, x.shape);
-    // This call takes memory that later calls reuse, because malloc may fail after the damage.
+    // This call allocates memory that later calls reuse. They must not need malloc, which may fail
+    // after the damage.
     attn.positionalEncoding(x);
     damage(attn);
     assertThrows(() => attn.positionalEncoding(x), 'internal', kStopped);

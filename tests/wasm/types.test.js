@@ -159,7 +159,7 @@ import { load as loadInWorker } from 'attn/worker';
 
 type Same<A, B> =
   (<T,>() => T extends A ? 1 : 2) extends <T,>() => T extends B ? 1 : 2 ? true : false;
-/** Takes true if the type of the value is exactly E, and false otherwise. */
+/** The last argument must be true if the value's type is exactly E, and false otherwise. */
 const is = <E,>() => <V,>(value: V, same: Same<V, E>) => {};
 
 const x: Tensor = { data: Float32Array.of(1), shape: [1, 1] };
@@ -329,7 +329,7 @@ trainer.scaledDotProductAttention(v, v, v, { needScaledScores: true });
 // @ts-expect-error: with variables, request a layer's weights with watch()
 new trainer.MultiHeadAttention({ dModel: 1 }).forward(v, v, v, { needWeights: true });
 
-// @ts-expect-error: the dropout of a layer's call acts on the weights, too
+// @ts-expect-error: the dropout passed to a layer also applies to the weights
 encoderLayer.forward(x, { attention: { dropout: { probability: 0.5 } } });
 // @ts-expect-error: the names must be a list
 mha.forward(x, x, x, { intermediates: 'q' });
@@ -355,12 +355,12 @@ await remoteDecoderLayer.forward(x, x, { crossAttention: { needWeight: true } })
 export { results };
 `;
 
-/** Library settings of a user's compiler. Nothing else is in scope. */
+/** `lib` settings of a user's TypeScript compiler. No other types are in scope. */
 const kLibraries = { lowest: ['es2022', 'dom'], newest: ['esnext', 'dom'] };
 
 for (const [which, lib] of Object.entries(kLibraries)) {
   test(`examples_compile_in_strict_mode_for_browsers_and_node_with_the_${which}_library`, () => {
-    // Inside the checkout, so that the package is found by its own name.
+    // This folder is inside the checkout, so that imports find the package by its own name.
     const folder = mkdtempSync(join(root, 'build/types-test-'));
     try {
       writeFileSync(join(folder, 'example.mts'), example);
@@ -414,8 +414,8 @@ const Classes = {
 };
 
 /**
- * Creates every layer with and without training. The test asks for hover texts and completions in
- * this source.
+ * Creates every layer with and without training. The test requests hover texts and completions in this
+ * source.
  */
 const hovered = `
 import { load } from 'attn';

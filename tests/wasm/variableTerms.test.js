@@ -1,4 +1,4 @@
-// Score terms and positions passed to calls of layers over variables.
+// Score terms and positions passed to layers that are called with variables.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

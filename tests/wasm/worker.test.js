@@ -206,7 +206,7 @@ describe('a module in a worker', () => {
   });
 
   test('a_layer_that_nobody_awaits_any_more_is_freed', async () => {
-    // The first call takes memory that is then kept from call to call.
+    // The first call allocates memory that later calls reuse.
     await attn.positionalEncoding(x);
     const { bytesInUse } = await attn.memory();
     const controller = new AbortController();

@@ -99,7 +99,7 @@ export class AdditiveAttention extends Layer {
   }
 
   /**
-   * Like `forward`, but takes keys from `projectKeys()`. The results have the same bits.
+   * Like `forward`, but takes keys from `projectKeys()`. The results are bit-identical.
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
    * @template {Asked} [N=undefined]

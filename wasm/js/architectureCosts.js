@@ -78,7 +78,7 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * A convolution whose dilation grows from layer to layer, 1, k, k², …: path length ⌈log_k n⌉.
+     * A convolution whose dilation grows from layer to layer (1, k, k², …): path length ⌈log_k n⌉.
      * @param {ConvolutionSizes} sizes
      * @returns {ArchitectureCosts}
      * @throws {AttnError} `invalid_argument`, `size_overflow`
@@ -102,8 +102,7 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * Self-attention: 2·n²·d multiply-adds, plus 4·n·d² with projections, 1 sequential operation, path
-     * length 1.
+     * Self-attention: 2·n²·d multiply-adds (plus 4·n·d² with projections), 1 sequential operation, path length 1.
      * @param {SelfAttentionSizes} sizes
      * @returns {ArchitectureCosts}
      * @throws {AttnError} `invalid_argument`, `size_overflow`
@@ -115,9 +114,9 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * Self-attention in a window: 2·pairs·d multiply-adds, where pairs is the number of query-key
-     * pairs in the window, plus 4·n·d² with projections, 1 sequential operation, path length
-     * ⌈(n − 1) / (left + right)⌉.
+     * Self-attention in a window: 2·pairs·d multiply-adds, where `pairs` is the number of query-key pairs in
+     * the window (plus 4·n·d² with projections), 1 sequential operation, path length ⌈(n − 1) / (left +
+     * right)⌉.
      * @param {WindowAttentionSizes} sizes
      * @returns {ArchitectureCosts}
      * @throws {AttnError} `invalid_argument`, `size_overflow`

@@ -11,7 +11,7 @@ import { checkEqual } from './shape.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * Rule that computes a score a(q, k) from a query q and a key k, and weights from the scores:
+ * Rule that computes a score a(q, k) from a query q and a key k, and the weights from the scores:
  *
  * - `'scaledDot'`: a = scale · q·k; weights are the softmax of the scores
  * - `'gaussian'`: a = −‖q − k‖² / (2·width²); weights are the softmax of the scores

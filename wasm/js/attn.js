@@ -271,7 +271,7 @@ export class Attn {
     runtimeOfAttn = (attn) => /** @type {Attn} */ (attn).#runtime;
     printsBriefly(this.prototype);
     for (const [name, what] of kElsewhere) {
-      // A function expression, because it may also be called with `new`.
+      // Not an arrow function, because it may also be called with `new`.
       const value = function () {
         const sentence = `this module was loaded without ${what}; use load({ ${what}: true })`;
         throw explainedError('unsupported', name, sentence);
@@ -287,9 +287,8 @@ export class Attn {
   }
 
   /**
-   * Stops the threads of the module and frees its memory. Later calls of the module, its layers and its
-   * handles throw `disposed`, but a second `dispose()` does nothing. Until you call `dispose()`,
-   * the module keeps the workers of its threads.
+   * Stops the threads of the module and frees its memory. Later calls to the module, its layers and its handles throw
+   * `disposed`, but a second `dispose()` does nothing. Until you call `dispose()`, the module keeps its worker threads.
    */
   dispose() {
     this.#runtime.dispose();
@@ -305,8 +304,8 @@ export class Attn {
   }
 
   /**
-   * Why `load()` chose a variant without threads although this engine has them, for example because a
-   * content security policy forbids workers. Undefined if nothing failed.
+   * Why `load()` chose a variant without threads although this engine supports threads, for example because a content
+   * security policy forbids workers. Undefined if nothing failed.
    * @returns {string | undefined}
    */
   get fallback() {
@@ -427,7 +426,7 @@ export class Attn {
    * Copies the part [begin, end) of a dimension. The `slice` method of handles and variables copies nothing.
    *
    * @param {NumbersLike} x  any shape
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} begin
    * @param {number} [end]  the end of the dimension by default
    * @returns {ResultTensor<As>}
@@ -438,7 +437,7 @@ export class Attn {
   }
 
   /**
-   * Formats a tensor as text by rows, like PyTorch. `toString()` of handles and variables does the same.
+   * Formats a tensor as text, row by row, like PyTorch. `toString()` of handles and variables does the same.
    *
    * @param {TensorLike | Variable} x
    * @returns {string}
@@ -556,8 +555,8 @@ export class Attn {
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
    * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with a
-   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several
-   * parts pairwise, the grouping does not change the result, to within rounding.
+   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several parts
+   * pairwise, the grouping changes the result only by rounding errors.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
@@ -575,8 +574,8 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * The weights are computed from the scores a(q_i, k_j), see `Scoring`. The output is zero for a
-   * query that has nothing to attend to, or whose scores from a kernel are all 0.
+   * The weights are computed from the scores a(q_i, k_j); see `Scoring`. The output is zero for a query that
+   * has nothing to attend to, or whose scores from a kernel are all 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -721,8 +720,8 @@ export class Attn {
    *
    * @param {ShiftMatrixOptions} options
    * @returns {ResultTensor<As>} (dModel, dModel)
-   * @throws {AttnError} `invalid_argument`, also if the width is odd, because the last sine then has
-   *   no cosine; `size_overflow`, `out_of_memory`
+   * @throws {AttnError} `invalid_argument`, including if the width is odd, because the last sine then has no cosine;
+   *   `size_overflow`, `out_of_memory`
    */
   shiftMatrix(options) {
     return shiftMatrix(this.#runtime, options);
@@ -761,8 +760,8 @@ export class Attn {
    * @template {ElementType} [Output='float32']
    * @overload
    * @param {Given<As, ElementsLike | TensorHandle>} x  (B, H, N, D), (B, N, D) or (N, D), of any element type
-   * @param {Given<As, TensorLike>} cosCache  (rows, rotaryDim/2) with `positionIds`; (N, rotaryDim/2) or
-   *   (B, N, rotaryDim/2) without
+   * @param {Given<As, TensorLike>} cosCache  (rows, rotaryDim/2) with `positionIds`; otherwise (N, rotaryDim/2) or (B,
+   *   N, rotaryDim/2)
    * @param {Given<As, TensorLike>} sinCache  of the same shape
    * @param {Given<As, RotaryCacheOptions<Output>>} [options]
    * @returns {Gives<As, ResultOfType<As, Output>>} the shape of `x`
@@ -821,8 +820,8 @@ export class Attn {
   }
 
   /**
-   * Returns uniform random numbers from [low, high), drawn with Philox4x32-10. They have the same bits on
-   * every machine.
+   * Returns uniform random numbers from [low, high), drawn with Philox4x32-10. The numbers are bit-identical on every
+   * machine.
    *
    * @param {UniformOptions} options
    * @returns {ResultTensor<As>}
@@ -857,14 +856,15 @@ export class Attn {
 
   /**
    * Returns the bytes of a .safetensors file with these tensors. The official implementation writes the
-   * same bytes. float16 and bfloat16 tensors are written bit by bit, as F16 and BF16, all others as F32.
+   * same bytes. float16 and bfloat16 tensors keep their bits and are written as F16 and BF16. All others are written as
+   * F32.
    *
    * ```js
    * const bytes = attn.toSafetensors(model.stateDict(), { format: 'pt' });
    * ```
    *
    * @param {Named<ElementsLike | TensorHandle>} tensors  by name: a plain object, a Map or [name, tensor]
-   *   pairs. Without tensors the file is valid and empty
+   *   pairs. If there are none, the file is valid and empty
    * @param {Named<string>} [metadata]  texts by name: a plain object, a Map or [name, text] pairs
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`

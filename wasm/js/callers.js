@@ -1,4 +1,4 @@
-// Makes the stacks of errors start at the line that called attn. Lines inside attn do not help its users, and
+// Makes the call stacks of errors start at the line that called attn. Lines inside attn do not help its users, and
 // engines keep only ten lines, so the caller's line would often be missing.
 
 import { AttnError } from './errors.js';
@@ -7,7 +7,7 @@ import { AttnError } from './errors.js';
 const done = new WeakSet();
 
 /**
- * Cuts the stack of an error.
+ * Makes an error's call stack start at the caller of `entry`.
  * @param {Function} entry  the function that the caller called
  * @param {unknown} error
  */
@@ -38,7 +38,7 @@ function pointingAtCaller(method) {
 }
 
 /**
- * Makes the stacks of errors from an object's own methods start at the callers of the methods.
+ * Makes the call stacks of errors thrown by an object's own methods start at the callers of the methods.
  * @template {object} T
  * @param {T} object
  * @returns {T}
@@ -60,7 +60,7 @@ export function pointMethodsAtCallers(object) {
 }
 
 /**
- * Makes the stacks of errors from the methods of a class and its base classes start at the callers
+ * Makes the call stacks of errors thrown by the methods of a class and its base classes start at the callers
  * of the methods.
  * @param {Function} Class
  */

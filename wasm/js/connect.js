@@ -23,7 +23,7 @@ export { AttnError };
  * ```
  *
  * @template {Tasks} [T=Tasks]
- * @param {Worker} worker  belongs to attn after this call
+ * @param {Worker} worker  attn owns the worker after this call
  * @param {ConnectOptions} [options]
  * @returns {Promise<RemoteAttn<T>>}
  * @throws {AttnError} like `load()` of `attn`; also `load_failed` if the worker does not call

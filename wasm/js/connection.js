@@ -100,7 +100,7 @@ export class Connection {
   #waiting = [];
   /** @type {Map<number, Pending>} sent */
   #sent = new Map();
-  /** The call that the worker is running. Tasks do not count, because other calls can run meanwhile. */
+  /** The call that the worker is running. Tasks do not count, because other calls can run during a task. */
   #busy = 0;
   /** @type {unknown} reason why calls are no longer possible */
   #ended;

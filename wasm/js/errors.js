@@ -30,8 +30,8 @@
 /**
  * The class of all errors that attn throws. Most messages say which argument is wrong, what it got and what
  * it needs: `key: got length 6, needs 5, the length of value`. The properties `argument`, `got` and `needs`
- * hold these parts. Other messages are a sentence, and then `got` and `needs` are undefined. The module stays
- * usable afterwards, unless its `disposed` is true.
+ * hold these parts. Other messages are sentences, and their `got` and `needs` are undefined. After an error, the module
+ * stays usable unless its `disposed` is true.
  */
 export class AttnError extends Error {
   /** @internal */
@@ -48,9 +48,9 @@ export class AttnError extends Error {
     /** @readonly The stable reason of the failure. */
     this.code = code;
     /**
-     * Name of the wrong argument, for example `validLens`, of the wrong parameter, or of the wrong
-     * tensor in a file. Undefined if the error concerns none of these, which is the case for
-     * `load_failed`, `disposed` and `internal`.
+     * Name of the argument that the error concerns, for example `validLens`. It may also be the name of a parameter, or
+     * of a tensor in a file. Undefined if the error concerns none of these, as for `load_failed`, `disposed` and
+     * `internal`.
      * @readonly
      */
     this.argument = details.argument;
@@ -111,7 +111,7 @@ export function invalid(name, got, needs) {
 }
 
 /**
- * Frameworks such as Vue wrap objects in a Proxy, which lacks their private fields.
+ * Frameworks such as Vue wrap objects in a Proxy, which lacks the objects' private fields.
  * @param {string} type
  * @param {string} [name]
  */
@@ -178,7 +178,7 @@ export const formatChoices = (choices) =>
     .replace(/, (?=[^,]*$)/, ' or ');
 
 /**
- * Returns a hint if a known tool moved a file or left it behind.
+ * Returns a hint if the address shows that a known tool moved a file or failed to copy it.
  * @param {string} address
  */
 export function hintOf(address) {

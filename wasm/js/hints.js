@@ -125,14 +125,14 @@ export const kOptimizerElsewhere = {
 };
 
 /**
- * Adds methods with the names of other libraries. They throw an error that says what to use. Type
- * definitions and completions do not list them.
+ * Adds methods under the names that other libraries use. The methods throw an error that says what to use.
+ * Type definitions and completions do not list them.
  * @param {object} prototype
  * @param {Readonly<Record<string, string>>} hints
  */
 export function addHints(prototype, hints) {
   for (const [name, instead] of Object.entries(hints)) {
-    // A function expression, because it may also be called with `new`.
+    // Not an arrow function, because it may also be called with `new`.
     const value = function () {
       throw new AttnError('unsupported', `${name}: attn has no such function; use ${instead}`);
     };

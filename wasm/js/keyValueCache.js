@@ -51,7 +51,7 @@ class State extends NativeObject {
   }
 
   /**
-   * Forgets all tokens from `length` on.
+   * Removes all tokens from position `length` onwards.
    * @param {number} length
    */
   truncate(length) {
@@ -76,9 +76,8 @@ const kOptions = {
 };
 
 /**
- * Keys and values of past tokens, for decoding token by token. Layers make their own caches, see
- * `MultiHeadAttention.makeCache()`. To use a cache with `scaledDotProductAttention`, construct it
- * yourself.
+ * Keys and values of past tokens, for decoding token by token. Layers make their own caches (see
+ * `MultiHeadAttention.makeCache()`). To use a cache with `scaledDotProductAttention`, construct it yourself.
  * @template {ResultKind} [As='array']
  * @extends {State<Native.KeyValueCache>}
  */
@@ -114,7 +113,7 @@ export class KeyValueCache extends State {
     return this.#sizes.type;
   }
 
-  /** Number of tokens that fit without growing. */
+  /** Number of tokens that fit before the cache has to grow. */
   get capacity() {
     return this.enter((native) => native.capacity());
   }
@@ -256,8 +255,7 @@ export class DecodingState extends State {
 }
 
 /**
- * Returns the number of past tokens. Use it before another call begins, because it makes a call of
- * C++ itself.
+ * Returns the number of past tokens. Use it before another call begins, because it calls C++ itself.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {

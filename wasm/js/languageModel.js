@@ -219,9 +219,8 @@ export class LanguageModel extends Layer {
    * @param {LanguageModelCall<Logits, Hidden, Pooled> & PositionsOption & IntermediatesOption<N>} [options]
    * @returns {LanguageModelResult<As, Logits, Hidden, Pooled, N>}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`;
-   *   `unsupported` for results that need a layer the model lacks, and if numbers overflow; the
-   *   argument of the error is then the first layer in which they do. After an error, caches are
-   *   unchanged
+   *   `unsupported` if a result needs a layer that the model lacks, or if numbers overflow. For an overflow,
+   *   the error's `argument` is the first layer in which it happens. After an error, caches are unchanged
    */
   forward(ids, options = {}) {
     const tensor = this.#checkIds(ids);
@@ -266,7 +265,7 @@ export class LanguageModel extends Layer {
     wanted('needLogits', needLogits);
     const needHidden = wanted('needHidden', options.needHidden);
     const needPooled = wanted('needPooled', options.needPooled);
-    // Read the length before the call begins, because reading it is a separate call.
+    // Read the length before this call begins, because reading it is itself a call to C++.
     const past = lengthOfCaches(caches);
     const { layers, vocabSize, numTokenTypes } = this.#description;
     const { dModel } = layers[0];
@@ -326,7 +325,7 @@ export class LanguageModel extends Layer {
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]
    * @returns {number[]}
-   * @throws {AttnError} like `forward`; `invalid_argument` for more tokens than there are positions
+   * @throws {AttnError} like `forward`; `invalid_argument` if there are more tokens than positions
    */
   generate(ids, options = {}) {
     options = readOptions(options, kGenerating);
@@ -343,11 +342,11 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * Returns the frequencies of a layer's rotary positions, after the model's scaling rule.
+   * Returns the frequencies of a layer's rotary positions. The model's scaling rule is already applied.
    * @param {number} layer
    * @param {number} [sequenceLength]  length that dynamic scaling uses; 0 by default
-   * @returns {{ frequencies: Float64Array, attentionFactor: number } | undefined} in radians per
-   *   position, and the factor on cosines and sines; undefined if the layer has no rotary positions
+   * @returns {{ frequencies: Float64Array, attentionFactor: number } | undefined} in radians per position,
+   *   and the factor that multiplies cosines and sines; undefined if the layer has no rotary positions
    */
   rotaryFrequencies(layer, sequenceLength = 0) {
     checkInteger('layer', layer, 0);

@@ -95,7 +95,7 @@ export class Layer extends NativeObject {
    * @param {(native: Native.MainModule, sizes: any, call: NativeCall) => N} make
    * @param {Sizes} options
    * @param {CheckTable} table
-   * @param {Place} [place]  position of a layer in a stack; `options` are then those of the stack
+   * @param {Place} [place]  position of a layer in a stack; `options` are then the stack's options
    */
   constructor(runtime, make, options, table, place) {
     const { native, sizes } = place
@@ -130,8 +130,8 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Returns all names that the option `intermediates` of `forward` accepts. A name is the path to an inner
-   * layer, as in parameter names, followed by the result. For example, a TransformerEncoder has
+   * Returns all names that the option `intermediates` of `forward` accepts. A name is the path to an inner layer, as in
+   * parameter names, followed by the name of the result. For example, a TransformerEncoder has
    * `layers.0.self_attn.weights` and `layers.0.resid_mid`.
    * @returns {string[]}
    */

@@ -60,7 +60,7 @@ export class LearnedPositionalEncoding extends Layer {
   }
 
   /**
-   * Adds to each row the vector of its position, then applies dropout.
+   * Adds the vector of its position to each row, then applies dropout.
    *
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {StartAndDropout} [options]

@@ -1,4 +1,4 @@
-// Schedules of the learning rate.
+// Learning-rate schedules.
 
 import { checkOptions, natural, real, size } from './checks.js';
 import { checkInteger } from './errors.js';

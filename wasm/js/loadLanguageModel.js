@@ -72,7 +72,7 @@ class Described extends NativeObject {
   /** @internal */
   static name = 'LanguageModelDescription';
 
-  /** Returns the model's description, and where its weights are in the files. */
+  /** Returns the model's description, and the locations of its weights in the files. */
   read() {
     const { weights, ...facts } = this.enter((described) => described.facts());
     const layers = Object.freeze(facts.layers.map(layerOf));
@@ -128,7 +128,7 @@ function layerOf(facts) {
 }
 
 /**
- * Reads a .safetensors file from the start to the end of its header.
+ * Reads the beginning of a .safetensors file, up to the end of its header.
  * @param {Runtime} runtime
  * @param {Source} file
  */
@@ -142,7 +142,7 @@ async function headerOf(runtime, file) {
     return await file.read(0, size);
   } catch (cause) {
     if (!(cause instanceof AttnError) || cause.code !== 'invalid_format') throw cause;
-    // Add the name of the file, because there may be several.
+    // Add the file's name to the error, because there may be several files.
     const { code, argument, got = '', needs = '' } = cause;
     throw argumentError(code, `${file.name}, ${argument}`, got, needs, { cause });
   }
@@ -228,7 +228,7 @@ export async function loadModel(runtime, given, options) {
     const all = slices.reduce((sum, { begin, end }) => sum + end - begin, 0);
     const read = (/** @type {number} */ i) => {
       const bytes = slices[i]?.file.read(slices[i].begin, slices[i].end);
-      // `await next` reports a failure. If loading ends before that, the rejection must not be unhandled.
+      // `await next` reports a failed read. If loading ends before then, this handler prevents an unhandled rejection.
       bytes?.catch(() => {});
       return bytes;
     };

@@ -45,8 +45,7 @@ import { baseAddress, isA } from './realm.js';
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
 /**
- * Time limit for the workers of threads to start, in ms. Some engines never report that a worker
- * cannot start.
+ * Time limit for worker threads to start, in ms. Some engines never report that a worker cannot start.
  */
 const kStartTimeout = 30_000;
 
@@ -95,8 +94,8 @@ export async function load(options = {}) {
 }
 
 /**
- * Loads a flavour. Rejects as soon as `signal` is aborted. If the module is ready only after that,
- * it is disposed of.
+ * Loads a flavour. Rejects as soon as `signal` is aborted. A module that becomes ready after that is disposed
+ * of.
  * @param {Flavour} flavour
  * @param {LoadOptions} options
  * @param {Parts} parts
@@ -107,8 +106,8 @@ export async function loadFlavour(flavour, options, parts) {
   checkSignal(signal);
   signal?.throwIfAborted();
   const loading = loadBest(flavour, options, parts);
-  // Thanks to `await`, the stacks of errors contain the caller's line. With a promise made here,
-  // they would not.
+  // `await` keeps the caller's line in the stack traces of errors. They would lack it if this
+  // function returned the promise.
   if (!signal) return await loading;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -321,7 +320,7 @@ const otherVariant = (wanted, found) =>
   );
 
 /**
- * Returns the class to instantiate and the glue.
+ * Returns the glue and the class to instantiate.
  * @param {Build} build
  * @param {Variant} variant
  * @returns {Promise<{ Class: Constructor, glue: Glue }>}
@@ -370,7 +369,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
   const failed = new Promise((_, reject) => (fail = reject));
 
   /**
-   * The glue calls this as the constructor of workers.
+   * The glue calls this function as its Worker constructor.
    * @param {string} url
    * @param {WorkerOptions} options
    */

@@ -47,7 +47,7 @@ export class Memory {
 
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  workers of the threads
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the worker threads
    */
   constructor(native, workers) {
     this.#native = native;
@@ -66,7 +66,7 @@ export class Memory {
       try {
         this.release(block);
       } catch {
-        // A finalizer has no caller. If it stopped the module, the next call reports that.
+        // A finalizer has no caller. If an error here stopped the module, the next call reports it.
       }
     });
   }
@@ -147,7 +147,7 @@ export class Memory {
   }
 
   /**
-   * Makes the views reach at least up to an address.
+   * Ensures that the views cover all memory up to an address.
    * @param {number} end
    */
   reach(end) {
@@ -204,7 +204,8 @@ export class Memory {
   }
 
   /**
-   * Frees allocated memory. Does nothing after the module has ended, which freed all of its memory.
+   * Frees allocated memory. Does nothing after the module has ended, because all of its memory is already
+   * free.
    * @param {number} address
    */
   free(address) {
@@ -239,7 +240,7 @@ export class Memory {
   }
 
   /**
-   * Decrements the number of a block's handles, and frees the block after the last one.
+   * Decrements a block's handle count. Frees the block when no handles remain.
    * @param {Block} block
    */
   release(block) {
@@ -262,7 +263,7 @@ export class Memory {
   }
 
   /**
-   * Returns numbers that survive a growth of the memory. Growth detaches all views, so a view is copied.
+   * Returns numbers that remain valid when the memory grows. Growth detaches all views, so a view is copied.
    * @param {keyof Views} type  type of the copy
    * @param {any} numbers  a typed array
    * @returns {any}

@@ -3,7 +3,10 @@
 
 import { isA } from './realm.js';
 
-/** The page asks if the worker serves attn, and the worker confirms it. Both use the key `attn`. */
+/**
+ * The page asks whether the worker serves attn, and the worker confirms that it does. Both use the key
+ * `attn`.
+ */
 export const kWhoServes = 'who serves?';
 export const kServing = 'serving';
 
@@ -36,8 +39,8 @@ const kReference = '$attn';
  */
 
 /**
- * Copies `value` for sending, so that it may change before it is sent. An object that occurs twice in it
- * arrives as one object.
+ * Copies `value` for sending, so that the original may change before the copy is sent. An object that occurs twice in
+ * it arrives as one object.
  * @param {unknown} value
  * @param {Packing} packing
  * @returns {{ message: any, buffers: ArrayBuffer[] }} the copy and the buffers to transfer

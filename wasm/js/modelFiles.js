@@ -94,7 +94,7 @@ const isWeights = ({ name }) =>
   name.endsWith(kWeights) && !name.endsWith(`adapter_model${kWeights}`) && !name.startsWith('.');
 
 /**
- * Returns the text of a file, or '' without a file.
+ * Returns the text of a file, or '' if `file` is undefined.
  * @param {Source | undefined} file
  */
 async function textOf(file) {
@@ -102,7 +102,7 @@ async function textOf(file) {
 }
 
 /**
- * Returns the names of the files with weights, among all files of a folder without an index.
+ * Given all files of a folder that has no index, returns the names of the files that contain weights.
  * @param {Runtime} runtime
  * @param {Source[]} sources
  */
@@ -177,8 +177,8 @@ export async function chooseFiles(runtime, files) {
 }
 
 /**
- * Returns the files with the weights, in the order of their index, and the texts of config.json and the index,
- * which are '' if missing.
+ * Returns the weight files in the order of their index, and the texts of config.json and of the index. A missing text
+ * is ''.
  * @param {Runtime} runtime
  * @param {Source[]} given
  * @returns {Promise<{ weights: Source[], config: string, index: string }>}

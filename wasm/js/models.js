@@ -63,11 +63,11 @@ export class ModelsAttn extends Attn {
    * @param {ModelFiles} files
    * @param {LanguageModelHints} [options]
    * @returns {Promise<LanguageModelDescription>}
-   * @throws {AttnError} with the tensor, the field or the file as the argument: `unsupported` for an
-   *   architecture or a field that attn cannot compute; `invalid_format` for a file that violates its
-   *   format, a field that is missing or out of range, and a tensor that appears twice; `not_found`
-   *   for files or tensors that are missing, or that no layer uses; `shape_mismatch` for a tensor
-   *   with a shape that differs from the configuration; `file_error`, `invalid_argument`, `disposed`
+   * @throws {AttnError} (`argument` is the tensor, the field or the file) `unsupported` for an architecture or a field
+   *   that attn cannot compute; `invalid_format` for a file that violates its format, a field that is missing or out of
+   *   range, or a tensor that appears twice; `not_found` for a file or tensor that is missing or that no layer uses;
+   *   `shape_mismatch` for a tensor with a shape that differs from the configuration; `file_error`, `invalid_argument`,
+   *   `disposed`
    */
   describeModel(files, options = {}) {
     return describeModel(runtimeOfAttn(this), files, options);
@@ -78,7 +78,8 @@ export class ModelsAttn extends Attn {
    * reads, and all others in the same folder, such as tokenizer.json. See {@link ModelFiles} for the rule.
    * @param {ModelFiles} files
    * @returns {Promise<Map<string, ModelFile>>}
-   * @throws {AttnError} `not_found` without weights; `invalid_argument` for the files of two models
+   * @throws {AttnError} `not_found` if no file contains weights; `invalid_argument` if the files belong to
+   *   two models
    */
   filesOfModel(files) {
     return chooseFiles(runtimeOfAttn(this), files);
@@ -91,19 +92,18 @@ export class ModelsAttn extends Attn {
    * @param {ModelFiles} files
    * @param {LoadModelOptions} [options]
    * @returns {Promise<LanguageModel<As>>}
-   * @throws {AttnError} like `describeModel`; `unsupported` if the weights need more memory than is
-   *   available, before any weight is read; `invalid_format` with name and position for a weight
-   *   that is not finite; `out_of_memory`
+   * @throws {AttnError} like `describeModel`; `unsupported`, before any weight is read, if the weights need
+   *   more memory than is available; `invalid_format` if a weight is not finite (the message names the tensor
+   *   and the position); `out_of_memory`
    */
   loadModel(files, options = {}) {
     return loadModel(runtimeOfAttn(this), files, options);
   }
 
   /**
-   * Chooses the next token from logits. With temperature 0 it is the token with the largest logit, or the first
-   * of several equal ones. Otherwise the token is sampled with random number `step` of the stream: tokens are
-   * sorted from most to least probable, and the first one at which the cumulative probability exceeds that number
-   * is chosen.
+   * Chooses the next token from logits. With temperature 0, chooses the token with the largest logit (the first one if
+   * several are equal). Otherwise samples the token with random number `step` of the stream: sorts tokens from most to
+   * least probable, and chooses the first one at which the cumulative probability exceeds that number.
    * @param {TensorLike} logits  (V,)
    * @param {ChooseTokenOptions} [options]
    * @returns {number}

@@ -177,7 +177,7 @@ export class MultiHeadAttention extends Layer {
     return this.sizes.numHeads;
   }
 
-  /** Hkv, the number of heads of keys and values. */
+  /** Hkv, the number of key and value heads. */
   get numKvHeads() {
     return this.sizes.numKvHeads;
   }
@@ -353,7 +353,7 @@ export function lengthOf(cache) {
 }
 
 /**
- * Checks the options of a layer's attention.
+ * Checks a layer's attention options.
  * @param {NativeCall} call
  * @param {AttentionOptions} options
  * @param {readonly number[]} shape  shape of the queries, (B, N, E) or (N, E)

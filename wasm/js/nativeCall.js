@@ -15,7 +15,7 @@ import { TensorHandle } from './tensorHandle.js';
 /** @import { Block, ResultKind } from './tensorHandle.js' */
 
 const utf8Encoder = new TextEncoder();
-/** Up to this length, a loop copies faster than the methods of typed arrays. */
+/** Up to this length, a loop copies faster than typed-array methods do. */
 const kShortCopy = 64;
 
 /**
@@ -39,9 +39,9 @@ const kShortCopy = 64;
  */
 
 /**
- * One call of the core. First, its methods check arguments and describe them for C++, without taking
- * memory or copying anything. Then run() takes the memory of all arguments and results, copies the
- * arguments, and calls C++. During run(), no code of the caller can run, such as a getter.
+ * One call to the core. First, its methods check arguments and describe them for C++, without allocating or copying
+ * anything. Then run() allocates memory for all arguments and results, copies the arguments, and calls C++. During
+ * run(), none of the caller's code can run, such as a getter.
  */
 export class NativeCall {
   #memory;
@@ -72,7 +72,7 @@ export class NativeCall {
    * Returns a C++ options object to fill. Call it inside run(). Each call returns a different
    * object.
    * @template {'AttentionOptions' | 'AttentionPoolingOptions' | 'LayerCall' | 'RotaryEmbeddingOptions'} C
-   * @param {C} name  name of their class
+   * @param {C} name  name of the class
    */
   options(name) {
     return this.#memory.options(name, this.#numOptions++);
@@ -261,15 +261,15 @@ export class NativeCall {
     for (let i = 0; i < this.#copies.length; ++i) {
       const { name, data, view, length, tensor } = this.#copies[i];
       const last = this.#copies[i - 1];
-      // Queries, keys and values follow one another, and often have the same data. That data is
-      // copied only once.
+      // Queries, keys and values are passed one after another, and often share their data. Shared
+      // data is copied only once.
       tensor.address =
         last?.data === data && last.view === view
           ? last.tensor.address
           : memory.take(name, memory[view].BYTES_PER_ELEMENT * length);
     }
     for (const { name, data, view, length, tensor } of this.#copies) {
-      // Taking memory can detach the caller's data, which is then empty.
+      // Allocating memory can detach the caller's data, which is then empty.
       if (typedArrayLength(data) !== length) {
         const sentence = 'the length of its data changed during the call; pass a copy';
         throw explainedError('invalid_argument', name, sentence);
@@ -302,7 +302,7 @@ export class NativeCall {
   }
 
   /**
-   * Takes the memory of all arguments and results, copies the arguments, and calls C++.
+   * Allocates memory for all arguments and results, copies the arguments, and calls C++.
    * @template T
    * @param {(native: Native.MainModule) => T} function_
    * @returns {T}
@@ -372,7 +372,7 @@ export class NativeCall {
   }
 
   /**
-   * Returns the requested intermediates by name. It omits those that this call did not need to compute.
+   * Returns the requested intermediates by name. Omits the intermediates that this call did not need to compute.
    * @param {readonly string[]} names
    */
   giveIntermediates(names) {

@@ -60,7 +60,7 @@ export function nativeLayerCall(call, checked) {
 }
 
 /**
- * Returns the intermediates, if they were requested, to be spread into the results.
+ * Returns the requested intermediates as an object to spread into the results.
  * @param {NativeCall} call
  * @param {CheckedLayerCall} checked
  * @returns {any}

@@ -105,7 +105,7 @@ export class NativeObject {
   }
 
   /**
-   * Makes one call of C++ through Runtime.invoke().
+   * Makes one call to C++ through Runtime.invoke().
    * @protected
    * @template T
    * @param {(call: NativeCall) => T} body
@@ -131,7 +131,7 @@ export class NativeObject {
   }
 
   /**
-   * Returns what JSON and consoles show for the object: its class and a few facts.
+   * Returns what JSON and consoles show for the object: its class and a few properties.
    * @returns {{ type: string }}
    */
   toJSON() {
@@ -140,7 +140,7 @@ export class NativeObject {
   }
 
   /**
-   * Returns the facts that distinguish the object from others of its class.
+   * Returns the properties that describe this object, for printing.
    * @protected
    * @returns {object}
    */

@@ -129,8 +129,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * The learning rate. Setting it affects the next steps, except for groups that have a rate of
-   * their own.
+   * The learning rate. Setting it affects all later steps, except in groups that have their own rate.
    */
   get lr() {
     return this.enter((native) => native.learningRate());
@@ -153,7 +152,7 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Sets a group's own learning rate for the next steps.
+   * Sets the learning rate of one parameter group, starting with the next step.
    * @param {number} group  its index in the option `groups`
    * @param {number} lr
    * @throws {AttnError} `invalid_argument` for a group that does not exist, `disposed`
@@ -165,8 +164,8 @@ export class Optimizer extends NativeObject {
   }
 
   /**
-   * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. `attn.toSafetensors()`
-   * turns it into a file. The state does not include the options.
+   * Returns copies of the optimiser's state by name, such as `exp_avg.layers.0.weight`. Pass the result to
+   * `attn.toSafetensors()` to make a file. The state does not include the options.
    * @param {StateDictOptions} [options]
    * @returns {Record<string, Tensor>}
    */
@@ -220,8 +219,8 @@ export class SGD extends Optimizer {
 }
 
 /**
- * Adam (Kingma and Ba 2015), like torch.optim.Adam. For the gradient g of a parameter p in its step
- * t = 1, 2, …, after g ← g + weightDecay · p:
+ * Adam (Kingma and Ba 2015), like torch.optim.Adam. For the gradient g of a parameter p at its step t = 1, 2,
+ * …, after g ← g + weightDecay · p:
  *
  *   exp_avg    ← β₁ · exp_avg + (1 − β₁) · g
  *   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²
@@ -263,7 +262,7 @@ export class AdamW extends Optimizer {
 const kGroup = { params: true, lr: true, weightDecay: true };
 
 /**
- * Returns the groups with the names of the parameters that `params` selects.
+ * Returns the groups, each with the names of the parameters that its `params` selects.
  * @param {[string, Layer][]} layers
  * @param {readonly ParameterGroup[]} [groups]
  */

@@ -14,7 +14,7 @@ const kNone = Object.freeze({});
 
 /**
  * Reads each option once, and checks that `options` is an object with no names other than `names`.
- * Getters of the caller run here and may do anything. The returned copy does not change.
+ * The caller's getters run here and may do anything. The returned copy does not change.
  * @template {object} O
  * @param {O} options
  * @param {Names} names
@@ -100,7 +100,7 @@ export function nearestName(name, known) {
 /** Names with more differences count as unrelated. */
 const kLongestName = 100;
 
-/** Normalises the spelling of other languages: num_heads matches numHeads. @param {string} name */
+/** Normalises names that are spelt as in other languages: num_heads matches numHeads. @param {string} name */
 const plain = (name) => name.toLowerCase().replaceAll('_', '');
 
 /**

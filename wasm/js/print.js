@@ -1,4 +1,4 @@
-// Prints objects as their class and a few facts instead of their whole contents.
+// Prints an object's class and a few of its properties instead of its whole contents.
 
 /** The method that Node's console calls to print an object. */
 export const kInspect = Symbol.for('nodejs.util.inspect.custom');

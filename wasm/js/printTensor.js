@@ -74,8 +74,8 @@ function formatOf(values) {
 }
 
 /**
- * Makes the tensors of a class print by rows, with their class and shape in front. Tensors without values, such as
- * disposed handles, print the result of toJSON().
+ * Makes the tensors of a class print row by row, after their class and shape. Tensors without values, such as disposed
+ * handles, print the result of toJSON().
  * @param {{ toJSON(): { type: string }, toString(): string, readonly shape: readonly number[] }} prototype
  */
 export function printsByRows(prototype) {

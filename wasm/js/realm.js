@@ -79,7 +79,7 @@ export function isA(value, name) {
 /** Base of relative addresses, or undefined in a frame that was made from a string. */
 export const baseAddress = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
-/** Text coders of this realm, or of Node if this realm has none, as in jsdom. */
+/** This realm's text encoder and decoder. A realm such as jsdom has none; there, Node's are used. */
 export const { TextDecoder, TextEncoder } = /** @type {typeof globalThis} */ (
   'TextEncoder' in globalThis ? globalThis : globalThis.process.getBuiltinModule('node:util')
 );

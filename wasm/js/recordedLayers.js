@@ -147,7 +147,7 @@ const recorded = (Class, record) =>
   };
 
 /**
- * Like recorded(), for a stack. Its layers also take variables.
+ * Like recorded(), but for a stack, whose layers also take variables.
  * @param {new (...args: any[]) => any} Class
  * @param {RecordLayer} record
  * @param {new (...args: any[]) => any} LayerClass
@@ -513,7 +513,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
     for (const [name, variable] of Object.entries({ encoderOutputs, hidden })) {
       const other = name === 'hidden' ? 'encoderOutputs' : 'hidden';
       if (!isVariable(variable))
-        throw invalid(name, variable, `a Variable, because ${other} is one`);
+        throw invalid(name, variable, `a Variable, because ${other} is a Variable`);
     }
     const { encoderDim, numLayers, numHiddens } = this.sizes;
     checkShapeIs('encoderOutputs', encoderOutputs.shape, [-1, -1, encoderDim]);

@@ -1,4 +1,4 @@
-// Records functions of variables on the variables' tape.
+// Records functions that are called with variables, on the variables' tape.
 
 import { invalid } from './errors.js';
 import { isVariable } from './tape.js';

@@ -251,7 +251,7 @@ export class RotaryEmbedding extends NativeObject {
     return this.#rotaryDim;
   }
 
-  /** The factor on all cosines and sines: 1, except with YaRN or LongRoPE. */
+  /** The factor that multiplies all cosines and sines. It is 1, except with YaRN or LongRoPE. */
   get attentionFactor() {
     return this.#attentionFactor;
   }
@@ -302,7 +302,7 @@ export class RotaryEmbedding extends NativeObject {
   }
 
   /**
-   * Returns the cosines and sines that `forward()` rotates with: a·cos(p·ω_j) and a·sin(p·ω_j).
+   * Returns the cosines and sines that `forward()` uses: a·cos(p·ω_j) and a·sin(p·ω_j).
    * @param {RotaryTableOptions} options
    * @returns {RotaryTables<As>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`, `disposed`
@@ -315,7 +315,7 @@ export class RotaryEmbedding extends NativeObject {
       const sentence = 'cannot be combined with positions; pass only one of them';
       throw explainedError('invalid_argument', 'length', sentence);
     }
-    // In positions (A, B, N), each axis has its own columns, so the tables have no dimension A.
+    // If positions are (A, B, N), each axis has its own columns, so the tables have no dimension A.
     const rows = positions === undefined ? [length] : positions.shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.invoke((call) => {

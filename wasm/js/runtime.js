@@ -9,7 +9,7 @@ import { NativeCall } from './nativeCall.js';
  * The members of the module in addition to its bindings.
  * @typedef {object} NativeModule
  * @property {WebAssembly.Memory} wasmMemory
- * @property {Promise<void>} [pthreadPoolReady]  fulfilled when the workers of the threads are ready
+ * @property {Promise<void>} [pthreadPoolReady]  fulfilled when the worker threads are ready
  */
 
 /** @typedef {NativeModule & MainModule} Native */
@@ -23,11 +23,11 @@ const dropped = new FinalizationRegistry((workers) => {
   for (const worker of workers) worker.terminate();
 });
 
-/** One loaded module. All calls of the core go through it. */
+/** One loaded module. All calls to the core go through it. */
 export class Runtime {
   /**
    * @param {Native} native
-   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the workers of the threads
+   * @param {readonly Pick<Worker, 'terminate'>[]} workers  the worker threads
    * @param {Runtime} [other]  a runtime of the same module
    * @param {ResultKind} [as]  the form in which results are returned
    */
@@ -44,7 +44,7 @@ export class Runtime {
       try {
         this.delete(native);
       } catch {
-        // A finalizer has no caller. If it stopped the module, the next call reports that.
+        // A finalizer has no caller. If an error here stopped the module, the next call reports it.
       }
     });
   }
@@ -64,13 +64,13 @@ export class Runtime {
     return this.memory.disposed;
   }
 
-  /** Ends the module, with its threads and its memory. A second call does nothing. */
+  /** Ends the module: stops its threads and frees its memory. A second call does nothing. */
   dispose() {
     if (!this.disposed) this.memory.dispose();
   }
 
   /**
-   * Deletes a C++ object. Does nothing after the module has ended, because its objects ended with it.
+   * Deletes a C++ object. Does nothing after the module has ended, because its objects no longer exist then.
    * @param {NativeHandle} native
    */
   delete(native) {
@@ -78,7 +78,7 @@ export class Runtime {
   }
 
   /**
-   * Makes one call of C++. `body` checks the arguments, calls C++ and returns the results.
+   * Makes one call to C++. `body` checks the arguments, calls C++ and returns the results.
    * @template T
    * @param {(call: NativeCall) => T} body
    * @param {ResultKind} [as]  the form in which results are returned

@@ -72,7 +72,7 @@ const kRanksOfAllHeads = { 3: '(B, N, H·D), because numHeads is set' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
 /**
- * Describes keys and values with the rank of the query.
+ * Describes keys and values, which must have the rank of the query.
  * @param {NativeCall} call
  * @param {number} rank  rank of the query
  * @param {ElementsLike | TensorHandle} key
@@ -110,7 +110,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
   }
   // With (B, N, H, D), any number works here, because the actual number of heads is in the shape.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
-  // Read the length before the call begins, because reading it is a separate call.
+  // Read the length before this call begins, because reading it is itself a call to C++.
   const numCached = cache?.length ?? 0;
 
   return runtime.invoke((call) => {

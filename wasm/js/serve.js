@@ -8,9 +8,9 @@ import { nearestName } from './options.js';
 /** @import { Answer, Request } from './connection.js' */
 
 /**
- * A function or generator function that runs in the worker and makes many calls of attn. Each value
- * that a generator yields is reported as progress. At each `yield`, other calls may run. If the
- * task has been aborted, it ends there, after its `finally` blocks.
+ * A function or generator function that runs in the worker and makes many calls to attn. Each value that a
+ * generator yields is reported as progress. At each `yield`, other calls may run. An aborted task ends at its next
+ * `yield`, after running its `finally` blocks.
  * @callback Task
  * @param {TrainingAttn} attn  the module in the worker; it can train only if it was loaded with training
  * @param {...any} args
@@ -180,7 +180,8 @@ class Server {
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The answer was not sent, so the page knows none of its new objects and classes.
+      // The page did not receive this answer, so it knows none of the answer's new objects and
+      // classes.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
         this.#ofAttn.delete(id);
@@ -191,13 +192,14 @@ class Server {
   }
 
   /**
-   * Returns a reference to an object that has dispose(), which stays in the worker, or undefined for data.
+   * Returns a reference to an object that has dispose(), because such objects stay in the worker. Returns undefined for
+   * data.
    * @param {object} value
    * @param {boolean} isOfAttn
    * @returns {Reference | undefined}
    */
   #refer(value, isOfAttn) {
-    // A Variable has no public fields, so nothing of it would arrive.
+    // A Variable has no public fields, so a copy sent to the page would be empty.
     if ('nativeOn' in value) {
       const sentence =
         'a Variable cannot leave the worker; return its value() or gradient(), or train in a task';
@@ -227,7 +229,7 @@ class Server {
 function membersOf(object) {
   /** @type {Members} */
   const members = { type: object.constructor.name, functions: [], values: [], groups: {} };
-  // Remote objects have their own versions of these.
+  // Remote objects have their own versions of these members.
   const seen = new Set(['constructor', 'toJSON', 'toString']);
   for (let at = object; at !== Object.prototype && at; at = Object.getPrototypeOf(at)) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {

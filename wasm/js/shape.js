@@ -1,4 +1,4 @@
-// Checks tensor shapes, and creates the errors for wrong ones.
+// Checks tensor shapes, and creates the errors for wrong shapes.
 
 import { argumentError, invalid } from './errors.js';
 
@@ -131,7 +131,7 @@ export function checkBroadcast(name, shape, target, lastMayBeLess = false) {
 }
 
 /**
- * Returns the index of a dimension. Negative dimensions count from the last.
+ * Returns the index of a dimension. Negative dimensions count from the end.
  * @param {string} method
  * @param {number} dimension
  * @param {readonly number[]} shape

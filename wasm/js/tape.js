@@ -87,7 +87,7 @@ export class Variable {
   }
 
   /**
-   * Returns the number of a variable with one element, such as a loss.
+   * Returns the value of a single-element variable, such as a loss, as a number.
    * @returns {number}
    * @throws {AttnError} `shape_mismatch` for any other number of elements, and the errors of `value()`
    */
@@ -154,7 +154,7 @@ export class Variable {
 
   /**
    * Returns the part [begin, end) of a dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} begin
    * @param {number} [end]  the end of the dimension by default
    * @returns {Variable}
@@ -171,7 +171,7 @@ export class Variable {
 
   /**
    * Returns one entry of a dimension, and drops that dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} index
    * @returns {Variable}
    * @throws {AttnError} `invalid_argument`, `out_of_memory`, `disposed`
@@ -184,7 +184,7 @@ export class Variable {
     });
   }
 
-  /** Formats the numbers as text by rows. */
+  /** Formats the numbers as text, row by row. */
   toString() {
     const isLive = !this.#tape.disposed && this.#tape.era === this.#era && !this.#layer?.disposed;
     return isLive ? printTensor(this.value().data, this.#shape) : Variable.name;
@@ -209,7 +209,7 @@ export class Variable {
   }
 
   /**
-   * @internal returns the variable in C++
+   * @internal returns the C++ variable
    * @param {Tape} tape  the tape that records the call
    * @param {string} name
    */
@@ -257,7 +257,7 @@ export class Variable {
   }
 }
 
-/** A tape in C++ with its variables, which are deleted when the tape is cleared. */
+/** A C++ tape and its variables, which are deleted when the tape is cleared. */
 class TapeWithVariables {
   /** @type {Native.Variable[]} */
   #variables = [];
@@ -334,8 +334,8 @@ export class Tape extends NativeObject {
    * ```
    *
    * @param {ClearOptions} [options]
-   * @throws {AttnError} `disposed`; with `keepGradients` also `invalid_argument` after a `backward()` that ran out
-   *   of memory, and `out_of_memory`
+   * @throws {AttnError} `disposed`. With `keepGradients`, also `out_of_memory`, and `invalid_argument` if the last
+   *   `backward()` ran out of memory
    */
   clear(options = {}) {
     const keepGradients = wanted('keepGradients', readOptions(options, kClear).keepGradients);
@@ -371,7 +371,7 @@ export class Tape extends NativeObject {
   /**
    * Returns a layer's parameter as a variable. Layers record their own parameters. Use this method
    * for weights that have additional uses, such as an output layer that is tied to an embedding.
-   * All uses of a parameter share one variable, and its gradient is the sum over all of them.
+   * All uses of a parameter share one variable, whose gradient is the sum over all uses.
    * @param {Layer} layer
    * @param {string} name
    * @returns {Variable}
@@ -424,8 +424,8 @@ export class Tape extends NativeObject {
    * @param {TensorLike} [gradient]  gradient of a loss with respect to `output`, with the shape of `output`
    * @throws {AttnError} `shape_mismatch`; `invalid_argument` for a second call, for a loss that is not a finite
    *   number (the message names the first parameter or layer output that is not finite), and for a parameter
-   *   that was changed after it was recorded; `out_of_memory`; `disposed`, also if a layer that
-   *   helped to compute the loss was disposed of. After an error there are no gradients
+   *   that was changed after it was recorded; `out_of_memory`; `disposed`, including if a layer that helped
+   *   to compute the loss was disposed of. After an error there are no gradients
    */
   backward(output, gradient) {
     this.requireLayers();
@@ -451,13 +451,13 @@ export class Tape extends NativeObject {
     return this.copyGradient(shape, () => this.native.tape.gradient(native, name));
   }
 
-  /** @internal counts calls of clear() */
+  /** @internal number of calls to clear() */
   get era() {
     return this.#era;
   }
 
   /**
-   * @internal records what C++ computes
+   * @internal records a computation in C++
    * @param {(call: NativeCall, layer: any) => (native: Native.MainModule) => Native.Variable} check
    *   checks arguments, and returns a function that calls C++
    * @param {Layer} [layer]  the layer that computes the variable, or has it as a parameter
@@ -512,7 +512,8 @@ export class Tape extends NativeObject {
     }));
     if (owner) this.#owners.set(address, owner);
     // The variable may be another view of a parameter, for example from reshape(). A disposed layer
-    // cannot own new variables. If it is found here, its memory has been reused.
+    // cannot own new variables: if the map contains one for this address, its memory has been
+    // reused.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
   }
@@ -520,7 +521,7 @@ export class Tape extends NativeObject {
   /**
    * @internal
    * @param {readonly number[]} shape
-   * @param {() => number} find  returns the address of the gradient, or 0 without one
+   * @param {() => number} find  returns the address of the gradient, or 0 if there is none
    * @returns {Tensor | undefined}
    */
   copyGradient(shape, find) {
@@ -531,7 +532,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal returns a variable in C++
+   * @internal returns a C++ variable
    * @param {Pick<NativeCall, 'check'>} call
    * @param {string} name
    * @param {Variable | undefined} variable
@@ -555,7 +556,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * @internal returns several variables in C++, by name
+   * @internal returns several C++ variables by name
    * @template {string} Name
    * @param {NativeCall} call
    * @param {Record<Name, Variable>} variables

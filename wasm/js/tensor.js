@@ -202,8 +202,8 @@ export function copyNumbers(name, numbers) {
 }
 
 /**
- * Reads each number of a plain array once. Typed arrays need no copy, because reading their elements cannot run
- * code of the caller.
+ * Reads each number of a plain array once. Typed arrays need no copy, because reading their elements cannot run the
+ * caller's code.
  * @param {string} name  name of the numbers
  * @param {ArrayLike<number>} data
  * @param {string} argument  the argument that contains them

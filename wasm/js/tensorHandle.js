@@ -75,8 +75,8 @@ function live(handle, name = TensorHandle.name) {
  * A tensor of float32 in WebAssembly memory. Calls read it in place, without a copy. `attn.tensor()` and
  * `attn.handles` create handles.
  *
- * `reshape`, `slice`, `select` and `splitHeads` return more handles to the same numbers. The memory is
- * freed with the last of these handles: by `dispose()`, by `using`, or when the handle is garbage-collected.
+ * `reshape`, `slice`, `select` and `splitHeads` return more handles to the same numbers. A handle is released by
+ * `dispose()`, by `using`, or when it is garbage-collected. The memory is freed when its last handle is released.
  */
 export class TensorHandle {
   /** @internal */
@@ -162,16 +162,16 @@ export class TensorHandle {
     return { data: this.data(), shape: [...this.#shape] };
   }
 
-  /** Formats the numbers as text by rows. */
+  /** Formats the numbers as text, row by row. */
   toString() {
     if (this.disposed) return TensorHandle.name;
     return printTensor(this.contiguous ? this.view() : this.data(), this.#shape);
   }
 
   /**
-   * Returns a view of the numbers, without a copy. Writing to the view changes the tensor. The view becomes
-   * invalid when the memory grows, which any other call may cause, and after `dispose()`. So get a
-   * new view each time. The tensor itself remains valid when the memory grows.
+   * Returns a view of the numbers, without a copy. Writing to the view changes the tensor. The view becomes invalid
+   * after `dispose()` and when the memory grows. Any other call may grow the memory, so get a new view each time. The
+   * tensor itself remains valid when the memory grows.
    * @returns {Float32Array}
    * @throws {AttnError} `disposed`, and `invalid_argument` unless `contiguous`
    */
@@ -201,7 +201,7 @@ export class TensorHandle {
 
   /**
    * Returns a handle to the part [begin, end) of a dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} begin
    * @param {number} [end]  the end of the dimension by default
    * @returns {TensorHandle}
@@ -217,7 +217,7 @@ export class TensorHandle {
 
   /**
    * Returns a handle to one entry of a dimension, and drops that dimension.
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @param {number} index
    * @returns {TensorHandle}
    * @throws {AttnError} `invalid_argument`, `disposed`

@@ -1,8 +1,8 @@
-// Starts the workers of threads and of attn/worker.
+// Starts worker threads, and the worker of attn/worker.
 
 /**
- * Makes a worker of Node look like a browser's worker, as far as Emscripten's glue needs. The code
- * is a string, because bundlers for Node would not include a separate file by themselves.
+ * Makes a Node worker look enough like a browser worker for Emscripten's glue. The code is a string, because
+ * bundlers for Node would not include a separate file by themselves.
  */
 const kNodeScript = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
@@ -55,7 +55,7 @@ export const isForeign = (url) =>
  * @returns {Worker & { ref?(): void, unref?(): void }}
  */
 export function startWorker(url, options, fail) {
-  // The glue recognises a browser's worker by importScripts(), which workers of Deno and Bun do not have.
+  // The glue recognises a browser's worker by importScripts(), which workers in Deno and Bun lack.
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {
@@ -69,7 +69,8 @@ export function startWorker(url, options, fail) {
   /** @type {any} */
   const worker = new NodeWorker(kNodeScript, {
     eval: true,
-    // Some options of the process are not allowed in workers and would prevent the start.
+    // Some of the process's options are not allowed in workers. With them, the worker would not
+    // start.
     execArgv: [],
     workerData: { url, name: options.name },
   });

@@ -275,8 +275,8 @@ export class TrainingAttn extends Attn {
    * @param {Integers} targets  (N) or (B, N), or (B·N)
    * @param {CrossEntropyOptions} [options]
    * @returns {Variable} the loss, one number
-   * @throws {AttnError} `shape_mismatch`; `invalid_argument`, also for a target that is not a class and for a
-   *   mean over no targets; `out_of_memory`, `disposed`
+   * @throws {AttnError} `shape_mismatch`; `invalid_argument`, including for a target that is not a class and for a mean
+   *   over no targets; `out_of_memory`, `disposed`
    */
   /**
    * @template {boolean} [Gradient=false]
@@ -342,7 +342,7 @@ export class TrainingAttn extends Attn {
   /**
    * Concatenates variables along a dimension. All other dimensions must have the same sizes.
    * @param {readonly Variable[]} parts
-   * @param {number} dimension  negative dimensions count from the last
+   * @param {number} dimension  negative dimensions count from the end
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
    */
@@ -601,8 +601,8 @@ export class TrainingAttn extends Attn {
    * @param {Tape} tape  after `backward()`
    * @param {number} maxNorm
    * @returns {number} the norm before scaling
-   * @throws {AttnError} `invalid_argument`, also for a norm that is not a finite number (the message names the
-   *   first parameter with a gradient that is not finite), without changing any gradients; `disposed`
+   * @throws {AttnError} `invalid_argument`, including for a norm that is not finite (the message names the first
+   *   parameter whose gradient is not finite), without changing any gradients; `disposed`
    */
   clipGradNorm(tape, maxNorm) {
     requireTape('tape', tape).requireLayers();

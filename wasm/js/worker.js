@@ -189,7 +189,7 @@ export async function load(options = {}) {
 
 /** @returns {Worker} */
 function startWorker() {
-  // The URL is not written as a literal, so that bundlers do not follow it.
+  // Bundlers would follow a URL that is written as a literal.
   const script = new URL(import.meta.url.replace(/[^/]*$/, 'workerScript.js'));
   try {
     if (typeof Worker === 'function') {
@@ -198,7 +198,8 @@ function startWorker() {
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
-    // Some options of the process are not allowed in workers and would prevent the start.
+    // Some of the process's options are not allowed in workers. With them, the worker would not
+    // start.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {

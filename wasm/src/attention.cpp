@@ -52,7 +52,7 @@ void set_t5_bias(AttentionOptions& options, const TensorArgument& table, double 
 
 void reset(AttentionOptions& options) { options = {}; }
 
-/// Returns the options, or the defaults for null.
+/// Returns `*options`, or the defaults if `options` is null.
 AttentionOptions given(const AttentionOptions* options) {
   return options ? *options : AttentionOptions();
 }

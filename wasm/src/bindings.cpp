@@ -64,7 +64,7 @@ void start(int num_threads) {
   if (the_context->num_threads() != options.num_threads) throw std::bad_alloc();
 }
 
-/// Number of bytes that malloc() has allocated and not yet freed, including its block headers.
+/// Number of bytes allocated by malloc() and not yet freed, including its block headers.
 double bytes_in_use() { return static_cast<double>(static_cast<std::size_t>(mallinfo().uordblks)); }
 
 /// Leaves the workers running, because the loader owns them.

@@ -13,9 +13,9 @@ namespace attn::wasm {
 /// skip restoring the stack.
 void report() noexcept;
 
-/// Begins a guarded function. Returns false if the function must not run. Then either an earlier
-/// error is pending until JavaScript calls forgetError(), or enter() itself has just reported that
-/// memory ran out.
+/// Begins a guarded function. Returns false if the function must not run. In that case, either an
+/// earlier error is pending until JavaScript calls forgetError(), or enter() itself has just
+/// reported that memory ran out.
 bool enter() noexcept;
 
 /// Ends a guarded function that has succeeded.

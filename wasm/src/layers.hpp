@@ -36,7 +36,8 @@ void forward(const L& layer, const TensorArgument& x, const TensorArgument& outp
   layer.forward(x.elements(), output.result_of_type(), context());
 }
 
-/// Optional arguments of a layer's call. JavaScript fills the same object again for every call.
+/// Optional arguments of a call to a layer. JavaScript reuses one object and fills it for every
+/// call.
 struct LayerCall {
   AttentionOptions attention = {};  ///< of the self-attention in decoders
   AttentionOptions cross_attention = {};
@@ -48,7 +49,7 @@ struct LayerCall {
   Intermediates* intermediates = nullptr;
 };
 
-/// Returns the call, or an empty one for null.
+/// Returns `*call`, or a LayerCall with the defaults if `call` is null.
 inline const LayerCall& given(const LayerCall* call) {
   static const LayerCall none;
   return call ? *call : none;

@@ -178,7 +178,8 @@ Texts index_files(const TensorArgument& index) {
   return texts(safetensors_index_files(index.text()));
 }
 
-/// Given the names of all files in a folder without an index, returns those of the weight files.
+/// Given the names of all files in a folder without an index, returns the names of the weight
+/// files.
 Texts weight_files(const Texts& names) {
   return texts(choose_weight_files(emscripten::vecFromJSArray<std::string>(names)));
 }
@@ -229,7 +230,7 @@ void write_weights(LanguageModelLoader& loader, double source, const TensorArgum
 
 // The model
 
-/// The frequencies of a layer's rotary positions, and the factor on cosines and sines.
+/// The frequencies of a layer's rotary positions, and the factor that multiplies cosines and sines.
 struct RotaryFrequencies {
   Sizes frequencies;
   double attention_factor;

@@ -11,12 +11,12 @@
 
 namespace attn::wasm {
 
-/// A tensor in the module's memory, described by JavaScript, where this class is called `Tensor`.
+/// A tensor in the module's memory, as described by JavaScript. The class is named `Tensor` there.
 /// JavaScript reuses a few objects for all calls. Sizes and strides arrive as doubles, because
 /// JavaScript would pass 64-bit integers as BigInts.
 ///
 /// Passing four tensors takes 4.0 µs in Chromium on a busy machine. Passed as value objects with
-/// arrays for shape and strides, they would take 6.0 µs and leave garbage. With -sEMBIND_AOT the
+/// arrays for shape and strides, they would take 6.0 µs and create garbage. With -sEMBIND_AOT the
 /// times are 1.7 and 5.7 µs.
 class TensorArgument {
  public:

@@ -57,7 +57,7 @@ export async function cmakeBuild(preset, targets, commonEnv, { tests = true, upd
 /**
  * @param {boolean} tests
  * @param {Record<string, string>} env
- * @returns {{ settings: string[], stamp: string }} stamp: identifies these settings
+ * @returns {{ settings: string[], stamp: string }} `stamp` identifies these settings
  */
 function settingsOf(tests, env) {
   const settings = [

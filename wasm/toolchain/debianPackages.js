@@ -15,7 +15,7 @@ import { aptGet, command, osRelease, SetupError } from './system.js';
  * @param {string[]} packages
  * @param {string} folder  target folder
  * @param {Update} update  receives the progress
- * @param {string[]} [exclude]  patterns of files to leave out, as GNU tar takes them
+ * @param {string[]} [exclude]  patterns of files to leave out, in GNU tar's syntax
  */
 export async function unpackDebianPackages(release, packages, folder, update, exclude = []) {
   const work = mkdtempSync(join(tmpdir(), 'attn-packages-'));
@@ -64,7 +64,7 @@ async function unpack(file, folder, exclude) {
 }
 
 /**
- * The machine's package source, changed from its own release to another one.
+ * Returns the machine's package source, with its release replaced by another.
  * @param {string} release
  * @param {string} [own]  code name of the machine's release
  * @param {string} [configFolder]

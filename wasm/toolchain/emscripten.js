@@ -1,7 +1,6 @@
-// Emscripten: uses the one on PATH if the build has been tested with its version. Otherwise unpacks
-// Debian 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs
-// on older and newer Debian releases and with any Node. Installed by apt-get, the package would find
-// `acorn` only with Debian's own Node.
+// Provides Emscripten. Uses the one on PATH if the build has been tested with its version. Otherwise unpacks Debian
+// 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs on older and newer
+// Debian releases and with any Node. Installed by apt-get, the package would find `acorn` only with Debian's own Node.
 
 import {
   chmodSync,
@@ -60,7 +59,7 @@ export async function provideEmscripten() {
 }
 
 /**
- * True if the build has been tested with a version, or accepts any version.
+ * True if the build has been tested with `version`, or if any version is accepted.
  * @param {string} version
  * @param {Record<string, string | undefined>} [env]
  */
@@ -100,7 +99,7 @@ function canOptimizeJavaScript(emcc, root) {
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
   // These are system libraries for link-time optimisation and dynamic linking, and files that are
-  // not needed to run. They make up most of the size.
+  // not needed at run time. They make up most of the size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { kBuildFolder, kRoot, provideNpmPackages } from './checkout.js';
 import { command, isMain, reportSetupError, requireAll } from './system.js';
 
-/** @param {{ check: boolean }} options  check: fail if a file would change, and change nothing */
+/**
+ * @param {{ check: boolean }} options  `check` changes nothing and fails if formatting would change a file
+ */
 export async function formatCpp({ check }) {
   const patterns = ['*.cpp', '*.hpp', '*.h'];
   const list = ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'];

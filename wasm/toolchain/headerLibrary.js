@@ -71,7 +71,7 @@ function versionIn({ versionHeader, versionMacro }, include) {
 
 /**
  * Writes the headers and a CMake package. Debian's own CMake packages require more than the headers
- * need: xsimd's requires xtl, which only complex numbers use.
+ * need: xsimd's package requires xtl, which only complex numbers need.
  * @param {HeaderLibrary} library
  * @param {string} folder
  * @param {string} include

@@ -1,4 +1,4 @@
-// Lets one command at a time work in a checkout, because npm and Ninja expect to run alone.
+// Lets only one command at a time work in a checkout, because npm and Ninja expect to run alone.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,9 +11,8 @@ import { findProgram } from './system.js';
 const kSayAfterMs = 500;
 
 /**
- * Runs `action` while holding a lock on a file. It is a kernel lock, held by a child process that ends
- * with this one, so that an interrupted run leaves no lock behind. Systems without the program flock
- * use no lock.
+ * Runs `action` while holding a lock on a file. The lock is a kernel lock, held by a child process. The child ends when
+ * this process ends, so an interrupted run leaves no lock behind. Systems without the program flock use no lock.
  * @template T
  * @param {string} file
  * @param {() => T | Promise<T>} action

@@ -77,9 +77,10 @@ async function writeGlue(flavours, variants, folder) {
       const glue = readFileSync(builtModule(flavour, `simd128${kind}`, 'js'), 'utf8');
       // Emscripten writes one long line, and Node would print all of it with an uncaught error.
       const { code } = await transform(glue, { legalComments: 'none' });
-      // Bundlers copy the threads' glue as an asset. webpack minifies such assets as sloppy
-      // scripts, where functions declared in a block are visible outside of it. The result runs as
-      // a module, where they are not, so the glue declares strict mode.
+      // Bundlers copy the threads' glue as an asset. webpack minifies such assets as sloppy-mode
+      // scripts, in which a function declared in a block is visible outside the block. The asset
+      // runs as a module, in which such a function is not visible, so the glue declares strict
+      // mode.
       writeFileSync(join(folder, `${flavour}${kind}.glue.js`), `'use strict';\n${code}`);
     }
   }

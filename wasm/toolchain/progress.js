@@ -1,7 +1,7 @@
-// Shows the running steps of a command, with the progress of each step and the seconds that it has
-// run. A terminal gets one line that is updated in place. Anything else, such as a pipe or a CI
-// log, gets a line every ten seconds and one when a step ends. Imports nothing, because it runs
-// before node_modules exists.
+// Shows the running steps of a command, with each step's progress and elapsed seconds. A terminal
+// gets one line that is updated in place. Any other output, such as a pipe or a CI log, gets a line
+// every ten seconds and a line when a step ends. Imports nothing, because it runs before
+// node_modules exists.
 
 const kTickMs = 1000;
 const kTicksPerLine = 10;
@@ -26,7 +26,7 @@ export function progressOn(output) {
   let ticks = 0;
 
   /**
-   * Formats the step with its state and its seconds. If the text is too wide, the name is cut.
+   * Formats a step's name, state and elapsed seconds. If the text is too wide, the name is cut.
    * @param {{ name: string, state: string, start: number }} step
    * @param {number} [width]
    */

@@ -1,4 +1,4 @@
-// Makes the reference of the JavaScript API with TypeDoc, from the package's type definitions:
+// Generates the JavaScript API reference with TypeDoc, from the package's type definitions:
 // node wasm/toolchain/reference.js <folder>. A warning counts as an error.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -89,7 +89,8 @@ async function buildReference(folder) {
 }
 
 /**
- * Makes a module that exports the types directly instead of their aliases in the definitions.
+ * Makes an entry module that exports the original types, and not the aliases for them that the definitions
+ * contain.
  * @param {string} file
  * @param {string} name
  * @param {string} purpose
@@ -105,7 +106,8 @@ function entryPoint(file, name, purpose, definitions) {
 }
 
 /**
- * Turns equations, which comments mark by a blank line and two spaces, into Markdown blocks.
+ * Turns equations into Markdown blocks. In comments, an equation follows a blank line and is indented by two
+ * spaces.
  * @param {string} definitions
  */
 function withBlocks(definitions) {

@@ -33,7 +33,7 @@ export function reportSetupError(error) {
 }
 
 /**
- * True if a module is the one that node was started with.
+ * True if node was started with this module as its script.
  * @param {ImportMeta} meta
  */
 export const isMain = (meta) =>

@@ -74,8 +74,8 @@ export async function buildTypes() {
 }
 
 /**
- * Removes class members marked `@internal`. The compiler's own option keeps them in definitions made from
- * JavaScript. Constructors stay, because a class without one would seem to have a public constructor.
+ * Removes class members marked `@internal`. TypeScript's own option, `stripInternal`, has no effect on definitions made
+ * from JavaScript. Constructors stay, because a class without a constructor would seem to have a public one.
  * @param {import('typescript')} ts
  * @param {string} path
  */

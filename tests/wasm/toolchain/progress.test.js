@@ -6,7 +6,7 @@ import { progressOn } from '../../../wasm/toolchain/progress.js';
 /** @import { TestContext } from 'node:test' */
 
 /**
- * Progress on an output that records what is written, with a clock that the test advances.
+ * A progress display whose output is recorded and whose clock is advanced by the test.
  * @param {TestContext} t
  * @param {object} [properties]  properties of the output
  */
