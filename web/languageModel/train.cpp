@@ -7,8 +7,8 @@
 // interrupted run. <about> is JSON for the metadata of model.safetensors, to which the program adds
 // its measurements. `npm run train` prepares the input files and starts this program.
 //
-// The same seed gives the same bits for any number of threads and on every machine with the same
-// instruction set.
+// With the same seed, the results are bit-identical for any number of threads and on every machine
+// with the same instruction set.
 
 #include <algorithm>
 #include <array>

@@ -27,8 +27,8 @@ export const settings = $state(settingsIn(location.hash));
 export const beginsLearned = isBare(location.hash) && !saves;
 
 /**
- * The current link: whether a later version of the page made it, its settings, which of them were
- * corrected, and the place that it leads to until the reader moves on.
+ * The current link: whether a later version of the page made it, its settings, the settings that
+ * were corrected, and its target. The target is cleared once the reader moves on.
  */
 let link = $state.raw(linkOf(location.hash));
 
@@ -68,7 +68,10 @@ const fragment = $derived(formatSettings(settings));
  */
 let carried = $state.raw({});
 
-/** Replaces settings in links. @param {Partial<typeof initial>} changes */
+/**
+ * Sets the values that replace the settings in links.
+ * @param {Partial<typeof initial>} changes
+ */
 export function carry(changes) {
   carried = changes;
 }

@@ -232,9 +232,9 @@ export const worlds = /** @type {Record<WorldName, World>} */ (
 );
 
 /**
- * A held-out example with the reader's text. The text replaces the first of the tokens that the
- * reader can choose; in a world with written answers it replaces all of them. Characters that are
- * not symbols of the world are ignored.
+ * A held-out example with the reader's text. The text's symbols replace the tokens that the reader
+ * can choose, starting with the first. In a world with written answers, padding replaces the rest
+ * of those tokens. Characters that are not symbols of the world are ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed

@@ -93,8 +93,8 @@ function withOnes({ data, shape: [length, width] }) {
 }
 
 /**
- * Untrained additive attention from each word of the target to each word of the source. The words'
- * embeddings are queries and keys.
+ * Untrained additive attention from each target word to each source word. The queries and keys are
+ * the words' embeddings.
  * @param {Attn} attn
  * @param {string[]} source
  * @param {string[]} target

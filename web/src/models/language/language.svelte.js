@@ -35,7 +35,7 @@ export class Language {
    * All models that the reader has opened, by id. Figures may still show results of closed ones.
    * @type {Map<number, import('../own/own.svelte.js').Own>}
    */
-  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing reacts to it
   #opened = new Map();
   /**
    * How the reader wants to open a model; `'here'` once the dialog is loaded.
@@ -62,7 +62,7 @@ export class Language {
   }
 
   /**
-   * The model that the settings select; until the language model is loaded, another one.
+   * The model that the settings select, or a substitute until the language model is loaded.
    * @returns {import('../model.js').Model}
    */
   get selected() {
@@ -71,7 +71,7 @@ export class Language {
   }
 
   /**
-   * The model of some results.
+   * The model that computed the given results.
    * @param {Pick<import('../model.js').Given, 'own' | 'weights'>} given
    * @returns {import('../model.js').Model}
    */
@@ -146,7 +146,7 @@ export async function chooseWeights(language, weights) {
  * @param {import('../own/own.svelte.js').Own} own
  */
 export function showOwn(language, own) {
-  // Keep the settings from before the first of them.
+  // If another of the reader's models is shown, keep the settings from before that one was opened.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.replaceOwn(own);
   lookAtOwn(language);

@@ -33,8 +33,8 @@ function nameOfJson(json) {
 }
 
 /**
- * Returns the files with their names. If the browser left out the names in a cache, the model's
- * files get theirs back.
+ * Returns the files with their names. If the files are from a cache and the browser omitted their
+ * real names, restores the names of the model's files.
  * @param {File[]} files
  * @returns {Promise<File[]>}
  */

@@ -134,7 +134,7 @@ export function blockParameters(model, at) {
 }
 
 /**
- * The effect of a changed number in one projection, among the rows that belong to one head. The
+ * The effect of changing one number in a projection, within the part that belongs to one head. The
  * model is restored afterwards.
  * @param {LanguageModel} model
  * @param {Pick<import('../../core/sentence.js').Given, 'layer' | 'head' | 'editMatrix' | 'editCell' |

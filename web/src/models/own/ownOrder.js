@@ -73,7 +73,7 @@ function wordsOf(model, ids, places, types) {
 }
 
 /**
- * The output of the first layer's attention without rotating queries and keys.
+ * The output of the first layer's attention, computed without rotating queries and keys.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {Tensor} x (n, E)

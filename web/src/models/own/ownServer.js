@@ -394,7 +394,8 @@ export class OwnModel {
   }
 
   /**
-   * Predictions after one of the tokens, with a head's weights there.
+   * Predictions for the token after position `at`, with a head's attention weights at that
+   * position.
    * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK:
    *   number, drawn: number }} given
    * @returns {import('../model.js').Next}

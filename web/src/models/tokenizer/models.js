@@ -121,8 +121,8 @@ function bpe(config, ids) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // The library writes an unknown character only when the next known character follows, even if
-    // it has written bytes in between.
+    // The library holds an unknown character back until the next known character, even if it writes
+    // bytes in between.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
@@ -243,7 +243,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
 
 /**
  * Repeatedly splits off the longest known piece. `@huggingface/tokenizers` does the same, but tries
- * all lengths up to the word's own, so long words take quadratic time.
+ * all lengths up to that of the word, so long words take quadratic time.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}

@@ -95,8 +95,8 @@ const initialOf = (from) =>
 export const initial = initialOf(properties);
 
 /**
- * Properties whose meaning differs in links of version 1: such a link is about a layer that has
- * learned nothing, unless it says otherwise, and counts layers and heads from 0.
+ * Properties whose meaning differs in links of version 1. Such a link selects an untrained layer
+ * unless it says otherwise, and it counts layers and heads from 0.
  */
 export const firstVersion = {
   ...properties,
