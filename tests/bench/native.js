@@ -326,7 +326,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   // check that training runs agree.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
     throw new Error(
-      `${name}: PyTorch's model has ${peer.size} parameters, attn's has a different number`,
+      `${name}: PyTorch's model has ${peer.size} parameters, but attn's has a different number`,
     );
   }
   return {
@@ -361,7 +361,8 @@ function fastest(jobs) {
 const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (_, i) => i);
 
 /**
- * Loops over pairs of bfloat16 numbers. Their loops over floats are the same as those of AVX-512.
+ * Instruction sets with loops over pairs of bfloat16 numbers. Their loops over floats are the same
+ * as those of AVX-512.
  */
 const kPairs = /^(avx512|amx)_bf16$/;
 

@@ -154,7 +154,7 @@ const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
 const kLongHeadTarget = 0.95;
 const kFlatness = 1.1;
-/** The time per N with a window of constant width may vary by this factor. */
+/** Factor by which time ÷ N may vary if the window has a constant width. */
 const kWindowGrowth = 1.15;
 
 /**

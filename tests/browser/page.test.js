@@ -158,7 +158,7 @@ test('following a link closes everything that was open before', async () => {
 
   await page.getByRole('radio', { name: 'identity' }).and(page.locator(':checked')).waitFor();
   assert.notEqual(await page.locator('.bar button.needed').count(), 0);
-  // A link without settings has those that the page starts with.
+  // A link without settings selects the settings that the page starts with.
   await follow('#at=self-attention.weights');
   await page.getByText('You are looking at layer 2').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);

@@ -1,5 +1,6 @@
-// Layers that are called with positions and with terms that have gradients. Every call must give
-// the same bits with and without a tape, and with the keys in a cache and as arguments.
+// Layers that are called with positions and with terms that have gradients. The results of every
+// call must be bit-identical with and without a tape, and with the keys in a cache and as
+// arguments.
 
 #include <gtest/gtest.h>
 
