@@ -146,7 +146,9 @@ function bound(measured, { least, most }, show) {
 const times = (/** @type {number} */ x) => `${x} ×`;
 
 const kScalingTarget = 1.85;
-/** Lower for a training step, because parts of it are limited by memory. */
+/**
+ * The target is lower for a training step, because memory limits the speed of some of its parts.
+ */
 const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
 /** The browser half has no peer for this length, because ONNX Runtime Web fails. */

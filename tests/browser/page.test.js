@@ -131,7 +131,7 @@ test('following a link on the open page applies its settings', async () => {
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#v=1&text=two+words&heads=2&at=self-attention.weights';
-    // Simulates that the page writes its own settings at this moment.
+    // Simulates the page writing its own settings at this moment.
     history.replaceState(null, '', here);
   });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();

@@ -243,7 +243,7 @@ function framesOf(page) {
 }
 
 /**
- * Waits until the page shows the target of a link with its figures drawn.
+ * Waits until the page shows a link's target and has drawn the figures there.
  * @param {Page} page
  * @param {string} fragment
  */

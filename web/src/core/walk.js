@@ -174,7 +174,7 @@ export function keysOf({ word, masked, divided: { weights } }, most) {
 }
 
 /**
- * The rows of a matrix with these indices.
+ * Selects rows of a matrix by their indices.
  * @param {Matrix} matrix
  * @param {number[]} numbers
  * @returns {Matrix}

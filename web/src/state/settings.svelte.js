@@ -8,13 +8,16 @@ import {
   version,
 } from './url.js';
 
-/** True if the reader saves data. The page then fetches the language model only when asked. */
+/**
+ * True if the reader has turned on the browser's data saver. The page then fetches the language
+ * model only when asked.
+ */
 const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 
 /** The settings of a page that is opened without a link, and that a reset restores. */
 export const beginning = saves ? untrained : initial;
 
-/** True if a link has no settings. It may lead to a place. @param {string} hash */
+/** True if a link has no settings. The link may still lead to a place. @param {string} hash */
 const isBare = (hash) => /^(?:#(?:at=[^&]*)?)?$/.test(hash);
 
 /** @param {string} hash */

@@ -191,7 +191,7 @@ export class Training {
     }
   }
 
-  /** Shows an earlier step, or the latest one if it is not earlier. @param {number} step */
+  /** Shows `step` if it is an earlier step, and otherwise the latest step. @param {number} step */
   lookBack(step) {
     this.#back = step < this.step ? step : Infinity;
     void this.#lookBack();

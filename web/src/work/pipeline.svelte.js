@@ -19,7 +19,7 @@ import { timed } from './timed.js';
  * @property {import('./tasks/attention.js').Survey[]} [heads] what to draw for each head
  */
 
-/** Number of tokens for which figures follow the settings immediately. */
+/** Largest number of tokens for which figures follow the settings immediately. */
 const mostLive = 128;
 
 /**

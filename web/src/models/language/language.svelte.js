@@ -45,7 +45,7 @@ export class Language {
   coming = $state(false);
   problem = $state('');
   #attn;
-  /** Receives its bytes, for computations elsewhere. */
+  /** Receives the bytes of the model's file, for computations elsewhere. */
   #tell;
   /** @type {Promise<boolean> | undefined} */
   #fetching;
@@ -141,7 +141,7 @@ export async function chooseWeights(language, weights) {
 }
 
 /**
- * Shows a model that the reader has opened and closes an earlier one.
+ * Shows a model that the reader has just opened. Closes an earlier one.
  * @param {Language} language
  * @param {import('../own/own.svelte.js').Own} own
  */

@@ -29,8 +29,8 @@ export const encoderOptions = (settings, learned) => ({
 });
 
 /**
- * The calls of programs that define the model: `ids`, `n`, its sizes, `embedding` and `encoder`.
- * The program expects the model's file next to it.
+ * The calls with which programs define the model: `ids`, `n`, the model's sizes, `embedding` and
+ * `encoder`. The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
  * @returns {Call[]}

@@ -208,7 +208,7 @@ model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
 }
 
 /**
- * Prints the losses of the tokens in order and in another order.
+ * Prints the model's losses for the tokens in order and in another order.
  * @param {Given} given
  * @param {number[]} order
  * @param {number} vocabSize

@@ -29,8 +29,8 @@ const noToken = (text, reason) =>
 const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;
 
 /**
- * A binary heap of pairs to merge. They are ordered by rank, and pairs of the same rank from left
- * to right.
+ * A binary heap of pairs to merge. The pairs are ordered by rank, and pairs of the same rank are
+ * ordered from left to right.
  */
 class Merges {
   /** @type {{ rank: number, at: number, id: number }[]} */

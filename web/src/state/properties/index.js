@@ -17,7 +17,7 @@ import { properties as transformer } from './transformer.js';
 /** Longest sentence, in UTF-16 code units. */
 export const maxTextLength = 12000;
 
-/** Largest number of tokens used from it. */
+/** Largest number of tokens of a sentence. The page ignores the rest. */
 export const maxTokens = 2048;
 
 /** Largest number of cells that can be excluded manually. */
@@ -39,7 +39,7 @@ export const limits = {
 };
 
 const shared = {
-  /** The sentence. Each word of the first one is one token of the language model. */
+  /** The sentence. Each word of the initial sentence is one token of the language model. */
   text: text('the lady sat by the fire because the lady was tired', maxTextLength),
 
   /** Width E of the embeddings and of the layer. */
