@@ -4,7 +4,7 @@ import { mostLines, strongestArcs } from './src/core/arcs.js';
 import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
 import { initial } from './src/state/properties/index.js';
 
-/** Number of columns of the encoding in the picture, as in the live picture. */
+/** Number of columns of the encoding that are drawn. The live picture draws as many. */
 const kColumns = 16;
 /** Sizes of the picture's parts, in CSS pixels. The window determines the actual width. */
 const kWidth = 1200;

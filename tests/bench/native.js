@@ -423,7 +423,8 @@ export async function measureMachine(pace, threadCounts) {
       const name = attnNode().machineLoopName(loop);
       const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
       contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
-      // These read and fill memory in the same way as AVX-512.
+      // The loops of these instruction sets read and fill memory in the same way as those of
+      // AVX-512.
       if (kPairs.test(name)) continue;
       contestants.push(
         { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },

@@ -141,9 +141,9 @@ export class Site {
    * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean,
    *   anchors?: boolean }} [options]
    *   learns: whether a page without a link switches to the language model, as it does unless the
-   *   reader saves data; keepsOffline: whether it has a service worker; clock: whether its clock
-   *   can be advanced, to see what happens later, or that nothing does; anchors: whether the
-   *   browser has scroll anchoring
+   *   data saver is on; keepsOffline: whether it has a service worker; clock: whether the test can
+   *   advance the page's clock, to check what happens later or that nothing happens; anchors:
+   *   whether the browser has scroll anchoring
    * @param {number} [attempts] for a browser that stops giving a page frames
    * @returns {Promise<Page>}
    */
@@ -334,8 +334,8 @@ export async function shownValue(heatmap) {
 }
 
 /**
- * The readout of a heatmap for each cell, row by row, while the pointer passes over them. It runs
- * in the page.
+ * Returns the readout of a heatmap for each cell, row by row, while the pointer passes over the
+ * cells. Runs in the page.
  * @param {Element} heatmap
  * @param {[rows: number, columns: number]} size
  */

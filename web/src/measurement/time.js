@@ -58,7 +58,7 @@ export function timeCall(call, pace, now = () => performance.now()) {
 
 /**
  * Predicts whether the next size would take too long: extrapolates the last measured time, given
- * that the work grows with this power of the length.
+ * that the time grows like length^`power`.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next
  * @param {number} power

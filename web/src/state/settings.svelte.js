@@ -53,7 +53,9 @@ function linkOf(hash) {
 /** True if the page shows a link made by a later version, which may contain unknown settings. */
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
-/** The settings that were corrected in the link, as long as the reader has not changed any. */
+/**
+ * The settings that were corrected in the link, as long as the reader has not changed any setting.
+ */
 export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
 /** @typedef {keyof import('./properties/index.js').Settings} SettingName */

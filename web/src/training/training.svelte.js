@@ -126,7 +126,7 @@ export class Training {
   #reaching = false;
   /** The step at which to stop. */
   #until = 0;
-  /** Number of the current run, so that earlier runs can tell that they are outdated. */
+  /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #turn = 0;
   #going = false;
   #frame = 0;

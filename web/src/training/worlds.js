@@ -160,7 +160,7 @@ function repeated(size) {
       for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
     },
     ask(ids, targets) {
-      // Find the longest repeated run. Of several with that length, take the last one.
+      // Find the longest repeated run. If several runs have that length, take the last one.
       let [from, run] = [0, 0];
       for (let second = 1; second < size; second++) {
         for (let first = 0; first < second; first++) {

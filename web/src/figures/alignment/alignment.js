@@ -14,7 +14,7 @@ export const numHiddens = 64;
 
 /**
  * Shift of tanh in the handmade weights. tanh(u + shift) − tanh(u − shift) is a bump around u = 0
- * that is about as wide as the difference of two unrelated embeddings.
+ * that is about as wide as the difference between two unrelated embeddings.
  */
 export const shift = 1;
 

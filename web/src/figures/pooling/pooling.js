@@ -71,7 +71,7 @@ const withOne = (values) => ({
 });
 
 /**
- * The y of the points, pooled for each query by one scoring function.
+ * The y values of the points, pooled for each query by one scoring function.
  * @param {Attn} attn
  * @param {Scoring} scoring
  * @param {Point[]} points

@@ -61,8 +61,8 @@ function lossOf(rounded, exact) {
 }
 
 /**
- * Computes the scores and weights of self-attention over some rows, and the rounding loss in both
- * if the keys are stored in fewer bytes, as in a cache. One step per type.
+ * Computes the scores and weights of self-attention over some rows, and how much both lose to
+ * rounding if the keys are stored in fewer bytes, as in a cache. One step per type.
  * @param {Attn} attn
  * @param {Tensor} rows (n, d)
  */

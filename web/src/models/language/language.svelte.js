@@ -29,7 +29,7 @@ export class Language {
   programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
-  /** True if the reader's model is shown while projections are learned ones. */
+  /** True if selecting learned projections shows the reader's model rather than the page's. */
   looksAtOwn = $state(false);
   /**
    * All models that the reader has opened, by id. Figures may still show results of closed ones.

@@ -8,7 +8,7 @@ import { product } from '../../core/product.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 
-/** Largest number of logits for a sentence: 64 MB. */
+/** Largest number of logits for a sentence (64 MB). */
 const mostLogits = 2 ** 24;
 
 /**

@@ -11,7 +11,7 @@ import { matrixOf } from '../../drawing/matrix.js';
 
 /** @typedef {import('../model.js').How} How */
 
-/** Largest number of values of an output projection to send: 8 MB. */
+/** Largest number of values of an output projection to send (8 MB). */
 const mostSent = 2 ** 21;
 
 /** The prefix of a layer's attention parameters. @param {number} at */

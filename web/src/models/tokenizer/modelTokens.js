@@ -1,8 +1,8 @@
 import { Tokenizer } from './tokenizer.js';
 
 /**
- * `begins` matches tokens whose first character belongs to a word; `ends`, tokens whose last one
- * does.
+ * `begins` matches tokens whose first character belongs to a word. `ends` matches tokens whose last
+ * character belongs to a word.
  */
 const begins = /^[\p{L}\p{N}\p{M}]/u;
 const ends = /[\p{L}\p{N}\p{M}\ufffd]$/u;

@@ -49,7 +49,7 @@ const shared = {
   head: ordinal(3, maxHeads),
   /** The layer's query, key, value and output projections, and the seed of random ones. */
   weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
-  /** With a language model's weights, the layer that figures show. */
+  /** The layer that figures show, if the weights are a language model's. */
   layer: ordinal(1, maxLayers),
   seed: integer(1, limits.seed),
 
@@ -64,7 +64,7 @@ const shared = {
   causal: flag(true),
   window: integer(0, limits.window),
   validLen: integer(0, { min: 0, max: maxTokens }),
-  /** Manually excluded cells, as query and key. */
+  /** Manually excluded cells, as pairs of query and key. */
   blocked: cells(maxBlocked, maxTokens - 1),
 };
 
