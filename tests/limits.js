@@ -24,11 +24,11 @@ export const kMaxApiBytes = {
 };
 
 /**
- * The site as compressed by hosts, including its fonts, which are already compressed, but without
- * the .wasm files and the language model. First comes the page with all of its chapters, then each
- * part that is loaded on demand: following a word, saving a picture (with its letters as outlines),
- * showing a program, training, the language model, the wall of all its heads, and opening a model
- * from files.
+ * Limits of the site as compressed by hosts. They include its fonts, which are already compressed,
+ * but not the .wasm files and the language model. First comes the page with all of its chapters,
+ * then each part that is loaded on demand: following a word, saving a picture (with its letters as
+ * outlines), showing a program, training, the language model, the wall of all its heads, and
+ * opening a model from files.
  */
 export const kMaxSiteBytes = {
   page: { brotli: 360_000, gzip: 410_000 },

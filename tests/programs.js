@@ -18,7 +18,7 @@ const execute = promisify(execFile);
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const includes = [join(kRoot, 'core', 'include'), join(library, '..', 'include')];
 const compiler = process.env.CXX ?? 'c++';
-/** A Python that has torch. */
+/** A Python interpreter that can import torch. */
 const python = process.env.PYTHON ?? 'python3';
 
 /**

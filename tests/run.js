@@ -55,7 +55,9 @@ const kOtherSets = '*/avx512:*/sse4_1:*/scalar';
  */
 const kEmulation = 'Bf16AttentionTest.is_within_the_stated_bound*';
 
-/** With sanitizers, GCC takes minutes to compile a kernel table, and Clang half a minute. */
+/**
+ * With sanitizers, GCC takes minutes to compile a kernel table, whereas Clang takes half a minute.
+ */
 const kAsan = { env: { CXX: 'clang++-19' }, shards: 8 };
 const kTsan = {
   env: { CXX: 'clang++-19', TSAN_OPTIONS: 'halt_on_error=1' },

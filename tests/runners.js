@@ -210,8 +210,8 @@ export function memcheck(except) {
       ...['--error-exitcode=99', '--leak-check=full', '--errors-for-leak-kinds=definite'],
       // Without fair scheduling, a spinning thread starves the others.
       ...['--num-callers=30', '--fair-sched=yes'],
-      // The tests' operator new can throw. Valgrind would replace it with one that ends the program
-      // instead.
+      // The tests' operator new can throw. Valgrind would replace it with an operator that ends the
+      // program instead.
       '--soname-synonyms=somalloc=nouserintercepts',
       join(kBuildFolder, 'release/tests/native/attn_tests'),
       ...['--gtest_brief=1', `--gtest_filter=*-${except}`],

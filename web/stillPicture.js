@@ -4,7 +4,7 @@ import { mostLines, strongestArcs } from './src/core/arcs.js';
 import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
 import { initial } from './src/state/properties/index.js';
 
-/** Number of columns of the encoding in the picture, as in the live picture. */
+/** Number of columns of the encoding that are drawn. The live picture draws as many. */
 const kColumns = 16;
 /** Sizes of the picture's parts, in CSS pixels. The window determines the actual width. */
 const kWidth = 1200;
@@ -20,18 +20,19 @@ const kShades = 8;
  */
 const kPackage = new URL('../wasm/dist/index.js', import.meta.url).href;
 
-/** Weights below this share of the largest one can hardly be seen. */
+/** Weights below this fraction of the largest weight are barely visible. */
 const kLeast = 0.02;
 
-/** What the page begins with. */
+/** The text, layer and head that the page shows first. */
 const { text, layer, head } = initial;
 
 const read = (/** @type {string} */ name) =>
   readFile(new URL(`languageModel/${name}`, import.meta.url));
 
 /**
- * Draws the first picture of the page as SVG: what the words of its first sentence look at, in the
- * head of the language model that the page begins with. The core computes all numbers.
+ * Draws the page's first picture as SVG. The picture shows what the words of the first sentence
+ * attend to, in the layer and head of the language model that the page shows first. The core
+ * computes all numbers.
  * @returns {Promise<{ svg: string, layer: number, head: number, query: string, key: string }>}
  *   layer, head: counted from 1; query, key: the words that the thickest arch connects
  */

@@ -87,7 +87,7 @@ export default defineConfig(({ command }) => ({
     outDir: 'dist',
     emptyOutDir: true,
     target: 'es2023',
-    // Inlined files would become data: addresses, which the policy forbids.
+    // Inlined files would become `data:` addresses, which the policy forbids.
     assetsInlineLimit: 0,
     // Browsers with WebAssembly SIMD don't need the polyfill. Dynamic imports preload nothing: a
     // chapter's other dependencies are already loaded, and preloading needs a document, which
@@ -96,7 +96,7 @@ export default defineConfig(({ command }) => ({
       polyfill: false,
       resolveDependencies: (_, files, { hostType }) => (hostType === 'html' ? files : []),
     },
-    // One file is smaller than ten similar ones.
+    // One style sheet is smaller than ten similar ones.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -115,7 +115,7 @@ export default defineConfig(({ command }) => ({
               test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
               priority: 2,
             },
-            // Here, too, one file is smaller than thirty similar ones.
+            // As with the styles, one file is smaller than thirty similar ones.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },
           ],

@@ -235,7 +235,7 @@ async function measureInPage(browser, url, work) {
 }
 
 /**
- * The row of one of the variants that were measured together.
+ * The row of one variant, from a measurement of several variants.
  * @param {Work} work
  * @param {string} variant
  * @param {number} threads

@@ -326,7 +326,7 @@ async function stepSolvers({ kind, name, shape }, context, threads, pytorch) {
   // check that training runs agree.
   if (peer && peer.size !== attnNode().gptSize(gpt)) {
     throw new Error(
-      `${name}: PyTorch's model has ${peer.size} parameters, attn's has a different number`,
+      `${name}: PyTorch's model has ${peer.size} parameters, but attn's has a different number`,
     );
   }
   return {
@@ -361,7 +361,8 @@ function fastest(jobs) {
 const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (_, i) => i);
 
 /**
- * Loops over pairs of bfloat16 numbers. Their loops over floats are the same as those of AVX-512.
+ * Instruction sets with loops over pairs of bfloat16 numbers. Their loops over floats are the same
+ * as those of AVX-512.
  */
 const kPairs = /^(avx512|amx)_bf16$/;
 
@@ -422,7 +423,8 @@ export async function measureMachine(pace, threadCounts) {
       const name = attnNode().machineLoopName(loop);
       const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
       contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
-      // These read and fill memory in the same way as AVX-512.
+      // The loops of these instruction sets read and fill memory in the same way as those of
+      // AVX-512.
       if (kPairs.test(name)) continue;
       contestants.push(
         { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },

@@ -9,7 +9,7 @@ import { SetupError } from '../../wasm/toolchain/system.js';
 
 const kProgram = join(import.meta.dirname, 'pytorch.py');
 
-/** A run shorter than this cannot show how many processors it kept busy. */
+/** Duration of the shortest run whose number of busy processors can be determined. */
 const kShortestJudgedSeconds = 0.02;
 
 /** @param {Float32Array} x */

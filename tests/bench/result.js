@@ -146,7 +146,9 @@ function bound(measured, { least, most }, show) {
 const times = (/** @type {number} */ x) => `${x} ×`;
 
 const kScalingTarget = 1.85;
-/** Lower for a training step, because parts of it are limited by memory. */
+/**
+ * The target is lower for a training step, because memory limits the speed of some of its parts.
+ */
 const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
 /** The browser half has no peer for this length, because ONNX Runtime Web fails. */
@@ -154,7 +156,7 @@ const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
 const kLongHeadTarget = 0.95;
 const kFlatness = 1.1;
-/** The time per N with a window of constant width may vary by this factor. */
+/** Factor by which time ÷ N may vary if the window has a constant width. */
 const kWindowGrowth = 1.15;
 
 /**

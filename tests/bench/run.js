@@ -8,7 +8,7 @@
 // --micro              Google Benchmark's micro-benchmarks of the native kernels; arguments after a
 //                      second -- are passed to that program
 // --quick              fewer rounds, without the longest workloads
-// --threads 1,2        numbers of threads; by default 1, and also 2 if there are at least two cores
+// --threads 1,2        thread counts; by default 1, and also 2 if there are at least two cores
 // --isa avx2           instruction set of the native half; by default the machine's best
 // --python <command>   starts a Python with PyTorch, the peer for training and bfloat16; by default
 //                      python3. Without PyTorch, rows do not have this peer

@@ -270,7 +270,8 @@ const storedWeights = (rows, targets) => ({
   name: `bfloat16 weights 768 × 768, ${rows === 1 ? 'one row' : `${rows} rows`}`,
   shape: { rows, depth: 768, columns: 768 },
   type: 'bfloat16',
-  // For one row, the bytes of the weights; otherwise the operations.
+  // The number of operations or, for one row, the number of bytes of the weights. The formula is
+  // the same.
   amount: 2 * rows * 768 * 768,
   unit: rows === 1 ? 'GB/s' : 'GFLOP/s',
   roof: rows === 1 ? 'read' : 'bfloat16 multiply-add',

@@ -231,7 +231,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
     .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
   await page.locator('#pipeline canvas').first().waitFor();
-  // While the page is still on its way to the chapter, it would scroll back to it.
+  // Until the page has reached the chapter, it would undo this scrolling.
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));

@@ -57,7 +57,7 @@ test('on a phone the costs remain a table', async () => {
   assert.equal(await table.getByRole('rowheader', { name: 'RNN' }).count(), 1);
   assert.equal(await table.getByRole('row').count(), 7);
   assert.equal(await table.getByRole('cell').count(), 18);
-  // Checks the accessibility tree, because it depends on the layout.
+  // The layout affects the accessibility tree, so check the tree, too.
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send('Accessibility.getFullAXTree');
   const roles = nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value);

@@ -1,5 +1,5 @@
 // Tests that figures can show tensors from any source. The tensors here come from no layer of the
-// page, and the figures are mounted on a separate page without the core, the sentence and the
+// page, and the figures are mounted on a separate page that lacks the core, the sentence and the
 // pipeline.
 
 import assert from 'node:assert/strict';

@@ -118,8 +118,8 @@ test('rotary positions are shown with and without the scaling rule', async () =>
   const turns = await figure
     .locator('[data-turn]')
     .evaluateAll((all) => all.map((each) => Number(each.getAttribute('data-turn'))));
-  // The first pair rotates by one radian per position, and with the scaling rule by an eighth of
-  // that.
+  // The first pair rotates by one radian per position or, with the scaling rule, by an eighth of a
+  // radian.
   for (const want of [2 * Math.PI, 16 * Math.PI]) {
     assert.ok(
       turns.some((turn) => Math.abs(turn - want) < 1e-6),

@@ -131,7 +131,7 @@ test('following a link on the open page applies its settings', async () => {
   await page.evaluate(() => {
     const here = location.href;
     location.hash = '#v=1&text=two+words&heads=2&at=self-attention.weights';
-    // Simulates that the page writes its own settings at this moment.
+    // Simulates the page writing its own settings at this moment.
     history.replaceState(null, '', here);
   });
   await page.getByRole('application', { name: '2 queries by 2 keys' }).first().waitFor();
@@ -158,7 +158,7 @@ test('following a link closes everything that was open before', async () => {
 
   await page.getByRole('radio', { name: 'identity' }).and(page.locator(':checked')).waitFor();
   assert.notEqual(await page.locator('.bar button.needed').count(), 0);
-  // A link without settings has those that the page starts with.
+  // A link without settings selects the settings that the page starts with.
   await follow('#at=self-attention.weights');
   await page.getByText('You are looking at layer 2').waitFor();
   await becomes(() => page.locator('.bar button.needed').count(), 0);

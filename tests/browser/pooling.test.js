@@ -28,7 +28,7 @@ const points = (/** @type {Page} */ page) =>
   page.getByRole('application', { name: /^Point \d+ of/ });
 
 /**
- * Waits until the points are drawn, which may be later than the map next to them.
+ * Waits until the points are drawn. They may be drawn later than the map next to them.
  * @param {Page} page
  * @param {number} [number]
  */

@@ -41,8 +41,8 @@ const dotOfMagnitudes = (a, b) => a.reduce((sum, value, i) => sum + Math.abs(val
 
 /**
  * Multiplies rows by the transpose of a matrix, and bounds the float32 error of each element.
- * Adding m products takes m roundings. The error of each is at most the rounding error of the sum
- * of the products' magnitudes.
+ * Adding m products takes m roundings. The error of each rounding is at most that of rounding the
+ * sum of the products' magnitudes.
  * @param {number[][]} rows
  * @param {number[][]} matrix
  */
@@ -63,7 +63,7 @@ export function project(rows, matrix) {
  */
 
 /**
- * The weights of one head, with bounds of their float32 errors. If the scores are off by some
+ * The weights of one head, with bounds on their float32 errors. If the scores are off by some
  * amount, the weights are off by at most twice that amount, plus a few roundings in softmax.
  * @param {Rows} query
  * @param {Rows} key
@@ -219,7 +219,7 @@ export function layerNorm(rows) {
 }
 
 /**
- * The weights of additive attention, with bounds of their float32 errors.
+ * The weights of additive attention, with bounds on their float32 errors.
  * @param {number[][]} queries
  * @param {number[][]} keys
  * @param {{ query: number[][], key: number[][], value: number[] }} parameters W_q, W_k and w_v
@@ -230,8 +230,8 @@ export function additiveWeights(queries, keys, { query, key, value }) {
   const weights = q.values.map((asked, i) => {
     const scores = k.values.map((read, j) => {
       const hidden = asked.map((each, c) => Math.tanh(each + read[c]));
-      // An error of tanh's argument changes its value by no more than that error. tanh itself is
-      // exact to within a few units in the last place.
+      // An error in the argument of tanh changes the result by no more than that error. tanh itself
+      // is exact to within a few units in the last place.
       const errors = asked.map(
         (each, c) =>
           q.errors[i][c] + k.errors[j][c] + roundingError * (Math.abs(each + read[c]) + 8),

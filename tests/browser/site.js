@@ -17,9 +17,9 @@ import { findChromium } from '../../wasm/toolchain/system.js';
 export const dist = fileURLToPath(new URL('../../web/dist', import.meta.url));
 
 /**
- * Chromium features to disable: pages of its address bar, which every new window would load and
- * which take as long as the page itself; and the features that Playwright disables, because this
- * list replaces Playwright's.
+ * Chromium features to disable. The first line disables the pages of Chromium's address bar: every
+ * new window would load them, and loading them takes as long as loading the page itself. The other
+ * lines contain the features that Playwright disables, because this list replaces Playwright's.
  */
 const kFeaturesOff = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
@@ -36,7 +36,10 @@ export const chromiumFlags = [
 
 const kViewport = { width: 1440, height: 900 };
 
-/** Longest wait for anything, in ms. Other tests and other machines may need it. */
+/**
+ * Longest wait for anything, in ms. Slow machines and tests that run in parallel may need this
+ * long.
+ */
 export const kPatience = 60_000;
 
 /**
@@ -45,7 +48,7 @@ export const kPatience = 60_000;
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
  */
 export async function serveSite(folder = '/', beside = {}) {
-  // Like hosts that let a new version appear at once.
+  // Sends the header of hosts that let a new version appear at once.
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
     response.setHeader('Cache-Control', 'no-cache');
   const folders = new Map(Object.entries(beside));
@@ -100,8 +103,9 @@ export class Site {
   }
 
   /**
-   * Follows a link on a page that is already open. This costs a quarter of opening a page, and
-   * leaves it as if it had been opened with that link. Visits with the same options share a page.
+   * Follows a link on a page that is already open. This takes a quarter of the time of opening a
+   * page, and leaves the page as if it had been opened with that link. Visits with the same options
+   * share a page.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
    */
@@ -137,9 +141,9 @@ export class Site {
    * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean,
    *   anchors?: boolean }} [options]
    *   learns: whether a page without a link switches to the language model, as it does unless the
-   *   reader saves data; keepsOffline: whether it has a service worker; clock: whether its clock
-   *   can be advanced, to see what happens later, or that nothing does; anchors: whether the
-   *   browser has scroll anchoring
+   *   data saver is on; keepsOffline: whether it has a service worker; clock: whether the test can
+   *   advance the page's clock, to check what happens later or that nothing happens; anchors:
+   *   whether the browser has scroll anchoring
    * @param {number} [attempts] for a browser that stops giving a page frames
    * @returns {Promise<Page>}
    */
@@ -216,8 +220,8 @@ export class Site {
 }
 
 /**
- * Makes a link of version 1, unless it states its version or has no settings: what such a link
- * leaves out belongs to a layer that needs no language model.
+ * Turns a fragment into a link of version 1, unless it states a version or has no settings. The
+ * settings that a link of version 1 omits then select a layer that needs no language model.
  * @param {string} fragment
  */
 function versioned(fragment) {
@@ -249,7 +253,7 @@ export const unfold = (element) =>
   });
 
 /**
- * Waits until the page shows the target of a link with its figures drawn.
+ * Waits until the page shows a link's target and has drawn the figures there.
  * @param {Page} page
  * @param {string} fragment
  */
@@ -340,8 +344,8 @@ export async function shownValue(heatmap) {
 }
 
 /**
- * The readout of a heatmap for each cell, row by row, while the pointer passes over them. It runs
- * in the page.
+ * Returns the readout of a heatmap for each cell, row by row, while the pointer passes over the
+ * cells. Runs in the page.
  * @param {Element} heatmap
  * @param {[rows: number, columns: number]} size
  */

@@ -218,7 +218,7 @@ test('every letter next to a matrix is in the equation', async () => {
     const { figure } = await openFigure('encoder-block', `${settings}&norm=${norm}`);
     const equation = await figure.locator('[data-equation]').innerText();
     const symbols = await figure.locator('h4 var').allInnerTexts();
-    // The letters of attention itself are already explained two chapters earlier.
+    // The symbols of attention itself were explained two chapters earlier.
     const letters = symbols.filter((symbol) => !/^[QKV]$|^W V$/.test(symbol)).join('');
     assert.ok(letters.length >= 5, letters);
     for (const letter of letters.replace(/[\s+]/g, ''))

@@ -92,7 +92,7 @@ test('the walk plays to its end in 60 to 90 seconds and stops at a click', async
     await pass(1);
     seconds++;
   }
-  // 9 seconds are added for reading the last step.
+  // Add 9 seconds for reading the last step.
   assert.ok(seconds + 9 >= 60 && seconds + 9 <= 90, String(seconds));
   await page.context().close();
 });

@@ -1,5 +1,5 @@
-// Tests the program behind `npm run train` on a small text. After being stopped, it resumes, and
-// the same seed produces the same bytes.
+// Tests the program behind `npm run train` on a small text. After being stopped, the program
+// resumes, and the same seed produces the same bytes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -41,7 +41,7 @@ const train = (folder, threads) =>
 /** @param {string} folder */
 const model = (folder) => readFileSync(join(folder, 'model.safetensors'));
 
-it('resumes where it was stopped, with the same bits', async () => {
+it('resumes where it was stopped, with bit-identical results', async () => {
   const [whole, stopped] = ['whole', 'stopped'].map(folderWithText);
   await train(whole, 1);
 

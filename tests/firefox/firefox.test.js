@@ -1,5 +1,5 @@
 // Compares the page in Firefox, driven by WebDriver BiDi, with the page in Chromium, both without
-// relaxed SIMD. Everything that they show and compute must have the same bits.
+// relaxed SIMD. Everything displayed or computed must be bit-identical in both browsers.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -174,7 +174,7 @@ test('training two models gives the same checksums in Firefox and Chromium after
   assert.deepEqual(checksums.Firefox, checksums.Chromium);
 });
 
-test('SIMD128 gives the same bits in Firefox, Chromium and Node', async () => {
+test('SIMD128 gives bit-identical results in Firefox, Chromium and Node', async () => {
   const expected = await bitsOf(await load({ variant: 'simd128' }));
   await Promise.all(
     kBrowsers.map(async (name) => {
@@ -192,7 +192,7 @@ test('SIMD128 gives the same bits in Firefox, Chromium and Node', async () => {
   );
 });
 
-test('a thousand training steps end in the same bits in Firefox, Chromium and Node', async () => {
+test('a thousand training steps give bit-identical results in Firefox, Chromium and Node', async () => {
   const kSteps = 1000;
   const expected = await Promise.all(
     [1, 2].map(async (threads) => {

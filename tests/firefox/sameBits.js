@@ -1,6 +1,6 @@
-// A fixed set of calls whose results must have the same bits wherever SIMD128 runs: in every
-// browser and in Node. The functions receive the module as an argument. This file imports nothing,
-// so that a page can import it, too.
+// A fixed set of calls whose results must be bit-identical wherever SIMD128 runs: in every browser
+// and in Node. The functions receive the module as an argument. This file imports nothing, so that
+// a page can import it, too.
 
 /** @import { Attn, Tensor, TrainingAttn } from 'attn' */
 

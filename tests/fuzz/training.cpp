@@ -78,7 +78,7 @@ struct Model {
                                           : choices.integer(0, out.width - 1));
       }
     }
-    // These choices come last, so that older inputs of the corpus still describe the same models.
+    // These choices come last, so that older inputs in the corpus still describe the same models.
     const std::int64_t calls = choices.integer(0, 3);
     for (const Piece& piece : pieces) {
       if (calls > 0 && piece.module) terms->offer(*piece.module);
@@ -239,8 +239,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto seed = choices.bits<std::uint32_t>();
   const Model model(choices);
   // The bounds are of first order. Next to a kink, or where the terms of a sum almost cancel,
-  // rounding may exceed them. That happens only for some random numbers, whereas a bug shows for
-  // all of them, so this tries three draws.
+  // rounding may exceed them. That happens only for some random numbers, but a bug shows for all of
+  // them, so three draws are tried.
   std::string wrong;
   for (std::uint32_t draw = 0; draw < 3; ++draw) {
     wrong = compared(model, seed + draw, context);

@@ -1,5 +1,5 @@
 // Tests how much a page downloads from the package or from a bundle: a .wasm and its JavaScript,
-// compressed as by a server.
+// compressed as a server would compress them.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

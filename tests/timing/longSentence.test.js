@@ -1,4 +1,4 @@
-// Measures how much time of the page's thread a long sentence takes while a worker computes it.
+// Measures how much of the page thread's time a long sentence takes while a worker computes it.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';

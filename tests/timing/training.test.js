@@ -1,4 +1,4 @@
-// Measures how much time of the page's thread two models take while they train in workers.
+// Measures how much of the page thread's time two models take while they train in workers.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';

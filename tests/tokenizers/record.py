@@ -365,7 +365,7 @@ def write(name, record):
 
 
 def pieces_of(pre_tokenizer, i, text):
-    """Returns where pieces begin and end or, if their text has changed and for every third line only, the pieces."""
+    """Returns where pieces begin and end. If their text has changed, returns the pieces, but only for every third line."""
     pieces = pre_tokenizer.pre_tokenize_str(text)
     if all(text[start:end] == piece for piece, (start, end) in pieces):
         bounds = [bound for _, bounds in pieces for bound in bounds]

@@ -3,12 +3,13 @@
 //   train <folder> <vocabulary> <steps> <seed> <threads> <about>
 //
 // <folder> contains training.tokens and heldOut.tokens (16 bits per token, little-endian). The
-// program writes model.safetensors to it, and checkpoint.safetensors, from which it resumes an
-// interrupted run. <about> is JSON for the metadata of model.safetensors, to which the program adds
-// its measurements. `npm run train` prepares the input files and starts this program.
+// program writes model.safetensors and checkpoint.safetensors to this folder. It resumes an
+// interrupted run from the checkpoint. <about> is JSON for the metadata of model.safetensors, to
+// which the program adds its measurements. `npm run train` prepares the input files and starts this
+// program.
 //
-// The same seed gives the same bits for any number of threads and on every machine with the same
-// instruction set.
+// With the same seed, the results are bit-identical for any number of threads and on every machine
+// with the same instruction set.
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 // tokenizer to this folder. An interrupted run resumes where it stopped.
 //
 // --steps 8000    number of steps, each with 16 passages of 128 tokens
-// --seed 1        the same seed gives the same bits on every machine with the same instruction set
-// --threads 2     all cores by default; does not affect the bits
+// --seed 1        a seed gives bit-identical results on every machine with the same instruction set
+// --threads 2     all cores by default; does not affect the results
 // --isa avx2      instruction set; by default the best one that the machine has
 
 import { spawnSync } from 'node:child_process';

@@ -565,7 +565,7 @@ double process_status(const char* name) {
 }
 
 /// (job); returns the peak memory of the process while the job runs, in bytes above its memory
-/// before; −1 if the system does not report it
+/// before the job, or −1 if the system does not report it
 napi_value peak_memory(const Arguments& args) {
   std::FILE* file = std::fopen("/proc/self/clear_refs", "w");
   const bool was_reset = file && std::fputs("5", file) >= 0;

@@ -34,7 +34,7 @@ const MachineLoops* avx512_loops();
 /// In these loops, multiply-adds operate on pairs of bfloat16 numbers.
 const MachineLoops* avx512_bf16_loops();
 /// In these loops, multiply-adds operate on tiles of bfloat16 pairs. Call them only if Linux allows
-/// this process to use tiles, which attn detects.
+/// this process to use tiles. attn detects whether it does.
 const MachineLoops& amx_bf16_loops();
 /// SIMD128 with separate multiplies and adds, or with the multiply-adds of relaxed SIMD, depending
 /// on the build.

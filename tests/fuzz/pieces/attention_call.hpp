@@ -42,7 +42,7 @@ OwnTerms own_terms(const Options& options) {
 /// Chooses schemes that depend on distance: slopes, a table, relative keys and values, or none.
 attn::AttentionPositions choose_distances(Choices& choices);
 
-/// Chooses schemes that depend on distance, sinks, and options that act on the scores.
+/// Chooses sinks, schemes that depend on distance, and options that act on the scores.
 OwnTerms choose_own_terms(Choices& choices);
 
 /// Adds the layer's own terms to `attention` wherever the call has none. Tables and sinks are those

@@ -1,5 +1,6 @@
-// Layers that are called with positions and with terms that have gradients. Every call must give
-// the same bits with and without a tape, and with the keys in a cache and as arguments.
+// Layers that are called with positions and with terms that have gradients. The results of every
+// call must be bit-identical with and without a tape, and with the keys in a cache and as
+// arguments.
 
 #include <gtest/gtest.h>
 
@@ -123,9 +124,10 @@ Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_
       key_positions = choose_positions(choices, rotation, sizes.batch, rows.count());
     }
     // Without key positions, the positions of the queries also apply to the keys, so there must be
-    // equally many.
+    // as many queries as keys.
     if (!key_positions.given() && positions.given() && rows.count() != sizes.length) positions = {};
-    // With key lengths, each batch entry would have its own frequencies.
+    // If the call has key lengths, dynamic scaling would give each batch entry different
+    // frequencies.
     if (rotation.is_dynamic && call->has_key_lens() && !positions.given()) {
       options.positions.rotary->scaling = {};
       rotation.is_dynamic = false;

@@ -25,7 +25,7 @@ Piece feed_forward(Choices& choices, const Sizes& sizes);
 Piece activation(Choices& choices);
 Piece square();
 Piece dropout(Choices& choices);
-/// Takes some of the tokens or some of the channels.
+/// Selects some of the tokens or some of the channels.
 Piece slice(Choices& choices, Sizes& sizes);
 
 // sequences.cpp
@@ -75,7 +75,7 @@ Scalars given(const Parameters& parameters, const std::string& name);
 /// Returns rows [begin, end) of an array, or an empty array if `x` is empty.
 Scalars rows_of(const Scalars& x, std::int64_t begin, std::int64_t end);
 
-/// Makes a piece of a layer that takes and returns a variable.
+/// Makes a piece from a layer that takes and returns a variable.
 template <class Layer, class Exact>
 Piece piece_of(const char* name, std::shared_ptr<Layer> layer, Exact exact) {
   return {name, layer, [layer](attn::Tape&, const attn::Variable& x) { return layer->forward(x); },

@@ -35,7 +35,7 @@ struct Piece {
 /// Returns the same elements with another shape.
 Scalars reshaped(Scalars x, std::vector<std::int64_t> shape);
 
-/// Chooses a piece for an input of `sizes`, and sets `sizes` to those of its output.
+/// Chooses a piece for an input of `sizes`, and sets `sizes` to the sizes of the piece's output.
 Piece choose_piece(Choices& choices, Sizes& sizes);
 
 class Terms;

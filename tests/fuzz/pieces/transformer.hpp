@@ -11,7 +11,7 @@
 
 namespace attn_fuzz {
 
-/// The options of a Transformer layer, and what the reference needs in addition.
+/// The options of a Transformer layer, and the additional values that the reference needs.
 struct LayerChoice {
   attn::TransformerLayerOptions options;
   reference::Activation activation;

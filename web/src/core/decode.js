@@ -17,8 +17,9 @@ import { encoderLayer } from './layer.js';
  */
 
 /**
- * A causal block that processes one token at a time, with past keys and values in a cache. It keeps
- * its results. For the next input, it computes only the rows from the first changed one on.
+ * A causal block that processes one token at a time, with past keys and values in a cache. The
+ * block keeps its results. For the next input, it computes only the first changed row and the rows
+ * after it.
  */
 export class Decoder {
   #layer;

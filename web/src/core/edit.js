@@ -84,7 +84,7 @@ export function attend(layer, x, exclusion) {
 }
 
 /**
- * The weight selected by the settings with its old and new values. By default it is the first
+ * The weight that the settings select, with its old and new values. By default it is the first
  * weight of the head.
  * @param {import('attn').Tensor} projection (E, E)
  * @param {Pick<import('./sentence.js').Given, 'dModel' | 'heads' | 'head' | 'editCell'

@@ -92,7 +92,7 @@ export const layerOf = (attn, { dModel, heads: numHeads, weights: init, seed }) 
   });
 
 /**
- * The language model's layer and that layer's input, with learned weights.
+ * The language model's layer, which has learned weights, and the input of that layer.
  * @param {import('../models/language/languageModel.js').LanguageModel} model
  * @param {Pick<Given, 'ids' | 'layer' | 'encoding'>} given
  * @param {import('attn').ExclusionOptions} exclusion

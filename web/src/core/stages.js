@@ -44,8 +44,8 @@ export function stagesOf(attn, x, layer, exclusion, head) {
     intermediates: ['q', 'k', 'v', 'head_output'],
   });
   const [query, key, value] = ['q', 'k', 'v'].map((name) => matrixOf(intermediates[name], head));
-  // Compute the scores of this head only, because those of all heads take too much memory for a
-  // long sentence.
+  // Compute the scores of this head only. For a long sentence, the scores of all heads would take
+  // too much memory.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],

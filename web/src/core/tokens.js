@@ -6,7 +6,7 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
 /** Matches a text of only white space and invisible control or formatting characters. */
 const blank = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
 
-/** Cache of the last sentence, because several callers ask for its tokens one after another. */
+/** Caches the last sentence, because several callers ask for its tokens one after another. */
 let last = { text: '', result: { tokens: /** @type {string[]} */ ([]), total: 0 } };
 
 /**

@@ -16,7 +16,7 @@ import { entropyOf } from './statistics.js';
 const mostTicks = 12;
 
 /**
- * The steps of one word through a head, and the results if two of these steps are left out.
+ * The steps of one word through a head, and the results without two of these steps.
  * @param {Attn} attn
  * @param {import('./sentence.js').Given} given
  * @param {{
@@ -79,8 +79,8 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
 }
 
 /**
- * Moves the two columns of each pair that rotates together next to each other, as in an encoding.
- * In the language model they are half a head apart. Dot products stay the same.
+ * Places the two columns of each rotated pair next to each other, as in an encoding. In the
+ * language model they are half a head apart. Dot products stay the same.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */
@@ -93,7 +93,9 @@ function neighbours({ data, rows, columns }) {
   };
 }
 
-/** The selected token if it exists, otherwise a token that attends most strongly to another one. */
+/**
+ * The selected token if it exists, otherwise the token with the largest weight for another token.
+ */
 function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
   if (wanted >= 0 && wanted < rows) return wanted;
   let [word, largest] = [rows - 1, 0];
@@ -172,7 +174,7 @@ export function keysOf({ word, masked, divided: { weights } }, most) {
 }
 
 /**
- * The rows of a matrix with these indices.
+ * Selects rows of a matrix by their indices.
  * @param {Matrix} matrix
  * @param {number[]} numbers
  * @returns {Matrix}

@@ -185,7 +185,7 @@ const nearest = (place) => (place > 0 ? (place < size - 1 ? (place + 0.5) | 0 : 
 export function colourIndex(scale, value) {
   const [low] = scale.domain;
   if (!scale.log) return nearest((value - low) * entriesPerStep(scale) + entryOfLow(scale));
-  // The logarithm of a value at or below zero is below the low end or NaN.
+  // For a value at or below zero, the logarithm is either below the low end or NaN.
   return value > low ? nearest(Math.log(value / low) * entriesPerStep(scale)) : 0;
 }
 

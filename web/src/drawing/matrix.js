@@ -47,8 +47,8 @@ export function largestMagnitude(data) {
 }
 
 /**
- * The smallest magnitude that at least this share of the values does not exceed, rounded up to a
- * multiple of 1/1000 of the largest.
+ * The smallest magnitude M such that at least this share of the values satisfies |value| ≤ M. M is
+ * rounded up to a multiple of 1/1000 of the largest magnitude.
  * @param {readonly Float32Array[]} all
  * @param {number} share
  * @param {number} largest the largest |value|
@@ -75,9 +75,9 @@ export function magnitudeOf(all, share, largest) {
 const mostDrawn = 512;
 
 /**
- * Returns a smaller matrix to draw in place of one with more rows or columns than `most`, otherwise
- * undefined. Each cell is the strongest of a group, so that a single strong weight is not lost
- * among weak ones. Infinities and NaN count as 0.
+ * If a matrix has more than `most` rows or columns, returns a smaller matrix to draw instead.
+ * Otherwise returns undefined. Each cell is the strongest of a group, so that a single strong
+ * weight is not lost among weak ones. Infinities and NaN count as 0.
  * @param {Matrix} matrix
  * @param {number} [most]
  * @returns {Matrix | undefined}

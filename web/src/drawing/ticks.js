@@ -7,7 +7,7 @@ import { ticks } from 'd3-array';
  */
 
 /**
- * Returns about `most` round indices of 0 … count − 1.
+ * Returns about `most` round indices between 0 and count − 1.
  * @param {number} count
  * @param {number} most
  * @returns {number[]}

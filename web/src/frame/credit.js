@@ -75,8 +75,8 @@ function controlsOf(figure) {
     if (input.type === 'range') return `${name} ${input.getAttribute('aria-valuetext')}`;
     if (!input.checked) return [];
     if (input.type !== 'radio') return name;
-    // A radio button without a legend is left out, because its options are pictures, with a mark at
-    // the chosen one.
+    // Radio buttons without a legend are omitted: their options are pictures, and the chosen one is
+    // marked.
     const legend = input.closest('fieldset')?.querySelector('legend');
     return legend ? `${said(legend)} ${name}` : [];
   });

@@ -1,13 +1,13 @@
 /**
- * The named part of a figure under the pointer, in its equation or its picture. Both are
- * highlighted. Names are those in `part(…)` or `\htmlData{part=…}` in the equation.
+ * The part of a figure that is under the pointer, in the equation or the picture. It is highlighted
+ * in both. Parts are named by `part(…)` or `\htmlData{part=…}` in the equation.
  */
 export class Parts {
   /** @type {string | null} */
   lit = $state(null);
 
   /**
-   * Attributes that make an element of the picture a part. Pointing at it highlights the part.
+   * Attributes that mark a picture element as a part: pointing at the element highlights the part.
    * @param {string} name
    */
   of(name) {

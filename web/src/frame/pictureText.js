@@ -156,7 +156,8 @@ function facesOf({ fontFamily, fontStyle, fontWeight }) {
 }
 
 /**
- * Draws the text of an SVG with each character where the browser has placed it.
+ * Draws the text of an SVG as outlines, with each character at the position that the browser gave
+ * it.
  * @param {SVGTextElement} from
  * @param {Letters} letters
  */

@@ -58,8 +58,8 @@ const placed =
 const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 
 /**
- * Keeps an element next to a place in the picture. Where there is enough space, it covers neither
- * the place's row or column nor the text under its map.
+ * Keeps an element next to a place in the picture. If there is enough space, the element covers
+ * neither the row and column of the place nor the text under the map.
  * @param {(element: HTMLElement) => Element} place
  * @param {{ above: boolean }} options above: put it above the whole map, because a hand covers
  *   the space below
@@ -100,8 +100,8 @@ export const beside = (place, { above }) => {
 };
 
 /**
- * Keeps an element below a whole picture, so that it covers nothing that it describes, and aligned
- * with a place in the picture.
+ * Keeps an element below a picture and aligned with a place in it. Below the picture, the element
+ * covers nothing that it describes.
  * @param {(element: HTMLElement) => Element} place
  * @param {() => Element | null} picture
  */

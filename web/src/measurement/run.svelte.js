@@ -30,7 +30,7 @@ export class Run {
 
   /** @type {TaskWorker | undefined} */
   #worker;
-  /** Number of the current run, so that earlier runs can tell that they are outdated. */
+  /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #number = 0;
 
   /** Starts a new measurement and discards earlier results. @param {Job[]} jobs */

@@ -42,7 +42,8 @@ export function timeCall(call, pace, now = () => performance.now()) {
     calls += inSample;
     spent += sample;
     const isLong = sample >= pace.sample;
-    // A sample that is too short counts only if there is no other and no time left for one.
+    // Count a sample that is too short only if there is no other sample and no time left for
+    // another.
     if (isLong || (fastest === Infinity && sample > 0 && spent >= pace.seconds)) {
       fastest = Math.min(fastest, sample / inSample);
     }
@@ -56,8 +57,8 @@ export function timeCall(call, pace, now = () => performance.now()) {
 }
 
 /**
- * Predicts whether the next size would take too long, from the last measurement and the power with
- * which the work grows.
+ * Predicts whether the next size would take too long: extrapolates the last measured time, given
+ * that the time grows like length^`power`.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next
  * @param {number} power

@@ -269,7 +269,7 @@ export class Layered {
   }
 
   /**
-   * A sentence for tasks in the worker.
+   * Returns a sentence and its results for tasks in the worker.
    * @param {Given} given @param {ExclusionOptions} exclusion
    * @returns {Sentence}
    */

@@ -27,7 +27,7 @@ export class Spelled extends Layered {
   }
 
   /**
-   * This model also takes the place of the language model until that one is loaded.
+   * Until the language model is loaded, this model also takes its place.
    * @param {import('./model.js').Chosen} chosen
    * @returns {Partial<Given>}
    */

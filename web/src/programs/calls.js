@@ -127,7 +127,7 @@ export function layer(name, type, options) {
 }
 
 /**
- * Defines the embeddings `x` (n, E) of a sentence, which is the input of a layer.
+ * Defines `x` (n, E), the embeddings of a sentence. `x` is the input of a layer.
  * @param {{ dModel: number, encoding: string, base: number }} settings
  * @param {string[]} tokens
  * @returns {Call[]}
@@ -311,7 +311,7 @@ const candidates = {
 });
 
 /**
- * Defines the mean loss of predicting each id from the logits before it, as `meanLoss(logits, ids)`.
+ * Defines `meanLoss(logits, ids)`, the mean loss of predicting each id from the logits before it.
  * @param {number} vocabularySize
  * @returns {Call}
  */

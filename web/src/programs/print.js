@@ -20,7 +20,7 @@ import { indented, snake } from './writers.js';
 export const gap = { python: '', cpp: '', javascript: '' };
 
 /**
- * Prints a program in each language in which its calls have lines.
+ * Prints a program in every language for which its calls contain lines.
  * @param {(Call | false | null | undefined)[]} calls
  * @param {string} [load] options with which JavaScript loads attn
  * @returns {Record<Language, string>} the programs in these languages only

@@ -22,7 +22,7 @@ const types = {
 /** @param {string} name */
 const capital = (name) => name[0].toUpperCase() + name.slice(1);
 
-/** A name as C++ and Python write it. @param {string} name */
+/** A name in the style of C++ and Python. @param {string} name */
 export const snake = (name) =>
   /^[a-z]\w*$/.test(name)
     ? name.replace(/(?<=[a-z\d])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

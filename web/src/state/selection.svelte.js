@@ -53,7 +53,7 @@ export class Selection {
   }
 
   /**
-   * Selects a cell with the keyboard. If the selection is locked, the lock moves along.
+   * Selects a cell with the keyboard. If the selection is locked, the lock moves with it.
    * @param {Cell} cell
    */
   move(cell) {

@@ -8,13 +8,16 @@ import {
   version,
 } from './url.js';
 
-/** True if the reader saves data. The page then fetches the language model only when asked. */
+/**
+ * True if the reader has turned on the browser's data saver. The page then fetches the language
+ * model only when asked.
+ */
 const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 
 /** The settings of a page that is opened without a link, and that a reset restores. */
 export const beginning = saves ? untrained : initial;
 
-/** True if a link has no settings. It may lead to a place. @param {string} hash */
+/** True if a link has no settings. The link may still lead to a place. @param {string} hash */
 const isBare = (hash) => /^(?:#(?:at=[^&]*)?)?$/.test(hash);
 
 /** @param {string} hash */
@@ -27,8 +30,8 @@ export const settings = $state(settingsIn(location.hash));
 export const beginsLearned = isBare(location.hash) && !saves;
 
 /**
- * The current link: whether a later version of the page made it, its settings, which of them were
- * corrected, and the place that it leads to until the reader moves on.
+ * The current link: whether a later version of the page made it, its settings, the settings that
+ * were corrected, and its target. The target is cleared once the reader moves on.
  */
 let link = $state.raw(linkOf(location.hash));
 
@@ -50,7 +53,9 @@ function linkOf(hash) {
 /** True if the page shows a link made by a later version, which may contain unknown settings. */
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
-/** The settings that were corrected in the link, as long as the reader has not changed any. */
+/**
+ * The settings that were corrected in the link, as long as the reader has not changed any setting.
+ */
 export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
 /** @typedef {keyof import('./properties/index.js').Settings} SettingName */
@@ -68,7 +73,10 @@ const fragment = $derived(formatSettings(settings));
  */
 let carried = $state.raw({});
 
-/** Replaces settings in links. @param {Partial<typeof initial>} changes */
+/**
+ * Sets the values that replace the settings in links.
+ * @param {Partial<typeof initial>} changes
+ */
 export function carry(changes) {
   carried = changes;
 }

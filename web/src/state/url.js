@@ -2,7 +2,8 @@ import { firstVersion, properties } from './properties/index.js';
 
 /**
  * Version of the links that this page makes. Increase it when the meaning of a link changes. The
- * page reads links of every earlier version. A link without a version is of this one.
+ * page reads links of every earlier version. A link without a version counts as a link of this
+ * version.
  */
 export const version = 2;
 

@@ -17,7 +17,9 @@ const d2l = (/** @type {string} */ section, /** @type {string} */ page) => ({
 const attentionIn = 'attention-mechanisms-and-transformers';
 const torch = (/** @type {string} */ text) => ({ kind: /** @type {const} */ ('code'), text });
 
-/** Papers, sections of “Dive into Deep Learning” (D2L) and names in PyTorch, by short names. */
+/**
+ * Papers, sections of “Dive into Deep Learning” (D2L) and names in PyTorch, keyed by short names.
+ */
 const sources = {
   nadaraya: paper('Nadaraya 1964', 'On estimating regression', 'https://doi.org/10.1137/1109020'),
   bahdanau: paper(

@@ -36,7 +36,7 @@ export const accuracyCurve = (evaluations) => ({
 });
 
 /**
- * A score of each head as a curve.
+ * The score `name` of each head, as one curve per head.
  * @param {readonly import('./lane.js').Evaluation[]} evaluations
  * @param {keyof import('./induction.js').HeadScores} name
  * @param {number} lane

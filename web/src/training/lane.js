@@ -252,7 +252,7 @@ export class Lane {
     return { saved, fits: true, evaluation: this.#evaluate() };
   }
 
-  /** Everything that another worker needs to continue with the same bits. */
+  /** Everything that another worker needs to continue with bit-identical results. */
   checkpoint() {
     return this.#attn.toSafetensors(
       {

@@ -59,7 +59,7 @@ test('sixty steps of reversing remove more than half of the loss, and right answ
   assert.ok(Math.abs(mean - accuracy) < 1e-6);
 });
 
-test('the same options give the same bits, however the steps are divided', () => {
+test('the same options give bit-identical results, however the steps are divided', () => {
   const [once, again] = [trained({}, 25), trained({}, 25)];
   assert.deepEqual(again.losses, once.losses);
   assert.deepEqual(again.look, once.look);
@@ -249,7 +249,7 @@ test('lanes are tested on longer examples, up to the length of a learned table',
   learned.dispose();
 });
 
-test('another lane continues from a checkpoint with the same bits', () => {
+test('another lane continues from a checkpoint with bit-identical results', () => {
   for (const options of [reverse, { ...dates, layers: 1 }, { ...dates, decoder: 'recurrent' }]) {
     const first = new Lane(attn, /** @type {LaneOptions} */ (options));
     first.train(7);

@@ -102,7 +102,7 @@ const alone = (ids) => ({ data: ids, shape: [1, ids.length] });
  * @property {() => void} dispose
  */
 
-/** The common part of all models. */
+/** The base class of all models. */
 class Layered {
   /** @type {Record<string, any>} */
   parts;
@@ -315,7 +315,8 @@ class Writer extends Layered {
     const lengths = this.#lengthsOf(alone(ids));
     const memory = this.#coder.read(alone(ids), lengths);
     const answer = this.#answer(memory);
-    // Given its own answer as previous symbols, a single pass computes the same logits again.
+    // Given the model's own answer as the previous symbols, a single pass computes the same logits
+    // again.
     const { logits, weights = [] } = this.#coder.write(memory, this.#given(alone(answer)), {
       needWeights: true,
     });

@@ -18,7 +18,7 @@ import { worlds } from './worlds.js';
  */
 
 /**
- * The metadata of a file, for facts that the weights do not determine.
+ * The metadata of a file: the facts that the weights do not determine.
  * @param {LaneOptions} options
  * @param {number} step
  * @returns {Record<string, string>}

@@ -38,7 +38,7 @@ const [slice, betweenPictures] = [40, 70];
  */
 const betweenReaches = 3000;
 
-/** Shortest time between two checkpoints kept in case a worker is lost, in ms. */
+/** Shortest time between two checkpoints, in ms. They are kept in case a worker is lost. */
 const betweenKept = 2000;
 
 /** Largest number of steps at once. */
@@ -68,8 +68,8 @@ const nothing = () => ({
 
 /**
  * Lanes that are trained side by side, each in a separate worker, in lockstep. The latest state is
- * drawn in the next animation frame. Training always uses the SIMD128 build, so that a run has the
- * same bits in every browser.
+ * drawn in the next animation frame. Training always uses the SIMD128 build, so that a run is
+ * bit-identical in every browser.
  */
 export class Training {
   /** The drawn state of each lane. @type {Progress[]} */
@@ -121,12 +121,12 @@ export class Training {
   /** The earlier step to show. */
   #back = Infinity;
   #lookingBack = false;
-  /** True if tests on longer inputs are wanted. */
+  /** True if the reader has turned on tests on longer inputs. */
   #reaches = false;
   #reaching = false;
   /** The step at which to stop. */
   #until = 0;
-  /** Number of the current run, so that earlier runs can tell that they are outdated. */
+  /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #turn = 0;
   #going = false;
   #frame = 0;
@@ -191,7 +191,7 @@ export class Training {
     }
   }
 
-  /** Shows an earlier step, or the latest one if it is not earlier. @param {number} step */
+  /** Shows `step` if it is an earlier step, and otherwise the latest step. @param {number} step */
   lookBack(step) {
     this.#back = step < this.step ? step : Infinity;
     void this.#lookBack();

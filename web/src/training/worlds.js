@@ -160,7 +160,7 @@ function repeated(size) {
       for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
     },
     ask(ids, targets) {
-      // Find the longest repeated run. Of several with that length, take the last one.
+      // Find the longest repeated run. If several runs have that length, take the last one.
       let [from, run] = [0, 0];
       for (let second = 1; second < size; second++) {
         for (let first = 0; first < second; first++) {
@@ -232,9 +232,9 @@ export const worlds = /** @type {Record<WorldName, World>} */ (
 );
 
 /**
- * A held-out example with the reader's text. The text replaces the first of the tokens that the
- * reader can choose; in a world with written answers it replaces all of them. Characters that are
- * not symbols of the world are ignored.
+ * A held-out example with the reader's text. The text's symbols replace the tokens that the reader
+ * can choose, starting with the first. In a world with written answers, padding replaces the rest
+ * of those tokens. Characters that are not symbols of the world are ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed

@@ -16,8 +16,8 @@ export async function keepOffline() {
 }
 
 /**
- * Lets the service worker cache files that were fetched before it controlled the clients that
- * fetched them.
+ * Lets the service worker cache files that the page and its workers fetched before the service
+ * worker was in control.
  * @param {string[]} urlsToCache
  */
 export async function keepFiles(urlsToCache) {

@@ -19,7 +19,7 @@ import { timed } from './timed.js';
  * @property {import('./tasks/attention.js').Survey[]} [heads] what to draw for each head
  */
 
-/** Number of tokens for which figures follow the settings immediately. */
+/** Largest number of tokens for which figures follow the settings immediately. */
 const mostLive = 128;
 
 /**
@@ -35,7 +35,7 @@ export class Pipeline {
    * All layers that have not been released yet, with their models.
    * @type {Map<import('../models/model.js').Layer, import('../models/model.js').Model>}
    */
-  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing reacts to it
   #layers = new Map();
 
   #reading = $derived.by(() => {

@@ -52,7 +52,7 @@ export class TaskWorker {
    */
   first({ name }, given) {
     const run = this.again({ name }, given);
-    // A worker that is still starting will run all such tasks anyway.
+    // A worker that is still starting will run every such task anyway.
     if (!this.#current?.isReady) return;
     this.#starting = this.#starting?.then(async (remote) => {
       await run(remote);
@@ -110,9 +110,9 @@ export class TaskWorker {
   }
 
   /**
-   * Detects that the browser has ended the worker, because a lock that the worker held is then
-   * released. There is no other signal. Pages without a secure context have no locks and cannot
-   * detect this.
+   * Detects when the browser has terminated the worker. The worker holds a lock, which is released
+   * when the worker dies. There is no other signal. Pages without a secure context have no locks
+   * and cannot detect this.
    * @param {Remote} remote
    * @param {{ isReady: boolean }} current
    */

@@ -1,5 +1,5 @@
 /**
- * Returns the result of a call of the core and the time that it took.
+ * Calls the core and returns the result and the time that the call took.
  * @template T
  * @param {() => T} call
  * @returns {{ value: T, milliseconds: number }}

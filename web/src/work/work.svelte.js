@@ -30,7 +30,7 @@ export class Work {
   busy = $state(false);
   /** An error message for the reader. */
   problem = $state('');
-  /** True if the problem is that the worker could not be started. It then stays true. */
+  /** True if the problem is that the worker could not be started. Once true, it stays true. */
   here = $state(false);
   #worker;
 
@@ -93,8 +93,8 @@ export class Work {
         const { given, long } = this.#latest;
         const { lacks, readsHere } = this.language.of(given);
         const asked = long ? this.#asked.filter(({ name }) => !(name in lacks)) : [];
-        // All figures need the reading from which their results were computed, and chapters need
-        // the reading even if no figure is visible.
+        // Every figure needs the `read` task's result, from which its own results are computed.
+        // Chapters need it even if no figure is visible.
         if (long && !readsHere && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
       });
@@ -147,7 +147,7 @@ export class Work {
   }
 
   /**
-   * Runs a task whose result only one figure uses, in the worker of the model that is shown.
+   * Runs a task in the worker of the model that is shown. Only one figure uses the task's result.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
@@ -262,7 +262,7 @@ const neededBy = (reads, given) =>
   /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
 
 /**
- * An object with properties that change individually, like those of the settings.
+ * An object whose properties change individually, like those of the settings.
  * @param {() => Given} of
  * @returns {Readonly<Given>}
  */

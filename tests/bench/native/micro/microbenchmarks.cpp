@@ -46,7 +46,7 @@ void multiply_add(State& state, const attn_bench::MachineLoops& loops) {
   count_operations(state, static_cast<double>(kSteps * loops.step_operations));
 }
 
-/// One block of rows times a panel group of columns.
+/// The product of one block of rows and one panel group of columns.
 void product(State& state, const attn::kernels::KernelTable& kernels) {
   const std::int64_t rows = kernels.product_rows;
   const std::int64_t cols = state.range(0);

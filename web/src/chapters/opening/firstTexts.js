@@ -43,7 +43,10 @@ export const tries = {
   words: ['and the lady', 'sister', 'letter', 'married'],
   /** Sentences for the language model. Each word is one token. */
   learned: ['a friend is a friend is a friend'],
-  /** Sentences for untrained projections, with which words match if their spellings are similar. */
+  /**
+   * Sentences for untrained projections. With these projections, words match if their spellings are
+   * similar.
+   */
   spelt: [
     'a friend is a friend is a friend',
     'she saw him, he saw her',

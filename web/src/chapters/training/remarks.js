@@ -13,7 +13,8 @@ const placed = ['copy', 'reverse'];
 const inHundred = (/** @type {number} */ share) => Math.round(100 * share);
 
 /**
- * Describes what lanes that cannot distinguish blanks guess, once they do better than chance.
+ * Describes the guesses of lanes that cannot distinguish blanks, once those lanes do better than
+ * chance.
  * @param {object} run
  * @param {{ name: string, isBlind: boolean, evaluations: readonly Evaluation[] }[]} run.lanes
  * @param {WorldName} run.world

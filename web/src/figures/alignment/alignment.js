@@ -14,7 +14,7 @@ export const numHiddens = 64;
 
 /**
  * Shift of tanh in the handmade weights. tanh(u + shift) − tanh(u − shift) is a bump around u = 0
- * that is about as wide as the difference of two unrelated embeddings.
+ * that is about as wide as the difference between two unrelated embeddings.
  */
 export const shift = 1;
 
@@ -93,8 +93,8 @@ function withOnes({ data, shape: [length, width] }) {
 }
 
 /**
- * Untrained additive attention from each word of the target to each word of the source. The words'
- * embeddings are queries and keys.
+ * Untrained additive attention from each target word to each source word. The queries and keys are
+ * the words' embeddings.
  * @param {Attn} attn
  * @param {string[]} source
  * @param {string[]} target

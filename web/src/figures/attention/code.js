@@ -7,8 +7,8 @@ import { cxx, js } from '../../programs/writers.js';
 /** @typedef {import('../../programs/print.js').Call} Call */
 
 /**
- * The first calls of programs about the layer, which define its input `x`, the `layer` (`mha` in
- * Python), and the masks.
+ * The opening calls of each program about the layer. They define its input `x`, the `layer` (`mha`
+ * in Python), and the masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {Learned | null} [learned] the language model, if the layer is one of its layers
@@ -81,7 +81,7 @@ export const attentionCode = (settings, tokens, head, learned) =>
   attentionPrograms(layerCalls(settings, tokens, learned), settings, tokens, head);
 
 /**
- * Programs that compute the weights of a head of the layer that the first calls define.
+ * Programs that compute the weights of a head. The opening `calls` define the head's layer.
  * @param {Call[]} calls
  * @param {SentenceSettings} settings
  * @param {string[]} tokens

@@ -4,7 +4,7 @@ import { double } from '../../programs/writers.js';
 import { layerCalls, layerFunction } from '../attention/code.js';
 
 /**
- * Programs that compute the effect of changing one weight on the layer's output.
+ * Programs that compute how changing one weight affects the layer's output.
  * @param {import('../../core/sentence.js').SentenceSettings} settings
  * @param {string[]} tokens
  * @param {{ row: number, column: number, value: number }} edit

@@ -1,7 +1,7 @@
 import { mask } from '../../frame/equation.js';
 
 /**
- * Queries, keys or values of all heads, with the symbols Q and q for queries, for example.
+ * Queries, keys or values of all heads, with their symbols: for queries, for example, Q and q.
  * @param {string} symbol @param {string} name @param {boolean} [turns] whether positions rotate
  *   them
  */

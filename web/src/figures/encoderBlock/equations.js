@@ -28,8 +28,8 @@ const gated = (/** @type {string} */ of) =>
   String.raw`\bigl(\operatorname{f}(${of}\,W_g^\top) \circ ${of}\,W_u^\top\bigr)\,W_d^\top`;
 
 /**
- * The steps of a block. Normalisation comes before each sublayer, before and after it, after the
- * residual sum, or after each sublayer only.
+ * The steps of a block. Normalisation is applied before each sublayer, both before and after it,
+ * after the residual sum, or only after each sublayer.
  */
 export const block = {
   normFirst: normFirst('ReLU'),

@@ -364,7 +364,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));
-    // The line starts below the middle of the matrix, where no line into a sum ends.
+    // The line starts below the middle of the matrix, because the lines into sums do not end there.
     const out = start.y + 0.85 * start.height;
     lines.push({
       ...{ from: /** @type {string} */ (from), to: id, residual: true },

@@ -7,7 +7,7 @@
  */
 
 /**
- * The powers of ten that enclose all y.
+ * The powers of ten that enclose all y values.
  * @param {Series[]} series
  * @param {[number, number]} empty  the domain of an empty chart
  * @returns {[number, number]}

@@ -40,7 +40,8 @@ export const numHiddens = 8;
  * @returns {Point[]} ascending in x
  */
 export function drawPoints(count, seed) {
-  // A linear congruential generator starts similarly for neighbouring seeds, so spread them first.
+  // From neighbouring seeds, a linear congruential generator begins with similar numbers, so spread
+  // the seeds first.
   const random = randomLcg(((seed + 1) * 0.6180339887498949) % 1);
   const noise = randomNormal.source(random)(0, 1);
   return Array.from({ length: count }, () => {
@@ -70,7 +71,7 @@ const withOne = (values) => ({
 });
 
 /**
- * The y of the points, pooled for each query by one scoring function.
+ * The y values of the points, pooled for each query by one scoring function.
  * @param {Attn} attn
  * @param {Scoring} scoring
  * @param {Point[]} points

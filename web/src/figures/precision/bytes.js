@@ -16,8 +16,8 @@ export const quantities = /** @type {const} */ (['encoding', 'scores', 'weights'
 /** @typedef {(typeof quantities)[number]} Quantity */
 
 /**
- * Rounds rows to a storage type in the way the core does, and computes attention of the exact rows
- * over the rounded ones.
+ * Rounds rows to a storage type as the core does, and computes attention with the exact rows as
+ * queries and the rounded rows as keys and values.
  * @param {Attn} attn
  * @param {Tensor} rows (n, d)
  * @param {Type | 'float32'} type
@@ -61,8 +61,8 @@ function lossOf(rounded, exact) {
 }
 
 /**
- * Computes the scores and weights of self-attention over some rows, and the rounding loss in both
- * if the keys are stored in fewer bytes, as in a cache. One step per type.
+ * Computes the scores and weights of self-attention over some rows, and how much both lose to
+ * rounding if the keys are stored in fewer bytes, as in a cache. One step per type.
  * @param {Attn} attn
  * @param {Tensor} rows (n, d)
  */

@@ -40,9 +40,9 @@ export function exactValue(position, column, width, base) {
 export const windowLength = 16;
 
 /**
- * Computes both encodings of the windows that start at each of `positions`, their errors in the
- * first row of each, and the attention of each window over its own encodings. Exact weights would
- * be the same for all windows, because they depend only on distances. One step per window.
+ * For the window that starts at each of `positions`, computes both encodings, the errors in the
+ * first row, and the attention of the window over its own encodings. Exact weights would be the
+ * same for all windows, because they depend only on distances. One step per window.
  * @param {Attn} attn
  * @param {{ width: number, base: number }} settings
  */
@@ -103,8 +103,8 @@ export function* measure(attn, { width, base }) {
  */
 
 /**
- * The largest error of one way to compute the encoding, the position of this error, and the largest
- * error at each of the usual lengths.
+ * The largest error of one method of computing the encoding, the position of this error, and the
+ * largest error at each of the usual lengths.
  * @param {Measurement['usual']} [code]
  */
 export function largestOf(code) {

@@ -1,6 +1,6 @@
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
-/** Two sines look alike if they differ by at most this. */
+/** Largest difference at which two sines look alike. */
 const alike = 0.12;
 
 /**

@@ -10,8 +10,8 @@ import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
 /** @typedef {SchemeSettings & { tokens: string[], dModel: number }} ProgramSettings */
 
 /**
- * Programs that compute a scheme's matrix, or attention without positions for the scheme that has
- * none.
+ * Programs that compute a scheme's matrix. For the scheme without positions, they compute attention
+ * without positions.
  * @param {SchemeName} name
  * @param {ProgramSettings} settings
  * @param {(import('../../models/language/languagePrograms.js').Learned & { given:

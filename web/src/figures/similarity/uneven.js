@@ -1,7 +1,7 @@
 /**
- * Finds a case in which the product does not decrease with distance: two distances of which the
- * larger one has the larger product, because a fast hand has completed a turn. Returns the clearest
- * pair, if any.
+ * Finds two distances of which the larger one has the larger product, so that products do not
+ * always decrease with distance. This happens when a fast hand completes a turn. Returns the
+ * clearest such pair, if any.
  * @param {ArrayLike<number>} products products of a position with itself and with the positions
  *   1, 2, 3 … later
  * @returns {{ near: number, far: number } | null}

@@ -3,7 +3,11 @@ import { Pages } from '../../models/language/pages.js';
 import { wall } from '../../models/wall/wall.js';
 import { wallCode } from './code.js';
 
-/** The page's shares for each head of each layer. @param {any} given @param {any} model */
+/**
+ * The shares of attention that the page computes for each head of each layer.
+ * @param {any} given
+ * @param {any} model
+ */
 function sharesOnPage(given, model) {
   const reader = new Pages(/** @type {any} */ (null), model).reader(given);
   return [...wall(reader, { ...given, ids })].flatMap((progress) =>

@@ -22,7 +22,7 @@ export function sortedBy(layers, name) {
 }
 
 /**
- * The box that an arrow key leads to, among boxes in lines.
+ * Returns the index of the box that an arrow key leads to. The boxes are laid out in lines.
  * @param {readonly { left: number, top: number }[]} boxes
  * @param {number} from
  * @param {string} key

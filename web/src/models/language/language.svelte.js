@@ -29,13 +29,13 @@ export class Language {
   programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
-  /** True if the reader's model is shown while projections are learned ones. */
+  /** True if selecting learned projections shows the reader's model rather than the page's. */
   looksAtOwn = $state(false);
   /**
    * All models that the reader has opened, by id. Figures may still show results of closed ones.
    * @type {Map<number, import('../own/own.svelte.js').Own>}
    */
-  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing follows it
+  // eslint-disable-next-line svelte/prefer-svelte-reactivity -- nothing reacts to it
   #opened = new Map();
   /**
    * How the reader wants to open a model; `'here'` once the dialog is loaded.
@@ -45,7 +45,7 @@ export class Language {
   coming = $state(false);
   problem = $state('');
   #attn;
-  /** Receives its bytes, for computations elsewhere. */
+  /** Receives the bytes of the model's file, for computations elsewhere. */
   #tell;
   /** @type {Promise<boolean> | undefined} */
   #fetching;
@@ -62,7 +62,7 @@ export class Language {
   }
 
   /**
-   * The model that the settings select; until the language model is loaded, another one.
+   * The model that the settings select, or a substitute until the language model is loaded.
    * @returns {import('../model.js').Model}
    */
   get selected() {
@@ -71,7 +71,7 @@ export class Language {
   }
 
   /**
-   * The model of some results.
+   * The model that computed the given results.
    * @param {Pick<import('../model.js').Given, 'own' | 'weights'>} given
    * @returns {import('../model.js').Model}
    */
@@ -141,12 +141,12 @@ export async function chooseWeights(language, weights) {
 }
 
 /**
- * Shows a model that the reader has opened and closes an earlier one.
+ * Shows a model that the reader has just opened. Closes an earlier one.
  * @param {Language} language
  * @param {import('../own/own.svelte.js').Own} own
  */
 export function showOwn(language, own) {
-  // Keep the settings from before the first of them.
+  // If another of the reader's models is shown, keep the settings from before that one was opened.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.replaceOwn(own);
   lookAtOwn(language);

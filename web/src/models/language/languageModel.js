@@ -122,7 +122,7 @@ export class LanguageModel {
   }
 
   /**
-   * The attention of a layer alone. It lives as long as the model.
+   * The attention of a layer, without the rest of the layer. It lives as long as the model.
    * @param {number} layer
    * @param {boolean} positions
    */

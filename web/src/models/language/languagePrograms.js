@@ -29,8 +29,8 @@ export const encoderOptions = (settings, learned) => ({
 });
 
 /**
- * The calls of programs that define the model: `ids`, `n`, its sizes, `embedding` and `encoder`.
- * The program expects the model's file next to it.
+ * The calls with which programs define the model: `ids`, `n`, the model's sizes, `embedding` and
+ * `encoder`. The program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
  * @returns {Call[]}
@@ -126,10 +126,10 @@ const file = new attn.Safetensors(await readFile('model.safetensors'));`,
 }
 
 /**
- * The first calls of programs about the language model. They define the embeddings `embedded`, a
- * function `read` from embeddings to the layer's input, this input `x` for the given tokens, and
- * the `layer` (`mha` in Python). All these tensors are (n, E). The program expects the model's file
- * next to it.
+ * The opening calls of each program about the language model. They define the embeddings
+ * `embedded`, a function `read` that turns embeddings into the layer's input, that input `x` for
+ * the given tokens, and the `layer` (`mha` in Python). All these tensors are (n, E). The program
+ * expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
  * @param {'attention' | 'block'} what kind of the layer

@@ -110,7 +110,7 @@ export class Pages extends Layered {
   }
 
   /**
-   * Predictions after one of the tokens.
+   * Predictions for the token after position `at`.
    * @param {{ ids: number[], at: number, layer: number, head: number, encoding: string, drawn: number,
    *   temperature: number, topK: number }} given
    * @returns {Generator<null, import('../model.js').Next>}

@@ -1,5 +1,5 @@
 // In Hugging Face's cache, the files are in the folder `blobs` and are named by their hashes. Their
-// real names are symbolic links in `snapshots`, which Chromium leaves out if the reader chooses or
+// real names are symbolic links in `snapshots`. Chromium omits these links if the reader chooses or
 // drops a folder. This module recovers the names from the contents of the blobs.
 
 import { pathOf } from './dropped.js';
@@ -33,8 +33,8 @@ function nameOfJson(json) {
 }
 
 /**
- * Returns the files with their names. If the browser left out the names in a cache, the model's
- * files get theirs back.
+ * Returns the files with their names. If the files are from a cache and the browser omitted their
+ * real names, restores the names of the model's files.
  * @param {File[]} files
  * @returns {Promise<File[]>}
  */

@@ -219,7 +219,7 @@ export class Own {
     this.end();
   }
 
-  /** Ends the worker. The next question opens the model in another one. */
+  /** Ends the worker. The next question opens the model in a new worker. */
   end() {
     this.#worker.end();
   }

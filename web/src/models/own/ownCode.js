@@ -40,7 +40,7 @@ function printOwn(name, rows, columns, calls) {
 }
 
 /**
- * The first calls of programs, which define `model`, `ids` and `n`.
+ * The opening calls of each program. They define `model`, `ids` and `n`.
  * @param {Pick<Given, 'ids' | 'tokens'>} given
  * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
  * @returns {Call[]}
@@ -177,8 +177,8 @@ for (const std::int64_t id : ids) {
 }
 
 /**
- * Prints the effect of a changed number in a projection on a head's weights, or on the layer's
- * output if the weights do not depend on it.
+ * Prints how changing one number in a projection affects a head's weights. If the weights do not
+ * depend on that number, prints how the layer's output changes.
  * @param {Given & Pick<import('../../core/sentence.js').Given, 'editMatrix'>} given
  * @param {import('attn').LanguageModelLayer} layer
  * @param {{ row: number, column: number, value: number }} edit the change, within the head's part
@@ -208,7 +208,7 @@ model.set_parameter("${path}", attn::Tensor(projection.data(), shape));`,
 }
 
 /**
- * Prints the losses of the tokens in order and in another order.
+ * Prints the model's losses for the tokens in order and in another order.
  * @param {Given} given
  * @param {number[]} order
  * @param {number} vocabSize
@@ -234,8 +234,8 @@ export const ownLossCode = (given, order, vocabSize) =>
   ]);
 
 /**
- * Prints the ten most probable tokens after one of them, each on a line with its id and
- * probability.
+ * Prints the ten most probable next tokens at one position of the input, each on a line with its id
+ * and probability.
  * @param {Given} given
  * @param {{ at: number, temperature: number, topK: number, vocabSize: number }} options
  */

@@ -9,7 +9,7 @@ import { attentionOf, rowsOf } from './ownStages.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 
-/** Largest number of a layer's parameters to send: 64 MB. */
+/** Largest number of a layer's parameters to send (64 MB). */
 const mostSent = 2 ** 24;
 
 /** Largest number of heads whose weights are drawn. */
@@ -37,7 +37,7 @@ export function decoded(attn, model, at, x) {
 }
 
 /**
- * Every matrix of a layer by stage id, for all heads or for the group that contains `head`.
+ * Every matrix of a layer, keyed by stage id, for all heads or for the group that contains `head`.
  * @param {LanguageModel} model
  * @param {number} at the layer
  * @param {Tensor} x its input, (n, E)
@@ -85,8 +85,8 @@ export function inBlock(model, at, x, exclusion, head) {
 }
 
 /**
- * The matrices and vectors of a layer's products and norms by stage id. If the matrices have too
- * many numbers, the result contains only the vectors of the norms.
+ * The matrices and vectors of a layer's products and norms, keyed by stage id. If the matrices have
+ * too many numbers, the result contains only the vectors of the norms.
  * @param {LanguageModel} model
  * @param {number} at the layer
  * @returns {Record<string, Tensor>}
@@ -134,7 +134,7 @@ export function blockParameters(model, at) {
 }
 
 /**
- * The effect of a changed number in one projection, among the rows that belong to one head. The
+ * The effect of changing one number in a projection, within the part that belongs to one head. The
  * model is restored afterwards.
  * @param {LanguageModel} model
  * @param {Pick<import('../../core/sentence.js').Given, 'layer' | 'head' | 'editMatrix' | 'editCell' |

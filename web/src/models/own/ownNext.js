@@ -3,7 +3,7 @@
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 /** @typedef {import('../model.js').Next} Next */
 
-/** Largest number of logits to keep: 64 MB. */
+/** Largest number of logits to keep (64 MB). */
 const mostLogits = 2 ** 24;
 
 /**
@@ -67,7 +67,10 @@ export class NextTokens {
     this.#tokens = tokens;
   }
 
-  /** The logits of the last tokens, for as many tokens as may be kept. @param {number[]} ids */
+  /**
+   * The logits of the last tokens, for as many tokens as the limit allows.
+   * @param {number[]} ids
+   */
   #logits(ids) {
     const key = ids.join();
     if (this.#kept?.key !== key) {

@@ -8,7 +8,7 @@ import { product } from '../../core/product.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 
-/** Largest number of logits for a sentence: 64 MB. */
+/** Largest number of logits for a sentence (64 MB). */
 const mostLogits = 2 ** 24;
 
 /**
@@ -73,7 +73,7 @@ function wordsOf(model, ids, places, types) {
 }
 
 /**
- * The output of the first layer's attention without rotating queries and keys.
+ * The output of the first layer's attention, computed without rotating queries and keys.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {Tensor} x (n, E)

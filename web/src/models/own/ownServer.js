@@ -20,7 +20,7 @@ import { tensorsOf, torchModuleOf } from './torchModule.js';
  */
 const mostTokens = 512;
 
-/** Largest number of values between layers to keep: 64 MB. */
+/** Largest number of values between layers to keep (64 MB). */
 const mostKept = 2 ** 24;
 
 /**
@@ -285,8 +285,8 @@ export class OwnModel {
     const normalized = () =>
       this.#layer(ids, exclusion, at, ['norm1.output'], {}).intermediates['norm1.output'];
     const positions = () => this.#positions(ids.length, at);
-    // These are getters, because most tasks read only some of them, and each takes a pass through
-    // the model.
+    // These are getters, because each takes a pass through the model and most tasks read only some
+    // of them.
     return {
       get embedding() {
         return stream(0);
@@ -352,7 +352,7 @@ export class OwnModel {
     };
   }
 
-  /** The effect of a changed number in a projection. @param {Given} given */
+  /** The effect of changing one number in a projection. @param {Given} given */
   edit(given) {
     const { ids, layer, ...settings } = given;
     const exclusion = exclusionOf(settings, ids.length);
@@ -394,7 +394,8 @@ export class OwnModel {
   }
 
   /**
-   * Predictions after one of the tokens, with a head's weights there.
+   * Predictions for the token after position `at`, with a head's attention weights at that
+   * position.
    * @param {{ ids: number[], at: number, layer: number, head: number, temperature: number, topK:
    *   number, drawn: number }} given
    * @returns {import('../model.js').Next}

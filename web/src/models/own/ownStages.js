@@ -11,7 +11,7 @@ import { matrixOf } from '../../drawing/matrix.js';
 
 /** @typedef {import('../model.js').How} How */
 
-/** Largest number of values of an output projection to send: 8 MB. */
+/** Largest number of values of an output projection to send (8 MB). */
 const mostSent = 2 ** 21;
 
 /** The prefix of a layer's attention parameters. @param {number} at */
@@ -101,8 +101,8 @@ export function stagesOf(attn, shown, { scale }, how, head, exclusion) {
   const [query, key, value] = /** @type {const} */ (['q', 'k', 'v']).map((name) =>
     matrixOf(shown[name], name === 'q' ? head : how.kvHead),
   );
-  // Compute the scores of this head only, because those of all heads take too much memory for a
-  // long sentence.
+  // Compute the scores of this head only. For a long sentence, the scores of all heads would take
+  // too much memory.
   const [q, k, v] = [query, key, value].map(({ data, rows, columns }) => ({
     data,
     shape: [1, rows, columns],

@@ -9,9 +9,9 @@ import { centred, transposed } from './components.js';
 const slice = 64;
 
 /**
- * The discrete Fourier transform of each column along the rows, computed as products with cosines
- * and sines by the core. Returns the share of all variation about the mean row that has k periods
- * over the table, k = 1 … ⌊n/2⌋. The shares add up to 1.
+ * Computes the discrete Fourier transform of each column along the rows. The core multiplies the
+ * columns by cosines and sines. For each k = 1 … ⌊n/2⌋, returns the share of the variation about
+ * the mean row that has k periods over the table. The shares add up to 1.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @returns {Generator<null, number[]>}

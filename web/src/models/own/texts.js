@@ -1,4 +1,4 @@
-/** Replaces the chapters' texts about the page's model while a model of the reader is open. */
+/** Replaces the chapters' texts about the page's model while the reader's own model is open. */
 export const texts = {
   head: 'of your own model. It is computed on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
   close: 'Close it',
@@ -33,7 +33,7 @@ export const activationNames = {
   ...{ tanh: 'tanh', sigmoid: 'sigmoid' },
 };
 
-/** Notes next to the figures that show the parts of the model. */
+/** Notes displayed next to the figures of the model's parts. */
 export const partTexts = {
   whose: (/** @type {number} */ layer, /** @type {number} */ head) =>
     `Layer ${layer}, head ${head} of your model:`,

@@ -1,6 +1,9 @@
 import { Tokenizer } from './tokenizer.js';
 
-/** Match tokens whose first character, or whose last one, belongs to a word. */
+/**
+ * `begins` matches tokens whose first character belongs to a word. `ends` matches tokens whose last
+ * character belongs to a word.
+ */
 const begins = /^[\p{L}\p{N}\p{M}]/u;
 const ends = /[\p{L}\p{N}\p{M}\ufffd]$/u;
 

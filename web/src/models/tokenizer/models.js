@@ -29,8 +29,8 @@ const noToken = (text, reason) =>
 const missing = (token) => `model.unk_token (${token}) is not in the vocabulary`;
 
 /**
- * A binary heap of pairs to merge. They are ordered by rank, and pairs of the same rank from left
- * to right.
+ * A binary heap of pairs to merge. The pairs are ordered by rank, and pairs of the same rank are
+ * ordered from left to right.
  */
 class Merges {
   /** @type {{ rank: number, at: number, id: number }[]} */
@@ -121,8 +121,8 @@ function bpe(config, ids) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // The library writes an unknown character only when the next known character follows, even if
-    // it has written bytes in between.
+    // The library holds an unknown character back until the next known character, even if it writes
+    // bytes in between.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
@@ -243,7 +243,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
 
 /**
  * Repeatedly splits off the longest known piece. `@huggingface/tokenizers` does the same, but tries
- * all lengths up to the word's own, so long words take quadratic time.
+ * all lengths up to that of the word, so long words take quadratic time.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}

@@ -70,8 +70,8 @@ export class Tokenizer {
   /** True if the vocabulary's tokens are written in byte letters. */
   #byteLevel;
   /**
-   * The difference between tokens that continue a word and tokens that begin one: a prefix, or else
-   * the lack of a suffix on the previous token, or else the lack of a space.
+   * How a token that continues a word differs from a token that begins one: it has a prefix, or
+   * else the previous token lacks a suffix, or else the token lacks a space.
    */
   marks;
 
@@ -142,7 +142,7 @@ export class Tokenizer {
   #idsOf(text, first) {
     const normalized = this.#normalize(text);
     if (!normalized) return [];
-    // If normalization drops the first character, no part begins the text.
+    // If normalization drops the first character, no part counts as the beginning of the text.
     const begins = first && this.#normalize(String.fromCodePoint(text.codePointAt(0) ?? 0)) !== '';
     return this.#findNormalized(normalized).flatMap((part) =>
       part.token

@@ -31,8 +31,8 @@ export const properties = {
   schemesCell: cell(lastCell),
 
   /**
-   * The comparison of schemes: the factor of scaled rotary embeddings, and the length beyond which
-   * they are stretched.
+   * Settings for comparing schemes: the factor of scaled rotary embeddings, and the length beyond
+   * which they are stretched.
    */
   factor: number(4, limits.factor),
   trained: integer(8, limits.trained),

@@ -17,7 +17,7 @@ import { properties as transformer } from './transformer.js';
 /** Longest sentence, in UTF-16 code units. */
 export const maxTextLength = 12000;
 
-/** Largest number of tokens used from it. */
+/** Largest number of tokens of a sentence. The page ignores the rest. */
 export const maxTokens = 2048;
 
 /** Largest number of cells that can be excluded manually. */
@@ -39,7 +39,7 @@ export const limits = {
 };
 
 const shared = {
-  /** The sentence. Each word of the first one is one token of the language model. */
+  /** The sentence. Each word of the initial sentence is one token of the language model. */
   text: text('the lady sat by the fire because the lady was tired', maxTextLength),
 
   /** Width E of the embeddings and of the layer. */
@@ -49,7 +49,7 @@ const shared = {
   head: ordinal(3, maxHeads),
   /** The layer's query, key, value and output projections, and the seed of random ones. */
   weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
-  /** With a language model's weights, the layer that figures show. */
+  /** The layer that figures show, if the weights are a language model's. */
   layer: ordinal(1, maxLayers),
   seed: integer(1, limits.seed),
 
@@ -64,7 +64,7 @@ const shared = {
   causal: flag(true),
   window: integer(0, limits.window),
   validLen: integer(0, { min: 0, max: maxTokens }),
-  /** Manually excluded cells, as query and key. */
+  /** Manually excluded cells, as pairs of query and key. */
   blocked: cells(maxBlocked, maxTokens - 1),
 };
 
@@ -95,8 +95,8 @@ const initialOf = (from) =>
 export const initial = initialOf(properties);
 
 /**
- * Properties whose meaning differs in links of version 1: such a link is about a layer that has
- * learned nothing, unless it says otherwise, and counts layers and heads from 0.
+ * Properties whose meaning differs in links of version 1. Such a link selects an untrained layer
+ * unless it says otherwise, and it counts layers and heads from 0.
  */
 export const firstVersion = {
   ...properties,

@@ -3,7 +3,7 @@ import { cell, choice, flag, linkedCell, number } from './property.js';
 /** The measures of heads. @type {readonly import('../../models/wall/patterns.js').Pattern[]} */
 export const patterns = ['previousToken', 'firstToken', 'sameToken', 'induction', 'place'];
 
-/** Range of the change of a weight. */
+/** Range of the change that the reader can make to a weight. */
 export const editLimits = { min: -3, max: 3, step: 0.05 };
 
 /** The settings of this chapter. */
@@ -24,6 +24,6 @@ export const properties = {
   editMatrix: choice(/** @type {'q' | 'k' | 'v' | 'o'} */ ('q'), ['q', 'k', 'v', 'o']),
   editCell: cell(255),
   editBy: number(1, editLimits),
-  /** Divisor of the scores, to compare its effects. */
+  /** Divisor of the scores. Readers can compare the effects of several divisors. */
   scaleBy: choice(/** @type {'root' | 'none' | 'width'} */ ('root'), ['root', 'none', 'width']),
 };

@@ -1,7 +1,7 @@
 import { sentenceTask } from './sentenceTask.js';
 import { sentence } from './task.js';
 
-/** Computes scores, scaled and masked scores, and weights of a head. */
+/** Computes a head's scores, scaled and masked scores, and weights. */
 export const stagesTask = sentenceTask(
   'stages',
   [...sentence, 'head'],
