@@ -57,8 +57,8 @@ ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> be
 /// rounded to float32. Tensors of other dtypes are listed but cannot be read.
 class ATTN_API Safetensors {
  public:
-  /// Reads the file in `bytes`, which must outlive this object. Throws kInvalidFormat, with the
-  /// name of the faulty tensor and its fault, and std::bad_alloc.
+  /// Reads the file in `bytes`, which must outlive this object. Throws std::bad_alloc, and
+  /// kInvalidFormat with the name of the faulty tensor and its fault.
   static Safetensors view(std::span<const std::byte> bytes);
   /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
   static Safetensors own(std::vector<std::byte> bytes);
@@ -107,10 +107,10 @@ struct NamedTensor {
 /// Returns the bytes of a .safetensors file with these tensors. The official implementation writes
 /// the same bytes: it sorts tensors by name and pads the header to a multiple of eight bytes.
 /// Tensors of float16 and bfloat16 are written bit for bit, as F16 and BF16. Tensors of float32 are
-/// written as `dtype`; if that is a smaller type, numbers are rounded as by Float16 and BFloat16.
-/// Throws kInvalidArgument for a `dtype` of kInt8, for a name that appears twice, is "__metadata__"
-/// or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and for null data;
-/// kSizeOverflow, std::bad_alloc.
+/// written as `dtype`; if that is a smaller type, numbers are rounded as in Float16 and BFloat16.
+/// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a `dtype` of kInt8, for a name
+/// that appears twice, is "__metadata__" or is not UTF-8, for metadata with a duplicate key or text
+/// that is not UTF-8, and for null data.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);
