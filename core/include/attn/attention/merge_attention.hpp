@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Merges the results of attention from the same queries to two parts of the keys into the result
-/// of attention to both parts:
+/// Merges two attention results. The same queries attended to two parts of the keys; the merged
+/// result is the same as attending to both parts at once:
 ///
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b

@@ -116,7 +116,7 @@ struct AttentionOptions {
   RandomStream dropout_random = {};
 
   // Further outputs, which are computed only if they are set. They must not overlap one another,
-  // the output or an input. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+  // the output or an input. Outputs of shape (B, Hq, Nq, Nk) require a second pass.
 
   Tensor scaled_scores = {};  ///< scale · q·k plus the relative-key term
   Tensor capped_scores = {};  ///< after softcap
@@ -159,13 +159,13 @@ struct AttentionOptions {
 /// several. With dropout, a result also depends on its index in the batch.
 ///
 /// Error: the rounding of scores dominates and grows with their magnitude. For |scores| ≤ 20 each
-/// output is within 2.5e-6·√D·max|v| of the exact value, each weight within 1.3e-6·√D (with a
-/// relative error of at most 1e-5·√D) and each log-sum-exp within 3e-6·√D. With relative values,
-/// add max|a| to max|v|. float16 and bfloat16 outputs are rounded once more, by up to 2^-11 and
-/// 2^-8 of their magnitude respectively (see Float16 and BFloat16). The bounds do not include the
-/// rounding of inputs before the call. With products of bfloat16 pairs, output o with weights w is
-/// off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound of log-sum-exp stays the same.
-/// Inputs with a magnitude below 2^-126 then count as zero.
+/// output is within 2.5e-6·√D·max|v| of the exact value, each weight is within 1.3e-6·√D (with a
+/// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. With relative
+/// values, add max|a| to max|v|. float16 and bfloat16 outputs are rounded once more, by up to 2^-11
+/// and 2^-8 of their magnitude respectively (see Float16 and BFloat16). The bounds do not include
+/// the rounding of inputs before the call. With products of bfloat16 pairs, output o with weights w
+/// is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps stays the
+/// same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
 /// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for null
 /// data, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their domains.

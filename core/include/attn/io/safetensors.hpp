@@ -43,7 +43,7 @@ ATTN_API std::int64_t safetensors_header_size(std::span<const std::byte> beginni
 
 /// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header.
 /// Makes the same checks as Safetensors, including the check of the tensors' offsets in the file.
-/// Throws kInvalidFormat, std::bad_alloc.
+/// Throws kInvalidFormat or std::bad_alloc.
 ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
                                                    std::int64_t file_size);
 
@@ -58,7 +58,7 @@ ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> be
 class ATTN_API Safetensors {
  public:
   /// Reads the file in `bytes`, which must outlive this object. Throws std::bad_alloc, and
-  /// kInvalidFormat with the name of the faulty tensor and its fault.
+  /// kInvalidFormat, whose message names the faulty tensor and its fault.
   static Safetensors view(std::span<const std::byte> bytes);
   /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
   static Safetensors own(std::vector<std::byte> bytes);
@@ -84,7 +84,7 @@ class ATTN_API Safetensors {
   /// kNotFound, kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other
   /// than F32, F16, BF16 and F64.
   void read(std::string_view name, const Tensor& output) const;
-  /// Returns a tensor's values, row-major. Throws kNotFound, kUnsupported, std::bad_alloc.
+  /// Returns a tensor's values, row-major. Throws kNotFound, kUnsupported or std::bad_alloc.
   std::vector<float> read(std::string_view name) const;
 
  private:

@@ -67,7 +67,7 @@ class ATTN_API BahdanauDecoder : public Module {
   /// Returns the state before the first step. `encoder_outputs` is (B, Nk, encoder_dim), `hidden`
   /// is the encoder's final hidden state (num_layers, B, H), and `encoder_lens` is (B) with values
   /// in [0, Nk], or none if nothing is padded. All inputs are copied. Throws kShapeMismatch,
-  /// kInvalidArgument, kSizeOverflow, std::bad_alloc.
+  /// kInvalidArgument, kSizeOverflow or std::bad_alloc.
   State init_state(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
                    const LengthsView& encoder_lens = {},
                    Context& context = Context::default_context()) const;

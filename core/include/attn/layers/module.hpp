@@ -99,8 +99,8 @@ class ATTN_API Module {
   std::vector<std::string> parameter_names() const;
 
   /// The values of a parameter, row-major. The view is valid for as long as the layer exists, and
-  /// shows values that are set later. Throws kNotFound, and kUnsupported if the parameter is not
-  /// stored as float32.
+  /// reflects later changes to the values. Throws kNotFound, and kUnsupported if the parameter is
+  /// not stored as float32.
   ConstTensor parameter(std::string_view name) const;
 
   /// The type in which a parameter is stored: float32, unless an option of its layer selects
@@ -181,7 +181,7 @@ class ATTN_API Module {
 
   /// Gives this layer access to a parameter of another layer, such as the table that an output
   /// layer is tied to. The other layer still owns the parameter. This layer keeps the parameter
-  /// alive but does not list its name. `refresh` is called after each change. Throws kNotFound,
+  /// alive but does not list its name. `refresh` is called after each change. Throws kNotFound or
   /// std::bad_alloc.
   ConstTensor share_parameter(const Module& owner, std::string_view name,
                               std::function<void(Context&)> refresh = {});

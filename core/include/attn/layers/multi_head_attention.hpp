@@ -77,10 +77,10 @@ struct MultiHeadAttentionCall {
   AttentionOptions attention = {};
   /// The positions of the call's rows, which affect rotary positions only. None, or as in
   /// RotaryPositions: (Nq) or (B, Nq). For several axes, (A, B, Nq) or (A, 1, Nq), like Qwen2-VL's
-  /// position_ids. They also apply to the keys, unless key_positions are given. Keys in a cache
-  /// keep the rotation they got when they were appended. The causal order, windows and the other
-  /// positional schemes still follow the order of the rows, and dynamic NTK scaling still follows
-  /// the number of keys.
+  /// position_ids. The positions also apply to the keys, unless key_positions are given. Keys in a
+  /// cache keep the rotation they got when they were appended. The causal order, windows and the
+  /// other positional schemes still follow the order of the rows, and dynamic NTK scaling still
+  /// follows the number of keys.
   TensorView<const double> positions = {};
   /// Positions of the keys: (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none.
   TensorView<const double> key_positions = {};

@@ -47,9 +47,9 @@ struct TransformerDecoderLayerCall {
   Dropout dropout = {};
   /// None, or a state from start(), which includes the projections of the memory. With a state,
   /// pass none as `memory`. The rows of `x` are then the next tokens of a sequence: they attend to
-  /// all tokens before them and are appended to the state. Options count from the beginning of the
-  /// sequence (see MultiHeadAttentionCall), so a causal layer gives the same results token by token
-  /// as for the whole sequence.
+  /// all tokens before them and are appended to the state. Positions, masks and lengths count from
+  /// the beginning of the sequence (see MultiHeadAttentionCall), so a causal layer gives the same
+  /// results token by token as for the whole sequence.
   TransformerDecoderLayerState* state = nullptr;
   /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
   /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
@@ -88,7 +88,7 @@ class ATTN_API TransformerDecoderLayer : public Module {
   /// `x` and `output` are (B, N, E), `memory` is (B, M, E), or all lack B. They may have any
   /// strides. `output` may be `x` itself; otherwise it must not overlap the inputs. All may have
   /// any element types, as in TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, std::bad_alloc. If it throws, outputs and state are unchanged.
+  /// kSizeOverflow or std::bad_alloc. If it throws, outputs and state are unchanged.
   void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;

@@ -148,8 +148,8 @@ class ATTN_API TransformerEncoderLayer : public Module {
   /// `x` is (B, N, E) or (N, E); `output` has the same shape. Both may have any strides. `output`
   /// may be `x` itself; otherwise the two must not overlap. Both may have any element types: the
   /// result is computed in float32 from the exact values of x and rounded once. Throws
-  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc. If it throws, outputs and the
-  /// cache are unchanged.
+  /// kShapeMismatch, kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, outputs and
+  /// the cache are unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
@@ -187,8 +187,8 @@ struct TransformerEncoderOptions {
 
 /// The options of a call to a TransformerEncoder.
 struct TransformerEncoderCall {
-  /// Applied to every layer: options set here replace the layers' own options. Do not set its
-  /// output tensors, because every layer would write to them.
+  /// Applied to every layer: options set here replace the layers' own options. Do not set output
+  /// tensors here, because every layer would write to them.
   AttentionOptions attention = {};
   /// The positions of the tokens, as in TransformerEncoderLayerCall, for every layer with rotary
   /// positions. If no layer has rotary positions, passing positions is an error.
@@ -216,7 +216,7 @@ class ATTN_API TransformerEncoder : public Module {
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
-  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
+  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow or
   /// std::bad_alloc. If it throws, outputs and caches are unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderCall& call = {},

@@ -19,8 +19,8 @@
 
 namespace attn {
 
-/// Facts about a model that its files may lack, and how to store its weights. If the files contain
-/// a fact, they take precedence.
+/// Facts about a model that its files may lack, and how to store its weights. Facts in the files
+/// take precedence.
 struct LanguageModelHints {
   /// The number of attention heads, which shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
@@ -78,15 +78,16 @@ struct LanguageModelDescription {
 /// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3 | `embed_tokens.weight` and more | no |
 /// | Gemma 1 to 3, OLMo 2, gpt-oss without experts | the same | no |
 /// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | if num_heads is given |
-/// | attn's own | the same, and `embedding.weight` | yes; the file's metadata has its options |
+/// | attn's own | the same, and `embedding.weight` | yes; its options are in the file's metadata |
 ///
 /// Name parts that wrappers add are ignored: "module.", "_orig_mod." and the prefixes of FSDP and
 /// DeepSpeed. nanoGPT's models have GPT-2's names, but their matrices have the layout of nn.Linear,
 /// and biases may be missing.
 ///
 /// Fields of config.json have the same meaning as in Hugging Face's Transformers 5. Transformers'
-/// defaults apply to missing fields, except that missing sizes are taken from shapes. A field that
-/// the family's class in Transformers does not have is ignored, unless it is listed as rejected.
+/// defaults apply to missing fields, except that missing sizes are taken from shapes. Fields that
+/// the family's class in Transformers does not have are ignored, unless they are listed as
+/// rejected.
 ///
 /// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
 ///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`.
@@ -117,11 +118,11 @@ struct LanguageModelDescription {
 ///   `architectures` and all other fields.
 ///
 /// `files` are the headers of a model's .safetensors files. `config` is the text of its
-/// config.json, or empty. `index` is the text of its model.safetensors.index.json, or empty; it
-/// decides which file provides a tensor, and `files` must then be the result of
-/// safetensors_index_files(), in its order.
+/// config.json, or empty. `index` is the text of its model.safetensors.index.json, or empty. If
+/// there is an index, it decides which file provides each tensor, and `files` must be the headers
+/// of the files that safetensors_index_files() returns, in the same order.
 ///
-/// Each error names the tensor or the field as its argument. Throws kUnsupported for an
+/// The argument of each error is the name of the tensor or the field. Throws kUnsupported for an
 /// architecture or a field that attn cannot compute. Throws kInvalidFormat for text that is not a
 /// configuration, a field that is missing or out of range, or a tensor that appears twice. Throws
 /// kNotFound for tensors that are missing or that a layer has no use for. Throws kShapeMismatch for

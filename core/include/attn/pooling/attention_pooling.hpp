@@ -123,8 +123,8 @@ class ATTN_API AdditiveAttention : public Module {
                Intermediates* intermediates = nullptr) const;
 
   /// Computes W_k · key once, for keys that several calls share. `key` is (B, Nk, key_dim) and
-  /// `projected` (B, Nk, num_hiddens), or both lack B. Given this product, forward_projected() is
-  /// bit-identical to forward().
+  /// `projected` (B, Nk, num_hiddens), or both lack B. With `projected` as its input,
+  /// forward_projected() gives results that are bit-identical to those of forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;
   void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,

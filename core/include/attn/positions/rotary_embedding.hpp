@@ -54,9 +54,10 @@ struct DynamicNtkRotaryScaling {
 ///   ω'_j = (1 − r_j)·ω_j + r_j·ω_j/factor
 ///
 /// where low is d·ln(original_max_position_embeddings / (2π·beta_fast)) / (2·ln base), and high is
-/// the same with beta_slow. With `truncate`, low is rounded down and high is rounded up. Then low
-/// is replaced by max(low, 0) and high by min(high, d − 1). If the two are then equal, 0.001 is
-/// added to high. All cosines and sines are multiplied by the attention factor.
+/// given by the same formula with beta_slow. With `truncate`, low is rounded down and high is
+/// rounded up. Then low is replaced by max(low, 0) and high by min(high, d − 1). If the two are
+/// then equal, 0.001 is added to high. All cosines and sines are multiplied by the attention
+/// factor.
 struct YarnRotaryScaling {
   double factor = 1;
   std::int64_t original_max_position_embeddings = 2048;
@@ -188,7 +189,7 @@ class ATTN_API RotaryEmbedding {
   double attention_factor() const noexcept { return attention_factor_; }
 
   /// The frequencies ω_0 … ω_(d/2−1) in radians per position for sequences of length
-  /// `sequence_length`. Only with dynamic NTK and LongRoPE do they depend on the length.
+  /// `sequence_length`. They depend on the length only with dynamic NTK and LongRoPE.
   std::vector<double> frequencies(double sequence_length = 0) const;
 
   /// Rotates `x` and writes the result to `output`. `x` is (B, H, N, D), (B, N, D) or (N, D) with D
@@ -262,9 +263,9 @@ struct RotaryCacheOptions {
 /// `x` and `output` are as in RotaryEmbedding::forward and may have any element types; the tables
 /// are float32. For ONNX's 3-D input (B, N, H·D) with num_heads = H, pass x.split_heads(H). With
 /// position_ids, `cos_cache` and `sin_cache` are (rows, rotary_dim/2). Without position_ids, they
-/// are (B, N, rotary_dim/2), or (rows, rotary_dim/2) with at least N rows. Their values are used
-/// unchanged. Hugging Face's Transformers doubles its tables to (B, N, rotary_dim): pass only the
-/// first half, cos.slice(-1, 0, rotary_dim / 2).
+/// are (B, N, rotary_dim/2), or (rows, rotary_dim/2) with at least N rows. The values of the caches
+/// are used unchanged. Hugging Face's Transformers doubles its tables to (B, N, rotary_dim): pass
+/// only the first half, cos.slice(-1, 0, rotary_dim / 2).
 ///
 /// Error: at most 1.2e-7 · (|x·cos| + |y·sin|) for x' and 1.2e-7 · (|x·sin| + |y·cos|) for y', with
 /// x, y, x' and y' as in RotaryEmbedding.

@@ -160,7 +160,7 @@ class ATTN_API Variable {
 };
 
 /// a + b, element by element, e.g. for a residual connection. Both must have the same shape. Throws
-/// kShapeMismatch, std::bad_alloc.
+/// kShapeMismatch or std::bad_alloc.
 ATTN_API Variable operator+(const Variable& a, const Variable& b);
 
 }  // namespace attn
