@@ -102,8 +102,8 @@ class TensorView {
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
 #ifdef __cpp_lib_mdspan
-  /// A view of the elements of a std::mdspan, if the standard library has it. The layout must be
-  /// strided, as all standard layouts are.
+  /// A view of the elements of a std::mdspan. Available if the standard library has std::mdspan.
+  /// The layout must be strided, as all standard layouts are.
   template <class U, class Extents, class Layout>
     requires(std::is_convertible_v<U (*)[], T (*)[]> && Extents::rank() <= std::size_t{kMaxRank} &&
              Layout::template mapping<Extents>::is_always_strided())

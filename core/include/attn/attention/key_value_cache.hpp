@@ -19,10 +19,10 @@ namespace attn {
 ///   options.diagonal = Diagonal::offset(cache.length() - num_new);
 ///   scaled_dot_product_attention(new_queries, cache, output, options);
 ///
-/// Numbers are stored as float32, or as 16-bit floats or int8, which take half or a quarter as many
-/// bytes. Decoding reads all of these bytes for each token. With float16 and bfloat16, each number
-/// is rounded to the nearest value of that type. With int8, each row (one token in one head) has a
-/// float32 scale s, which is the row's largest magnitude divided by 127, and each number x is
+/// Numbers are stored as float32, as 16-bit floats (half as many bytes) or as int8 (a quarter as
+/// many bytes). Decoding reads all of these bytes for each token. With float16 and bfloat16, each
+/// number is rounded to the nearest value of that type. With int8, each row (one token in one head)
+/// has a float32 scale s, which is the row's largest magnitude divided by 127, and each number x is
 /// stored as the integer nearest to x/s. The error is at most 1/253 of the row's largest magnitude.
 /// If a row contains NaN or infinity, the whole row becomes NaN. A row whose magnitudes are all
 /// below 2^-120 becomes zero. The stored numbers are bit-identical on every instruction set.
@@ -46,8 +46,8 @@ class ATTN_API KeyValueCache {
   std::int64_t length() const noexcept { return length_; }
   std::int64_t capacity() const noexcept { return capacity_; }
 
-  /// The keys (B, Hkv, length, D) and values (B, Hkv, length, Dv) of a float32 cache, which ONNX
-  /// calls present_key and present_value. The views are valid until the next append, truncate or
+  /// The keys (B, Hkv, length, D) and values (B, Hkv, length, Dv) of a float32 cache. ONNX calls
+  /// them present_key and present_value. The views are valid until the next append, truncate or
   /// clear. Throws kUnsupported if the cache has another type.
   ConstTensor keys() const;
   ConstTensor values() const;

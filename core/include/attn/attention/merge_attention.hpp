@@ -7,13 +7,13 @@
 namespace attn {
 
 /// Merges two attention results. The same queries attended to two parts of the keys; the merged
-/// result is the same as attending to both parts at once:
+/// result equals attention to both parts at once:
 ///
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b
 ///
 /// See Dao et al. 2022, arXiv:2205.14135, and, for attention across machines, Liu et al. 2023,
-/// arXiv:2310.01889. With this function you can attend to the parts of a sequence in any order,
+/// arXiv:2310.01889. With this function, you can attend to the parts of a sequence in any order,
 /// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
 /// log-sum-exp. Positions continue from part to part: give a causal part the diagonal it has in the
 /// whole sequence. Add a sink to one part only.
@@ -24,8 +24,8 @@ namespace attn {
 /// overlap anything.
 ///
 /// A log-sum-exp of −∞ means that the part has nothing to attend to: its output is not read, and
-/// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp −∞.
-/// Swapping a and b changes at most the last bits.
+/// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp is
+/// −∞. Swapping a and b changes at most the last bits.
 ///
 /// Error: with exact inputs, `output` is within (5e-7 + 1.2e-7 · |lse_a − lse_b| · w) · m of the
 /// exact value. Here m is the larger of |output_a| and |output_b|, and w is the smaller of the

@@ -176,8 +176,8 @@ ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const Co
                                            const AttentionOptions& options = {},
                                            Context& context = Context::default_context());
 
-/// Attends to the keys and values of a cache, which may have any type. `query` is (B, Hq, Nq, D)
-/// and `output` (B, Hq, Nq, Dv). A single query reads the cache in place.
+/// Attends to the keys and values of a cache. The cache may have any type. `query` is (B, Hq, Nq,
+/// D) and `output` (B, Hq, Nq, Dv). A single query reads the cache in place.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
                                            const AnyTensor& output,
                                            const AttentionOptions& options = {},

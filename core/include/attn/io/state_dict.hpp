@@ -27,8 +27,8 @@ struct IncompatibleKeys {
 };
 
 /// Sets the parameters of a layer from a file, like torch.nn.Module.load_state_dict. Each parameter
-/// is read from the tensor `prefix` + name; for a part of a model the prefix is e.g. "encoder.".
-/// Tensors whose names do not start with the prefix are ignored.
+/// is read from the tensor `prefix` + name. For a part of a model, pass a prefix such as
+/// "encoder.". Tensors whose names do not start with the prefix are ignored.
 ///
 /// Everything is checked before anything is set. If `strict` is true, throws kNotFound with up to
 /// 16 missing and 16 unexpected names; otherwise returns all of them. In both cases, also throws

@@ -37,7 +37,8 @@ struct EmbeddingOptions {
 ///   output[…, :] = weight[ids[…], :] (· √E)
 ///
 /// Parameter: "weight" (num_embeddings, embedding_dim), initially zeros. Values are copied exactly.
-/// With scaling, each is multiplied by √E, rounded to float, in one float product.
+/// With scaling, each value is multiplied by √E in one float product, and √E itself is rounded to
+/// float.
 class ATTN_API Embedding : public Module {
  public:
   /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1, a padding_idx

@@ -33,8 +33,8 @@ struct FeedForwardOptions {
 ///   output = dropout(f(x · W_1ᵀ + b_1)) · W_2ᵀ + b_2
 ///
 /// Parameters, initially zero: "linear1.weight" (dim_feedforward, d_model), "linear2.weight"
-/// (out_features, dim_feedforward), and with bias "linear1.bias" and "linear2.bias". These are the
-/// names in torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
+/// (out_features, dim_feedforward), and, with bias, "linear1.bias" and "linear2.bias". These are
+/// the names in torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
 class ATTN_API FeedForward : public Module {
  public:
   /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.

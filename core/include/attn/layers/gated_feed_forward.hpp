@@ -33,7 +33,8 @@ struct GatedFeedForwardOptions {
 ///
 /// With `bias`, a bias is added after each of the three matrix products. Parameters, initially
 /// zero: "gate_proj.weight" and "up_proj.weight" (dim_feedforward, d_model), "down_proj.weight"
-/// (d_model, dim_feedforward), and with bias "gate_proj.bias", "up_proj.bias" and "down_proj.bias".
+/// (d_model, dim_feedforward), and, with `bias`, "gate_proj.bias", "up_proj.bias" and
+/// "down_proj.bias".
 class ATTN_API GatedFeedForward : public Module {
  public:
   /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.

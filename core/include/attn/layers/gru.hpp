@@ -20,7 +20,7 @@ namespace attn {
 ///
 /// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
 /// (3·H, E; for later layers 3·H, H) with the rows of r, z and n stacked in this order,
-/// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
+/// "weight_hh_l0" (3·H, H), and, with bias, "bias_ih_l0" (3·H) and "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
   /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.

@@ -76,23 +76,23 @@ struct MultiHeadAttentionCall {
   /// values are replaced together: setting one of them drops both of the layer's tables.
   AttentionOptions attention = {};
   /// The positions of the call's rows, which affect rotary positions only. None, or as in
-  /// RotaryPositions: (Nq) or (B, Nq). For several axes, (A, B, Nq) or (A, 1, Nq), like Qwen2-VL's
-  /// position_ids. The positions also apply to the keys, unless key_positions are given. Keys in a
-  /// cache keep the rotation they got when they were appended. The causal order, windows and the
-  /// other positional schemes still follow the order of the rows, and dynamic NTK scaling still
-  /// follows the number of keys.
+  /// RotaryPositions: (Nq) or (B, Nq), or, for several axes, (A, B, Nq) or (A, 1, Nq) like
+  /// Qwen2-VL's position_ids. The positions also apply to the keys, unless key_positions are given.
+  /// Keys in a cache keep the rotation they got when they were appended. The causal order, windows
+  /// and the other positional schemes still follow the order of the rows, and dynamic NTK scaling
+  /// still follows the number of keys.
   TensorView<const double> positions = {};
   /// Positions of the keys: (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none.
   TensorView<const double> key_positions = {};
-  /// None, or a cache from make_cache(). `key` and `value` (B, N, ·) are then the next tokens of a
-  /// sequence: they are projected and appended, and `query` (B, Nq, E) attends to everything in the
-  /// cache.
+  /// None, or a cache from make_cache(). With a cache, `key` and `value` (B, N, ·) are the next
+  /// tokens of a sequence: they are projected and appended, and `query` (B, Nq, E) attends to
+  /// everything in the cache.
   ///
-  /// Positions, masks and lengths count from the beginning of the sequence. Let past =
-  /// cache->length(). Then masks and lengths cover past + N keys, the first key of the call is at
-  /// position past, and the first query is at position past plus the offset of the diagonal.
-  /// Options whose shape does not depend on the length thus give each token the same result as when
-  /// the whole sequence is passed at once.
+  /// Positions, masks and lengths count from the beginning of the sequence. Let `past` =
+  /// cache->length(). Then masks and lengths cover `past` + N keys, the first key of the call is at
+  /// position `past`, and the first query is at `past` plus the offset of the diagonal. Options
+  /// whose shape does not depend on the length thus give each token the same result as when the
+  /// whole sequence is passed at once.
   ///
   /// With dynamic NTK scaling, each key is rotated for the sequence length at the time it is
   /// appended. Its rotation is not updated later.
@@ -155,9 +155,9 @@ class ATTN_API MultiHeadAttention : public Module {
   /// are float32.
   ///
   /// Throws kShapeMismatch if a shape is wrong, including the sizes of a cache and the number of
-  /// rows or axes of positions. Throws kInvalidArgument, including for positions passed to a layer
-  /// without rotary positions. May also throw kSizeOverflow or std::bad_alloc. If it throws,
-  /// outputs and the cache are unchanged.
+  /// rows or axes of positions. Throws kInvalidArgument for invalid values, including positions
+  /// passed to a layer without rotary positions. May also throw kSizeOverflow or std::bad_alloc. If
+  /// it throws, outputs and the cache are unchanged.
   void forward(const ConstAnyTensor& query, const ConstAnyTensor& key, const ConstAnyTensor& value,
                const AnyTensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
@@ -178,15 +178,15 @@ class ATTN_API MultiHeadAttention : public Module {
 
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
-  /// Returns an empty cache with the sizes of this layer and room for `capacity` tokens at first.
+  /// Returns an empty cache with the sizes of this layer and initial room for `capacity` tokens.
   /// Throws what KeyValueCache throws.
   KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0,
                            ElementType type = ElementType::kFloat32) const;
 
   /// Projects `key` and `value` and appends them to the cache. For cross attention, call this once
   /// and then attend() in every step. `positions` are the positions of the keys, like
-  /// MultiHeadAttentionCall::key_positions. Throws what forward() throws. If it throws, the cache
-  /// is unchanged.
+  /// MultiHeadAttentionCall::key_positions. Throws what forward() throws. If append() throws, the
+  /// cache is unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context(),
               const TensorView<const double>& positions = {}) const;

@@ -36,7 +36,7 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 ///   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
 ///
 /// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
-/// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and with bias "bias_ih_l0" (H),
+/// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and, with bias, "bias_ih_l0" (H) and
 /// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
  public:

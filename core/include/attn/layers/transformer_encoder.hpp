@@ -54,9 +54,9 @@ struct TransformerLayerOptions {
   /// Uses RmsNorm with these options instead of LayerNorm.
   std::optional<RmsNormOptions> rms_norm = {};
   bool norm_first = false;  ///< pre-norm instead of post-norm
-  /// Normalises the outputs of attention and of the feed-forward network before they are added.
-  /// With norm_first, the inputs of both are normalised too (Gemma 2 and 3). Without it, only the
-  /// outputs are normalised (OLMo 2).
+  /// Normalises the outputs of attention and of the feed-forward network before they are added to
+  /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
+  /// Without it, only the outputs are normalised (OLMo 2).
   bool norm_outputs = false;
   bool bias = true;                         ///< biases in all linear layers and LayerNorms
   std::optional<bool> attention_bias = {};  ///< in the attention projections; `bias` by default
@@ -101,10 +101,10 @@ struct TransformerEncoderLayerCall {
   /// In training, acts in four places: on the attention weights, after attention, and within and
   /// after the feed-forward network. Uses streams random.stream to random.stream + 3.
   Dropout dropout = {};
-  /// None, or a cache from self_attention().make_cache(). The rows of `x` are then the next tokens
-  /// of a sequence: they also attend to all tokens before them, and are appended to the cache (see
-  /// MultiHeadAttentionCall). A causal layer gives the same results token by token as for the whole
-  /// sequence.
+  /// None, or a cache from self_attention().make_cache(). With a cache, the rows of `x` are the
+  /// next tokens of a sequence: they also attend to all tokens before them, and are appended to the
+  /// cache (see MultiHeadAttentionCall). A causal layer gives the same results token by token as
+  /// for the whole sequence.
   KeyValueCache* cache = nullptr;
   /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
   /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
@@ -230,7 +230,7 @@ class ATTN_API TransformerEncoder : public Module {
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
-  /// Returns an empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
   /// KeyValueCache throws.
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;

@@ -152,7 +152,7 @@ class ATTN_API LanguageModel : public Module {
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Returns an empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
   /// KeyValueCache throws, and kUnsupported if the model is not causal.
   std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;

@@ -55,9 +55,9 @@ class ScoringFunction {
 /// Options of attention pooling: which keys are excluded, and which further outputs are written.
 /// With tensors of rank 2, B is 1, and `scores` and `weights` are (Nq, Nk).
 struct AttentionPoolingOptions {
-  /// Hard attention: the key with the highest score has weight 1, all others 0. If several keys
-  /// have the highest score, the first of them wins. If one of a query's scores is NaN, that
-  /// query's result is NaN too.
+  /// Hard attention: the key with the highest score has weight 1, and all others have weight 0. If
+  /// several keys have the highest score, the first of them wins. If one of a query's scores is
+  /// NaN, that query's result is NaN too.
   bool hard = false;
   /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Nq, Nk),
   /// aligned at the last dimension.

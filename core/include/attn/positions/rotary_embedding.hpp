@@ -147,8 +147,8 @@ struct RotaryPositions {
   /// Row i has position start + i. With a key/value cache, pass the past length. Ignored if
   /// `positions` are given.
   double start = 0;
-  /// Shape (N), or (B, N) if batch entries have different positions. Positions may be fractional
-  /// and negative. For several axes, the shape is (A, B, N), or (A, 1, N) if the batch shares the
+  /// Shape (N), or (B, N) if batch entries have different positions. Positions may be fractional or
+  /// negative. For several axes, the shape is (A, B, N), or (A, 1, N) if the batch shares the
   /// positions, like Transformers' position_ids; with (N), (B, N) or `start`, the position is the
   /// same along all axes, as for text.
   TensorView<const double> positions = {};

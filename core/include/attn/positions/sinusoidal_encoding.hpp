@@ -11,8 +11,8 @@ namespace attn {
 /// The order of the sine and cosine columns in an encoding of width d. Both layouts allow an odd d;
 /// the last sine then has no cosine.
 enum class SinusoidalLayout : int {
-  kInterleaved,   ///< sin, cos, sin, cos, …: Vaswani et al. 2017, D2L
-  kConcatenated,  ///< all ⌈d/2⌉ sines, then all ⌊d/2⌋ cosines: tensor2tensor
+  kInterleaved,   ///< sin, cos, sin, cos, …, as in Vaswani et al. 2017 and D2L
+  kConcatenated,  ///< all ⌈d/2⌉ sines, then all ⌊d/2⌋ cosines, as in tensor2tensor
 };
 
 struct SinusoidalEncodingOptions {

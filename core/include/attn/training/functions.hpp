@@ -10,10 +10,10 @@
 #include "attn/layers/dropout.hpp"
 #include "attn/training/tape.hpp"
 
-/// Functions of variables. Each records its computation on a tape. Its values are bit-identical to
-/// those of the tensor function of the same name and have the same error bounds. All functions
-/// throw kSizeOverflow, std::bad_alloc, and kInvalidArgument for a variable that is none or that
-/// its tape has cleared.
+/// Functions of variables. Each function records its computation on a tape. It returns values that
+/// are bit-identical to those of the tensor function of the same name, with the same error bounds.
+/// All functions throw kSizeOverflow, std::bad_alloc, and kInvalidArgument for a variable that is
+/// none or that its tape has cleared.
 namespace attn {
 
 /// a ∘ b, element by element; both have the same shape. The gradients are dy ∘ b and dy ∘ a, one

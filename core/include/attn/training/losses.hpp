@@ -79,9 +79,9 @@ ATTN_API Variable mse_loss(const Variable& prediction, const ConstTensor& target
 ATTN_API float mse_loss(const ConstTensor& prediction, const ConstTensor& target,
                         LossReduction reduction = LossReduction::kMean,
                         Context& context = Context::default_context());
-/// Also computes the gradient with respect to the prediction, which is bit-identical to the one on
-/// a tape. `gradient` has the shape of both inputs and any strides, and may be one of them. After
-/// an error, `gradient` is unchanged.
+/// Also computes the gradient with respect to the prediction. The gradient is bit-identical to the
+/// one on a tape. `gradient` has the shape of both inputs and any strides, and may be one of them.
+/// After an error, `gradient` is unchanged.
 ATTN_API float mse_loss_with_gradient(const ConstTensor& prediction, const ConstTensor& target,
                                       const Tensor& gradient,
                                       LossReduction reduction = LossReduction::kMean,

@@ -37,8 +37,8 @@ struct NamedModule {
 ///       .params = [](std::string_view, auto shape) { return shape.size() < 2; },
 ///       .weight_decay = 0}}});
 struct ParameterGroup {
-  /// Returns true for the parameters of the group, given their names in the model (e.g.
-  /// "layers.0.linear1.bias", as in the optimiser's state) and shapes. A parameter that several
+  /// Given a parameter's name in the model (e.g. "layers.0.linear1.bias", as in the optimiser's
+  /// state) and its shape, returns true if the parameter is in the group. A parameter that several
   /// groups select belongs to the first of them. Called only while the optimiser is constructed.
   std::function<bool(std::string_view name, std::span<const std::int64_t> shape)> params = {};
   /// The default is the optimiser's learning rate, which set_learning_rate() changes.
