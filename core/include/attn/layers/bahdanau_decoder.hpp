@@ -38,7 +38,7 @@ struct BahdanauDecoderOptions {
 /// Parameters, with the names of D2L's state_dict, all initially zero: "attention.W_k.weight",
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
 /// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
-/// "dense.weight" (V, H), "dense.bias" (V).
+/// "dense.weight" (V, H) and "dense.bias" (V).
 class ATTN_API BahdanauDecoder : public Module {
  public:
   /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.

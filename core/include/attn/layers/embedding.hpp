@@ -47,8 +47,8 @@ class ATTN_API Embedding : public Module {
 
   const EmbeddingOptions& options() const noexcept { return options_; }
 
-  /// Draws the weights with fill_normal, by default with deviation 1 as in PyTorch, and zeroes the
-  /// row of padding_idx.
+  /// Draws the weights with fill_normal, by default with standard deviation 1 as in PyTorch, and
+  /// zeroes the row of padding_idx.
   void initialize_normal(const RandomStream& random, float deviation = 1,
                          Context& context = Context::default_context());
 

@@ -65,8 +65,8 @@ class ATTN_API LayerNorm : public Module {
   ///   dweight = Σ over rows of dy ∘ x̂,   dbias = Σ over rows of dy
   ///
   /// Error, to first order: an element of dx is within 4e-6 · (|g| + mean(|g|) + (1 + |x̂|) ·
-  /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
-  /// |x̂|), and an element of dbias within (4e-6 + 1e-9·rows) · Σ|dy|.
+  /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight is within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
+  /// |x̂|), and an element of dbias is within (4e-6 + 1e-9·rows) · Σ|dy|.
   Variable forward(const Variable& x) const;
   /// Like forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;

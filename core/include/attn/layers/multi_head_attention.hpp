@@ -146,8 +146,8 @@ class ATTN_API MultiHeadAttention : public Module {
   void initialize_identity(Context& context = Context::default_context());
 
   /// `query` is (B, Nq, E), `key` (B, Nk, key_dim), `value` (B, Nk, value_dim) and `output` (B, Nq,
-  /// E), or all lack B. With rotary positions, key j is at position j and query i at position i +
-  /// offset, with the offset of `diagonal`.
+  /// E), or all lack B. With rotary positions, key j is at position j and query i is at position i
+  /// + offset, with the offset of `diagonal`.
   ///
   /// All may have any strides; `output` must not overlap an input. Errors come from Linear (four
   /// times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights of the steps

@@ -18,7 +18,7 @@ struct NormArgs;
 }  // namespace kernels
 
 struct RmsNormOptions {
-  /// PyTorch's default. Llama uses 1e-5 or 1e-6, Qwen and Gemma use 1e-6.
+  /// PyTorch's default. Llama uses 1e-5 or 1e-6; Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
   bool elementwise_affine = true;  ///< multiplies by weight
   /// Multiplies by 1 + weight instead of weight. The weights are initially zero (Gemma).
@@ -65,7 +65,7 @@ class ATTN_API RmsNorm : public Module {
   ///   dx = (g − x̂ · mean(g ∘ x̂)) / √(mean(x²) + eps),   dweight = Σ over rows of dy ∘ x̂
   ///
   /// Error, to first order: an element of dx is within 2e-6 · (|g| + |x̂| · mean(|g ∘ x̂|)) /
-  /// √(mean(x²) + eps), and an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
+  /// √(mean(x²) + eps), and an element of dweight is within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
   Variable forward(const Variable& x) const;
   /// Like forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;

@@ -166,8 +166,8 @@ struct TransformerDecoderCall {
 
 using TransformerDecoderOptions = TransformerEncoderOptions;
 
-/// A stack of decoder layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on, and
-/// with final_norm "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
+/// A stack of decoder layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on.
+/// With final_norm, there is also "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerDecoder : public Module {
  public:
   using State = TransformerDecoderState;

@@ -205,8 +205,8 @@ struct TransformerEncoderCall {
   Intermediates* intermediates = nullptr;
 };
 
-/// A stack of encoder layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on, and
-/// with final_norm "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
+/// A stack of encoder layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on.
+/// With final_norm, there is also "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerEncoder : public Module {
  public:
   /// Throws what the layers throw, and kInvalidArgument for fewer than one layer, for `layers` of

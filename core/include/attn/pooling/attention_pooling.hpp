@@ -101,8 +101,8 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 ///   a(q, k) = w_vᵀ tanh(W_q q + W_k k),   output_i = Σ_j softmax_j(a(q_i, k_j)) v_j
 ///
 /// Parameters, with D2L's names, all initially zero: "W_k.weight" (num_hiddens, key_dim),
-/// "W_q.weight" (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of size (Nq, Nk,
-/// num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
+/// "W_q.weight" (num_hiddens, query_dim) and "w_v.weight" (1, num_hiddens). No tensor of size (Nq,
+/// Nk, num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
 class ATTN_API AdditiveAttention : public Module {
  public:
   /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.

@@ -219,7 +219,7 @@ class ATTN_API RotaryEmbedding {
 
   /// Writes the tables that forward() uses for these positions: `cos` and `sin`, each (N, d/2) or
   /// (B, N, d/2), receive a·cos(p·ω_j) and a·sin(p·ω_j). If `inverse` is set, the sines are
-  /// negated. With start 0 and shape (N, d/2) they are the caches that ONNX RotaryEmbedding and
+  /// negated. With start 0 and shape (N, d/2), they are the caches that ONNX RotaryEmbedding and
   /// apply_rotary_embedding() expect.
   ///
   /// Error: each value is within 3.1e-8 + 1e-15·|p| of the exact one for |ω_j| ≤ 1 before scaling
@@ -243,7 +243,7 @@ class ATTN_API RotaryEmbedding {
   std::vector<double> turns_;
   std::vector<double> offsets_;
   std::vector<std::int64_t> ends_;  ///< end of each axis's columns among the cosines
-  std::vector<std::int64_t> pair_;  ///< pair of each column j; empty if it is always j
+  std::vector<std::int64_t> pair_;  ///< pair of column j; empty if it is j for every j
 };
 
 struct RotaryCacheOptions {

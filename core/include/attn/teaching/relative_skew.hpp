@@ -7,7 +7,7 @@
 namespace attn {
 
 struct RelativeSkewOptions {
-  /// True if there are embeddings for keys after the query too.
+  /// True if there are also embeddings for keys after the query.
   bool bidirectional = false;
   float scale = 1;  ///< factor on q·e, e.g. 1/√D for scaled scores
 };

@@ -14,12 +14,12 @@ struct AttentionGradients {
   Tensor key = {};    ///< (B, Hkv, Nk, D): summed over the query heads that share a key head
   Tensor value = {};  ///< (B, Hkv, Nk, Dv)
 
-  /// For the biased scores, (B, Hq, Nq, Nk); 0 where a key is excluded.
+  /// The gradient of the biased scores, (B, Hq, Nq, Nk); 0 where a key is excluded.
   Tensor scores = {};
-  /// dP, for the weights before dropout, (B, Hq, Nq, Nk); 0 where a key is excluded.
+  /// dP, the gradient of the weights before dropout, (B, Hq, Nq, Nk); 0 where a key is excluded.
   Tensor weights = {};
-  /// For AttentionOptions::bias, summed over the dimensions over which the bias broadcasts; 0 where
-  /// the bias excludes a key.
+  /// The gradient of AttentionOptions::bias, summed over the dimensions over which the bias
+  /// broadcasts; 0 where the bias excludes a key.
   Tensor bias = {};
   Tensor alibi_slopes = {};     ///< (Hq)
   Tensor t5_table = {};         ///< (buckets, Hq), for T5Bias::table

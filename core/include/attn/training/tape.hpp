@@ -57,7 +57,7 @@ class ATTN_API Tape {
 
   Context& context() const noexcept;
 
-  /// Removes all variables and gradients, so that you can record new steps.
+  /// Removes all variables and gradients, so that you can record new operations.
   void clear() noexcept;
 
   /// Removes all variables, as clear() does, but keeps the gradients of parameters. The next
