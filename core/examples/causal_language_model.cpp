@@ -1,5 +1,6 @@
-// Builds small versions of GPT-2, Llama and Gemma 3 from options alone. Each learns a sentence by
-// heart on a tape, then generates it token by token with a cache.
+// Builds small versions of GPT-2, Llama and Gemma 3 from options alone. Each model is trained on a
+// tape until it knows a sentence by heart. It then generates the sentence token by token with a
+// cache.
 
 #include <algorithm>
 #include <attn/attn.hpp>

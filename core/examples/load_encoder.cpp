@@ -1,5 +1,5 @@
 // Loads a torch.nn.TransformerEncoder from a .safetensors file and runs it. All sizes are read from
-// the file except the number of heads, which the weights do not show.
+// the file, except for the number of heads, which cannot be deduced from the weights.
 
 #include <attn/attn.hpp>
 #include <cstdio>

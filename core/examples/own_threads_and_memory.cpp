@@ -1,6 +1,6 @@
 // Attention in a program with its own threads and memory layout. The context uses the program's
-// threads. Views address queries, keys and values in place. All three are interleaved in one
-// buffer, as a fused projection writes them.
+// threads. Views address queries, keys and values in place: all three are interleaved in one
+// buffer, which is how a fused projection writes them.
 
 #include <attn/attn.hpp>
 #include <cstdio>
@@ -42,7 +42,8 @@ int main() {
   attn::OwnedTensor output({batch, length, width});
   attend(projections, output, heads, own);
 
-  // The bits are the same on one thread, and also if each sequence has its own thread and context.
+  // The result is bit-identical on one thread, and also if each sequence has its own thread and
+  // context.
   attn::Context one_thread({.num_threads = 1});
   attn::OwnedTensor expected(output.shape()), by_sequence(output.shape());
   attend(projections, expected, heads, one_thread);

@@ -1,13 +1,13 @@
-// Causal attention over a sequence that is too long for one machine, divided among MPI processes
-// (Liu et al. 2023, arXiv:2310.01889). Keys and values travel around a ring. Each process attends
-// from its own queries to the keys that have arrived and merges the result with its previous
-// result, while it sends the keys on to the next process.
+// Causal attention over a sequence that is too long for one machine and is therefore divided among
+// MPI processes (Liu et al. 2023, arXiv:2310.01889). Keys and values travel around a ring. Each
+// process attends from its own queries to the keys that have arrived and merges the result with its
+// previous result. At the same time, it sends the keys on to the next process.
 //
 //   mpirun -n 4 ring_attention [tokens per stripe]
 //
-// A query attends only to tokens up to its own, so the first queries have the least work. The
-// sequence is therefore cut into 2·P stripes, and process p gets stripes p and 2·P − 1 − p, so that
-// all processes have the same amount of work (Brandon et al. 2023, arXiv:2311.09431).
+// A query attends only to its own token and earlier ones, so the first queries have the least work.
+// The sequence is therefore cut into 2·P stripes, and process p gets stripes p and 2·P − 1 − p, so
+// that all processes have the same amount of work (Brandon et al. 2023, arXiv:2311.09431).
 
 #include <mpi.h>
 
@@ -32,8 +32,7 @@ std::array<int, 2> stripes_of(int process, int processes) {
   return {process, 2 * processes - 1 - process};
 }
 
-/// Fills a stripe's tensor (1, H, length, D) with random numbers, in place of those that a model
-/// would compute.
+/// Fills a stripe's tensor (1, H, length, D) with random numbers. A real model would compute them.
 void fill(Input input, int stripe, const attn::Tensor& x) {
   attn::fill_normal(x, {.seed = input, .stream = static_cast<std::uint64_t>(stripe)});
 }

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
 
     const attn::LanguageModel model = attn::load_language_model(argv[1]);
 
-    // Which tokens does the first head attend to from the last token?
+    // Which tokens does the last token attend to in the first head?
     const char* weights = "encoder.layers.0.self_attn.weights";
     attn::Intermediates shown({weights});
     model.forward(ids, {}, {.intermediates = &shown});

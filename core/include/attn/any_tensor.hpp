@@ -114,7 +114,7 @@ class AnyTensorView {
   AnyTensorView(const TensorView<Stored<float>>& view, ElementType type)
       : view_(view), type_(type) {}
 
-  // Holds the address, shape and strides. The elements have the type `type_`, which may not be
+  // Holds the address, shape and strides. The elements have the type `type_`, which is not always
   // float.
   TensorView<Stored<float>> view_;
   ElementType type_ = ElementType::kFloat32;

@@ -23,18 +23,18 @@ struct ContextOptions {
   /// may use, within the CPU quota of the program's container.
   int num_threads = 0;
   /// The instruction set of the kernels. If it is not set, the environment variable ATTN_ISA
-  /// selects it, except in WebAssembly, which has no environment. If neither is set, the best one
-  /// that the machine can run is used.
+  /// selects it, except in WebAssembly, which has no environment. If neither is set, the context
+  /// uses the best instruction set that the machine can run.
   std::optional<InstructionSet> instruction_set = {};
-  /// Runs the work on the program's own threads; the context then starts no threads. The `count`
-  /// that it receives is at most num_threads.
+  /// Runs the work on the program's own threads; the context then starts no threads. The function
+  /// receives a `count` of at most num_threads.
   ParallelFor parallel_for = {};
 };
 
 /// The threads, the instruction set and the scratch memory that calls use. Scratch memory is kept
 /// between calls, so a loop that repeats the same calls allocates nothing.
 ///
-/// Results have the same bits for any number of threads, whether the threads belong to the context
+/// Results are bit-identical for any number of threads, whether the threads belong to the context
 /// or to the caller. Calls on one context from several threads are safe and run one after another.
 /// To run independent calls at the same time, give each call its own context.
 ///
@@ -42,8 +42,9 @@ struct ContextOptions {
 /// threads than free processors costs next to nothing.
 ///
 /// After fork(), the child may use its parent's contexts and create its own. In the child, a
-/// context starts its threads again at the first call whose work is shared. If another thread of
-/// the parent was inside a call on the context, the child leaves that call's scratch memory unused.
+/// context starts its threads again at the first call that divides its work among threads. If
+/// another thread of the parent was inside a call on the context, the child leaves that call's
+/// scratch memory unused.
 ///
 /// A moved-from context may only be destroyed or assigned to. Do not use a context while it is
 /// being moved.

@@ -102,7 +102,7 @@ class BFloat16 {
 static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);
 
 /// How numbers are stored. Whatever the type, sums, softmax and log-sum-exps are computed in
-/// float32. Enumerators never change their meaning; new ones are added at the end.
+/// float32. Enumerators never change their meaning, and new ones are added at the end.
 enum class ElementType : int {
   kFloat32 = 0,
   kFloat16 = 1,

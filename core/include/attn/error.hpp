@@ -8,13 +8,13 @@
 
 namespace attn {
 
-/// Stable codes for the reasons of failure. The numbers never change their meaning; new ones are
-/// added at the end.
+/// Stable codes for the reasons why a call can fail. The numbers never change their meaning, and
+/// new codes are added at the end.
 enum class ErrorCode : int {
   kInvalidArgument = 1,  ///< A value outside its domain, e.g. a negative length.
   kShapeMismatch = 2,    ///< Ranks or sizes of tensors do not fit together.
   kSizeOverflow = 3,     ///< A product of sizes exceeds the address space.
-  // 4 meant running out of memory, for which functions now throw std::bad_alloc.
+  // 4 was the code for running out of memory. Functions now throw std::bad_alloc instead.
   kUnsupported = 5,    ///< Unsupported by attn, this build or this machine.
   kNotFound = 6,       ///< A name does not exist, e.g. the name of a parameter.
   kInvalidFormat = 7,  ///< Data violates its format, e.g. a truncated file.
@@ -29,10 +29,10 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 /// and needs() return the three parts. In programs, check the code, because the wording may
 /// change. A call that throws has not written to its outputs.
 ///
-/// In addition to the codes that a function lists, every function may throw kSizeOverflow for a
-/// tensor with more elements than can be addressed, kInvalidArgument for a tensor that has elements
-/// but a null pointer as data, and, if called without a context, what Context::default_context()
-/// throws.
+/// In addition to the codes that its description lists, every function may throw kSizeOverflow for
+/// a tensor with more elements than can be addressed, and kInvalidArgument for a tensor that has
+/// elements but a null data pointer. A function called without a context may also throw what
+/// Context::default_context() throws.
 ///
 /// If memory runs out, every function throws std::bad_alloc instead. The guarantees are the same as
 /// for an Error: outputs, caches and layers are unchanged.
@@ -48,8 +48,8 @@ class ATTN_API Error : public std::runtime_error {
 
   ErrorCode code() const noexcept { return code_; }
 
-  /// The name of the wrong argument, e.g. "valid_lens", or of a parameter, a file or a tensor in a
-  /// file. Like what(), it is valid for as long as this error exists.
+  /// The name of the wrong argument, e.g. "valid_lens", or the name of a parameter, a file or a
+  /// tensor in a file. Like what(), it is valid for as long as this error exists.
   std::string_view argument() const noexcept;
   /// What the argument got, e.g. "length 6".
   std::string_view got() const noexcept;

@@ -22,7 +22,7 @@ concept Length = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
 
 /// A non-owning view of the lengths of sequences, in tokens. Wherever an option takes a
 /// LengthsView, you can pass a TensorView, a pointer and a shape, or a contiguous container such as
-/// std::vector, std::array or std::span, each with integers of 4 or 8 bytes. A container passed
+/// std::vector, std::array or std::span. The integers may have 4 or 8 bytes. A container passed
 /// without a shape gets shape (B), one length for each batch entry:
 ///
 ///   std::vector<int> lengths{3, 5};

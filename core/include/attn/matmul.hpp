@@ -13,9 +13,10 @@ namespace attn {
 /// N), which is then used for all matrices of `a`. `output` is (…, M, N). All may have any strides.
 /// `output` must not overlap `a` or `b`. With K = 0, all elements of `output` are 0.
 ///
-/// Error: at most K · 6e-8 · Σ_k |a_ik · b_kj|. The bits are the same for any number of threads.
+/// Error: at most K · 6e-8 · Σ_k |a_ik · b_kj|. Results are bit-identical for any number of
+/// threads.
 ///
-/// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc.
+/// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data.
 ATTN_API void matmul(const ConstTensor& a, const ConstTensor& b, const Tensor& output,
                      Context& context = Context::default_context());
 

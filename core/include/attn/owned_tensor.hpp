@@ -19,8 +19,8 @@ class ATTN_API OwnedTensor {
  public:
   OwnedTensor() = default;
 
-  /// Makes a tensor of zeros. Throws what TensorView throws, kSizeOverflow for more elements than
-  /// fit into the address space, and std::bad_alloc.
+  /// Makes a tensor of zeros. Throws what TensorView throws, std::bad_alloc, and kSizeOverflow if
+  /// the elements do not fit into the address space.
   explicit OwnedTensor(std::span<const std::int64_t> shape);
   OwnedTensor(std::initializer_list<std::int64_t> shape)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size())) {}

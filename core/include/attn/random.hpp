@@ -30,8 +30,8 @@ struct RandomStream {
 /// Fills `output`, which may have any shape and strides, with uniformly distributed numbers in
 /// [low, high). Element i in row-major order is low + (high − low)·(w_i >> 8)·2^-24, computed in
 /// double precision and rounded to float, where w_i is word i mod 4 of block ⌊i/4⌋. Rounding can
-/// give `high` itself if the floats near it are further apart than (high − low)·2^-24. The bits are
-/// the same on every machine.
+/// give `high` itself if the floats near it are further apart than (high − low)·2^-24. The numbers
+/// are bit-identical on every machine.
 ///
 /// Throws kInvalidArgument unless `low` and `high` are finite and low ≤ high, and for null data.
 ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, float low = 0,
@@ -42,8 +42,9 @@ ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, flo
 ///
 ///   r = √(−2 ln((w0 + ½)·2^-32)),  mean + deviation·r·cos(2π·w1·2^-32),  … sin …
 ///
-/// No value is further than 6.77 deviations from the mean. The logarithm, sine and cosine are
-/// attn's own implementations in double precision, so the bits are the same on every machine.
+/// No number is further than 6.77 standard deviations from the mean. The logarithm, sine and cosine
+/// are attn's own implementations in double precision, so the numbers are bit-identical on every
+/// machine.
 ///
 /// Throws kInvalidArgument unless `mean` and `deviation` are finite and deviation ≥ 0, and for null
 /// data.

@@ -41,7 +41,7 @@ ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> sh
 ///
 /// Constructors check their arguments. Other functions do not check dimensions, indices and ranges:
 /// as in std::span, the behaviour is undefined if they are outside the view. The size of the memory
-/// behind a pointer cannot be checked; a view made from a std::span is checked.
+/// behind a pointer cannot be checked; the size of a std::span is checked.
 template <class T>
 class TensorView {
  public:
@@ -102,8 +102,8 @@ class TensorView {
       : TensorView(other.data(), other.shape(), other.strides()) {}
 
 #ifdef __cpp_lib_mdspan
-  /// A view of the elements of a std::mdspan, if the standard library has it. The layout must be
-  /// strided, as all standard layouts are.
+  /// A view of the elements of a std::mdspan. Available if the standard library has std::mdspan.
+  /// The layout must be strided, as all standard layouts are.
   template <class U, class Extents, class Layout>
     requires(std::is_convertible_v<U (*)[], T (*)[]> && Extents::rank() <= std::size_t{kMaxRank} &&
              Layout::template mapping<Extents>::is_always_strided())
@@ -119,7 +119,7 @@ class TensorView {
   T* data() const noexcept { return data_; }
   /// The number of dimensions.
   int rank() const noexcept { return rank_; }
-  /// True if this view means "none". A view of shape (0, 4) does not.
+  /// True if this view means "none". A view of shape (0, 4) is not "none".
   [[nodiscard]] bool is_none() const noexcept { return data_ == nullptr && rank_ == 0; }
   /// The shape and the strides. These spans are valid for as long as the view exists.
   std::span<const std::int64_t> shape() const noexcept {
@@ -229,9 +229,9 @@ class TensorView {
   std::int64_t strides_[kMaxRank] = {};
 };
 
-/// The type of outputs. As with std::span, a const Tensor always views the same elements, but these
-/// can still be written. No two elements of an output may share memory, as they would with a stride
-/// of 0 and a size above 1; this is not checked.
+/// The type of outputs. As with std::span, a const Tensor always views the same elements, but you
+/// can still write to them. No two elements of an output may share memory, as they would with a
+/// stride of 0 and a size above 1; this is not checked.
 using Tensor = TensorView<float>;
 /// The type of inputs. A Tensor converts to it.
 using ConstTensor = TensorView<const float>;

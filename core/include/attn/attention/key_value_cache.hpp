@@ -19,24 +19,25 @@ namespace attn {
 ///   options.diagonal = Diagonal::offset(cache.length() - num_new);
 ///   scaled_dot_product_attention(new_queries, cache, output, options);
 ///
-/// Numbers are stored as float32, or in half or a quarter as many bytes. Decoding reads all of
-/// these bytes for each token. With float16 and bfloat16, each number is rounded to the nearest one
-/// of that type. With int8, each row (one token in one head) has a float32 scale s, which is the
-/// row's largest magnitude divided by 127, and each number x is stored as the integer nearest to
-/// x/s. The error is at most 1/253 of the row's largest magnitude. If a row contains NaN or
-/// infinity, the whole row becomes NaN. A row whose magnitudes are all below 2^-120 becomes zero.
-/// The bits do not depend on the instruction set.
+/// Numbers are stored as float32, as 16-bit floats (half as many bytes) or as int8 (a quarter as
+/// many bytes). Decoding reads all of these bytes for each token. With float16 and bfloat16, each
+/// number is rounded to the nearest value of that type. With int8, each row (one token in one head)
+/// has a float32 scale s, which is the row's largest magnitude divided by 127, and each number x is
+/// stored as the integer nearest to x/s. The error is at most 1/253 of the row's largest magnitude.
+/// If a row contains NaN or infinity, the whole row becomes NaN. A row whose magnitudes are all
+/// below 2^-120 becomes zero. The stored numbers are bit-identical on every instruction set.
 ///
 /// Copy a cache to branch off a sequence, e.g. for beam search. A moved-from cache may only be
-/// destroyed or assigned to. Do not use a cache in one thread while another thread changes it.
-/// Memory in bytes: B·Hkv·capacity · ((D + Dv) · bytes per number, plus 8 for int8).
+/// destroyed or assigned to. Do not use a cache in one thread while another thread changes it. A
+/// cache takes B·Hkv·capacity · ((D + Dv) · (bytes per number) + s) bytes, where s is 8 for int8
+/// and 0 otherwise.
 class ATTN_API KeyValueCache {
  public:
   /// `head_dim` is D and `value_dim` is Dv; both are widths of one head.
   /// MultiHeadAttention::make_cache() makes a cache that fits its layer. The cache initially has
-  /// room for `capacity` tokens. The capacity doubles when the cache is full. Throws
-  /// kInvalidArgument for a size below 1 (`capacity` may be 0) or an unknown type, kSizeOverflow,
-  /// std::bad_alloc.
+  /// room for `capacity` tokens. The capacity doubles when the cache is full. Throws kSizeOverflow,
+  /// std::bad_alloc, and kInvalidArgument for a size below 1 (`capacity` may be 0) or an unknown
+  /// type.
   KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
                 std::int64_t value_dim, std::int64_t capacity = 0,
                 ElementType type = ElementType::kFloat32);
@@ -45,9 +46,9 @@ class ATTN_API KeyValueCache {
   std::int64_t length() const noexcept { return length_; }
   std::int64_t capacity() const noexcept { return capacity_; }
 
-  /// The keys (B, Hkv, length, D) and values (B, Hkv, length, Dv) of a float32 cache, which ONNX
-  /// calls present_key and present_value. The views are valid until the next append, truncate or
-  /// clear. Throws kUnsupported for another type.
+  /// The keys (B, Hkv, length, D) and values (B, Hkv, length, Dv) of a float32 cache. ONNX calls
+  /// them present_key and present_value. The views are valid until the next append, truncate or
+  /// clear. Throws kUnsupported if the cache has another type.
   ConstTensor keys() const;
   ConstTensor values() const;
 
@@ -57,8 +58,8 @@ class ATTN_API KeyValueCache {
   void read_values(const Tensor& output) const;
 
   /// Appends `key` (B, Hkv, N, D) and `value` (B, Hkv, N, Dv), which may have any element type and
-  /// strides. They may be views of this cache. Throws kShapeMismatch, kInvalidArgument for null
-  /// data, kSizeOverflow, std::bad_alloc; the cache is then unchanged.
+  /// strides. They may be views of this cache. Throws kShapeMismatch, kSizeOverflow,
+  /// std::bad_alloc, and kInvalidArgument for null data. If it throws, the cache is unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value);
 
   /// Removes all tokens from position `length` on. Throws kInvalidArgument unless 0 ≤ length ≤

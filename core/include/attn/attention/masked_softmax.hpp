@@ -11,7 +11,7 @@ namespace attn {
 /// part only if both allow it.
 struct MaskedSoftmaxOptions {
   /// Only the first valid_lens columns of a row take part. Shape (B) gives one length for all rows
-  /// of a batch entry, (B, N) one for each row. Each length is in [0, K].
+  /// of a batch entry. Shape (B, N) gives one length for each row. Each length is in [0, K].
   LengthsView valid_lens = {};
   /// Columns where the mask is true (not 0) take part. The mask broadcasts to the shape of `x`,
   /// aligned at the last dimension.
@@ -28,9 +28,9 @@ struct MaskedSoftmaxOptions {
 /// is a batch entry, so valid_lens is (N).
 ///
 /// Excluded values do not enter the arithmetic, so NaN and infinity in them have no effect. If a
-/// value that takes part is NaN or +∞, all values of its row that take part become NaN, as in
-/// PyTorch. A value of −∞ is also excluded. If no value of a row takes part, all its results are 0;
-/// in D2L, which replaces excluded values by −10⁶, they are 1/K.
+/// value that takes part is NaN or +∞, the results for all values in its row that take part are
+/// NaN, as in PyTorch. A value of −∞ is also excluded. If no value of a row takes part, all results
+/// in that row are 0. In D2L they are 1/K, because D2L replaces excluded values by −10⁶.
 ///
 /// Error: if n values of a row take part and max is the largest of them, the result w for a value x
 /// is within w · (6e-7 + 1.5e-8·n + 1.4e-7·(max − x + ln n)) + 1.2e-38 of the exact one.
@@ -39,7 +39,7 @@ struct MaskedSoftmaxOptions {
 /// instruction set.
 ///
 /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for lengths outside [0, K] and null
-/// data; `output` is then untouched.
+/// data. If it throws, `output` is unchanged.
 ATTN_API void masked_softmax(const ConstTensor& x, const Tensor& output,
                              const MaskedSoftmaxOptions& options = {},
                              Context& context = Context::default_context());

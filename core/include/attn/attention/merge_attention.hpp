@@ -6,38 +6,39 @@
 
 namespace attn {
 
-/// Takes the attention of the same queries to two parts of the keys and merges it into their
-/// attention to both parts:
+/// Merges two attention results. The same queries attended to two parts of the keys; the merged
+/// result equals attention to both parts at once:
 ///
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b
 ///
 /// See Dao et al. 2022, arXiv:2205.14135, and, for attention across machines, Liu et al. 2023,
-/// arXiv:2310.01889. With this function you can attend to the parts of a sequence in any order,
+/// arXiv:2310.01889. With this function, you can attend to the parts of a sequence in any order,
 /// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
-/// log-sum-exp. Positions keep counting across parts: give a causal part the diagonal it has in the
+/// log-sum-exp. Positions continue from part to part: give a causal part the diagonal it has in the
 /// whole sequence. Add a sink to one part only.
 ///
 /// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
-/// last size and use the natural logarithm. `log_sum_exp` may be none. All may have any strides.
-/// `output` and `log_sum_exp` may be the tensors of part a or b; otherwise
-/// they must not overlap anything.
+/// last dimension and use the natural logarithm. `log_sum_exp` may be none. All may have any
+/// strides. `output` and `log_sum_exp` may be the tensors of part a or b; otherwise they must not
+/// overlap anything.
 ///
 /// A log-sum-exp of −∞ means that the part has nothing to attend to: its output is not read, and
-/// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp −∞.
-/// Swapping a and b changes at most the last bits.
+/// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp is
+/// −∞. Swapping a and b changes at most the last bits.
 ///
 /// Error: with exact inputs, `output` is within (5e-7 + 1.2e-7 · |lse_a − lse_b| · w) · m of the
-/// exact one, where m is the larger of |output_a| and |output_b|, and w is the smaller of the two
-/// factors on the outputs; lse is within 6e-8 · |lse| + 3e-7. If the log-sum-exps passed in are off
-/// by ε, including their rounding to float, the output is off by up to 2·ε·w·m more. Merging n
-/// parts in different groupings therefore gives results that differ by at most n times this bound.
+/// exact value. Here m is the larger of |output_a| and |output_b|, and w is the smaller of the
+/// factors by which they are multiplied. lse is within 6e-8 · |lse| + 3e-7. If the log-sum-exps
+/// passed in are off by ε, including their rounding to float, the output is off by up to 2·ε·w·m
+/// more. Merging n parts in different groupings therefore gives results that differ by at most n
+/// times this bound.
 ///
 /// The bits of a row depend only on its own inputs, on the instruction set, and on whether the
 /// columns of all three outputs are contiguous.
 ///
-/// Throws kShapeMismatch, kInvalidArgument for null data, and std::bad_alloc; outputs are then
-/// untouched.
+/// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for null data. If it throws, outputs
+/// are unchanged.
 ATTN_API void merge_attention(const ConstTensor& output_a, const ConstTensor& log_sum_exp_a,
                               const ConstTensor& output_b, const ConstTensor& log_sum_exp_b,
                               const Tensor& output, const Tensor& log_sum_exp = {},

@@ -30,7 +30,8 @@ class Diagonal {
   /// same.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
-    // An offset that would overflow is replaced by the end of the range, which has the same effect.
+    // Instead of overflowing, the offset saturates at the end of its range, which has the same
+    // effect.
     if (__builtin_add_overflow(offset_, by, &result.offset_)) {
       result.offset_ = by < 0 ? INT64_MIN : INT64_MAX;
     }
@@ -58,8 +59,8 @@ struct Window {
 };
 
 /// Options of scaled_dot_product_attention(), in the order in which they act on a score. Shapes
-/// always include B and Hq, which are 1 if the call's tensors do not have them: for queries (Nq, D)
-/// the weights are (1, 1, Nq, Nk).
+/// always include B and Hq, which are 1 if the call's tensors lack these dimensions: for queries
+/// (Nq, D) the weights are (1, 1, Nq, Nk).
 struct AttentionOptions {
   /// The factor on q·k: any finite number, 1/√D by default.
   std::optional<float> scale = {};
@@ -69,9 +70,9 @@ struct AttentionOptions {
   Diagonal diagonal = Diagonal::top_left();
 
   /// Shaw's relative keys (arXiv:1803.02155), (2k+1, D) or (Hq, 2k+1, D), add scale · q·a_c to the
-  /// score. Row c is for distance c − k; the first and last rows also apply to all larger
-  /// distances. Relative values, (2k+1, Dv) or (Hq, 2k+1, Dv), act in the same way: output_i += Σ_j
-  /// weight_ij · a_c. If you set both, they must have the same k.
+  /// score. Row c is for distance c − k. Distances below −k use the first row, and distances above
+  /// k use the last row. Relative values, (2k+1, Dv) or (Hq, 2k+1, Dv), act in the same way:
+  /// output_i += Σ_j weight_ij · a_c. If you set both, they must have the same k.
   ConstTensor relative_keys = {};
   ConstTensor relative_values = {};
 
@@ -84,15 +85,15 @@ struct AttentionOptions {
   /// Adds table[bucket(distance), h] to the scores of head h (T5; see t5_bias.hpp).
   std::optional<T5Bias> t5_bias = {};
   /// A bias that is added to the scores. It broadcasts to (B, Hq, Nq, Nk), aligned at the last
-  /// dimension. −∞ excludes a key. If the last size is from 2 to Nk, the keys beyond it are
-  /// excluded.
+  /// dimension. −∞ excludes a key. If the bias has fewer than Nk columns (but at least 2), the
+  /// remaining keys are excluded.
   ConstTensor bias = {};
 
   // Exclusion. A key takes part if all of the following allow it.
 
   /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Hq, Nq,
-  /// Nk), aligned at the last dimension. If the last size is from 2 to Nk, the keys beyond it are
-  /// excluded.
+  /// Nk), aligned at the last dimension. If the mask has fewer than Nk columns (but at least 2),
+  /// the remaining keys are excluded.
   ConstMask mask = {};
   /// Query i attends only to keys j ≤ i + offset, with the offset of `diagonal`.
   bool causal = false;
@@ -104,18 +105,18 @@ struct AttentionOptions {
   LengthsView key_lens = {};
 
   /// (Hq). One extra score per head, which takes part in the softmax but has no value. It adds
-  /// exp(sink_h) to the sum that weights are divided by.
+  /// exp(sink_h) to the denominator of the weights.
   ConstTensor sinks = {};
 
   /// The probability, from 0 to 1, of setting a weight to 0; the other weights are divided by 1 −
-  /// dropout. Set it only in training: if it is above 0, it acts in every call. Whether weight (b,
-  /// h, i, j) is dropped depends only on the stream, on b, h, i, j and on Hq, Nq and Nk. The
-  /// pattern therefore differs between batch entries, on purpose.
+  /// dropout. Set it only in training: a value above 0 takes effect in every call. Whether weight
+  /// (b, h, i, j) is dropped depends only on the stream, on b, h, i, j and on Hq, Nq and Nk. By
+  /// design, the pattern therefore differs between batch entries.
   float dropout = 0;
   RandomStream dropout_random = {};
 
   // Further outputs, which are computed only if they are set. They must not overlap one another,
-  // the output or an input. Those of shape (B, Hq, Nq, Nk) cost a second pass.
+  // the output or an input. Outputs of shape (B, Hq, Nq, Nk) require a second pass.
 
   Tensor scaled_scores = {};  ///< scale · q·k plus the relative-key term
   Tensor capped_scores = {};  ///< after softcap
@@ -139,43 +140,44 @@ struct AttentionOptions {
 /// with nothing to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
 /// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are always
-/// float32, so a call with 16-bit tensors gives the same result as with float32 tensors of the same
-/// numbers, rounded once to the output's type.
+/// float32, so a call with 16-bit tensors gives the same result as a call with float32 tensors of
+/// the same values, rounded once to the output's type.
 ///
 /// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 are an exception. If query, key and
-/// value are all bfloat16 with contiguous columns and there are several queries, they multiply
-/// pairs of bfloat16 numbers, and round weights to bfloat16 before multiplying them by the values.
-/// They still use float32 for calls that have relative keys or values, use dropout, or request
-/// scores or weights as further outputs.
+/// value are all bfloat16 with contiguous columns and there are several queries, these instruction
+/// sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before multiplying them
+/// by the values. They still use float32 for calls that have relative keys or values, use dropout,
+/// or request scores or weights as further outputs.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
-/// Same bits: the bits of a result depend on its own batch entry and head (queries, keys, values
-/// and options), on Nq and Nk, and on the instruction set. They do not depend on the other batch
-/// entries, the number of threads, the strides, the further outputs requested, or the machine's
-/// caches and C library. The last bits may differ when the number of queries differs: a single
-/// query (Nq = 1, as in decoding) is summed in a different order from the same query among several.
-/// With dropout, a result also depends on its index in the batch.
+/// Reproducibility: the bits of a result depend on its own batch entry and head (queries, keys,
+/// values and options), on Nq and Nk, and on the instruction set. They do not depend on the other
+/// batch entries, the number of threads, the strides, the further outputs requested, or the
+/// machine's caches and C library. The last bits may differ when the number of queries differs: a
+/// single query (Nq = 1, as in decoding) is summed in a different order from the same query among
+/// several. With dropout, a result also depends on its index in the batch.
 ///
-/// Error: rounding of the scores dominates, and it grows with their size. For |scores| ≤ 20 each
-/// output is within 2.5e-6·√D·max|v| of the exact value, each weight within 1.3e-6·√D (with a
-/// relative error of at most 1e-5·√D) and each log-sum-exp within 3e-6·√D. With relative values,
-/// add max|a| to max|v|. Outputs of float16 and bfloat16 are rounded once more, by up to 2^-11 or
-/// 2^-8 of their size (see Float16 and BFloat16). The bounds do not include the rounding of inputs
-/// before the call. With products of bfloat16 pairs, output o with weights w is off by up to a
-/// further 2^-8 · Σ_j w_j·|v_j − o|, while the bound of log-sum-exp stays the same. Inputs below
-/// 2^-126 then count as zero.
+/// Error: the rounding of scores dominates and grows with their magnitude. For |scores| ≤ 20 each
+/// output is within 2.5e-6·√D·max|v| of the exact value, each weight is within 1.3e-6·√D (with a
+/// relative error of at most 1e-5·√D), and each log-sum-exp is within 3e-6·√D. With relative
+/// values, add max|a| to max|v|. float16 and bfloat16 outputs are rounded once more, by up to 2^-11
+/// and 2^-8 of their magnitude respectively (see Float16 and BFloat16). The bounds do not include
+/// the rounding of inputs before the call. With products of bfloat16 pairs, output o with weights w
+/// is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps stays the
+/// same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
-/// Throws kShapeMismatch if ranks or sizes do not fit together; kInvalidArgument for null data, D =
-/// 0 (other sizes may be 0), lengths outside [0, Nk], and options outside their domains;
-/// kSizeOverflow for lengths and widths above 2^31 − 1; std::bad_alloc. Outputs are then untouched.
+/// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for null
+/// data, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their domains.
+/// Throws kSizeOverflow for lengths or widths above 2^31 − 1. May also throw std::bad_alloc. If it
+/// throws, outputs are unchanged.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
                                            const ConstAnyTensor& value, const AnyTensor& output,
                                            const AttentionOptions& options = {},
                                            Context& context = Context::default_context());
 
-/// Attends to the keys and values of a cache, which may have any type. `query` is (B, Hq, Nq, D)
-/// and `output` (B, Hq, Nq, Dv). A single query reads the cache in place.
+/// Attends to the keys and values of a cache. The cache may have any type. `query` is (B, Hq, Nq,
+/// D) and `output` (B, Hq, Nq, Dv). A single query reads the cache in place.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const KeyValueCache& cache,
                                            const AnyTensor& output,
                                            const AttentionOptions& options = {},

@@ -43,7 +43,7 @@ ATTN_API std::int64_t safetensors_header_size(std::span<const std::byte> beginni
 
 /// Reads the header of a file of `file_size` bytes. `beginning` must include the whole header.
 /// Makes the same checks as Safetensors, including the check of the tensors' offsets in the file.
-/// Throws kInvalidFormat, std::bad_alloc.
+/// Throws kInvalidFormat or std::bad_alloc.
 ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> beginning,
                                                    std::int64_t file_size);
 
@@ -57,8 +57,8 @@ ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> be
 /// rounded to float32. Tensors of other dtypes are listed but cannot be read.
 class ATTN_API Safetensors {
  public:
-  /// Reads the file in `bytes`, which must outlive this object. Throws kInvalidFormat, with the
-  /// name of the faulty tensor and its fault, and std::bad_alloc.
+  /// Reads the file in `bytes`, which must outlive this object. Throws std::bad_alloc, and
+  /// kInvalidFormat, whose message names the faulty tensor and its fault.
   static Safetensors view(std::span<const std::byte> bytes);
   /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
   static Safetensors own(std::vector<std::byte> bytes);
@@ -84,7 +84,7 @@ class ATTN_API Safetensors {
   /// kNotFound, kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other
   /// than F32, F16, BF16 and F64.
   void read(std::string_view name, const Tensor& output) const;
-  /// Returns a tensor's values, row-major. Throws kNotFound, kUnsupported, std::bad_alloc.
+  /// Returns a tensor's values, row-major. Throws kNotFound, kUnsupported or std::bad_alloc.
   std::vector<float> read(std::string_view name) const;
 
  private:
@@ -107,10 +107,10 @@ struct NamedTensor {
 /// Returns the bytes of a .safetensors file with these tensors. The official implementation writes
 /// the same bytes: it sorts tensors by name and pads the header to a multiple of eight bytes.
 /// Tensors of float16 and bfloat16 are written bit for bit, as F16 and BF16. Tensors of float32 are
-/// written as `dtype`; if that is a smaller type, numbers are rounded as by Float16 and BFloat16.
-/// Throws kInvalidArgument for a `dtype` of kInt8, for a name that appears twice, is "__metadata__"
-/// or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and for null data;
-/// kSizeOverflow, std::bad_alloc.
+/// written as `dtype`; if that is a smaller type, numbers are rounded as in Float16 and BFloat16.
+/// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a `dtype` of kInt8, for a name
+/// that appears twice, is "__metadata__" or is not UTF-8, for metadata with a duplicate key or text
+/// that is not UTF-8, and for null data.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);

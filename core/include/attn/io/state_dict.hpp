@@ -14,8 +14,8 @@ namespace attn {
 /// Returns the parameters of a layer, with `prefix` in front of each name, ready to be saved.
 /// Parameters stored as float32 are returned as views, which are valid for as long as the layer
 /// exists; parameters of other types are returned as copies in the same type. A file thus stores
-/// each parameter as the layer does, and F16 or BF16 matrices that were loaded from one file are
-/// written to another with the same bits. Throws std::bad_alloc.
+/// each parameter as the layer does, so F16 or BF16 matrices that were loaded from one file are
+/// written to another bit for bit. Throws std::bad_alloc.
 ///
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");
@@ -27,8 +27,8 @@ struct IncompatibleKeys {
 };
 
 /// Sets the parameters of a layer from a file, like torch.nn.Module.load_state_dict. Each parameter
-/// is read from the tensor `prefix` + name; for a part of a model the prefix is e.g. "encoder.".
-/// Tensors whose names do not start with the prefix are ignored.
+/// is read from the tensor `prefix` + name. For a part of a model, pass a prefix such as
+/// "encoder.". Tensors whose names do not start with the prefix are ignored.
 ///
 /// Everything is checked before anything is set. If `strict` is true, throws kNotFound with up to
 /// 16 missing and 16 unexpected names; otherwise returns all of them. In both cases, also throws

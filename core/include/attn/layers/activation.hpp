@@ -19,16 +19,16 @@ enum class Activation : int {
 /// Computes output = f(x) element by element. `x` may have any shape and strides; `output` has the
 /// same shape. `output` may be `x` itself; otherwise the two must not overlap.
 ///
-/// Error: ReLU is exact. For x ≥ −1, GELU is within 5e-7·|f(x)| of the exact value and its tanh
-/// approximation within 1e-6·|f(x)|. For smaller x, where f tends to 0, both are within (1e-6 +
-/// 3e-7·x²)·|f(x)|, and results below 2e-38·|x| may be 0. Neither is off by more than 5e-7·|x|.
-/// tanh is within 3e-7·|f(x)|. Sigmoid and SiLU are within 5e-7·|f(x)| for x ≥ 0, within (5e-7 +
-/// 7e-8·|x|)·|f(x)| for x < 0, and 0 below −88.
+/// Error: ReLU is exact. For x ≥ −1, GELU is within 5e-7·|f(x)| of the exact value, and its tanh
+/// approximation is within 1e-6·|f(x)|. For smaller x, where f tends to 0, both are within (1e-6 +
+/// 3e-7·x²)·|f(x)|, and results below 2e-38·|x| may be 0. For any x, neither is off by more than
+/// 5e-7·|x|. tanh is within 3e-7·|f(x)|. Sigmoid and SiLU are within 5e-7·|f(x)| for x ≥ 0 and
+/// within (5e-7 + 7e-8·|x|)·|f(x)| for x < 0. Below −88, both are 0.
 ///
 /// NaN gives NaN. With ReLU, GELU and SiLU, ∞ gives ∞. −∞ gives 0 with ReLU and NaN with GELU and
 /// SiLU, as in PyTorch.
 ///
-/// Throws kShapeMismatch if the shapes differ; kInvalidArgument for null data.
+/// Throws kShapeMismatch if the shapes differ, and kInvalidArgument for null data.
 ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,
                                Context& context = Context::default_context());
 

@@ -30,8 +30,8 @@ class ATTN_API AddNorm : public Module {
   /// `x` is (…, width); `y` and `output` have the same shape. All may have any strides. `output`
   /// may be `x` or `y`; otherwise it must not overlap either. The sum is one float addition; its
   /// normalisation has the error bound of LayerNorm. Throws kShapeMismatch, std::bad_alloc, and
-  /// kInvalidArgument for null data or a dropout probability outside [0, 1]; `output` is then
-  /// untouched.
+  /// kInvalidArgument for null data or a dropout probability outside [0, 1]. If it throws, `output`
+  /// is unchanged.
   ///
   /// Intermediates: "sum", which is dropout(y) + x, and "ln.output".
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,

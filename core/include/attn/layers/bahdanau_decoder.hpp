@@ -38,10 +38,10 @@ struct BahdanauDecoderOptions {
 /// Parameters, with the names of D2L's state_dict, all initially zero: "attention.W_k.weight",
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
 /// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
-/// "dense.weight" (V, H), "dense.bias" (V).
+/// "dense.weight" (V, H) and "dense.bias" (V).
 class ATTN_API BahdanauDecoder : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
   explicit BahdanauDecoder(const BahdanauDecoderOptions& options);
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
@@ -65,29 +65,30 @@ class ATTN_API BahdanauDecoder : public Module {
   };
 
   /// Returns the state before the first step. `encoder_outputs` is (B, Nk, encoder_dim), `hidden`
-  /// is the encoder's final hidden state (num_layers, B, H), and `encoder_lens` is (B) in [0, Nk],
-  /// or none if nothing is padded. All inputs are copied. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, std::bad_alloc.
+  /// is the encoder's final hidden state (num_layers, B, H), and `encoder_lens` is (B) with values
+  /// in [0, Nk], or none if nothing is padded. All inputs are copied. Throws kShapeMismatch,
+  /// kInvalidArgument, kSizeOverflow or std::bad_alloc.
   State init_state(const ConstTensor& encoder_outputs, const ConstTensor& hidden,
                    const LengthsView& encoder_lens = {},
                    Context& context = Context::default_context()) const;
 
   /// Decodes T tokens one after another: `tokens` (B, T) in [0, V) give `logits` (B, T, V). If
   /// `alignment` (B, T, Nk) is passed, its row t receives the weights with which step t attends to
-  /// the encoder's outputs. One call with T steps (teacher forcing) gives the same bits as T calls
+  /// the encoder's outputs. One call with T steps (teacher forcing) is bit-identical to T calls
   /// with one step.
   ///
-  /// Error, measured over five steps with weights drawn with deviation 1/√(number of columns):
-  /// logits are within 1e-6 of the exact values, alignments within 3e-7.
+  /// Error, measured over five steps with weights of standard deviation 1/√(number of columns):
+  /// logits are within 1e-6 of the exact values, and alignments are within 3e-7.
   ///
-  /// Throws kShapeMismatch, kInvalidArgument (a token outside the vocabulary, a state of another
-  /// decoder, null data), kSizeOverflow, std::bad_alloc; state and outputs are then unchanged.
+  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for a token outside
+  /// the vocabulary, a state of another decoder or null data. If it throws, the state and the
+  /// outputs are unchanged.
   ///
   /// Intermediates, for all T steps: "attention.projected_queries" (B, T, H), "attention.scores"
   /// and "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the
   /// context, "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on for each
-  /// layer, and "dense.output" (B, T, V); also "attention.projected_keys" (B, Nk, H), which are
-  /// part of the state.
+  /// layer, and "dense.output" (B, T, V). In addition, "attention.projected_keys" (B, Nk, H), which
+  /// is part of the state.
   void forward(const IdView& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
@@ -103,13 +104,13 @@ class ATTN_API BahdanauDecoder : public Module {
   ///   attn::Variable logits = decoder.forward(tape, target, outputs, hidden, source_lens);
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
-  /// Values have the same bits as forward() for tensors. Gradients come from the inner layers, each
-  /// with the error stated in its header; measured over five steps, they are off by at most 1e-5
-  /// times the largest gradient in the same tensor. Encoder outputs beyond the length of a sequence
-  /// have gradient 0.
+  /// Values are bit-identical to those of forward() for tensors. Gradients come from the inner
+  /// layers and have the errors stated in their headers. Measured over five steps, they are off by
+  /// at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the length
+  /// of a sequence have gradient 0.
   ///
-  /// Throws what init_state() and forward() throw. The intermediates of "attention" and "rnn"
-  /// belong to the last step (see Tape::watch()).
+  /// Throws what init_state() and forward() throw. With Tape::watch(), the intermediates of
+  /// "attention" and "rnn" are those of the last step.
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

@@ -38,22 +38,23 @@ struct Conv1dOptions {
 /// in_channels, k) and, with bias, "bias" (out_channels).
 class ATTN_API Conv1d : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1 (below 0 for `padding`), kSizeOverflow,
-  /// std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1 (below 0 for
+  /// `padding`).
   explicit Conv1d(const Conv1dOptions& options);
 
   const Conv1dOptions& options() const noexcept { return options_; }
 
-  /// The length of the output for a sequence of `length` tokens. Throws kInvalidArgument if it is
-  /// below 1.
+  /// The length of the output for a sequence of `length` tokens. Throws kInvalidArgument if the
+  /// output would be empty.
   std::int64_t output_length(std::int64_t length) const;
 
   /// `x` is (B, N, in_channels) and `output` (B, output_length(N), out_channels), or both lack B.
-  /// They may have any strides and must not overlap. Windows are read in place and never copied.
-  /// Only padding, dilation or gaps between tokens require a copy of `x`.
+  /// They may have any strides and must not overlap. Windows are read in place, without an im2col
+  /// copy. Only padding, dilation or gaps between tokens require a copy of `x`.
   ///
   /// Each output is within (in_channels·k + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value. Throws
-  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; `output` is then untouched.
+  /// kShapeMismatch, kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, `output` is
+  /// unchanged.
   void forward(const ConstTensor& x, const Tensor& output,
                Context& context = Context::default_context()) const;
 

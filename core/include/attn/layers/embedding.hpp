@@ -28,7 +28,7 @@ struct EmbeddingOptions {
   /// Multiplies rows by √E, as Transformers do before adding a positional encoding (Vaswani et al.
   /// 2017, section 3.4; D2L 11.7.4).
   bool scale_by_sqrt_dim = false;
-  /// The format of the table, which a tied output layer uses too.
+  /// The format of the table. A tied output layer uses the table in the same format.
   WeightFormat weights = {};
 };
 
@@ -36,32 +36,33 @@ struct EmbeddingOptions {
 ///
 ///   output[…, :] = weight[ids[…], :] (· √E)
 ///
-/// Parameter: "weight" (num_embeddings, embedding_dim), initially zeros. Values are copied exactly;
-/// with scaling, each is one float product with √E rounded to float.
+/// Parameter: "weight" (num_embeddings, embedding_dim), initially zeros. Values are copied exactly.
+/// With scaling, each value is multiplied by √E in one float product, and √E itself is rounded to
+/// float.
 class ATTN_API Embedding : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, a padding_idx outside the vocabulary or weights of
-  /// int8; kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1, a padding_idx
+  /// outside the vocabulary or weights of int8.
   explicit Embedding(const EmbeddingOptions& options);
 
   const EmbeddingOptions& options() const noexcept { return options_; }
 
-  /// Draws the weights with fill_normal, by default with deviation 1 as in PyTorch, and zeroes the
-  /// row of padding_idx.
+  /// Draws the weights with fill_normal, by default with standard deviation 1 as in PyTorch, and
+  /// zeroes the row of padding_idx.
   void initialize_normal(const RandomStream& random, float deviation = 1,
                          Context& context = Context::default_context());
 
   /// `ids` are (N) or (B, N); `output` is (N, E) or (B, N, E). `output` may have any strides and
-  /// any element type, to which each number is rounded once. Throws kShapeMismatch,
-  /// kInvalidArgument for null data or an id outside the vocabulary, std::bad_alloc; `output` is
-  /// then untouched.
+  /// any element type, to which each number is rounded once. Throws kShapeMismatch, std::bad_alloc,
+  /// and kInvalidArgument for null data or an id outside the vocabulary. If it throws, `output` is
+  /// unchanged.
   void forward(const IdView& ids, const AnyTensor& output,
                Context& context = Context::default_context()) const;
 
   /// Like forward() for tensors, but records the computation on a tape, which copies the ids. The
   /// gradient of a row of the table is the sum of dy over the tokens that use the row, in their
-  /// order, times √E if rows are scaled. For the row of the padding token it is 0, as in PyTorch. A
-  /// layer tied to the table adds its own gradient.
+  /// order, times √E if rows are scaled. For the row of the padding token, the gradient is 0, as in
+  /// PyTorch. A layer tied to the table adds its own gradient.
   ///
   /// Error, to first order: for n tokens that use the row, the gradient is within (6e-6 + 1e-9·n) ·
   /// Σ|dy| (· √E) of the exact value. The cost is one pass over the table if it receives no other

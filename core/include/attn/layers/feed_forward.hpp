@@ -33,11 +33,11 @@ struct FeedForwardOptions {
 ///   output = dropout(f(x · W_1ᵀ + b_1)) · W_2ᵀ + b_2
 ///
 /// Parameters, initially zero: "linear1.weight" (dim_feedforward, d_model), "linear2.weight"
-/// (out_features, dim_feedforward), and with bias "linear1.bias" and "linear2.bias". These are the
-/// names in torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
+/// (out_features, dim_feedforward), and, with bias, "linear1.bias" and "linear2.bias". These are
+/// the names in torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
 class ATTN_API FeedForward : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
   explicit FeedForward(const FeedForwardOptions& options);
 
   const FeedForwardOptions& options() const noexcept { return options_; }
@@ -48,7 +48,7 @@ class ATTN_API FeedForward : public Module {
   /// errors stated in their headers; the second layer multiplies the errors of the first by its
   /// weights. `x` and `output` may have any element types, as in Linear; the values in between are
   /// float32. Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null
-  /// data or a dropout probability outside [0, 1]; `output` is then untouched.
+  /// data or a dropout probability outside [0, 1]. If it throws, `output` is unchanged.
   ///
   /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".
   void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},

@@ -19,7 +19,7 @@ class Variable;
 
 struct GatedFeedForwardOptions {
   std::int64_t d_model = 0;          ///< Transformers: hidden_size
-  std::int64_t dim_feedforward = 0;  ///< width between the layers; Transformers: intermediate_size
+  std::int64_t dim_feedforward = 0;  ///< Transformers' intermediate_size
   /// kSilu: SwiGLU (Llama, Qwen, Mistral); kGeluTanh: GeGLU (Gemma, T5 1.1); kSigmoid: GLU.
   Activation activation = Activation::kSilu;
   bool bias = false;
@@ -33,10 +33,11 @@ struct GatedFeedForwardOptions {
 ///
 /// With `bias`, a bias is added after each of the three matrix products. Parameters, initially
 /// zero: "gate_proj.weight" and "up_proj.weight" (dim_feedforward, d_model), "down_proj.weight"
-/// (d_model, dim_feedforward), and with bias "gate_proj.bias", "up_proj.bias" and "down_proj.bias".
+/// (d_model, dim_feedforward), and, with `bias`, "gate_proj.bias", "up_proj.bias" and
+/// "down_proj.bias".
 class ATTN_API GatedFeedForward : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
   explicit GatedFeedForward(const GatedFeedForwardOptions& options);
 
   const GatedFeedForwardOptions& options() const noexcept { return options_; }
@@ -47,7 +48,7 @@ class ATTN_API GatedFeedForward : public Module {
   /// multiplies the earlier errors by its weights. `x` and `output` may have any element types, as
   /// in Linear; the values in between are float32. Throws kShapeMismatch, kSizeOverflow,
   /// std::bad_alloc, and kInvalidArgument for null data, an undefined activation or a dropout
-  /// probability outside [0, 1]; `output` is then untouched.
+  /// probability outside [0, 1]. If it throws, `output` is unchanged.
   ///
   /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (the last layer's input) and
   /// "down_proj.output".
@@ -56,8 +57,8 @@ class ATTN_API GatedFeedForward : public Module {
                Intermediates* intermediates = nullptr) const;
 
   /// Like forward() for tensors, but records the computation on the tape of `x`. In addition to the
-  /// inputs of the three matrix products, the tape keeps the outputs of gate_proj and up_proj; the
-  /// backward pass computes f of the former again.
+  /// inputs of the three matrix products, the tape keeps the outputs of gate_proj and up_proj. The
+  /// backward pass recomputes f from the output of gate_proj.
   Variable forward(const Variable& x, const Dropout& dropout = {}) const;
 
  private:

@@ -20,22 +20,22 @@ namespace attn {
 ///
 /// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
 /// (3·H, E; for later layers 3·H, H) with the rows of r, z and n stacked in this order,
-/// "weight_hh_l0" (3·H, H), and with bias "bias_ih_l0" (3·H), "bias_hh_l0" (3·H).
+/// "weight_hh_l0" (3·H, H), and, with bias, "bias_ih_l0" (3·H) and "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
   explicit GRU(const RecurrentOptions& options);
 
   const RecurrentOptions& options() const noexcept;
 
-  /// Like RNN::forward, with the same rules for strides, overlap, bits, errors and intermediates.
-  /// The relative error of σ and tanh is at most 4e-7.
+  /// Like RNN::forward, with the same rules for strides, overlap, bit-identical results, errors and
+  /// intermediates. The relative error of σ and tanh is at most 4e-7.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
 
-  /// Like RNN::forward for variables, with the same use of memory and the same rule for gradients
-  /// of 0, but with three gates:
+  /// Like RNN::forward for variables, with the same memory use and the same rule for gradients of
+  /// 0, but with three gates:
   ///
   ///   dn = dh_t ∘ (1 − z_t) ∘ (1 − n_t²),   dz = dh_t ∘ (h_(t−1) − n_t) ∘ z_t ∘ (1 − z_t)
   ///   dr = dn ∘ (W_hn h_(t−1) + b_hn) ∘ r_t ∘ (1 − r_t)

@@ -11,11 +11,12 @@ namespace attn {
 ///
 ///   weight (fan_out, fan_in) uniform in [−a, a],   a = gain · √(6 / (fan_in + fan_out))
 ///
-/// Outputs and gradients then keep the variance of their inputs. `weight` may have any strides. The
-/// bits are the same on every machine; elements are drawn in the order of fill_uniform.
+/// With these weights, outputs and gradients keep the variance of their inputs. `weight` may have
+/// any strides. Elements are drawn in the order of fill_uniform and are bit-identical on every
+/// machine.
 ///
-/// Throws kShapeMismatch unless `weight` has rank 2; kInvalidArgument for a size of 0, null data or
-/// a gain that is not a finite number ≥ 0.
+/// Throws kShapeMismatch unless `weight` has rank 2. Throws kInvalidArgument for a size of 0, null
+/// data or a gain that is not a finite number ≥ 0.
 ATTN_API void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain = 1,
                              Context& context = Context::default_context());
 

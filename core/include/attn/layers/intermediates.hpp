@@ -11,8 +11,7 @@
 
 namespace attn {
 
-/// Collects named values that a layer computes between its steps. TransformerLens calls this a
-/// cache.
+/// Collects named intermediate values that a layer computes. TransformerLens calls this a cache.
 ///
 ///   Intermediates shown({"layers.0.self_attn.weights", "layers.0.resid_mid"});
 ///   encoder.forward(x, output, {.intermediates = &shown});
@@ -51,7 +50,7 @@ class ATTN_API Intermediates {
   const Entry* find(std::string_view name) const noexcept;
 
   std::vector<Entry> entries_;
-  std::string path_;  ///< path of the layer that is computing, with a dot at the end
+  std::string path_;  ///< path of the layer that is running, with a dot at the end
   bool running_ = false;
 };
 

@@ -30,21 +30,21 @@ struct LayerNormOptions {
 /// Parameters: "weight" (width), initially ones, and "bias" (width), initially zeros.
 ///
 /// Error: each value is within 1.5e-6·(1 + |ŷ|)·|weight| + 6e-8·|y| of the exact one for widths up
-/// to 16384, where ŷ is y before weight and bias. This holds however large the mean is compared
-/// with the deviation, because a second pass corrects the mean. NaN or infinity in a row makes the
+/// to 16384, where ŷ is y before weight and bias. A second pass corrects the mean, so this bound
+/// holds for any ratio of the mean to the standard deviation. NaN or infinity in a row makes the
 /// whole row NaN.
 class ATTN_API LayerNorm : public Module {
  public:
-  /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
-  /// kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a width below 1 or an eps that
+  /// is not a finite number ≥ 0.
   explicit LayerNorm(std::int64_t width, const LayerNormOptions& options = {});
 
   std::int64_t width() const noexcept { return width_; }
   const LayerNormOptions& options() const noexcept { return options_; }
 
   /// `x` is (…, width); `output` has the same shape. Both may have any strides. `output` may be `x`
-  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, kInvalidArgument for null
-  /// data, std::bad_alloc; `output` is then untouched. Intermediate: "output".
+  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, std::bad_alloc, and
+  /// kInvalidArgument for null data. If it throws, `output` is unchanged. Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16).
@@ -65,8 +65,8 @@ class ATTN_API LayerNorm : public Module {
   ///   dweight = Σ over rows of dy ∘ x̂,   dbias = Σ over rows of dy
   ///
   /// Error, to first order: an element of dx is within 4e-6 · (|g| + mean(|g|) + (1 + |x̂|) ·
-  /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
-  /// |x̂|), and an element of dbias within (4e-6 + 1e-9·rows) · Σ|dy|.
+  /// mean(|g| ∘ (1 + |x̂|))) / d, an element of dweight is within (6e-6 + 1e-9·rows) · Σ|dy| ∘ (1 +
+  /// |x̂|), and an element of dbias is within (4e-6 + 1e-9·rows) · Σ|dy|.
   Variable forward(const Variable& x) const;
   /// Like forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;

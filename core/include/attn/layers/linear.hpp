@@ -21,16 +21,16 @@ class Variable;
 /// in_features) and, with bias, "bias" (out_features). Both are initially zero.
 class ATTN_API Linear : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1 and for weights of int8, kSizeOverflow,
-  /// std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1 or weights of
+  /// int8.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true,
          WeightFormat weights = {});
 
   /// An output layer tied to an embedding (Press & Wolf 2017, arXiv:1608.05859): y = x · weightᵀ
   /// with the embedding's weight, which is not scaled and keeps the type in which it is stored. The
   /// layer has one output for each token of the embedding. The weight remains a parameter of the
-  /// embedding only: set it and read it there. Read its gradient there too: it is the sum over both
-  /// layers. This layer keeps the weight alive. Throws std::bad_alloc.
+  /// embedding only: set it, read it, and read its gradient there. The gradient is the sum over
+  /// both layers. This layer keeps the weight alive. Throws std::bad_alloc.
   explicit Linear(const Embedding& embedding, bool bias = false,
                   Context& context = Context::default_context());
 
@@ -41,13 +41,13 @@ class ATTN_API Linear : public Module {
   /// as the last size. Both may have any strides and must not overlap. Each output is within
   /// (in_features + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value for the weights as stored.
   /// Storing a weight rounds it, with a relative error of at most 2^-11 for float16 and 2^-8 for
-  /// bfloat16 (see Float16 and BFloat16). With either type, outputs have the same bits as with
+  /// bfloat16 (see Float16 and BFloat16). With either type, outputs are bit-identical to those with
   /// float32 weights of the same values, unless inputs are rounded (see WeightFormat). If inputs
-  /// are rounded and the instruction set has products of bfloat16, outputs are within the same
-  /// bound of the exact value for the rounded x. Rounding x changes that value by at most 2^-8 ·
-  /// Σ|x·w|. Magnitudes below 2^-126 then count as zero. Throws kShapeMismatch, kInvalidArgument
-  /// for null data, kSizeOverflow, std::bad_alloc; `output` is then untouched. Intermediate:
-  /// "output".
+  /// are rounded and the instruction set has bfloat16 products, outputs are within the same bound
+  /// of the exact value for the rounded x. Rounding x changes that value by at most 2^-8 · Σ|x·w|.
+  /// Magnitudes below 2^-126 then count as zero. Throws kShapeMismatch, kSizeOverflow,
+  /// std::bad_alloc, and kInvalidArgument for null data. If it throws, `output` is unchanged.
+  /// Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16). A bfloat16 `x` loses

@@ -72,9 +72,9 @@ struct ParameterKeeper {
 /// as in PyTorch's `state_dict`: "weight" in a Linear, "layers.0.self_attn.in_proj_weight" in a
 /// TransformerEncoder.
 ///
-/// Several threads may call const functions at once, but not while another thread sets or draws
-/// parameters. Layers can be moved but not copied. A moved-from layer may only be destroyed or
-/// assigned to.
+/// Several threads may call const functions at once, but not while another thread sets or
+/// initialises parameters. Layers can be moved but not copied. A moved-from layer may only be
+/// destroyed or assigned to.
 ///
 /// To write your own layer, derive from this class and register its parameters and children in
 /// PyTorch's order:
@@ -99,7 +99,7 @@ class ATTN_API Module {
   std::vector<std::string> parameter_names() const;
 
   /// The values of a parameter, row-major. The view is valid for as long as the layer exists, and
-  /// shows values that are set later. Throws kNotFound, and kUnsupported for a parameter that is
+  /// reflects later changes to the values. Throws kNotFound, and kUnsupported if the parameter is
   /// not stored as float32.
   ConstTensor parameter(std::string_view name) const;
 
@@ -112,15 +112,15 @@ class ATTN_API Module {
 
   /// Copies the values of a parameter to `values`, which has the same shape and any strides. Both
   /// may have any type. A copy to the same type or to float32 is exact; otherwise values are
-  /// rounded (see Float16 and BFloat16). Throws kNotFound, kShapeMismatch, kInvalidArgument for
-  /// null data, std::bad_alloc.
+  /// rounded (see Float16 and BFloat16). Throws kNotFound, kShapeMismatch, std::bad_alloc, and
+  /// kInvalidArgument for null data.
   void read_parameter(std::string_view name, const AnyTensor& values,
                       Context& context = Context::default_context()) const;
 
   /// Copies `values`, which have the same shape and any strides, into the parameter. If the
-  /// parameter is not stored as float32, they are rounded to its type. Values that its type
+  /// parameter is not stored as float32, the values are rounded to its type. Values that this type
   /// represents exactly, e.g. from a BF16 file, do not change. Throws kNotFound, kShapeMismatch,
-  /// kInvalidArgument for null data, or std::bad_alloc; the layer is then unchanged.
+  /// std::bad_alloc, and kInvalidArgument for null data. If it throws, the layer is unchanged.
   void set_parameter(std::string_view name, const ConstTensor& values,
                      Context& context = Context::default_context());
 
@@ -129,14 +129,14 @@ class ATTN_API Module {
 
   /// Like visit_parameters(), but `update` may write the values in place, as an optimiser does.
   /// After each visit, data derived from the parameter is rebuilt, such as the copy of weights in
-  /// the order in which products read them. If `update` throws, the visits end, and the data is
-  /// rebuilt in this case too.
+  /// the order in which products read them. If `update` throws, the visits end, but the data is
+  /// still rebuilt.
   void update_parameters(const std::function<void(const Parameter&)>& update,
                          Context& context = Context::default_context());
 
-  /// Draws initial values: matrices with xavier_uniform, embedding tables with fill_normal; vectors
-  /// become zeros, and weights of norms become ones. Each matrix uses the next stream, starting at
-  /// random.stream, in the order of parameter_names().
+  /// Draws initial values. Matrices are drawn with xavier_uniform and embedding tables with
+  /// fill_normal. Vectors become zeros, and norm weights become ones. Each matrix uses the next
+  /// stream, starting at random.stream, in the order of parameter_names().
   ///
   /// Some layers reserve more streams than they have matrices, so that adding an optional matrix
   /// does not change the matrices after it. MultiHeadAttention reserves 6: one for each of its four
@@ -160,8 +160,8 @@ class ATTN_API Module {
   Module& operator=(Module&&) noexcept;
 
   /// Adds a parameter filled with zeros, or with ones if `initialization` is ones(). The view is
-  /// valid for as long as the layer exists, even if the layer is moved. Throws kInvalidArgument for
-  /// a negative size, kSizeOverflow, std::bad_alloc; nothing is then added.
+  /// valid for as long as the layer exists, even if the layer is moved. Throws kSizeOverflow,
+  /// std::bad_alloc, and kInvalidArgument for a negative size. If it throws, nothing is added.
   Tensor add_parameter(std::string name, std::span<const std::int64_t> shape,
                        const Initialization& initialization = {});
   Tensor add_parameter(std::string name, std::initializer_list<std::int64_t> shape,
@@ -176,18 +176,20 @@ class ATTN_API Module {
   void add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
                           const Initialization& initialization, ParameterKeeper keeper);
 
-  /// Calls `refresh` after each change of the most recently added parameter.
+  /// Calls `refresh` after each change to the most recently added parameter.
   void when_changed(std::function<void(Context&)> refresh);
 
   /// Gives this layer access to a parameter of another layer, such as the table that an output
-  /// layer is tied to. The other layer still owns the parameter: this layer does not list its name,
-  /// but keeps it alive. `refresh` is called after each change. Throws kNotFound, std::bad_alloc.
+  /// layer is tied to. The other layer still owns the parameter. This layer keeps the parameter
+  /// alive but does not list its name. `refresh` is called after each change. Throws kNotFound or
+  /// std::bad_alloc.
   ConstTensor share_parameter(const Module& owner, std::string_view name,
                               std::function<void(Context&)> refresh = {});
 
   /// Adds the parameters and intermediates of another layer, with `name` and a dot in front of
   /// their names; an empty `name` leaves the names unchanged. You may move the child. If you assign
-  /// another layer to the child, add it again; it then replaces the previous child of that name.
+  /// another layer to the child, call add_child() again: the new layer then replaces the previous
+  /// child of that name.
   void add_child(std::string name, const Module& child);
 
   /// Reserves at least this many random streams; see initialize_xavier().

@@ -76,35 +76,35 @@ struct MultiHeadAttentionCall {
   /// values are replaced together: setting one of them drops both of the layer's tables.
   AttentionOptions attention = {};
   /// The positions of the call's rows, which affect rotary positions only. None, or as in
-  /// RotaryPositions: (Nq) or (B, Nq), or for several axes (A, B, Nq) or (A, 1, Nq), like
-  /// Qwen2-VL's position_ids. They also apply to the keys, unless key_positions are given. Keys in
-  /// a cache keep the rotation they got when they were appended. The causal order, windows and the
-  /// other positional schemes still follow the order of the rows, and dynamic NTK scaling still
-  /// follows the number of keys.
+  /// RotaryPositions: (Nq) or (B, Nq), or, for several axes, (A, B, Nq) or (A, 1, Nq) like
+  /// Qwen2-VL's position_ids. The positions also apply to the keys, unless key_positions are given.
+  /// Keys in a cache keep the rotation they got when they were appended. The causal order, windows
+  /// and the other positional schemes still follow the order of the rows, and dynamic NTK scaling
+  /// still follows the number of keys.
   TensorView<const double> positions = {};
   /// Positions of the keys: (Nk), (B, Nk), (A, B, Nk) or (A, 1, Nk), or none.
   TensorView<const double> key_positions = {};
-  /// None, or a cache from make_cache(). `key` and `value` (B, N, ·) are then the next tokens of a
-  /// sequence: they are projected and appended, and `query` (B, Nq, E) attends to everything in the
-  /// cache.
+  /// None, or a cache from make_cache(). With a cache, `key` and `value` (B, N, ·) are the next
+  /// tokens of a sequence: they are projected and appended, and `query` (B, Nq, E) attends to
+  /// everything in the cache.
   ///
-  /// Positions, masks and lengths count from the beginning of the sequence. With past =
-  /// cache->length(), masks and lengths cover past + N keys, the first key of the call is at
-  /// position past, and the first query is at position past plus the offset of the diagonal.
-  /// Options whose shape does not depend on the length thus give each token the same result as when
-  /// the whole sequence is passed at once.
+  /// Positions, masks and lengths count from the beginning of the sequence. Let `past` =
+  /// cache->length(). Then masks and lengths cover `past` + N keys, the first key of the call is at
+  /// position `past`, and the first query is at `past` plus the offset of the diagonal. Options
+  /// whose shape does not depend on the length thus give each token the same result as when the
+  /// whole sequence is passed at once.
   ///
-  /// Dynamic NTK scaling rotates each key for the length at the time it is appended and does not
-  /// update it later.
+  /// With dynamic NTK scaling, each key is rotated for the sequence length at the time it is
+  /// appended. Its rotation is not updated later.
   KeyValueCache* cache = nullptr;
   /// Receives intermediates, which cover the whole cache if there is one. "q" (B, H, Nq, D), "k"
   /// and "v" (B, Hkv, Nk, D) are the queries, keys and values that attention reads, after qk_norm
-  /// and rotary positions. With either of these, "projected_q" and "projected_k" are this call's
-  /// projections before both. With qk_norm, "q_norm.output" (B, Nq, H, D) and "k_norm.output" are
-  /// the normalised projections of this call; with qk_norm_all_heads, their shape is
-  /// (B, Nq, 1, H·D). "scaled_scores", "capped_scores", "biased_scores" and "weights"
-  /// (B, H, Nq, Nk) and "log_sum_exp" (B, H, Nq) are as in AttentionOptions. "head_output"
-  /// (B, H, Nq, D) is weights · v, and "output" is the result of the call.
+  /// and rotary positions. If either of these is used, "projected_q" and "projected_k" are this
+  /// call's projections before both steps. With qk_norm, "q_norm.output" (B, Nq, H, D) and
+  /// "k_norm.output" are the normalised projections of this call; with qk_norm_all_heads, their
+  /// shape is (B, Nq, 1, H·D). "scaled_scores", "capped_scores", "biased_scores" and "weights" (B,
+  /// H, Nq, Nk) and "log_sum_exp" (B, H, Nq) are as in AttentionOptions. "head_output" (B, H, Nq,
+  /// D) is weights · v, and "output" is the result of the call.
   Intermediates* intermediates = nullptr;
 };
 
@@ -133,8 +133,8 @@ struct MultiHeadAttentionCall {
 ///   layer.forward(x, x, x, output, {.attention = {.causal = true}});  // x, output (B, N, 64)
 class ATTN_API MultiHeadAttention : public Module {
  public:
-  /// Throws kInvalidArgument if sizes are not divisible as required or options are outside their
-  /// domains; kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument if sizes are not divisible as
+  /// required or options are outside their domains.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;
@@ -142,21 +142,22 @@ class ATTN_API MultiHeadAttention : public Module {
   /// Sets all four projections to the identity, so that head h sees slice h of the unchanged
   /// inputs. Biases and sinks become zero, norms return to their initial values, and tables of
   /// relative positions do not change. Throws kInvalidArgument unless keys and values have d_model
-  /// columns and num_heads heads, whose columns add up to d_model.
+  /// columns and num_heads heads, and the heads' columns add up to d_model.
   void initialize_identity(Context& context = Context::default_context());
 
   /// `query` is (B, Nq, E), `key` (B, Nk, key_dim), `value` (B, Nk, value_dim) and `output` (B, Nq,
-  /// E), or all lack B. With rotary positions, key j is at position j and query i at position i +
-  /// offset, with the offset of `diagonal`.
+  /// E), or all lack B. With rotary positions, key j is at position j and query i is at position i
+  /// + offset, with the offset of `diagonal`.
   ///
   /// All may have any strides; `output` must not overlap an input. Errors come from Linear (four
   /// times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights of the steps
   /// after it. Inputs and output may have any element types, as in Linear; the values in between
   /// are float32.
   ///
-  /// Throws kShapeMismatch, also for a cache of the wrong sizes and for positions with the wrong
-  /// number of rows or axes; kInvalidArgument, also for positions passed to a layer without rotary
-  /// positions; kSizeOverflow, std::bad_alloc. Outputs and the cache are then unchanged.
+  /// Throws kShapeMismatch if a shape is wrong, including the sizes of a cache and the number of
+  /// rows or axes of positions. Throws kInvalidArgument for invalid values, including positions
+  /// passed to a layer without rotary positions. May also throw kSizeOverflow or std::bad_alloc. If
+  /// it throws, outputs and the cache are unchanged.
   void forward(const ConstAnyTensor& query, const ConstAnyTensor& key, const ConstAnyTensor& value,
                const AnyTensor& output, const MultiHeadAttentionCall& call = {},
                Context& context = Context::default_context()) const;
@@ -167,9 +168,9 @@ class ATTN_API MultiHeadAttention : public Module {
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
                    const MultiHeadAttentionCall& call = {}) const;
 
-  /// Also takes terms of the score as variables (attn/training/attention.hpp). Each replaces the
-  /// option of the same name, including the layer's own, and gets a gradient in its own shape, even
-  /// if it is broadcast. A t5_table also needs the t5_bias of `call.attention`.
+  /// Also takes score terms as variables (attn/training/attention.hpp). Each term replaces the
+  /// option of the same name, even the layer's own. Its gradient has the term's own shape, even if
+  /// the term is broadcast. A t5_table also requires the option t5_bias in `call.attention`.
   ///
   ///   layer.forward(x, x, x, {.attention = {.causal = true}}, {.bias = bias})
   Variable forward(const Variable& query, const Variable& key, const Variable& value,
@@ -177,22 +178,22 @@ class ATTN_API MultiHeadAttention : public Module {
 
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
-  /// Returns an empty cache with the sizes of this layer and room for `capacity` tokens at first.
+  /// Returns an empty cache with the sizes of this layer and initial room for `capacity` tokens.
   /// Throws what KeyValueCache throws.
   KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0,
                            ElementType type = ElementType::kFloat32) const;
 
   /// Projects `key` and `value` and appends them to the cache. For cross attention, call this once
   /// and then attend() in every step. `positions` are the positions of the keys, like
-  /// MultiHeadAttentionCall::key_positions. Throws what forward() throws; the cache is then
-  /// unchanged.
+  /// MultiHeadAttentionCall::key_positions. Throws what forward() throws. If append() throws, the
+  /// cache is unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context(),
               const TensorView<const double>& positions = {}) const;
 
   /// `query` attends to the keys and values in the cache. The diagonal is not shifted by the past
-  /// length: query i is at key i + offset. With rotary positions, it is also rotated for this
-  /// position, unless `positions` are given. Throws what forward() throws.
+  /// length: query i is at key i + offset. With rotary positions, query i is also rotated for
+  /// position i + offset, unless `positions` are given. Throws what forward() throws.
   void attend(const ConstAnyTensor& query, const KeyValueCache& cache, const AnyTensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr,

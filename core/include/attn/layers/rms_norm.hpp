@@ -18,10 +18,10 @@ struct NormArgs;
 }  // namespace kernels
 
 struct RmsNormOptions {
-  /// PyTorch's default. Llama uses 1e-5 or 1e-6, Qwen and Gemma use 1e-6.
+  /// PyTorch's default. Llama uses 1e-5 or 1e-6; Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
   bool elementwise_affine = true;  ///< multiplies by weight
-  /// Multiplies by 1 + weight, where weights start as zeros (Gemma).
+  /// Multiplies by 1 + weight instead of weight. The weights are initially zero (Gemma).
   bool zero_centred_weight = false;
 };
 
@@ -36,16 +36,16 @@ struct RmsNormOptions {
 /// squares stay in the range of float. NaN in a row makes the whole row NaN.
 class ATTN_API RmsNorm : public Module {
  public:
-  /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0;
-  /// kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a width below 1 or an eps that
+  /// is not a finite number ≥ 0.
   explicit RmsNorm(std::int64_t width, const RmsNormOptions& options = {});
 
   std::int64_t width() const noexcept { return width_; }
   const RmsNormOptions& options() const noexcept { return options_; }
 
   /// `x` is (…, width); `output` has the same shape. Both may have any strides. `output` may be `x`
-  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, kInvalidArgument for null
-  /// data, std::bad_alloc; `output` is then untouched. Intermediate: "output".
+  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, std::bad_alloc, and
+  /// kInvalidArgument for null data. If it throws, `output` is unchanged. Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16).
@@ -65,7 +65,7 @@ class ATTN_API RmsNorm : public Module {
   ///   dx = (g − x̂ · mean(g ∘ x̂)) / √(mean(x²) + eps),   dweight = Σ over rows of dy ∘ x̂
   ///
   /// Error, to first order: an element of dx is within 2e-6 · (|g| + |x̂| · mean(|g ∘ x̂|)) /
-  /// √(mean(x²) + eps), and an element of dweight within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
+  /// √(mean(x²) + eps), and an element of dweight is within (6e-6 + 1e-9·rows) · Σ|dy ∘ x̂|.
   Variable forward(const Variable& x) const;
   /// Like forward(x + y). `x` and `y` have the same shape.
   Variable forward_sum(const Variable& x, const Variable& y) const;

@@ -36,26 +36,27 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 ///   h_t = tanh(W_ih x_t + b_ih + W_hh h_(t−1) + b_hh)        or relu
 ///
 /// Parameters of each layer l, with PyTorch's names and layouts, all initially zero: "weight_ih_l0"
-/// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and with bias "bias_ih_l0" (H),
+/// (H, E; for later layers H, H), "weight_hh_l0" (H, H), and, with bias, "bias_ih_l0" (H) and
 /// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
   explicit RNN(const RecurrentOptions& options,
                RecurrentActivation activation = RecurrentActivation::kTanh);
 
   const RecurrentOptions& options() const noexcept;
 
   /// `x` is (B, N, E) and `output` (B, N, H), or both lack B. They may have any strides and must
-  /// not overlap. `output` receives the last layer's h_t. The bits of a sequence do not depend on
-  /// the other sequences. If you split a sequence into parts and start each part with the final
-  /// state of the previous one, you get the same bits as for the whole sequence.
+  /// not overlap. `output` receives the last layer's h_t. The bits of a sequence's outputs do not
+  /// depend on the other sequences. If you split a sequence into parts and start each part with the
+  /// final state of the previous one, the results are bit-identical to those for the whole
+  /// sequence.
   ///
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
   /// of h_(t−1).
   ///
-  /// Throws kShapeMismatch, kInvalidArgument for null data, kSizeOverflow, std::bad_alloc; outputs
-  /// are then untouched.
+  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data. If
+  /// it throws, outputs are unchanged.
   ///
   /// Intermediates: "output_l0" (B, N, H) for the first layer, and so on.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
@@ -71,7 +72,7 @@ class ATTN_API RNN : public Module {
   ///
   /// If dh_t is 0, so is ds_t, whatever the value of x_t. Tokens after the last one that
   /// contributes to the loss therefore do not affect any gradient. The tape keeps only the layers'
-  /// outputs; the backward pass computes the sums s_t again.
+  /// outputs; the backward pass recomputes the sums s_t.
   ///
   /// Error, to first order: if δ is the error of s_t (the sum before f in the forward pass), ds_t
   /// is within (1e-6 + δ)·|dh_t| of the exact value for the same dh_t; for relu it is exact for the

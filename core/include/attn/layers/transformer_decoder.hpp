@@ -47,16 +47,16 @@ struct TransformerDecoderLayerCall {
   Dropout dropout = {};
   /// None, or a state from start(), which includes the projections of the memory. With a state,
   /// pass none as `memory`. The rows of `x` are then the next tokens of a sequence: they attend to
-  /// all tokens before them and are appended to the state. Options count from the beginning of the
-  /// sequence (see MultiHeadAttentionCall), so a causal layer gives the same results token by token
-  /// as for the whole sequence.
+  /// all tokens before them and are appended to the state. Positions, masks and lengths count from
+  /// the beginning of the sequence (see MultiHeadAttentionCall), so a causal layer gives the same
+  /// results token by token as for the whole sequence.
   TransformerDecoderLayerState* state = nullptr;
   /// Receives intermediates: "self_attn.…" and "multihead_attn.…" (see MultiHeadAttentionCall);
   /// "linear1.output", "hidden" and "linear2.output" (FeedForward) or the names in
   /// GatedFeedForward; "norm1.output" and so on for each norm of the layer; and "output". The
-  /// residual stream is "resid_pre" (x), and "resid_mid", "resid_mid_cross" and "resid_post", the
-  /// sums after self-attention, cross attention and the feed-forward network. With post-norm, these
-  /// are the sums before they are normalised.
+  /// residual stream is "resid_pre" (x), and "resid_mid", "resid_mid_cross" and "resid_post", which
+  /// are the sums after self-attention, cross attention and the feed-forward network, respectively.
+  /// With post-norm, these are the sums before they are normalised.
   Intermediates* intermediates = nullptr;
 };
 
@@ -88,7 +88,7 @@ class ATTN_API TransformerDecoderLayer : public Module {
   /// `x` and `output` are (B, N, E), `memory` is (B, M, E), or all lack B. They may have any
   /// strides. `output` may be `x` itself; otherwise it must not overlap the inputs. All may have
   /// any element types, as in TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument,
-  /// kSizeOverflow, std::bad_alloc; outputs and state are then unchanged.
+  /// kSizeOverflow or std::bad_alloc. If it throws, outputs and state are unchanged.
   void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
@@ -97,14 +97,14 @@ class ATTN_API TransformerDecoderLayer : public Module {
   /// Passing a state or intermediates is an error: use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderLayerCall& call = {}) const;
-  /// Also takes terms of attention as variables; see MultiHeadAttention.
+  /// Also takes attention terms as variables; see MultiHeadAttention.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderLayerCall& call, const AttentionVariables& self_terms,
                    const AttentionVariables& cross_terms) const;
 
   /// Returns a state with the projections of `memory`, which is (B, M, E) or (M, E). The state
   /// contains no tokens yet and initially has room for `capacity` of them. `type` is the type of
-  /// both caches. Throws kShapeMismatch, kInvalidArgument (also for B = 0), kSizeOverflow,
+  /// both caches. Throws kShapeMismatch, kInvalidArgument (including for B = 0), kSizeOverflow,
   /// std::bad_alloc.
   State start(const ConstAnyTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context(),
@@ -113,7 +113,7 @@ class ATTN_API TransformerDecoderLayer : public Module {
  private:
   friend class TransformerDecoder;
   void check_memory(const ConstAnyTensor& x, const ConstAnyTensor& memory, bool has_state) const;
-  /// When run() throws, it may already have written to outputs of attention and to the state.
+  /// When run() throws, it may already have written to attention outputs and to the state.
   void run(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
            const TransformerDecoderLayerCall& call, Context& context) const;
 
@@ -145,7 +145,8 @@ class ATTN_API TransformerDecoderState {
 
 /// The options of a call to a TransformerDecoder.
 struct TransformerDecoderCall {
-  /// Applied to every layer. Further outputs must be empty, because every layer would write them.
+  /// Applied to every layer. Do not set output tensors here, because every layer would write to
+  /// them.
   AttentionOptions self_attention = {};
   AttentionOptions cross_attention = {};
   /// The positions of the tokens, as in TransformerDecoderLayerCall, for every layer with rotary
@@ -153,11 +154,11 @@ struct TransformerDecoderCall {
   TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 6·l to random.stream + 6·l + 5.
   Dropout dropout = {};
-  /// None, or one tensor for each layer, which receives the layer's attention weights (B, H, Nq,
-  /// Nk). Empty tensors are skipped.
+  /// None, or one tensor for each layer. Each tensor receives its layer's attention weights (B, H,
+  /// Nq, Nk). Empty tensors are skipped.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
-  /// None, or a state from start(), used like the state of a layer.
+  /// None, or a state from start(), used as in TransformerDecoderLayerCall.
   TransformerDecoderState* state = nullptr;
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
   Intermediates* intermediates = nullptr;
@@ -165,8 +166,8 @@ struct TransformerDecoderCall {
 
 using TransformerDecoderOptions = TransformerEncoderOptions;
 
-/// A stack of decoder layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on, and
-/// with final_norm "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
+/// A stack of decoder layers (torch.nn.TransformerDecoder). Parameters: "layers.0.…" and so on.
+/// With final_norm, there is also "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerDecoder : public Module {
  public:
   using State = TransformerDecoderState;
@@ -177,8 +178,8 @@ class ATTN_API TransformerDecoder : public Module {
   const TransformerDecoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerDecoderLayer> layers() const noexcept { return layers_; }
 
-  /// Like forward() of a layer. Also throws kInvalidArgument for a state with a different number of
-  /// layers.
+  /// Like forward() of TransformerDecoderLayer. Also throws kInvalidArgument for a state with a
+  /// different number of layers.
   void forward(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
                const TransformerDecoderCall& call = {},
                Context& context = Context::default_context()) const;
@@ -187,7 +188,7 @@ class ATTN_API TransformerDecoder : public Module {
   /// Passing a state, weights or intermediates is an error.
   Variable forward(const Variable& x, const Variable& memory,
                    const TransformerDecoderCall& call = {}) const;
-  /// Also takes terms of attention as variables, used in every layer.
+  /// Also takes attention terms as variables and uses them in every layer.
   Variable forward(const Variable& x, const Variable& memory, const TransformerDecoderCall& call,
                    const AttentionVariables& self_terms,
                    const AttentionVariables& cross_terms) const;

@@ -54,24 +54,24 @@ struct TransformerLayerOptions {
   /// Uses RmsNorm with these options instead of LayerNorm.
   std::optional<RmsNormOptions> rms_norm = {};
   bool norm_first = false;  ///< pre-norm instead of post-norm
-  /// Normalises the outputs of attention and of the feed-forward network before they are added.
-  /// With norm_first their inputs are normalised too (Gemma 2 and 3); without it, only the outputs
-  /// are (OLMo 2).
+  /// Normalises the outputs of attention and of the feed-forward network before they are added to
+  /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
+  /// Without it, only the outputs are normalised (OLMo 2).
   bool norm_outputs = false;
   bool bias = true;                         ///< biases in all linear layers and LayerNorms
-  std::optional<bool> attention_bias = {};  ///< in the projections of attention; `bias` by default
-  /// Bias of attention's last projection; attention_bias by default.
+  std::optional<bool> attention_bias = {};  ///< in the attention projections; `bias` by default
+  /// Bias in the last attention projection; attention_bias by default.
   std::optional<bool> attention_output_bias = {};
   /// In training, also applies dropout between the two layers of the feed-forward network.
   bool feed_forward_dropout = true;
-  // Options of attention; see MultiHeadAttentionOptions.
+  // Attention options; see MultiHeadAttentionOptions.
   std::optional<std::int64_t> num_kv_heads = {};
   std::optional<std::int64_t> head_dim = {};
   std::optional<RmsNormOptions> qk_norm = {};
   bool qk_norm_all_heads = false;
   std::optional<float> scale = {};
   float softcap = 0;
-  // Options of self-attention only.
+  // Options for self-attention only.
   AttentionPositions positions = {};
   bool sinks = false;
   std::optional<Window> window = {};
@@ -85,7 +85,7 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;         ///< normalises the input or, with post-norm, the sum
+  std::optional<Norm> norm;         ///< normalises the input or, with post-norm, the residual sum
   std::optional<Norm> output_norm;  ///< normalises the output before it is added
 };
 
@@ -101,10 +101,10 @@ struct TransformerEncoderLayerCall {
   /// In training, acts in four places: on the attention weights, after attention, and within and
   /// after the feed-forward network. Uses streams random.stream to random.stream + 3.
   Dropout dropout = {};
-  /// None, or a cache from self_attention().make_cache(). The rows of `x` are then the next tokens
-  /// of a sequence: they also attend to all tokens before them, and are appended to the cache (see
-  /// MultiHeadAttentionCall). A causal layer gives the same results token by token as for the whole
-  /// sequence.
+  /// None, or a cache from self_attention().make_cache(). With a cache, the rows of `x` are the
+  /// next tokens of a sequence: they also attend to all tokens before them, and are appended to the
+  /// cache (see MultiHeadAttentionCall). A causal layer gives the same results token by token as
+  /// for the whole sequence.
   KeyValueCache* cache = nullptr;
   /// Receives intermediates: "self_attn.…" (see MultiHeadAttentionCall); "linear1.output", "hidden"
   /// and "linear2.output" (FeedForward) or the names in GatedFeedForward; "norm1.output" and so on
@@ -129,9 +129,9 @@ struct TransformerEncoderLayerCall {
 /// "linear2.…" (FeedForward) or "gate_proj.…", "up_proj.…" and "down_proj.…" (GatedFeedForward),
 /// "norm1.…" and "norm2.…", "output_norm1.…" and "output_norm2.…" (LayerNorm or RmsNorm).
 ///
-/// Error: with weights of deviation 1/√(number of columns), and therefore values of the order of 1,
-/// outputs are within 1e-5 of the exact ones for d_model up to 64. Larger values have larger
-/// errors; see the inner layers.
+/// Error: with weights of standard deviation 1/√(number of columns), and therefore values of the
+/// order of 1, outputs are within 1e-5 of the exact values for d_model up to 64. Larger values have
+/// larger errors; see the inner layers.
 ///
 /// PyTorch's arguments correspond to these options: src_mask is AttentionOptions::mask (true for
 /// keys that take part) or bias; src_key_padding_mask is valid_lens, or a mask of shape (B, 1, 1,
@@ -148,8 +148,8 @@ class ATTN_API TransformerEncoderLayer : public Module {
   /// `x` is (B, N, E) or (N, E); `output` has the same shape. Both may have any strides. `output`
   /// may be `x` itself; otherwise the two must not overlap. Both may have any element types: the
   /// result is computed in float32 from the exact values of x and rounded once. Throws
-  /// kShapeMismatch, kInvalidArgument, kSizeOverflow, std::bad_alloc; outputs and the cache are
-  /// then unchanged.
+  /// kShapeMismatch, kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, outputs and
+  /// the cache are unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderLayerCall& call = {},
                Context& context = Context::default_context()) const;
@@ -157,13 +157,13 @@ class ATTN_API TransformerEncoderLayer : public Module {
   /// Like forward() for tensors, but records the computation on the tape of `x`. Passing a cache or
   /// intermediates is an error: use Tape::watch() for intermediates.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call = {}) const;
-  /// Also takes terms of attention as variables; see MultiHeadAttention.
+  /// Also takes attention terms as variables; see MultiHeadAttention.
   Variable forward(const Variable& x, const TransformerEncoderLayerCall& call,
                    const AttentionVariables& terms) const;
 
  private:
   friend class TransformerEncoder;
-  /// When run() throws, it may already have written to outputs of attention and to the cache.
+  /// When run() throws, it may already have written to attention outputs and to the cache.
   void run(const ConstAnyTensor& x, const AnyTensor& output,
            const TransformerEncoderLayerCall& call, Context& context) const;
 
@@ -177,8 +177,8 @@ class ATTN_API TransformerEncoderLayer : public Module {
 struct TransformerEncoderOptions {
   TransformerLayerOptions layer = {};
   std::int64_t num_layers = 1;
-  /// Adds a norm after the last layer, of the same kind as the norms in the layers. It is usual
-  /// with pre-norm and corresponds to PyTorch's argument `norm`.
+  /// Adds a norm after the last layer, of the same kind as the norms in the layers. This norm is
+  /// usual with pre-norm and corresponds to PyTorch's argument `norm`.
   bool final_norm = false;
   /// If not empty, the options of each layer, which replace `layer` and num_layers. Use them if
   /// layers differ in windows, positions or sizes. All must have the same d_model.
@@ -187,26 +187,26 @@ struct TransformerEncoderOptions {
 
 /// The options of a call to a TransformerEncoder.
 struct TransformerEncoderCall {
-  /// Applied to every layer: options set here replace the options of each layer. Further outputs
-  /// must be empty, because every layer would write them.
+  /// Applied to every layer: options set here replace the layers' own options. Do not set output
+  /// tensors here, because every layer would write to them.
   AttentionOptions attention = {};
   /// The positions of the tokens, as in TransformerEncoderLayerCall, for every layer with rotary
   /// positions. If no layer has rotary positions, passing positions is an error.
   TensorView<const double> positions = {};
   /// Layer l uses streams random.stream + 4·l to random.stream + 4·l + 3.
   Dropout dropout = {};
-  /// None, or one tensor for each layer, which receives the layer's attention weights (B, H, Nq,
-  /// Nk). Empty tensors are skipped.
+  /// None, or one tensor for each layer. Each tensor receives its layer's attention weights (B, H,
+  /// Nq, Nk). Empty tensors are skipped.
   std::span<const Tensor> weights = {};
-  /// None, or the caches from make_caches(), used like the cache of a layer. With `causal`
-  /// attention the stack is a decoder without cross attention, like GPT.
+  /// None, or the caches from make_caches(), used as in TransformerEncoderLayerCall. With `causal`
+  /// attention, the stack is a decoder without cross attention, like GPT.
   std::span<KeyValueCache> caches = {};
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
   Intermediates* intermediates = nullptr;
 };
 
-/// A stack of encoder layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on, and
-/// with final_norm "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
+/// A stack of encoder layers (torch.nn.TransformerEncoder). Parameters: "layers.0.…" and so on.
+/// With final_norm, there is also "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerEncoder : public Module {
  public:
   /// Throws what the layers throw, and kInvalidArgument for fewer than one layer, for `layers` of
@@ -216,8 +216,8 @@ class ATTN_API TransformerEncoder : public Module {
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
-  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// std::bad_alloc; outputs and caches are then unchanged.
+  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow or
+  /// std::bad_alloc. If it throws, outputs and caches are unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
@@ -225,12 +225,12 @@ class ATTN_API TransformerEncoder : public Module {
   /// Like forward() for tensors, but records the computation on the tape of `x`. Passing caches,
   /// weights or intermediates is an error.
   Variable forward(const Variable& x, const TransformerEncoderCall& call = {}) const;
-  /// Also takes terms of attention as variables, used in every layer, such as a T5 table that all
-  /// layers share.
+  /// Also takes attention terms as variables and uses them in every layer. For example, all layers
+  /// can share a T5 table.
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
-  /// Returns an empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
   /// KeyValueCache throws.
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;

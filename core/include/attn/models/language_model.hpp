@@ -25,8 +25,8 @@
 
 namespace attn {
 
-/// The options of a LanguageModel: its stack of layers and what surrounds it. load_language_model()
-/// derives them from a model's files.
+/// The options of a LanguageModel: its stack of layers, and the layers before and after the stack.
+/// load_language_model() derives them from a model's files.
 struct LanguageModelOptions {
   /// V, the size of the vocabulary. If it is 0, there is no embedding and no output layer: the
   /// model maps vectors to vectors, like torch.nn.TransformerEncoder.
@@ -72,7 +72,8 @@ struct LanguageModelCall {
   /// 0 or from the past length; in RoBERTa they are counted from the first token that is not
   /// padding.
   TensorView<const double> positions = {};
-  /// None, or the caches from make_caches(); the tokens are then the next tokens of a sequence.
+  /// None, or the caches from make_caches(). With caches, the tokens are the next tokens of a
+  /// sequence.
   std::span<KeyValueCache> caches = {};
   /// The type of each token, in the shape of the ids. None means that all tokens have type 0.
   IdView token_types = {};
@@ -96,22 +97,22 @@ struct SamplingOptions {
   RandomStream random = {};
 };
 
-/// Chooses a token from the logits (V). With temperature 0, this is the token with the largest
-/// logit, or the first of them if several logits are equal. Otherwise the token is selected by u,
-/// number `step` of the stream, which is in [0, 1) as in fill_uniform: starting with the most
-/// probable token, probabilities are added up until their sum exceeds u. The same logits give the
-/// same token on every machine, unless a partial sum is within 1e-15 of u.
+/// Chooses a token from the logits (V). With temperature 0, chooses the token with the largest
+/// logit, or the first such token if several logits are equal. Otherwise, let u be number `step` of
+/// the stream, in [0, 1) as in fill_uniform. Probabilities are added up, starting with the most
+/// probable token, until the sum exceeds u. The last token added is chosen. The same logits give
+/// the same token on every machine, unless a partial sum is within 1e-15 of u.
 ///
-/// Throws kShapeMismatch for anything but (V) with V ≥ 1, and kInvalidArgument for a temperature
-/// that is not a finite number ≥ 0, a negative top_k or `step`, a logit of NaN, or logits that are
-/// all −∞.
+/// Throws kShapeMismatch unless the logits have shape (V) with V ≥ 1. Throws kInvalidArgument for a
+/// temperature that is not a finite number ≥ 0, a negative top_k or `step`, a NaN logit, or logits
+/// that are all −∞.
 ATTN_API std::int64_t choose_token(const ConstTensor& logits, const SamplingOptions& options = {},
                                    std::int64_t step = 0);
 
 struct GenerationOptions {
   std::int64_t max_new_tokens = 20;
   SamplingOptions sampling = {};
-  /// Generation stops after one of these ids, which is kept in the result.
+  /// Generation stops after one of these ids. The id is kept in the result.
   std::vector<std::int64_t> stop_ids = {};
   ElementType cache_type = ElementType::kFloat32;  ///< type of the cached keys and values
 };
@@ -127,7 +128,7 @@ struct GenerationOptions {
 /// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
 ///
 /// Errors come from the layers. For models that have three layers of width 24 and weights of
-/// deviation 1/√(number of columns), logits are within 1e-5 of the exact ones.
+/// standard deviation 1/√(number of columns), logits are within 1e-5 of the exact values.
 class ATTN_API LanguageModel : public Module {
  public:
   /// Throws what the layers throw, and kInvalidArgument for options that contradict each other.
@@ -141,7 +142,7 @@ class ATTN_API LanguageModel : public Module {
   /// `ids` are (B, N) or (N). `logits`, which is (B, n, V), (n, V) or none, receives the logits of
   /// the last n tokens, 1 ≤ n ≤ N. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
   /// std::bad_alloc, and kUnsupported if the model has no layer for `logits`, `pooled` or `ids`, or
-  /// if numbers overflow; in the latter case, the error's argument is the first layer whose output
+  /// if numbers overflow. After an overflow, the error's argument is the first layer whose output
   /// is not finite. After an error, outputs and caches are unchanged.
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
@@ -151,7 +152,7 @@ class ATTN_API LanguageModel : public Module {
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Returns an empty cache for each layer, with room for `capacity` tokens at first. Throws what
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
   /// KeyValueCache throws, and kUnsupported if the model is not causal.
   std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
@@ -169,12 +170,12 @@ class ATTN_API LanguageModel : public Module {
   /// Adds the sinusoidal encoding to `x` (B, N, E).
   ATTN_LOCAL void add_sinusoids(const Tensor& x, const TensorView<const double>& given,
                                 std::int64_t past, Context& context) const;
-  /// Adds the table's rows to `x` (B, N, E), which are the embeddings of `ids` unless `ids` is
+  /// Adds the table's rows to `x` (B, N, E), which contains the embeddings of `ids` unless `ids` is
   /// none.
   ATTN_LOCAL void add_positions(const IdView& ids, const Tensor& x, const LanguageModelCall& call,
                                 std::int64_t past, Context& context) const;
-  /// Repeats a call to find the first layer whose output is not finite, and throws the error that
-  /// names it.
+  /// Repeats a call to find the first layer whose output is not finite, and throws an error that
+  /// names this layer.
   ATTN_LOCAL void fail_overflow(const IdView& ids, const ConstTensor& x, LanguageModelCall call,
                                 Context& context) const;
 

@@ -19,8 +19,8 @@
 
 namespace attn {
 
-/// Facts about a model that its files may lack, and how to store its weights. If the files contain
-/// a fact, they take precedence.
+/// Facts about a model that its files may lack, and how to store its weights. Facts in the files
+/// take precedence.
 struct LanguageModelHints {
   /// The number of attention heads, which shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
@@ -30,11 +30,11 @@ struct LanguageModelHints {
   // For a torch.nn.TransformerEncoder.
   bool norm_first = false;
   bool causal = false;
-  /// How the embedding and the matrices that products read are stored; all other parameters are
-  /// float32. By default, these matrices are stored as in the files if all of them are F16 or all
-  /// are BF16, and otherwise as float32. Inputs are not rounded by default, so results have the
-  /// same bits as with float32 on every instruction set. Training requires float32. If you set
-  /// kBFloat16 here, inputs are rounded; see WeightFormat.
+  /// The format of the embedding and of the matrices that are used in products. All other
+  /// parameters are float32. By default, these matrices are stored as in the files if all of them
+  /// are F16 or all are BF16, and otherwise as float32. Inputs are not rounded by default, so
+  /// results are bit-identical to those with float32 on every instruction set. Training requires
+  /// float32. If you set kBFloat16 here, inputs are rounded; see WeightFormat.
   std::optional<WeightFormat> weights = {};
 };
 
@@ -58,39 +58,40 @@ struct LanguageModelDescription {
   LanguageModelOptions options = {};
   std::vector<WeightSource> weights = {};  ///< in the order of the files and their bytes
   std::int64_t num_parameters = 0;
-  /// Bytes of memory for the weights: 4 for each float32 weight, 4 more if it is in a matrix that
-  /// products read, because the matrix is also stored in their order, and 2 for each 16-bit weight.
-  /// Caches and the memory of calls are not included.
+  /// Bytes of memory for the weights. A 16-bit weight takes 2 bytes. A float32 weight takes 4, or 8
+  /// if it is in a matrix used in products, because such a matrix is stored a second time in the
+  /// order in which products read it. Caches and the memory that calls use are not included.
   std::int64_t memory = 0;
   std::vector<std::string> unused_tensors = {};  ///< tensors that the model does not use
   std::vector<std::string> unused_fields = {};  ///< fields of the configuration that have no effect
-  /// Sentences about peculiarities of the files, such as a flag that they contradict.
+  /// Sentences about peculiarities of the files, such as a flag that the tensors contradict.
   std::vector<std::string> warnings = {};
 };
 
 /// Recognises a model by its configuration or, without one, by the names of its tensors, and checks
 /// that the model's tensors are complete and have the right shapes.
 ///
-/// | family | its tensors, after any prefix | without config.json |
+/// | family | its tensors, after any prefix | loads without config.json |
 /// | --- | --- | --- |
-/// | GPT-2 | `wte.weight`, `h.0.attn.c_attn.weight` | with num_heads |
-/// | BERT, RoBERTa, DistilBERT | `embeddings.word_embeddings.weight` | with num_heads |
+/// | GPT-2 | `wte.weight`, `h.0.attn.c_attn.weight` | if num_heads is given |
+/// | BERT, RoBERTa, DistilBERT | `embeddings.word_embeddings.weight` | if num_heads is given |
 /// | Llama, SmolLM, SmolLM 3, Mistral, Qwen 2 and 3 | `embed_tokens.weight` and more | no |
 /// | Gemma 1 to 3, OLMo 2, gpt-oss without experts | the same | no |
-/// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | with num_heads |
-/// | attn's own | the same, and `embedding.weight` | its options are in the file's metadata |
+/// | torch.nn.TransformerEncoder | `layers.0.self_attn.in_proj_weight` | if num_heads is given |
+/// | attn's own | the same, and `embedding.weight` | yes; its options are in the file's metadata |
 ///
-/// Parts of names that wrappers add are ignored: "module.", "_orig_mod." and the prefixes of FSDP
-/// and DeepSpeed. nanoGPT's models have GPT-2's names, but their matrices have the layout of
-/// nn.Linear, and biases may be missing.
+/// Name parts that wrappers add are ignored: "module.", "_orig_mod." and the prefixes of FSDP and
+/// DeepSpeed. nanoGPT's models have GPT-2's names, but their matrices have the layout of nn.Linear,
+/// and biases may be missing.
 ///
 /// Fields of config.json have the same meaning as in Hugging Face's Transformers 5. Transformers'
-/// defaults apply to missing fields, except that missing sizes are taken from shapes. A field that
-/// the family's class in Transformers does not have is ignored, unless it is listed as rejected.
+/// defaults apply to missing fields, except that missing sizes are taken from shapes. Fields that
+/// the family's class in Transformers does not have are ignored, unless they are listed as
+/// rejected.
 ///
 /// - Numbers of layers, heads and key/value heads, sizes, `head_dim`, epsilon and activation are
-///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`,
-///   BERT and RoBERTa use `type_vocab_size` and `is_decoder`, and the Llama family uses
+///   used. GPT-2 also uses `n_inner`, `scale_attn_weights` and `scale_attn_by_inverse_layer_idx`.
+///   BERT and RoBERTa also use `type_vocab_size` and `is_decoder`. The Llama family also uses
 ///   `is_causal`.
 /// - `tie_word_embeddings`: an output layer in the files is always used; without one, an untied
 ///   model has no logits. Files that contradict the flag cause a warning.
@@ -105,34 +106,36 @@ struct LanguageModelDescription {
 /// - `sliding_window`, `use_sliding_window`, `max_window_layers`, `sliding_window_pattern` and
 ///   `layer_types` are used in families with windows, and `no_rope_layers` is used in SmolLM 3.
 ///   Layer types other than full and sliding attention are rejected.
-/// - `query_pre_attn_scalar` and `final_logit_softcapping` are used in Gemma 2 and 3, and
-///   `attn_logit_softcapping` in Gemma 2. Gemma 1 uses `hidden_act`, with a warning for "gelu"
-///   and for a `hidden_activation` that differs.
+/// - `query_pre_attn_scalar` and `final_logit_softcapping` are used in Gemma 2 and 3.
+///   `attn_logit_softcapping` is used in Gemma 2. Gemma 1 uses `hidden_act`, with a warning for
+///   "gelu" and for a `hidden_activation` that differs.
 /// - `pad_token_id` is used in RoBERTa, which does not count padding.
 /// - Rejected in all families: experts, `quantization_config`, `pruned_heads`, `per_layer_config`,
 ///   cross attention, `use_bidirectional_attention`, a `position_embedding_type` other than
 ///   absolute, multipliers other than 1, `clip_qkv`, `attention_chunk_size` and `swiglu_limit`.
-/// - Without effect, and in `unused_fields`: dropout, initialization, special tokens, `use_cache`,
-///   `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`, `architectures` and
-///   all other fields.
+/// - Without effect, and listed in `unused_fields`: dropout, initialization, special tokens,
+///   `use_cache`, `dtype`, labels, `summary_…`, `reorder_and_upcast_attn`, `pretraining_tp`,
+///   `architectures` and all other fields.
 ///
 /// `files` are the headers of a model's .safetensors files. `config` is the text of its
-/// config.json, or empty. `index` is the text of its model.safetensors.index.json, or empty; it
-/// decides which file provides a tensor, and `files` must then be the result of
-/// safetensors_index_files(), in its order. Throws, with the tensor or the field as the argument:
-/// kUnsupported for an architecture or a field that attn cannot compute; kInvalidFormat for text
-/// that is not a configuration, for a field that is missing or out of range, and for a tensor that
-/// appears twice; kNotFound for tensors that are missing or that a layer has no use for;
-/// kShapeMismatch for a tensor whose shape differs from the configuration; kInvalidArgument if the
-/// number of heads is unknown. LanguageModelLoader rejects combinations of options that layers do
-/// not support.
+/// config.json, or empty. `index` is the text of its model.safetensors.index.json, or empty. If
+/// there is an index, it decides which file provides each tensor, and `files` must be the headers
+/// of the files that safetensors_index_files() returns, in the same order.
+///
+/// The argument of each error is the name of the tensor or the field. Throws kUnsupported for an
+/// architecture or a field that attn cannot compute. Throws kInvalidFormat for text that is not a
+/// configuration, a field that is missing or out of range, or a tensor that appears twice. Throws
+/// kNotFound for tensors that are missing or that a layer has no use for. Throws kShapeMismatch for
+/// a tensor whose shape differs from the configuration. Throws kInvalidArgument if the number of
+/// heads is unknown. LanguageModelLoader rejects combinations of options that layers do not
+/// support.
 ATTN_API LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
                                                           std::string_view config,
                                                           const LanguageModelHints& hints = {},
                                                           std::string_view index = {});
 
 /// Returns the file names in a model.safetensors.index.json, each once, in the order in which they
-/// appear. Throws kInvalidFormat, also for a name that leads into another folder.
+/// appear. Throws kInvalidFormat, including for a name that leads into another folder.
 ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index);
 
 /// Builds a model from the bytes of its files, which may arrive in slices. The bytes are written
@@ -140,8 +143,8 @@ ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index
 /// load_language_model().
 class ATTN_API LanguageModelLoader {
  public:
-  /// Allocates the memory for the weights. Throws what LanguageModel throws, and kUnsupported,
-  /// before it allocates anything, if the weights need more than `max_memory` bytes.
+  /// Allocates the memory for the weights. Throws what LanguageModel throws. If the weights need
+  /// more than `max_memory` bytes, throws kUnsupported before it allocates anything.
   explicit LanguageModelLoader(const LanguageModelDescription& description,
                                std::optional<std::int64_t> max_memory = {},
                                Context& context = Context::default_context());
@@ -149,10 +152,10 @@ class ATTN_API LanguageModelLoader {
   LanguageModelLoader(LanguageModelLoader&&) noexcept;
   LanguageModelLoader& operator=(LanguageModelLoader&&) noexcept;
 
-  /// Passes the next bytes of description.weights[source], which start at its `begin` in the first
-  /// call. Each call must pass complete numbers. Throws kInvalidArgument for a source that does not
-  /// exist and for bytes beyond its end, and kInvalidFormat, with the tensor's name and an index,
-  /// for a number that is not finite.
+  /// Passes the next bytes of description.weights[source]. The first call starts at its `begin`.
+  /// Each call must pass complete numbers. Throws kInvalidArgument for a source that does not exist
+  /// and for bytes beyond its end. Throws kInvalidFormat for a number that is not finite; the
+  /// message contains the tensor's name and the number's index.
   void write(std::size_t source, std::span<const std::byte> bytes,
              Context& context = Context::default_context());
 
@@ -170,7 +173,8 @@ struct LoadLanguageModelOptions {
   /// The largest number of bytes that the weights may need in memory. A model that needs more is
   /// rejected before any weights are read. The default is the memory of the machine.
   std::optional<std::int64_t> max_memory = {};
-  /// Called while bytes are read, with the number of bytes read so far and the number of all bytes.
+  /// Called while bytes are read, with the number of bytes read so far and the total number of
+  /// bytes.
   std::function<void(std::int64_t done, std::int64_t all)> on_progress = {};
 };
 

@@ -26,8 +26,8 @@ class ScoringFunction {
   static constexpr ScoringFunction scaled_dot(std::optional<float> scale = {}) {
     return {Kind::kScaledDot, scale};
   }
-  /// a = −‖q − k‖² / (2·width²); weights are the softmax of the scores, so a query far from all
-  /// keys still gives its weight to the nearest keys.
+  /// a = −‖q − k‖² / (2·width²); weights are the softmax of the scores, so even a query far from
+  /// all keys attends to the nearest ones.
   static constexpr ScoringFunction gaussian(float width = 1) { return {Kind::kGaussian, width}; }
   /// a = 1 where ‖q − k‖ < width, else 0; weights are a / Σa.
   static constexpr ScoringFunction boxcar(float width = 1) { return {Kind::kBoxcar, width}; }
@@ -55,9 +55,9 @@ class ScoringFunction {
 /// Options of attention pooling: which keys are excluded, and which further outputs are written.
 /// With tensors of rank 2, B is 1, and `scores` and `weights` are (Nq, Nk).
 struct AttentionPoolingOptions {
-  /// Hard attention: the key with the highest score has weight 1, all others 0. If several keys
-  /// have the highest score, the first of them wins. If one of a query's scores is NaN, that
-  /// query's result is NaN too.
+  /// Hard attention: the key with the highest score has weight 1, and all others have weight 0. If
+  /// several keys have the highest score, the first of them wins. If one of a query's scores is
+  /// NaN, that query's result is NaN too.
   bool hard = false;
   /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Nq, Nk),
   /// aligned at the last dimension.
@@ -80,16 +80,16 @@ struct AttentionPoolingOptions {
 ///
 /// Excluded keys and values do not enter the arithmetic, nor does the value of a key whose boxcar
 /// or Epanechnikov score is 0. A query with nothing to attend to, or whose boxcar or Epanechnikov
-/// scores are all 0, gets zeros. NaN in an attended key or value reaches the output. The bits for a
-/// sequence depend only on the sequence itself and the instruction set, not on the rest of the
-/// batch or the number of threads.
+/// scores are all 0, gets zeros. NaN in an attended key or value reaches the output. The bits of a
+/// sequence's results depend only on the sequence itself and the instruction set, not on the rest
+/// of the batch or the number of threads.
 ///
 /// Error: the relative error of distances is at most (D + 4)·6e-8. If scores are within ε of the
 /// exact ones, the relative error of weights is at most 2ε + (Nk + 16)·6e-8.
 ///
-/// Throws kShapeMismatch, kInvalidArgument (lengths out of range; null data; a width outside
-/// [1e-18, 1e18]; with scaled_dot, D = 0 or a scale that is not finite), kSizeOverflow,
-/// std::bad_alloc; outputs are then untouched.
+/// Throws kShapeMismatch, kSizeOverflow and std::bad_alloc. Throws kInvalidArgument for lengths out
+/// of range, null data, a width outside [1e-18, 1e18], and, with scaled_dot, for D = 0 or a scale
+/// that is not finite. If it throws, outputs are unchanged.
 ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
                                 const ScoringFunction& scoring,
@@ -101,11 +101,11 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 ///   a(q, k) = w_vᵀ tanh(W_q q + W_k k),   output_i = Σ_j softmax_j(a(q_i, k_j)) v_j
 ///
 /// Parameters, with D2L's names, all initially zero: "W_k.weight" (num_hiddens, key_dim),
-/// "W_q.weight" (num_hiddens, query_dim), "w_v.weight" (1, num_hiddens). No tensor of size (Nq, Nk,
-/// num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
+/// "W_q.weight" (num_hiddens, query_dim) and "w_v.weight" (1, num_hiddens). No tensor of size (Nq,
+/// Nk, num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
 class ATTN_API AdditiveAttention : public Module {
  public:
-  /// Throws kInvalidArgument for a size below 1, kSizeOverflow, std::bad_alloc.
+  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
   AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim, std::int64_t num_hiddens);
 
   std::int64_t query_dim() const noexcept { return query_dim_; }
@@ -113,7 +113,7 @@ class ATTN_API AdditiveAttention : public Module {
   std::int64_t num_hiddens() const noexcept { return num_hiddens_; }
 
   /// `query` is (B, Nq, query_dim), `key` (B, Nk, key_dim), `value` (B, Nk, Dv) and `output` (B,
-  /// Nq, Dv), or all lack B; otherwise like attention_pooling().
+  /// Nq, Dv), or all lack B. Otherwise the call works like attention_pooling().
   ///
   /// Intermediates: "projected_queries" (B, Nq, num_hiddens), the products W_q q; "projected_keys"
   /// (B, Nk, num_hiddens), the products W_k k; "scores" and "weights" (B, Nq, Nk); "output".
@@ -123,8 +123,8 @@ class ATTN_API AdditiveAttention : public Module {
                Intermediates* intermediates = nullptr) const;
 
   /// Computes W_k · key once, for keys that several calls share. `key` is (B, Nk, key_dim) and
-  /// `projected` (B, Nk, num_hiddens), or both lack B. forward_projected() then gives the same bits
-  /// as forward().
+  /// `projected` (B, Nk, num_hiddens), or both lack B. With `projected` as its input,
+  /// forward_projected() gives results that are bit-identical to those of forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;
   void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,
@@ -133,7 +133,7 @@ class ATTN_API AdditiveAttention : public Module {
                          Context& context = Context::default_context(),
                          Intermediates* intermediates = nullptr) const;
 
-  /// Like the functions for tensors, but they record the computation on the tape of the variables.
+  /// Like the functions for tensors, but record the computation on the tape of the variables.
   /// Setting options.scores or options.weights is an error: use Tape::watch() instead. Gradients
   /// are the same as in attention_pooling() for variables (see attn/training/pooling.hpp). If da is
   /// the gradient of a score and t = tanh(W_q q + W_k k), the remaining gradients are

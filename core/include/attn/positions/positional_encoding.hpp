@@ -27,16 +27,16 @@ class ATTN_API PositionalEncoding {
 
   /// Computes output[b, i] = dropout(x[b, i] + P[start + i]) for `x` (B, N, E) or (N, E) and
   /// `output` of the same shape. Both may have any strides. `output` may be `x` itself; otherwise
-  /// the two must not overlap. P has the same bits as sinusoidal_encoding(), the sum is one float
+  /// the two must not overlap. P is bit-identical to sinusoidal_encoding(). The sum is one float
   /// addition, and apply_dropout is then applied to the sum.
   ///
   /// `start` is the position of the first token; with a key/value cache, pass the past length.
   ///
-  /// Error: up to position 10^6, x + P is within 3.2e-8 + 6e-8·|x + P| of the exact sum. If dropout
-  /// acts, it divides this bound by 1 − probability.
+  /// Error: up to position 10^6, x + P is within 3.2e-8 + 6e-8·|x + P| of the exact sum. In
+  /// training, dropout divides this bound by 1 − probability.
   ///
-  /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for an E of 0, null data,
-  /// positions beyond ±2^53 or a dropout probability outside [0, 1]; `output` is then untouched.
+  /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for E = 0, null data, positions
+  /// beyond ±2^53 or a dropout probability outside [0, 1]. If it throws, `output` is unchanged.
   void forward(const ConstTensor& x, const Tensor& output, double start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 

@@ -54,9 +54,10 @@ struct DynamicNtkRotaryScaling {
 ///   ω'_j = (1 − r_j)·ω_j + r_j·ω_j/factor
 ///
 /// where low is d·ln(original_max_position_embeddings / (2π·beta_fast)) / (2·ln base), and high is
-/// the same with beta_slow. With `truncate`, low is rounded down and high is rounded up. Then low
-/// is replaced by max(low, 0) and high by min(high, d − 1). If the two are then equal, 0.001 is
-/// added to high. All cosines and sines are multiplied by the attention factor.
+/// given by the same formula with beta_slow. With `truncate`, low is rounded down and high is
+/// rounded up. Then low is replaced by max(low, 0) and high by min(high, d − 1). If the two are
+/// then equal, 0.001 is added to high. All cosines and sines are multiplied by the attention
+/// factor.
 struct YarnRotaryScaling {
   double factor = 1;
   std::int64_t original_max_position_embeddings = 2048;
@@ -98,26 +99,26 @@ struct LongRotaryScaling {
   std::vector<double> short_factor = {};  ///< λ_0 … λ_(d/2−1)
   std::vector<double> long_factor = {};
   std::int64_t original_max_position_embeddings = 4096;
-  /// The length of the longest sequence divided by that in training. Used for the attention factor
-  /// only.
+  /// The length of the longest sequence divided by the length of the longest training sequence.
+  /// Used for the attention factor only.
   double factor = 1;
   /// The default is √(1 + ln factor / ln original_max_position_embeddings) for factor > 1, and 1
   /// otherwise.
   std::optional<double> attention_factor = {};
 };
 
-/// The rule that changes frequencies, to reach beyond the training length or to leave some columns
-/// unrotated. std::monostate changes nothing.
+/// A rule that changes the frequencies, either to extend a model beyond its training length or to
+/// leave some columns unrotated. std::monostate changes nothing.
 using RotaryScaling =
     std::variant<std::monostate, LinearRotaryScaling, DynamicNtkRotaryScaling, YarnRotaryScaling,
                  Llama3RotaryScaling, ProportionalRotaryScaling, LongRotaryScaling>;
 
-/// Which axis rotates which pairs, for positions with several axes.
+/// For positions with several axes, selects which axis rotates which pairs.
 enum class RotaryAxes : int {
-  /// The first axis rotates the pairs of the first section, and so on: Qwen2-VL's M-RoPE.
+  /// The first axis rotates the pairs of the first section, and so on. This is Qwen2-VL's M-RoPE.
   kSections,
   /// Pair j is rotated by axis j mod A of the A axes while this axis has pairs left in its section;
-  /// the first axis rotates all other pairs: Qwen3-VL, "mrope_interleaved".
+  /// the first axis rotates all other pairs. This is Qwen3-VL's "mrope_interleaved".
   kInterleaved,
   /// Like kSections, but frequencies start again in each section: ω_i = base^(−i/n) for pair i of a
   /// section of n. Used by vision transformers, including Qwen2-VL's.
@@ -146,12 +147,13 @@ struct RotaryPositions {
   /// Row i has position start + i. With a key/value cache, pass the past length. Ignored if
   /// `positions` are given.
   double start = 0;
-  /// Shape (N), or (B, N) if batch entries have different positions. Positions may be fractional
-  /// and negative. For several axes, the shape is (A, B, N), or (A, 1, N) if the batch shares the
+  /// Shape (N), or (B, N) if batch entries have different positions. Positions may be fractional or
+  /// negative. For several axes, the shape is (A, B, N), or (A, 1, N) if the batch shares the
   /// positions, like Transformers' position_ids; with (N), (B, N) or `start`, the position is the
   /// same along all axes, as for text.
   TensorView<const double> positions = {};
-  /// L of dynamic NTK scaling and LongRoPE, in [0, 2^53]; by default the largest position + 1.
+  /// The length L for dynamic NTK scaling and LongRoPE, in [0, 2^53]; by default the largest
+  /// position + 1.
   std::optional<double> sequence_length = {};
   /// Rotates backwards, which inverts the rotation if the attention factor is 1.
   bool inverse = false;
@@ -163,30 +165,31 @@ struct RotaryPositions {
 ///   ⎛ x' ⎞       ⎛ cos(p·ω_j)  −sin(p·ω_j) ⎞   ⎛ x ⎞
 ///   ⎝ y' ⎠ = a · ⎝ sin(p·ω_j)   cos(p·ω_j) ⎠ · ⎝ y ⎠,   ω_j = base^(−2j/d) or scaled
 ///
-/// The score of a query at position p and a key at position p' then depends only on p − p'. a is
-/// the attention factor, which is 1 except with YaRN and LongRoPE.
+/// The score of a query at position p and a key at position p' then depends on p and p' only
+/// through p − p'. The attention factor a is 1 except with YaRN and LongRoPE.
 ///
 /// Scaling rules have the names, parameters and frequencies of `rope_scaling` in Hugging Face's
 /// Transformers, with two differences. First, frequencies and angles are computed in double
-/// precision; those of Transformers are in float32 and off by radians at far positions. Second,
-/// dynamic NTK keeps no state: L belongs to the call, whereas in Transformers it is the length of
-/// the longest sequence seen so far.
+/// precision. Transformers computes them in float32, so that its angles are off by radians at far
+/// positions. Second, dynamic NTK keeps no state: L belongs to the call, whereas in Transformers it
+/// is the length of the longest sequence seen so far.
 class ATTN_API RotaryEmbedding {
  public:
-  /// Throws kInvalidArgument for an odd rotary_dim or one below 2, a base that is not in [1e-100,
-  /// ∞) (with YaRN: above 1), frequencies beyond ±1e100, parameters of the scaling rule outside
-  /// their domains, and sections that are negative or, with kInterleaved, too large to alternate;
-  /// kShapeMismatch unless `frequencies` is empty or has rotary_dim/2 elements, and `sections` is
-  /// empty or has rotary_dim/2 pairs in total; kSizeOverflow.
+  /// Throws kInvalidArgument for a rotary_dim that is odd or below 2, a base that is not in
+  /// [1e-100, ∞) (with YaRN: above 1), frequencies beyond ±1e100, parameters of the scaling rule
+  /// outside their domains, and sections that are negative or, with kInterleaved, too large to
+  /// alternate. Throws kShapeMismatch unless `frequencies` is empty or has rotary_dim/2 elements,
+  /// and unless `sections` is empty or has rotary_dim/2 pairs in total. May also throw
+  /// kSizeOverflow.
   explicit RotaryEmbedding(const RotaryEmbeddingOptions& options);
 
   const RotaryEmbeddingOptions& options() const noexcept { return options_; }
 
-  /// The factor on all cosines and sines.
+  /// The factor by which all cosines and sines are multiplied.
   double attention_factor() const noexcept { return attention_factor_; }
 
   /// The frequencies ω_0 … ω_(d/2−1) in radians per position for sequences of length
-  /// `sequence_length`. Only with dynamic NTK and LongRoPE do they depend on the length.
+  /// `sequence_length`. They depend on the length only with dynamic NTK and LongRoPE.
   std::vector<double> frequencies(double sequence_length = 0) const;
 
   /// Rotates `x` and writes the result to `output`. `x` is (B, H, N, D), (B, N, D) or (N, D) with D
@@ -195,15 +198,15 @@ class ATTN_API RotaryEmbedding {
   /// have any element types: the result is computed in float32 from the exact values of x and
   /// rounded once if `output` is not float32.
   ///
-  /// Error: within a · 1.7e-7 · (|x| + |y|) of the exact rotation for |positions| ≤ 2^24 (with a ≠
-  /// 1, 2e-7 instead of 1.7e-7), caused by the error of tables() and by two to three float
-  /// operations.
+  /// Error: for |positions| ≤ 2^24, each value is within a · 1.7e-7 · (|x| + |y|) of the exact
+  /// rotation. If a ≠ 1, the factor is 2e-7 instead of 1.7e-7. The error comes from tables() and
+  /// from two to three float operations.
   ///
   /// The bits of a row depend only on its values, its position, the frequencies and the instruction
   /// set.
   ///
   /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for positions beyond ±2^53 and
-  /// null data; `output` is then untouched.
+  /// null data. If it throws, `output` is unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const RotaryPositions& positions = {},
                Context& context = Context::default_context()) const;
@@ -215,9 +218,9 @@ class ATTN_API RotaryEmbedding {
                    std::int64_t num_heads = 1) const;
 
   /// Writes the tables that forward() uses for these positions: `cos` and `sin`, each (N, d/2) or
-  /// (B, N, d/2), receive a·cos(p·ω_j) and ±a·sin(p·ω_j), with − if `inverse` is set. With start 0
-  /// and shape (N, d/2) they are the caches that ONNX RotaryEmbedding and apply_rotary_embedding()
-  /// expect.
+  /// (B, N, d/2), receive a·cos(p·ω_j) and a·sin(p·ω_j). If `inverse` is set, the sines are
+  /// negated. With start 0 and shape (N, d/2), they are the caches that ONNX RotaryEmbedding and
+  /// apply_rotary_embedding() expect.
   ///
   /// Error: each value is within 3.1e-8 + 1e-15·|p| of the exact one for |ω_j| ≤ 1 before scaling
   /// (4.8e-8 at position 2^24), or within a·(6e-8 + 1e-15·|p|) with a ≠ 1. Without scaling, 4.5e-16
@@ -240,7 +243,7 @@ class ATTN_API RotaryEmbedding {
   std::vector<double> turns_;
   std::vector<double> offsets_;
   std::vector<std::int64_t> ends_;  ///< end of each axis's columns among the cosines
-  std::vector<std::int64_t> pair_;  ///< pair of each column; empty if column j is pair j
+  std::vector<std::int64_t> pair_;  ///< pair of column j; empty if it is j for every j
 };
 
 struct RotaryCacheOptions {
@@ -260,15 +263,15 @@ struct RotaryCacheOptions {
 /// `x` and `output` are as in RotaryEmbedding::forward and may have any element types; the tables
 /// are float32. For ONNX's 3-D input (B, N, H·D) with num_heads = H, pass x.split_heads(H). With
 /// position_ids, `cos_cache` and `sin_cache` are (rows, rotary_dim/2). Without position_ids, they
-/// are (B, N, rotary_dim/2), or (rows, rotary_dim/2) with at least N rows. Their values are used
-/// unchanged. Of the doubled tables of Hugging Face's Transformers, (B, N, rotary_dim), pass only
-/// the first half: cos.slice(-1, 0, rotary_dim / 2).
+/// are (B, N, rotary_dim/2), or (rows, rotary_dim/2) with at least N rows. The values of the caches
+/// are used unchanged. Hugging Face's Transformers doubles its tables to (B, N, rotary_dim): pass
+/// only the first half, cos.slice(-1, 0, rotary_dim / 2).
 ///
 /// Error: at most 1.2e-7 · (|x·cos| + |y·sin|) for x' and 1.2e-7 · (|x·sin| + |y·cos|) for y', with
 /// x, y, x' and y' as in RotaryEmbedding.
 ///
 /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for a rotary_dim that is odd or
-/// negative, position_ids outside the caches and null data; `output` is then untouched.
+/// negative, position_ids outside the caches and null data. If it throws, `output` is unchanged.
 ATTN_API void apply_rotary_embedding(const ConstAnyTensor& x, const ConstTensor& cos_cache,
                                      const ConstTensor& sin_cache, const AnyTensor& output,
                                      const RotaryCacheOptions& options = {},

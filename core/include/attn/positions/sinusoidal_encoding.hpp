@@ -8,11 +8,11 @@
 
 namespace attn {
 
-/// The order of the columns of sines and cosines in an encoding of width d. Both layouts allow an
-/// odd d; the last sine then has no cosine.
+/// The order of the sine and cosine columns in an encoding of width d. Both layouts allow an odd d;
+/// the last sine then has no cosine.
 enum class SinusoidalLayout : int {
-  kInterleaved,   ///< sin, cos, sin, cos, …: Vaswani et al. 2017, D2L
-  kConcatenated,  ///< all ⌈d/2⌉ sines, then all ⌊d/2⌋ cosines: tensor2tensor
+  kInterleaved,   ///< sin, cos, sin, cos, …, as in Vaswani et al. 2017 and D2L
+  kConcatenated,  ///< all ⌈d/2⌉ sines, then all ⌊d/2⌋ cosines, as in tensor2tensor
 };
 
 struct SinusoidalEncodingOptions {
@@ -40,13 +40,14 @@ struct SinusoidalEncodingOptions {
 /// therefore equal the rows of a table that starts at 1000. This is true for every `start` and
 /// `step` whose quotient is exact, such as integers with step 1.
 ///
-/// Cost: one multiply-add in double precision per value if |step| ≤ 2^17, because only the rows at
-/// every 64th position are computed exactly; the rows in between are rotated from them. With larger
-/// steps, each value is computed separately.
+/// Cost: if |step| ≤ 2^17, only the rows at every 64th position are computed exactly. The rows in
+/// between are rotated from them, which takes one multiply-add in double precision per value. With
+/// larger steps, each value is computed separately.
 ///
-/// Throws kShapeMismatch unless `output` has rank 2; kInvalidArgument for a width of 0, a base that
-/// is not in [1e-100, ∞), positions or a step beyond ±2^53 (up to which doubles represent all
-/// integers), and null data; kSizeOverflow, std::bad_alloc. `output` is then untouched.
+/// Throws kShapeMismatch unless `output` has rank 2. Throws kInvalidArgument for a width of 0, a
+/// base that is not in [1e-100, ∞), positions or a step beyond ±2^53 (up to which doubles represent
+/// all integers), and null data. May also throw kSizeOverflow or std::bad_alloc. If it throws,
+/// `output` is unchanged.
 ATTN_API void sinusoidal_encoding(const Tensor& output,
                                   const SinusoidalEncodingOptions& options = {},
                                   Context& context = Context::default_context());
@@ -58,8 +59,8 @@ struct SinusoidalPositionsOptions {
 
 /// The encoding at the given positions p_i, which may be fractional. `positions` is (N) and
 /// `output` (N, d_model). Each value is computed separately and depends only on its own position.
-/// It has the error bound and exceptions of sinusoidal_encoding(), and also throws kShapeMismatch
-/// if the lengths differ.
+/// The error bound and the exceptions are those of sinusoidal_encoding(). Also throws
+/// kShapeMismatch if the lengths differ.
 ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& output,
                                      const SinusoidalPositionsOptions& options = {},
                                      Context& context = Context::default_context());
@@ -69,15 +70,15 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
 ///
 ///   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
 ///
-/// The sine and cosine are computed from the rounded angle and rounded once, so the loss happens
-/// before them. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p ·
-/// 6e-8, and far positions are noise. A base outside the range of float32 (below 1e-45 or
-/// above 3.4e38) becomes 0 or ∞ and gives NaN or the same angle everywhere.
+/// The sine and cosine of the rounded angle are rounded only once, so precision is lost earlier, in
+/// the angle. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p ·
+/// 6e-8, and far positions are noise. A base outside the range of float32 (below 1e-45 or above
+/// 3.4e38) becomes 0 or ∞ and gives NaN or the same angle everywhere.
 ///
 /// `encoding` is (N, d_model). `error` has the same shape and receives the encoding minus the exact
-/// values; each difference is off by at most 6e-8 of its size plus 4.5e-16·|p_i|. Either tensor may
-/// be none. They may have any strides and must not overlap. Positions, exceptions and columns are
-/// as for sinusoidal_encoding().
+/// values; each difference is off by at most 6e-8 of its magnitude plus 4.5e-16·|p_i|. Either
+/// tensor may be none. They may have any strides and must not overlap. Positions, exceptions and
+/// columns are as for sinusoidal_encoding().
 ATTN_API void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
                                              const SinusoidalEncodingOptions& options = {},
                                              Context& context = Context::default_context());

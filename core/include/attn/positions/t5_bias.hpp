@@ -7,8 +7,8 @@
 
 namespace attn {
 
-/// T5's relative position bias (Raffel et al. 2020, arXiv:1910.10683, section 2.1). It adds to the
-/// scores one learned number for each head and each bucket of distances.
+/// T5's relative position bias (Raffel et al. 2020, arXiv:1910.10683, section 2.1). For each head
+/// and each bucket of distances, it adds one learned number to the scores.
 struct T5Bias {
   ConstTensor table;  ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
   /// True in encoders: half of the buckets are for keys after the query.

@@ -14,22 +14,23 @@ struct ArchitectureCosts {
   std::int64_t multiply_adds = 0;
   /// Number of steps of a layer that must run one after another.
   std::int64_t sequential_operations = 0;
-  /// The number of connections that signals pass until the two tokens furthest apart meet in one
-  /// output, in a stack of as many such layers as necessary; none if they never meet.
+  /// The path length: the number of connections that signals from the two most distant tokens pass
+  /// before they meet in one output, in a stack of as many such layers as necessary. None if they
+  /// never meet.
   std::optional<std::int64_t> max_path_length = {};
 };
 
-// n is the number of tokens and d their width before and after the layer. All functions throw
+// n is the number of tokens, and d is their width before and after the layer. All functions throw
 // kInvalidArgument for a size below 1 (below 0 for the sides of a window) and kSizeOverflow for a
 // count beyond 2^63 − 1.
 
 /// A convolution with kernel size k that keeps the length; zeros around the sequence are multiplied
-/// like tokens. It costs n·k·d² multiply-adds and 1 sequential operation. The path length is ⌈(n −
-/// 1) / (k − 1)⌉, but at least 1, because L layers see L·(k − 1) + 1 tokens.
+/// like tokens. It costs n·k·d² multiply-adds and 1 sequential operation. L layers see L·(k − 1) +
+/// 1 tokens, so the path length is ⌈(n − 1) / (k − 1)⌉, but at least 1.
 ATTN_API ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k);
 
-/// Like convolution_costs(), with dilations 1, k, k², … in successive layers. The path length is
-/// ⌈log_k n⌉, but at least 1, because L layers see k^L tokens.
+/// Like convolution_costs(), with dilations 1, k, k², … in successive layers. L layers see k^L
+/// tokens, so the path length is ⌈log_k n⌉, but at least 1.
 ATTN_API ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d,
                                                      std::int64_t k);
 

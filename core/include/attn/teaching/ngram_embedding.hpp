@@ -17,8 +17,8 @@ struct NgramEmbeddingOptions {
 };
 
 /// Embeds tokens without a trained model. The embedding of a token is the normalised sum of
-/// pseudo-random vectors, one for each of its character n-grams, min_n ≤ n ≤ max_n, and one for the
-/// word as a whole (as in fastText: Bojanowski et al. 2017, arXiv:1607.04606, but with the vectors
+/// pseudo-random vectors, one for each of its character n-grams with min_n ≤ n ≤ max_n, and one for
+/// the whole token (as in fastText: Bojanowski et al. 2017, arXiv:1607.04606, but with the vectors
 /// drawn from a hash instead of learned):
 ///
 ///   x_i = Σ_g v(g),   output[i] = x_i / √(mean of x_i²)
@@ -30,19 +30,19 @@ struct NgramEmbeddingOptions {
 ///
 /// - Characters are Unicode code points. There is no normalisation, so an accent written as a
 ///   separate character makes a different spelling.
-/// - A mark that equals no character is added before the first character, and another after the
-///   last, so that n-grams at the beginning or end of a word differ from those inside it.
+/// - A mark that equals no character is added before the first character, and another mark after
+///   the last, so that n-grams at the beginning or end of a word differ from those inside it.
 /// - Upper-case letters differ from lower-case letters. If case should not matter, convert the
 ///   tokens to lower case.
 /// - Each byte that is not part of valid UTF-8 counts as one character, which differs from all
 ///   valid ones.
 /// - An empty token consists of its two marks and has a row like any other.
 /// - The entries of v(g) are spread evenly over the odd numbers from −255 to 255. They are derived
-///   from the bytes of RandomStream{seed, hash of g}. Sums of integers are exact, so the bits are
-///   the same on every machine.
+///   from the bytes of RandomStream{seed, hash of g}. Sums of integers are exact, so the embeddings
+///   are bit-identical on every machine.
 ///
-/// Throws kShapeMismatch unless `output` is (N, d_model) for the N tokens; kInvalidArgument if
-/// d_model is 0, and unless 1 ≤ min_n ≤ max_n ≤ 64; std::bad_alloc.
+/// Throws kShapeMismatch unless `output` is (N, d_model) for the N tokens. Throws kInvalidArgument
+/// if d_model is 0 or unless 1 ≤ min_n ≤ max_n ≤ 64. May also throw std::bad_alloc.
 ATTN_API void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& output,
                               const NgramEmbeddingOptions& options = {},
                               Context& context = Context::default_context());

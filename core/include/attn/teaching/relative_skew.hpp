@@ -7,14 +7,14 @@
 namespace attn {
 
 struct RelativeSkewOptions {
-  /// True if there are embeddings for keys after the query too.
+  /// True if there are also embeddings for keys after the query.
   bool bidirectional = false;
   float scale = 1;  ///< factor on q·e, e.g. 1/√D for scaled scores
 };
 
 /// Relative logits as Music Transformer computes them (Huang et al. 2018, arXiv:1809.04281, section
-/// 3.4): all queries are multiplied by all embeddings in one product. Its rows are then skewed,
-/// each by one place more than the row above, so that equal distances form diagonals:
+/// 3.4): all queries are multiplied by all embeddings in one product. The rows of this product are
+/// then skewed, each by one place more than the row above, so that equal distances form diagonals:
 ///
 ///   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
 ///
@@ -30,16 +30,16 @@ struct RelativeSkewOptions {
 ///
 /// Error: within (D + 2) · 6e-8 · |scale| · Σ|q·e| of the exact value.
 ///
-/// Throws kShapeMismatch; kInvalidArgument for a scale that is not finite or null data;
-/// kSizeOverflow, std::bad_alloc; `output` is then untouched.
+/// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for a scale that is
+/// not finite or null data. If it throws, `output` is unchanged.
 ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddings,
                             const Tensor& output, const RelativeSkewOptions& options = {},
                             Context& context = Context::default_context());
 
-/// Computes the relative_keys table that gives the same logits, for models trained with the skewed
-/// form: `embeddings` (L, D) or (H, L, D) become `relative_keys` (2L − 1, D) or (H, 2L − 1, D),
-/// with zeros for keys after the query. Embeddings of the bidirectional form are such a table
-/// already. Queries further than L − 1 from a key use the embedding of the longest distance. The
+/// For models trained with the skewed form, computes the relative_keys table that gives the same
+/// logits. `embeddings` (L, D) or (H, L, D) become `relative_keys` (2L − 1, D) or (H, 2L − 1, D),
+/// with zeros for keys after the query. Embeddings of the bidirectional form already are such a
+/// table. Queries further than L − 1 from a key use the embedding of the longest distance. The
 /// tensors may have any strides and must not overlap.
 ///
 /// Throws kShapeMismatch, and kInvalidArgument for null data.

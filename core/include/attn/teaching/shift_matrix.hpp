@@ -12,7 +12,7 @@ struct ShiftOptions {
   SinusoidalLayout layout = SinusoidalLayout::kInterleaved;
 };
 
-/// The matrix that moves a sinusoidal encoding by δ positions (Vaswani et al. 2017, section 3.5;
+/// The matrix that shifts a sinusoidal encoding by δ positions (Vaswani et al. 2017, section 3.5;
 /// D2L 11.6):
 ///
 ///   M_δ · P[i] = P[i + δ]   for every i,
@@ -33,8 +33,9 @@ struct ShiftOptions {
 ///
 /// Error: each entry is within 3.1e-8 + 4.5e-16·|δ| of the exact one, for base ≥ 1.
 ///
-/// Throws kShapeMismatch unless `output` is square and has an even width ≥ 2; kInvalidArgument for
-/// a base that is not in [1e-100, ∞) or a |δ| > 2^53; std::bad_alloc.
+/// Throws kShapeMismatch unless `output` is square and has an even width ≥ 2. Throws
+/// kInvalidArgument for a base that is not in [1e-100, ∞) or for |δ| > 2^53. May also throw
+/// std::bad_alloc.
 ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOptions& options = {},
                            Context& context = Context::default_context());
 
@@ -44,7 +45,7 @@ ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOption
 /// encoding: each pair of columns is rotated.
 ///
 /// Error: for |δ| ≤ 2^24, values are within 1.5e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) of the exact
-/// product. An encoding with an error of 3.1e-8 thus becomes one with an error of 2.7e-7.
+/// product. An encoding with an error of 3.1e-8 thus becomes an encoding with an error of 2.7e-7.
 ///
 /// Throws what shift_matrix() throws, and kShapeMismatch if the shapes differ.
 ATTN_API void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output,

@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Terms of the score as variables, which have gradients. Each replaces the option of the same name
-/// and has the same shape. If a term is none, the option applies.
+/// Score terms passed as variables, so that they receive gradients. Each replaces the option of the
+/// same name and has the same shape. If a term is none, the option applies.
 struct AttentionVariables {
   Variable bias = {};
   Variable alibi_slopes = {};
@@ -17,8 +17,8 @@ struct AttentionVariables {
   Variable sinks = {};
 };
 
-/// Further results of a call, as variables whose gradients you can read. You may compute with the
-/// log-sum-exp (B, Hq, Nq), but not with scores and weights (B, Hq, Nq, Nk).
+/// Further results of a call, as variables whose gradients you can read. You may use the
+/// log-sum-exp (B, Hq, Nq) in further computations, but not the scores or weights (B, Hq, Nq, Nk).
 struct AttentionShown {
   Variable* scores = nullptr;  ///< AttentionOptions::biased_scores
   /// AttentionOptions::weights. The gradient is with respect to the weights before dropout.
@@ -27,12 +27,12 @@ struct AttentionShown {
 };
 
 /// Like scaled_dot_product_attention() for tensors, but records the computation on the tape of
-/// `query`, `key` and `value`. The output has the shape of the query, with the values' last size.
-/// Tensors in the options are copied. Setting output tensors in the options is an error: use
-/// `shown` instead.
+/// `query`, `key` and `value`. The output has the shape of the query, except that its last size is
+/// that of the values. Tensors in the options are copied. Setting output tensors in the options is
+/// an error: use `shown` instead.
 ///
-/// The gradients have the same bits and error bounds as scaled_dot_product_attention_backward().
-/// Memory beyond the recorded tensors is linear in the lengths.
+/// The gradients are bit-identical to those of scaled_dot_product_attention_backward() and have the
+/// same error bounds. Memory beyond the recorded tensors is linear in the lengths.
 ///
 /// Throws what scaled_dot_product_attention() throws.
 ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
@@ -47,14 +47,14 @@ struct AttentionPart {
   Variable log_sum_exp;  ///< (B, H, N)
 };
 
-/// Like merge_attention() for tensors, but records the computation on a tape. Returns the attention
-/// to the keys of both parts. If w_a and w_b are the factors on the outputs, and e = dO·(output_a −
-/// output_b), the gradients are
+/// Like merge_attention() for tensors, but records the computation on a tape. Returns the result of
+/// attention to the keys of both parts. If w_a and w_b are the factors on the outputs, and e =
+/// dO·(output_a − output_b), the gradients are
 ///
 ///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
 ///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
 ///
-/// The gradients of a part with nothing to attend to are 0. Errors come from w_a, w_b and a dot
+/// If a part has nothing to attend to, its gradients are 0. Errors come from w_a, w_b and a dot
 /// product of Dv terms.
 ///
 /// Throws what merge_attention() throws.

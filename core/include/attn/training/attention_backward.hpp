@@ -11,15 +11,15 @@ namespace attn {
 /// input. A gradient that is none is not computed and costs nothing.
 struct AttentionGradients {
   Tensor query = {};  ///< (B, Hq, Nq, D), or the query's lower rank
-  Tensor key = {};    ///< (B, Hkv, Nk, D): summed over the query heads that read a key head
+  Tensor key = {};    ///< (B, Hkv, Nk, D): summed over the query heads that share a key head
   Tensor value = {};  ///< (B, Hkv, Nk, Dv)
 
-  /// For the biased scores, (B, Hq, Nq, Nk); 0 where a key is excluded.
+  /// The gradient of the biased scores, (B, Hq, Nq, Nk); 0 where a key is excluded.
   Tensor scores = {};
-  /// dP, for the weights before dropout, (B, Hq, Nq, Nk); 0 where a key is excluded.
+  /// dP, the gradient of the weights before dropout, (B, Hq, Nq, Nk); 0 where a key is excluded.
   Tensor weights = {};
-  /// For AttentionOptions::bias, summed over the dimensions over which the bias broadcasts; 0 where
-  /// the bias excludes a key.
+  /// The gradient of AttentionOptions::bias, summed over the dimensions over which the bias
+  /// broadcasts; 0 where the bias excludes a key.
   Tensor bias = {};
   Tensor alibi_slopes = {};     ///< (Hq)
   Tensor t5_table = {};         ///< (buckets, Hq), for T5Bias::table
@@ -29,8 +29,8 @@ struct AttentionGradients {
 };
 
 /// The backward pass of scaled_dot_product_attention (Dao et al. 2022, arXiv:2205.14135, appendix
-/// B.4). If dO is the gradient of a loss with respect to the output, and P = exp(S − lse) are the
-/// weights, which are recomputed from the log-sum-exp, the gradients are computed as follows:
+/// B.4). dO is the gradient of a loss with respect to the output. The weights P = exp(S − lse) are
+/// recomputed from the log-sum-exp. The gradients are computed as follows:
 ///
 ///   D_i   = Σ_d dO_id · output_id
 ///   dV_j  = Σ_i P_ij · dO_i
@@ -51,9 +51,9 @@ struct AttentionGradients {
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
-/// Same bits: the bits of gradients depend on the call's inputs and on the instruction set, not on
-/// the number of threads. The gradients of query, key, value, scores and weights do not depend on
-/// other batch entries either.
+/// Reproducibility: the bits of gradients depend on the call's inputs and on the instruction set,
+/// not on the number of threads. The gradients of query, key, value, scores and weights do not
+/// depend on other batch entries either.
 ///
 /// Error: for |scores| ≤ 20, the relative error of a weight is at most 1e-5·√D, as in the forward
 /// pass. The error of a gradient is at most the same fraction of the summed magnitudes of its
@@ -61,9 +61,9 @@ struct AttentionGradients {
 ///
 /// Tensors may have any strides. No gradient may overlap an input or another gradient.
 ///
-/// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow and std::bad_alloc as the forward pass
-/// does, and kShapeMismatch for the gradient of an option that is not set. Gradients are then
-/// untouched.
+/// Throws kShapeMismatch, kInvalidArgument, kSizeOverflow and std::bad_alloc in the same cases as
+/// the forward pass. Also throws kShapeMismatch if you request the gradient of an option that is
+/// not set. If it throws, gradients are unchanged.
 ATTN_API void scaled_dot_product_attention_backward(
     const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
     const ConstTensor& output, const ConstTensor& log_sum_exp, const ConstTensor& output_gradient,

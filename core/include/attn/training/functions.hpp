@@ -10,22 +10,22 @@
 #include "attn/layers/dropout.hpp"
 #include "attn/training/tape.hpp"
 
-/// Functions of variables. They compute the same values as the functions of the same name for
-/// tensors, with the same bits and error bounds, and record the computation on a tape. All throw
-/// kInvalidArgument for a variable that is none or that its tape has cleared, kSizeOverflow and
-/// std::bad_alloc.
+/// Functions of variables. Each function records its computation on a tape. It returns values that
+/// are bit-identical to those of the tensor function of the same name, with the same error bounds.
+/// All functions throw kSizeOverflow, std::bad_alloc, and kInvalidArgument for a variable that is
+/// none or that its tape has cleared.
 namespace attn {
 
 /// a ∘ b, element by element; both have the same shape. The gradients are dy ∘ b and dy ∘ a, one
 /// float product each. Throws kShapeMismatch.
 ATTN_API Variable operator*(const Variable& a, const Variable& b);
 
-/// Multiplies every element by a constant; the gradient is multiplied by it too.
+/// Multiplies every element by a constant. The gradient is multiplied by the same constant.
 ATTN_API Variable operator*(float factor, const Variable& x);
 inline Variable operator*(const Variable& x, float factor) { return factor * x; }
 inline Variable operator-(const Variable& x) { return -1.0F * x; }
 
-/// Adds a constant to every element; the gradient is dy.
+/// Adds a constant to every element. The gradient is dy.
 ATTN_API Variable operator+(const Variable& x, float constant);
 inline Variable operator+(float constant, const Variable& x) { return x + constant; }
 inline Variable operator-(const Variable& x, float constant) { return x + -constant; }
@@ -34,8 +34,8 @@ inline Variable operator-(float constant, const Variable& x) { return -x + const
 /// a − b, element by element; both have the same shape. Throws kShapeMismatch.
 inline Variable operator-(const Variable& a, const Variable& b) { return a + -b; }
 
-/// Divides every element by a constant; the gradient is divided by it too. As in float arithmetic,
-/// a divisor of 0 gives infinity or NaN.
+/// Divides every element by a constant. The gradient is divided by the same constant. As in float
+/// arithmetic, a divisor of 0 gives infinity or NaN.
 ATTN_API Variable operator/(const Variable& x, float divisor);
 
 /// The mean of all elements, as a variable of rank 0. Each element has the gradient dy / n. The sum
@@ -44,17 +44,18 @@ ATTN_API Variable operator/(const Variable& x, float divisor);
 ATTN_API Variable mean(const Variable& x);
 
 /// y = x · weightᵀ + bias, like Linear and torch.nn.functional.linear, for `x` (N, in) or (B, N,
-/// in), `weight` (out, in), and `bias` (out) or none. Values and gradients have the bits and error
-/// bounds of Linear. Call it for weights that are used in several places, such as an output layer
-/// tied to an embedding:
+/// in), `weight` (out, in), and `bias` (out) or none. Values and gradients are bit-identical to
+/// those of Linear and have the same error bounds. Use this function for weights that are used in
+/// several places, such as an output layer tied to an embedding:
 ///
 ///   logits = linear(x, tape.parameter(embedding, "weight"))
 ///
 /// Throws kShapeMismatch.
 ATTN_API Variable linear(const Variable& x, const Variable& weight, const Variable& bias = {});
 
-/// The same elements in row-major order with another shape. One size may be −1; it is computed from
-/// the others. Copies nothing. Throws kShapeMismatch, and kInvalidArgument for sizes below −1.
+/// Returns the same elements in row-major order with another shape. One size may be −1; it is
+/// computed from the others. Copies nothing. Throws kShapeMismatch, and kInvalidArgument for sizes
+/// below −1.
 ATTN_API Variable reshape(const Variable& x, std::span<const std::int64_t> shape);
 inline Variable reshape(const Variable& x, std::initializer_list<std::int64_t> shape) {
   return reshape(x, std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -70,7 +71,7 @@ ATTN_API Variable slice(const Variable& x, int dim, std::int64_t begin, std::int
 ATTN_API Variable select(const Variable& x, int dim, std::int64_t at);
 
 /// Joins `parts` along dimension `dim`, the only one in which their sizes may differ. Each part
-/// gets its share of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no
+/// receives its slice of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no
 /// parts or if they do not have this dimension.
 ATTN_API Variable concatenate(std::span<const Variable> parts, int dim);
 inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
@@ -78,7 +79,7 @@ inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
 }
 
 /// f(x) element by element. The gradient is f'(x) · dy. For ReLU it is exact: dy where x > 0 and 0
-/// elsewhere. For the others it is within 1e-6·|dy| of the exact value.
+/// elsewhere. For the other activations, it is within 1e-6·|dy| of the exact value.
 ATTN_API Variable apply_activation(const Variable& x, Activation activation);
 
 /// Inverted dropout. Where a value is kept, its gradient is multiplied by the same factor as the

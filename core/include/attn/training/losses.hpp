@@ -12,7 +12,7 @@ namespace attn {
 
 /// How the losses of single targets or elements are combined into one.
 enum class LossReduction : int {
-  kMean,  ///< their sum divided by the number of targets or elements that count
+  kMean,  ///< the sum of the losses divided by the number of targets or elements that count
   kSum,
 };
 
@@ -37,13 +37,14 @@ struct CrossEntropyOptions {
 ///
 /// Logits may have any magnitude: the largest of a row is subtracted before exp.
 ///
-/// The bits are the same for any number of threads. Error: 2e-6 for a row's loss, plus one rounding
-/// to float for the total loss; for the gradient of one target, 2e-6 of the probability plus 3e-7.
+/// Results are bit-identical for any number of threads. Error: the loss of one target is within
+/// 2e-6 of the exact value, and the total loss is then rounded once to float. Without the divisor,
+/// each element of the gradient is within 2e-6·p + 3e-7, where p is the probability of its class.
 ///
-/// Throws kShapeMismatch, also for zero classes; kInvalidArgument for a target outside the classes
-/// (the message says which and where), for a mean over no targets, for a label_smoothing outside
-/// [0, 1], and in the cases that all recorded functions share; std::bad_alloc. A sum over no
-/// targets is 0.
+/// Throws kShapeMismatch, including for zero classes. Throws kInvalidArgument for a target outside
+/// the classes (the message says which and where), for a mean over no targets, for a
+/// label_smoothing outside [0, 1], and in the cases listed for all functions of variables in
+/// functions.hpp. May also throw std::bad_alloc. A sum over no targets is 0.
 ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
                                 const CrossEntropyOptions& options = {});
 
@@ -51,9 +52,9 @@ ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,
 ATTN_API float cross_entropy(const ConstTensor& logits, const IdView& targets,
                              const CrossEntropyOptions& options = {},
                              Context& context = Context::default_context());
-/// Also computes the gradient with respect to the logits in the same pass, with the same bits as on
-/// a tape. `gradient` has the shape of the logits and any strides, and may be the logits
-/// themselves. After an error it is untouched.
+/// Also computes the gradient with respect to the logits in the same pass. The gradient is
+/// bit-identical to the one on a tape. `gradient` has the shape of the logits and any strides, and
+/// may be the logits themselves. After an error, `gradient` is unchanged.
 ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdView& targets,
                                            const Tensor& gradient,
                                            const CrossEntropyOptions& options = {},
@@ -64,23 +65,23 @@ ATTN_API float cross_entropy_with_gradient(const ConstTensor& logits, const IdVi
 /// loss has rank 0. The gradient of the prediction is 2·(prediction − target), divided in the same
 /// way; the gradient of the target is its negative.
 ///
-/// The bits are the same for any number of threads. Error: one rounding to float for the loss,
-/// three for a gradient.
+/// Results are bit-identical for any number of threads. Error: the loss is rounded to float once,
+/// and a gradient three times.
 ///
-/// Throws kShapeMismatch; kInvalidArgument for a mean over no elements, and in the cases that all
-/// recorded functions share; std::bad_alloc.
+/// Throws kShapeMismatch and std::bad_alloc. Throws kInvalidArgument for a mean over no elements,
+/// and in the cases listed for all functions of variables in functions.hpp.
 ATTN_API Variable mse_loss(const Variable& prediction, const Variable& target,
                            LossReduction reduction = LossReduction::kMean);
-/// Takes a target that is not a variable. It may have any strides and is copied.
+/// Takes a target that is not a variable. The target may have any strides and is copied.
 ATTN_API Variable mse_loss(const Variable& prediction, const ConstTensor& target,
                            LossReduction reduction = LossReduction::kMean);
 /// Computes the same value without a tape. Tensors may have any strides.
 ATTN_API float mse_loss(const ConstTensor& prediction, const ConstTensor& target,
                         LossReduction reduction = LossReduction::kMean,
                         Context& context = Context::default_context());
-/// Also computes the gradient with respect to the prediction, with the same bits as on a tape.
-/// `gradient` has the shape of both inputs and any strides, and may be one of them. After an error
-/// it is untouched.
+/// Also computes the gradient with respect to the prediction. The gradient is bit-identical to the
+/// one on a tape. `gradient` has the shape of both inputs and any strides, and may be one of them.
+/// After an error, `gradient` is unchanged.
 ATTN_API float mse_loss_with_gradient(const ConstTensor& prediction, const ConstTensor& target,
                                       const Tensor& gradient,
                                       LossReduction reduction = LossReduction::kMean,

@@ -37,8 +37,8 @@ struct NamedModule {
 ///       .params = [](std::string_view, auto shape) { return shape.size() < 2; },
 ///       .weight_decay = 0}}});
 struct ParameterGroup {
-  /// Returns true for the parameters of the group, given their names in the model (e.g.
-  /// "layers.0.linear1.bias", as in the optimiser's state) and shapes. A parameter that several
+  /// Given a parameter's name in the model (e.g. "layers.0.linear1.bias", as in the optimiser's
+  /// state) and its shape, returns true if the parameter is in the group. A parameter that several
   /// groups select belongs to the first of them. Called only while the optimiser is constructed.
   std::function<bool(std::string_view name, std::span<const std::int64_t> shape)> params = {};
   /// The default is the optimiser's learning rate, which set_learning_rate() changes.
@@ -54,8 +54,8 @@ struct ParameterGroup {
 /// The optimiser updates the parameters that the model has when the optimiser is created. It keeps
 /// them alive, and you may move the model. A parameter reached by two paths is updated once.
 ///
-/// A step allocates nothing. On a given instruction set, the bits are the same for any number of
-/// threads and on every machine.
+/// A step allocates nothing. On a given instruction set, updates are bit-identical for any number
+/// of threads and on every machine.
 class ATTN_API Optimizer {
  public:
   virtual ~Optimizer();
@@ -64,9 +64,9 @@ class ATTN_API Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Updates every parameter that has a gradient after Tape::backward(), using the tape's context.
-  /// Other parameters and their state do not change. Throws kInvalidArgument, and changes nothing,
-  /// if backward() has not been called.
+  /// Call this after Tape::backward(). Updates every parameter that has a gradient, using the
+  /// tape's context. Other parameters and their state do not change. Throws kInvalidArgument, and
+  /// changes nothing, if backward() has not been called.
   void step(const Tape& tape);
 
   double learning_rate() const noexcept;
@@ -107,9 +107,9 @@ struct SgdOptions {
 /// State, with momentum: "momentum_buffer" and "step".
 class ATTN_API Sgd final : public Optimizer {
  public:
-  /// Throws kInvalidArgument for options that are negative or not finite, for nesterov without
-  /// momentum or with dampening, for groups without `params`, and for names given twice;
-  /// std::bad_alloc.
+  /// Throws std::bad_alloc, and kInvalidArgument for options that are negative or not finite, for
+  /// nesterov without momentum or with dampening, for groups without `params`, and for names given
+  /// twice.
   explicit Sgd(Module& model, const SgdOptions& options = {});
   explicit Sgd(std::span<const NamedModule> models, const SgdOptions& options = {});
   explicit Sgd(std::initializer_list<NamedModule> models, const SgdOptions& options = {})
@@ -132,12 +132,12 @@ struct AdamOptions {
 ///   exp_avg_sq ← β₂ · exp_avg_sq + (1 − β₂) · g²
 ///   p ← p − learning_rate / (1 − β₁ᵗ) · exp_avg / (√exp_avg_sq / √(1 − β₂ᵗ) + eps)
 ///
-/// State: "exp_avg", "exp_avg_sq" and "step", which counts the steps of each parameter. As in
-/// PyTorch, "step" is a float32, so it counts up to 2^24.
+/// State: "exp_avg", "exp_avg_sq" and "step", the number of steps of each parameter. As in PyTorch,
+/// "step" is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
-  /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or more,
-  /// for groups without `params`, and for names given twice; std::bad_alloc.
+  /// Throws std::bad_alloc, and kInvalidArgument for options that are negative or not finite, for
+  /// betas of 1 or more, for groups without `params`, and for names given twice.
   explicit Adam(Module& model, const AdamOptions& options = {});
   explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});
   explicit Adam(std::initializer_list<NamedModule> models, const AdamOptions& options = {})
@@ -170,8 +170,8 @@ class ATTN_API AdamW final : public Optimizer {
 /// part of the state: if the learning rate changes from step to step, set it again. Throws
 /// std::bad_alloc.
 ///
-/// If you stop a run after a step and continue with a model and an optimiser loaded from files, you
-/// get the same bits as without the stop.
+/// You can stop a run after a step and continue with a model and an optimiser loaded from files.
+/// The results are bit-identical to those of an uninterrupted run.
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 
@@ -181,17 +181,17 @@ ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
 ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true);
 
-/// Scales the gradients of all parameters on a tape, after backward(), so that their norm (the root
-/// of the sum of all squares) is at most max_norm, like torch.nn.utils.clip_grad_norm_. The factor
-/// is max_norm / (norm + 1e-6) if that is less than 1. Returns the norm before scaling. Sums use
-/// double precision and a fixed order, so the norm is exact except for one rounding to float, and
-/// has the same bits for any number of threads.
+/// Call this after backward(). Scales the gradients of all parameters on a tape so that their norm
+/// (the root of the sum of all squares) is at most max_norm, like torch.nn.utils.clip_grad_norm_.
+/// The factor is max_norm / (norm + 1e-6) if that is less than 1. Returns the norm before scaling.
+/// Sums use double precision and a fixed order. The norm is therefore exact except for one rounding
+/// to float, and bit-identical for any number of threads.
 ///
-/// Throws kInvalidArgument if backward() has not been called, for a max_norm that is NaN or
-/// negative, and, unlike PyTorch, for gradients that are not finite, because scaling by their norm
-/// would destroy all of them; the message names the first such parameter. After an error the
-/// gradients are unchanged. A norm beyond float's range is returned as infinity, but gradients are
-/// still scaled correctly.
+/// Throws kInvalidArgument if backward() has not been called or if max_norm is NaN or negative.
+/// Unlike PyTorch, also throws it if a gradient is not finite, because scaling by the norm would
+/// then destroy all gradients; the message names the first parameter with such a gradient. After an
+/// error the gradients are unchanged. A norm beyond float's range is returned as infinity, but
+/// gradients are still scaled correctly.
 ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
 
 }  // namespace attn

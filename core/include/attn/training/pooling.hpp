@@ -21,16 +21,16 @@ namespace attn {
 ///   Gaussian               dq = Σ da·(k − q)/σ², dk = Σ da·(q − k)/σ², dσ = Σ da·‖q − k‖²/σ³
 ///   Epanechnikov           dq = Σ da·(k − q)/(σ‖q − k‖), …, dσ = Σ da·‖q − k‖/σ²
 ///
-/// At distance 0 the slope is 0. A selection has no slope: with hard attention and the boxcar, only
-/// the values have gradients, and all other gradients are 0. With the average, the gradients of
-/// queries and keys are 0. A weight of 0, due to a mask, a length or a kernel's edge, contributes
-/// nothing to the gradients.
+/// At distance 0, the derivative is taken to be 0. Hard attention and the boxcar only select keys,
+/// so only the values have gradients; all other gradients are 0. With average pooling, the
+/// gradients of queries and keys are 0. A weight of 0, due to a mask, a length or a kernel's edge,
+/// contributes nothing to the gradients.
 ///
 /// The tape keeps the weights (B, Nq, Nk), except with scaled_dot, which uses
 /// scaled_dot_product_attention_backward().
 ///
-/// Error, to first order, if δ is the relative error of the weights: da is within (Dv + Nk/64 +
-/// 80)·6e-8 · w·(Σ_c |dy_c·v_c| + Σ_j w_j·Σ_c |dy_c·v_jc|) + 2δ·w·|dw| of the exact one, and the
+/// Error, to first order: if δ is the relative error of the weights, da is within (Dv + Nk/64 +
+/// 80)·6e-8 · w·(Σ_c |dy_c·v_c| + Σ_j w_j·Σ_c |dy_c·v_jc|) + 2δ·w·|dw| of the exact value, and the
 /// error of a sum over n pairs is at most (n/64 + 72)·6e-8 · Σ|terms|.
 ///
 /// Throws what attention_pooling() throws, and kInvalidArgument if options.scores or

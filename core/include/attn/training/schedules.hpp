@@ -5,7 +5,7 @@
 #include "attn/export.hpp"
 
 /// Learning rates that change from step to step, for Optimizer::set_learning_rate(). Step 1 is the
-/// first update. All functions return the same bits on every machine.
+/// first update. All functions return bit-identical results on every machine.
 namespace attn {
 
 /// peak · min(1, step / warmup_steps): linear warm-up, then constant. Throws kInvalidArgument for a

@@ -33,15 +33,16 @@ struct TapeData;
 ///     optimizer.step(tape);
 ///   }
 ///
-/// A tape records steps of layers, not single numbers: a variable is a tensor, and each entry can
-/// compute the gradients of one step. A layer gives the same bits for variables as for tensors.
+/// A tape records whole layer operations rather than scalar ones: a variable is a tensor, and each
+/// entry of the tape computes the gradients of one operation. A layer's outputs are bit-identical
+/// for variables and for tensors.
 ///
 /// Memory is reused after clear(), so a loop that repeats the same steps allocates nothing. The
 /// tape keeps the parameters of its layers alive until clear(), so a layer may be destroyed before
 /// backward().
 ///
-/// Same bits: the bits of gradients depend on the recorded steps and on the instruction set, not on
-/// the number of threads.
+/// Reproducibility: the bits of gradients depend on the recorded operations and on the instruction
+/// set, not on the number of threads.
 ///
 /// Only one thread may use a tape at a time, but it need not always be the same thread.
 class ATTN_API Tape {
@@ -56,7 +57,7 @@ class ATTN_API Tape {
 
   Context& context() const noexcept;
 
-  /// Removes all variables and gradients, so that you can record new steps.
+  /// Removes all variables and gradients, so that you can record new operations.
   void clear() noexcept;
 
   /// Removes all variables, as clear() does, but keeps the gradients of parameters. The next
@@ -70,14 +71,14 @@ class ATTN_API Tape {
   ///   optimizer.step(tape);
   ///   tape.clear();
   ///
-  /// Gradients are added in the order of the calls of backward(). A parameter whose gradient is
-  /// kept must not change before the next clear(). Throws kInvalidArgument after a backward() that
-  /// failed halfway, which leaves no gradients to keep; std::bad_alloc. A call that throws changes
-  /// nothing.
+  /// Gradients are added in the order in which backward() is called. A parameter whose gradient is
+  /// kept must not change before the next clear(). Throws std::bad_alloc. Throws kInvalidArgument
+  /// if backward() failed halfway, because there are then no gradients to keep. A call that throws
+  /// changes nothing.
   void clear_keeping_gradients();
 
   /// Copies `values` (row-major) onto the tape as an input. Read its gradient after backward().
-  /// Throws kInvalidArgument for null data or after backward(), std::bad_alloc.
+  /// Throws std::bad_alloc, and kInvalidArgument for null data or when called after backward().
   Variable variable(const ConstTensor& values);
 
   /// Like variable(), but without a gradient, for inputs that are not learned.
@@ -91,27 +92,29 @@ class ATTN_API Tape {
 
   /// Makes `layer` record the intermediates with these names on this tape from now on.
   /// Module::intermediate_names() returns the possible names. Read the values with intermediate().
-  /// A later call replaces an earlier one. The layer must outlive the tape. Throws kNotFound.
+  /// Each call replaces all names passed in earlier calls. The layer must outlive the tape. Throws
+  /// kNotFound.
   void watch(const Module& layer, std::span<const std::string> names);
 
-  /// Returns an intermediate requested with watch(), as computed by the last call of its layer
+  /// Returns an intermediate requested with watch(), as computed by the last call to its layer
   /// since clear(). The intermediate has a gradient if the loss depends on it. Throws kNotFound if
   /// it was not requested or not computed.
   Variable intermediate(const Module& layer, std::string_view name) const;
 
   /// Computes the gradients of `loss`, a variable with one element, with respect to all variables
-  /// that it was computed from. Before you call it again, call clear() or
+  /// from which it was computed. Before you call it again, call clear() or
   /// clear_keeping_gradients().
   ///
-  /// Throws kInvalidArgument for a variable of another tape or from before clear(), for more than
-  /// one element, for a second call, for a loss that is not finite (the message says in which call
-  /// of backward(), and names the first parameter or layer output that is not finite), and for a
-  /// parameter that has changed since it was recorded (the message names it); and std::bad_alloc.
-  /// After an error there are no gradients.
+  /// Throws kInvalidArgument if `loss` is on another tape, was recorded before clear(), or has more
+  /// than one element, or if backward() has already been called since clear(). Throws
+  /// kInvalidArgument if the loss is not finite; the message says in which call to backward(), and
+  /// names the first parameter or layer output that is not finite. Throws kInvalidArgument if a
+  /// parameter has changed since it was recorded; the message names it. May also throw
+  /// std::bad_alloc. After an error there are no gradients.
   void backward(const Variable& loss);
 
-  /// Like backward(loss) for an output of any shape, starting from the gradient of a loss with
-  /// respect to `output`.
+  /// Like backward(loss), but starts from the gradient of a loss with respect to `output`, which
+  /// may have any shape.
   void backward(const Variable& output, const ConstTensor& output_gradient);
 
   /// The gradient of a parameter, row-major, valid until clear(). None if the loss does not depend
@@ -153,11 +156,11 @@ class ATTN_API Variable {
 
   training::TapeData* tape_ = nullptr;
   training::Node* node_ = nullptr;
-  std::uint64_t era_ = 0;  ///< counts calls of the tape's clear()
+  std::uint64_t era_ = 0;  ///< number of the tape's clear() calls before this variable
 };
 
-/// a + b, element by element, e.g. for a residual connection. Both have the same shape. Throws
-/// kShapeMismatch, std::bad_alloc.
+/// a + b, element by element, e.g. for a residual connection. Both must have the same shape. Throws
+/// kShapeMismatch or std::bad_alloc.
 ATTN_API Variable operator+(const Variable& a, const Variable& b);
 
 }  // namespace attn
