@@ -217,7 +217,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   }
   assert.deepEqual(await accessibilityProblems(page), []);
   await example.fill('3.5.1999');
-  await page.getByText('this names no day, or several').waitFor();
+  await page.getByText('this text names no day, or several').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
   // Other worlds have no decoder that writes an answer.
@@ -239,7 +239,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   await arrival(page, 'training.training-gain');
   await becomes(isAtTheTop, true);
   await guess.getByRole('button', { name: /^Whether there is a hundred/ }).click();
-  await guess.getByText('Let them learn to find out.').waitFor();
+  await guess.getByText('To find out, let them learn.').waitFor();
   await becomes(isAtTheTop, true);
 
   const table = gain.getByRole('button', { name: /with a table/ });
@@ -327,7 +327,7 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await load('B');
   await said(
     'B',
-    /mine.safetensors is a model of count, sinusoidal.*lane B.*no positions.*unchanged/s,
+    /mine.safetensors contains a model for count, sinusoidal.*lane B.*no positions.*unchanged/s,
   );
   await load('B', Buffer.from('no weights'));
   await said('B', /is not a weights file.*unchanged/s);

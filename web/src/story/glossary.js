@@ -49,13 +49,13 @@ export const glossary = {
     'How much a result changes if one number is moved a little. Learning depends on the gradient: where it is 0, nothing can be learned.',
   entropy:
     'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
-  'mean distance': 'How many positions away a token looks, averaged by attention weight.',
+  'mean distance': 'How many positions away a token looks: a mean, weighted by attention.',
   'largest share': 'The largest weight of a row, averaged over all rows.',
   Xavier:
     'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
   seed: 'A number that random numbers are made from. The same seed always gives the same numbers.',
   hash: 'A rule that makes a number out of letters. The same letters always give the same number, which otherwise looks random.',
-  D2L: '“Dive into Deep Learning”, a free textbook. This page follows its section 11.6 and the ones around it.',
+  D2L: '“Dive into Deep Learning”, a free textbook. This page follows its section 11.6 and the sections around it.',
   'the core': 'The library in C++ that computes every number of this page, here in your browser.',
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',

@@ -124,11 +124,11 @@ export const texts = {
       drawn: 'added to the keys: a row for each distance',
       where: 'on the keys, and so in the scores',
       users: 'Shaw et al. (2018), Music Transformer',
-      good: 'questions such as “which word is two before me?”',
+      good: 'questions such as “which word is two before mine?”',
       beyond: 'longer distances all share the last vector',
     },
     rotary: {
-      idea: 'Queries and keys are turned by an angle for their position. Their product depends on the difference.',
+      idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model of this page',

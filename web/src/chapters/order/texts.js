@@ -52,7 +52,7 @@ export const texts = {
         ? 'Removing the positions hurts less than shuffling, because the causal mask still shows the model which words came before.'
         : '',
       without > written
-        ? 'It was trained with positions. A model that was trained without them might do better.'
+        ? 'The model was trained with positions. A model trained without them might do better.'
         : '',
     ]
       .filter(Boolean)

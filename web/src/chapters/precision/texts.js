@@ -34,7 +34,7 @@ export const texts = {
     choices: {
       bfloat16: {
         says: 'bfloat16',
-        reply: 'It spends 8 of its bits on the range, as float32 does, and only 8 digits are left.',
+        reply: 'It spends 8 of its bits on the range, as float32 does, so only 8 digits are left.',
       },
       float16: {
         says: 'float16',

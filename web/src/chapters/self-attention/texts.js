@@ -106,7 +106,7 @@ export const texts = {
 
   stages: [
     'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Scores are divided by √D, and a mask removes pairs.',
-    '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each times its weight. Choose any number to see how it was computed.',
+    '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight. Choose any number to see how it was computed.',
   ],
 
   scale: [

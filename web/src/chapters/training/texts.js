@@ -73,7 +73,7 @@ export const texts = {
     lead: 'Let them learn, 600 steps:',
     learned: 'four heads and one, with a table of positions',
     t5: 'the same with T5’s bias',
-    press: 'Let them learn to find out.',
+    press: 'To find out, let them learn.',
   },
   heads:
     'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared. Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
@@ -115,7 +115,7 @@ export const worldTexts = {
   },
   add: {
     short: 'add',
-    long: 'Two two-digit numbers, and three blanks for their sum. Only its position says whether a digit counts tens or ones. Without positions, 12 + 34 and 21 + 43 are the same.',
+    long: 'Two two-digit numbers, and three blanks for their sum. Only the position of a digit says whether it counts tens or ones. Without positions, 12 + 34 and 21 + 43 are the same.',
   },
   count: {
     short: 'count',
@@ -183,8 +183,8 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
   }
   const why = saved
     ? reason
-      ? `is a model of ${descriptionOf(saved)}, but cannot be used: ${reason}`
-      : `is a model of ${descriptionOf(saved)}, but lane ${lane} is a model of ${own}. Choose the same settings for the lane, and load the file again`
+      ? `contains a model for ${descriptionOf(saved)}, but cannot be used: ${reason}`
+      : `contains a model for ${descriptionOf(saved)}, but lane ${lane} has a model for ${own}. Choose the same settings for the lane, and load the file again`
     : reason
       ? `is not a weights file: ${reason}`
       : 'contains the weights of a kind of model that this chapter does not use';

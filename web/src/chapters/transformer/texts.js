@@ -53,7 +53,7 @@ export const texts = {
     spelling: (/** @type {number} */ columns) =>
       `Not trained, but set by hand: for each of the ${columns} columns of the embeddings, two hidden units give a score that is largest where both words agree. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,
     decoder: (/** @type {number} */ seed) =>
-      `Bahdanau’s decoder before training, seed ${seed}: one GRU reads, and another writes. The state of the second GRU before each word is the query. Without training it looks at nothing in particular.`,
+      `Bahdanau’s decoder before training, seed ${seed}: one GRU reads, and another writes. The state of the second GRU before each word is the query. Without training the decoder looks at nothing in particular.`,
   },
   takeaway:
     'Attention carries news between words. The feed-forward network works on each word separately. Residual sums and normalisation make it possible to train many such layers.',

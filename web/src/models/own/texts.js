@@ -92,7 +92,7 @@ export const partTexts = {
 /** Texts about the model's positions. */
 export const placeTexts = {
   title: 'The positions of your model',
-  coming: 'They have not been computed yet.',
+  coming: 'Not computed yet.',
   lead: {
     learned:
       'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. Next to it is the sinusoid of the same size, which was designed, not learned. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
