@@ -80,7 +80,7 @@ export const texts = {
     `Tokens that look mostly at themselves: ${own} of ${all}.`,
 
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
-    `Learned projections, from layer ${layer} of ${layers} of a model that attn trained on novels.`,
+    `Learned projections, from layer ${layer} of ${layers} in a model that attn trained on novels.`,
   identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
     `Identity projections: head ${head} compares columns ${from} to ${to} of the tokens as they are.`,
   random: (/** @type {{ seed: number }} */ { seed }) =>

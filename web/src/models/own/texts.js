@@ -62,7 +62,7 @@ export const partTexts = {
     bidirectional:
       'Your model looks both ways. It does not predict tokens one after the other, so it has no such loss.',
     noLogits:
-      'The files of your model have no output layer, so it predicts no tokens and has no loss.',
+      'The files of your model have no output layer, so the model predicts no tokens and has no loss.',
   },
   order: {
     layer:
@@ -80,7 +80,7 @@ export const partTexts = {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */
     lead: ({ layer, head, heads }) =>
-      `The projections come from layer ${layer}, head ${head} of ${heads} of your model. Its own encoding is marked, and has its own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
+      `The projections come from your model (layer ${layer}, head ${head} of ${heads}). Its own encoding is marked, and has the model’s own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
     added:
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
