@@ -377,7 +377,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
     const figure = page.locator(`#${id}`);
     await figure.evaluate((element) => element.scrollIntoView());
     await figure
-      .getByText(/Layer 1 of the 3 of your model/)
+      .getByText(/Layer 1 of 3 in your model/)
       .first()
       .waitFor();
     await figure.getByRole('application').first().waitFor();
@@ -432,7 +432,7 @@ test('a bidirectional model has no next token, and the page says why', async () 
   const shuffle = page.locator('#shuffle');
   await shuffle.waitFor();
   await shuffle.evaluate((element) => element.scrollIntoView());
-  await shuffle.getByText(/only rounding of 32-bit floats remains/).waitFor();
+  await shuffle.getByText(/only the rounding of 32-bit floats remains/).waitFor();
   await page.getByText(/has no such loss/).waitFor();
   await page.context().close();
 });

@@ -46,7 +46,7 @@ test('the difference is only rounding without positions and large with them', as
   assert.ok(without < 1e-5 && placed > 0.1, `${without}, ${placed}`);
   const verdicts = await page.locator('.verdict').allInnerTexts();
   assert.match(verdicts[0], /^Order does not matter/);
-  assert.match(verdicts[1], /a moved word gets a different one/);
+  assert.match(verdicts[1], /a moved word gets a different encoding/);
 });
 
 test('the left map is empty at first, although the language model hides later words', async () => {

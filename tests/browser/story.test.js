@@ -216,7 +216,7 @@ test('the list of what each head attends to most links to the heads', async () =
 test('the terms of a softmax name the subtracted score and distinguish equal tokens', async () => {
   const page = await site.visit('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
-  await figure.getByText(/is subtracted from all of them first/).waitFor();
+  await figure.getByText(/is first subtracted from every score/).waitFor();
   await figure.getByText(/exp divided by the sum of all, [\d.]+/).waitFor();
   await figure.getByRole('rowheader', { name: /^exp\(score − [\d.]+\)$/ }).waitFor();
   const heads = await figure.locator('.terms th[scope=col]').allInnerTexts();

@@ -217,7 +217,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   }
   assert.deepEqual(await accessibilityProblems(page), []);
   await example.fill('3.5.1999');
-  await page.getByText('this names no day, or several').waitFor();
+  await page.getByText('this text names no day, or several').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
   // Other worlds have no decoder that writes an answer.
@@ -239,7 +239,7 @@ test('four heads learn to add and one does not, and the passage on heads links t
   await arrival(page, 'training.training-gain');
   await becomes(isAtTheTop, true);
   await guess.getByRole('button', { name: /^Whether there is a hundred/ }).click();
-  await guess.getByText('Let them learn to find out.').waitFor();
+  await guess.getByText('To find out, let them learn.').waitFor();
   await becomes(isAtTheTop, true);
 
   const table = gain.getByRole('button', { name: /with a table/ });
@@ -327,10 +327,10 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await load('B');
   await said(
     'B',
-    /mine.safetensors is a model of count, sinusoidal.*lane B.*no positions.*unchanged/s,
+    /mine.safetensors contains a model for count, sinusoidal.*lane B.*no positions.*unchanged/s,
   );
   await load('B', Buffer.from('no weights'));
-  await said('B', /is not a file of weights.*unchanged/s);
+  await said('B', /is not a weights file.*unchanged/s);
   assert.deepEqual(await sums(), saved);
   assert.equal(await page.locator('[data-given]').count(), 0);
 
@@ -340,13 +340,13 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await load('A');
   await said(
     'A',
-    /Lane A took the weights.*count, sinusoidal.*4 heads.*trained for 12 steps before/s,
+    /Lane A loaded the weights.*count, sinusoidal.*4 heads.*trained for 12 steps before/s,
   );
   await page.locator('[data-given]').waitFor();
   await becomes(async () => (await sums())[0], saved[0]);
   // A rejected file changes nothing.
   await load('A', Buffer.from('no weights'));
-  await said('A', /is not a file of weights/);
+  await said('A', /is not a weights file/);
   await page.locator('[data-given]').waitFor();
   await button(page, 'One step').click();
   await arrives(page, 1);
@@ -399,7 +399,7 @@ test('both lanes are tested on longer examples, and a learned table ends at its 
     [10],
   );
   [a, b].forEach(([[, share]], i) => assert.ok(Math.abs(share - accuracy[i]) < 1e-6));
-  await longer.getByText('its table ends at the training length').waitFor();
+  await longer.getByText('the table ends at the training length').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
 });
 

@@ -33,7 +33,7 @@ export const glossary = {
   layer:
     'One step of a model: every token comes in as a vector and leaves as a new one. Models stack many.',
   projection:
-    'A matrix (a table of numbers) that turns a vector into a new one. Each new number is a sum of the old numbers, each times a number of the matrix. The identity changes nothing.',
+    'A matrix (a table of numbers) that turns a vector into a new one. Each new number is a sum of the old numbers, each multiplied by a number from the matrix. The identity changes nothing.',
   'width d': 'How many numbers each token has, in the whole layer. (Programs call it d_model.)',
   'width D':
     'How many numbers a query or key of one head has. The columns are divided among the heads, so D is the width d divided by the number of heads.',
@@ -44,18 +44,18 @@ export const glossary = {
     'Sentences that are computed together must have the same length, so short ones are padded. No token may look at the padding.',
   window: 'A token may look only at a given number of nearest tokens on each side.',
   saturation:
-    'One weight is nearly 1 and all others are nearly 0, so small changes of the scores change almost nothing.',
+    'One weight is nearly 1 and all others are nearly 0, so small changes in the scores change almost nothing.',
   gradient:
-    'How much a result changes if one number is moved a little. Learning depends on it: where it is 0, nothing can be learned.',
+    'How much a result changes if one number is moved a little. Learning depends on the gradient: where it is 0, nothing can be learned.',
   entropy:
     'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
-  'mean distance': 'How many positions away a token looks, averaged by attention weight.',
+  'mean distance': 'How many positions away a token looks: a mean, weighted by attention.',
   'largest share': 'The largest weight of a row, averaged over all rows.',
   Xavier:
-    'A way to choose the random numbers that training starts from. Their size is such that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
+    'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
   seed: 'A number that random numbers are made from. The same seed always gives the same numbers.',
   hash: 'A rule that makes a number out of letters. The same letters always give the same number, which otherwise looks random.',
-  D2L: '“Dive into Deep Learning”, a free textbook. This page follows its section 11.6 and the ones around it.',
+  D2L: '“Dive into Deep Learning”, a free textbook. This page follows its section 11.6 and the sections around it.',
   'the core': 'The library in C++ that computes every number of this page, here in your browser.',
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',
@@ -72,11 +72,11 @@ export const glossary = {
     'Shifts and stretches every row so that its mean is 0 and its standard deviation 1. Then each column is scaled by a learned number.',
   'feed-forward network':
     'Two projections with a bend between them, applied to each token separately. The vector gets wide in the middle and as narrow as before at the end.',
-  ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
+  ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay as they are. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
   encoder:
     'The part of a model that reads. It takes in all tokens at once, and each may look at all others.',
   decoder:
-    'The part of a model that writes. It writes one token after the other, and none may look ahead.',
+    'The part of a model that writes. It writes one token after the other, and no token may look ahead.',
   cache: 'Keys and values of earlier tokens, kept so that they need not be computed again.',
   temperature:
     'A number that scores are divided by before softmax. Below 1, likely tokens become likelier. Above 1, unlikely ones get a chance.',
@@ -84,11 +84,11 @@ export const glossary = {
   RNN: 'Recurrent network: it reads one token after the other and carries a memory, its state, from each to the next.',
   CNN: 'Convolutional network: each output looks at only a few neighbours, k of them. Layers on top see further.',
   'kernel size': 'How many neighbouring tokens a convolution looks at.',
-  step: 'In training: one small change of all the numbers that a model learns, after looking at some examples. In a table of costs: an operation that has to wait for the one before it.',
+  step: 'In training: one small change to all the numbers that a model learns, after looking at some examples. In a table of costs: an operation that has to wait for the one before it.',
   thread:
     'One line of work in a program. A processor with two cores can run two threads at the same time.',
   'multiply-add':
-    'One multiplication and one addition. Nearly all the work of a model consists of them.',
+    'One multiplication and one addition. Nearly all the work of a model consists of multiply-adds.',
   parameter: 'One of the numbers that a model learns.',
   'learning rate': 'How far the learned numbers are moved in one step.',
   AdamW:

@@ -7,8 +7,8 @@ export const texts = {
     'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training the [gradient] runs back over the same connections, and it fades, too. Long paths are hard to learn. Pick two words, and count.',
   ],
   costs: [
-    'The short path has its price. Attention compares all pairs, so twice the words make four times the pairs. The other two networks do the same amount of work for each word, so twice the words make twice the work. But their work grows with the square of the width d, because each of d numbers meets each of d others. So does the work of attention’s own projections.',
-    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'The short path has its price. Attention compares all pairs, so twice the words make four times the pairs. The other two networks do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs. The same is true of attention’s own projections.',
+    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
   ],
   predict: {
     question:
@@ -32,10 +32,10 @@ export const texts = {
   },
   /** @param {{ d: string, rnn: string, attention: string, times: string, seconds: (string | undefined)[] }} counted */
   counted: ({ d, rnn, attention, times, seconds }) =>
-    `Counted by the core for d = ${d}: the RNN has ${rnn} multiply-adds, attention ${attention}, ${times} times as many. ${
+    `By the core’s count for d = ${d}, the RNN needs ${rnn} multiply-adds and attention ${attention}, which is ${times} times as many. ${
       seconds.includes(undefined)
         ? 'To have both timed, press Run under “Measured in this browser” below.'
-        : `Timed here: the RNN ${seconds[0]}, attention ${seconds[1]}.`
+        : `Timed here, the RNN took ${seconds[0]} and attention ${seconds[1]}.`
     }`,
   times: [
     'Counting is one thing, time is another. “Its steps wait for one another” sounds slow, and on a graphics card it is. There all rows of attention are computed at once, in one step, while an RNN leaves thousands of processors idle, n times in a row. That is why attention has won: it can be trained faster on such machines. But what about *one* thread, as in this browser?',

@@ -10,8 +10,8 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead, so that each hand takes a fixed number of positions more for one turn. With d = ${even.width} and b = ${even.base} a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
-    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions, which is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead, so that each hand needs a fixed number of positions more for a turn than the one before. With d = ${even.width} and b = ${even.base} a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
+    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
   ],
   bases: {
     title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
@@ -19,7 +19,7 @@ export const texts = {
   },
   predict: {
     question:
-      'Keep only the fastest hand, sin i and cos i. Which position can hardly be told from position 0?',
+      'Keep only the fastest hand, sin i and cos i. Which position can hardly be told apart from position 0?',
     choices: {
       opposite: {
         says: '22',
@@ -44,7 +44,7 @@ export const texts = {
   more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This holds exactly only for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'This is exact only for the encodings by themselves. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
@@ -56,8 +56,8 @@ export const texts = {
     'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions, and the right one shows the attention that results.',
   ],
   longer: [
-    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules change short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it by less than they need. A larger s slows them more, and the last hand too much: by 13 if s = 4 and L is four times T.',
-    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, from the last hand with 32 turns or more to the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. These numbers of turns were found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
+    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but the last hand too much: by 13 if s = 4 and L is four times T.',
+    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. These numbers of turns were found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   inUse: 'in use on this page',
   stretch: {
@@ -67,7 +67,7 @@ export const texts = {
     model: 'As in a large model',
     shorter: (/** @type {number} */ length) =>
       `The cards’ own text has only ${length} positions, so NTK slows the hands less there.`,
-    few: 'So Llama 3 leaves no hand as it is, and YaRN leaves only the fastest. If no hand has 32 turns, YaRN treats the fastest as if it had.',
+    few: 'So Llama 3 slows every hand, and YaRN slows every hand but the fastest. If no hand has 32 turns, YaRN treats the fastest hand as if it had 32.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
@@ -85,8 +85,7 @@ export const texts = {
       where: 'nowhere',
       users: 'some layers of Llama 4 and SmolLM3',
       good: 'sets, whose order means nothing; with a causal mask, models work out some of the order',
-      beyond:
-        'nothing runs out; on small tasks, models without positions have coped with the longest texts',
+      beyond: 'nothing runs out; on small tasks, models without positions did best on long texts',
     },
     sinusoidal: {
       idea: 'Each position has a row of waves, from fast to slow.',
@@ -95,7 +94,7 @@ export const texts = {
       users: 'the first Transformer (2017)',
       good: 'nothing to learn; each further step is a turn by a fixed angle',
       beyond:
-        'has a row for every position, but models can do little with rows they have never met',
+        'has a row for every position, but models can do little with rows they never met in training',
     },
     learned: {
       idea: 'Each position has a row in a table, learned like the rows of words.',
@@ -124,14 +123,14 @@ export const texts = {
     shaw: {
       idea: 'Each distance has a learned vector, so a query can ask for a distance.',
       drawn: 'added to the keys: a row for each distance',
-      where: 'on the keys, so within the scores',
+      where: 'on the keys, and so in the scores',
       users: 'Shaw et al. (2018), Music Transformer',
-      good: 'questions such as “which word is two before me?”',
-      beyond: 'all distances beyond the last share its vector',
+      good: 'questions such as “which word is two before mine?”',
+      beyond: 'longer distances all share the last vector',
     },
     rotary: {
-      idea: 'Queries and keys are turned by an angle for their position. Their product depends on the difference.',
-      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
+      drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model of this page',
       good: 'distances, with nothing to learn; words stay as they are',
@@ -139,7 +138,7 @@ export const texts = {
     },
     linear: {
       idea: 'All hands are slowed alike, so more positions fit within the same angles.',
-      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'the simplest stretch, with a little more training',
@@ -147,7 +146,7 @@ export const texts = {
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
-      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
@@ -155,7 +154,7 @@ export const texts = {
     },
     yarn: {
       idea: 'Fast hands keep their speed, slow ones are slowed, and those in between are partly slowed. Scores are sharpened.',
-      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of near words stays exact; little training is enough',
@@ -163,7 +162,7 @@ export const texts = {
     },
     llama3: {
       idea: 'Like YaRN, but hands with four turns or more keep their speed, and those in between are slowed according to their number of turns.',
-      drawn: 'turns queries and keys: cosines, then sines, of each position',
+      drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of near words stays exact, and scores are left as they are',
@@ -172,5 +171,5 @@ export const texts = {
   },
 
   takeaway:
-    'Many hands encode a position, fast ones for near and slow ones for far. The encodings differ in what they change: the word, the score, the key, or the angle of query and key.',
+    'Many hands encode a position: fast ones for short distances and slow ones for long distances. The encodings differ in what they change: the word, the score, the key, or the angle of query and key.',
 };

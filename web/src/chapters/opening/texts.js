@@ -27,7 +27,7 @@ export const habits = {
     does: 'has learned to look at what followed the same word last time.',
     offer: 'looks at what followed the same word last time',
     measured: (share) =>
-      `Tested on random words that were repeated, ${share} of its attention went there. This lets the model repeat what it has just read.`,
+      `In a test on repeated random words, ${share} of its attention went there. This lets the model repeat what it has just read.`,
   },
   itself: {
     does: 'has learned to look at its own word.',
@@ -44,7 +44,7 @@ export const texts = {
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
     `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
   unmasked:
-    'The mask that the model was trained with is off, so it now does something it never learned.',
+    'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */
   heads: (heads) => `of ${heads} that look at your words side by side, each in its own way.`,
   teaches: 'A small language model that attn trained on novels shows what attention learns.',

@@ -17,7 +17,7 @@ export const texts = {
       some: {
         says: 'A little: near words count for more',
         reply:
-          'Attention does not know near from far. No score depends on distance unless somebody puts distance there.',
+          'Attention does not know near from far. No score depends on distance unless somebody puts distance into it.',
       },
       none: {
         says: 'Nothing: it only moves to another row',
@@ -27,7 +27,7 @@ export const texts = {
   },
   /** @param {{ without: string, with: string, causal: string }} found */
   differences: (found) =>
-    `With your sentence in the order below and without positions, no number of any word changes by more than ${found.without}, which is rounding error. With positions, some numbers change by ${found.with}. A causal mask gives order away too, because it lets a word see only earlier words. With the mask and without positions, numbers change by up to ${found.causal}.`,
+    `With your sentence in the order below and without positions, no number of any word changes by more than ${found.without}, which is rounding error. With positions, numbers change by up to ${found.with}. A causal mask gives order away too, because it lets a word see only earlier words. With the mask and without positions, numbers change by up to ${found.causal}.`,
   figure: [
     'So shuffle the words. Each word still meets the same others, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
     'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows the difference between the two, without positions and with them. Drag the words, or shuffle them. No mask is on here unless you switch one on, because a [causal] mask also gives order away.',
@@ -38,7 +38,7 @@ export const texts = {
   whoseLoss: 'The model’s loss',
   /** @param {{ whose: string, vocabulary: string, blind: string }} given */
   lossIs: ({ whose, vocabulary, blind }) =>
-    `${whose}: how much each token surprises it, given the tokens before it. A loss of 3 is like guessing among 20 equally likely tokens. Blind guessing among all ${vocabulary} tokens would have a loss of ${blind}.`,
+    `${whose}: how much each token surprises the model, given the tokens before. A loss of 3 is like guessing among 20 equally likely tokens. Blind guessing among all ${vocabulary} tokens would have a loss of ${blind}.`,
   oneToken: 'A single token leaves nothing to predict. Type another.',
   /**
    * @param {number[]} losses
@@ -47,13 +47,13 @@ export const texts = {
   surprise: ([written, shuffled, without], blind) =>
     [
       shuffled > blind - 0.5
-        ? `On shuffled words the model does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess, because it is sure of words that then do not come.`
+        ? `On shuffled words the model does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess, because it is sure of words that do not come.`
         : '',
       without < shuffled && without > written
         ? 'Removing the positions hurts less than shuffling, because the causal mask still shows the model which words came before.'
         : '',
       without > written
-        ? 'It was trained with positions. A model that was trained without them might do better.'
+        ? 'The model was trained with positions. A model trained without them might do better.'
         : '',
     ]
       .filter(Boolean)

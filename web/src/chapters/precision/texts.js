@@ -2,7 +2,7 @@
 export const texts = {
   question: 'How far can you count before positions blur?',
   lead: [
-    'A position encoding needs the sine of an angle, and the angle is the position divided by a number. The usual code, as in PyTorch’s tutorials and in [D2L], computes the angle in [float32]. Such a number has 24 binary digits. The larger the position, the more of these digits are spent on whole turns. But a sine does not depend on whole turns. It depends on the fraction of a turn, and rounding loses that.',
+    'A position encoding needs the sine of an angle, and the angle is the position divided by a number. The usual code, as in PyTorch’s tutorials and in [D2L], computes the angle in [float32]. A float32 number has 24 binary digits. The larger the position, the more of these digits are spent on whole turns. But a sine does not depend on whole turns. It depends on the fraction of a turn, and rounding loses that.',
     'At a few thousand tokens the error is small, but it grows with the position. [The core|the core] computes angles in double precision, with 53 binary digits, and rounds once, at the end.',
   ],
   predict: {
@@ -16,25 +16,25 @@ export const texts = {
       near: {
         says: 'Something between the two',
         reply:
-          'There is nothing between them in float32. From here on it can represent only even numbers.',
+          'There is nothing between the two in float32. From here on, float32 can represent only even numbers.',
       },
     },
   },
   /** @param {string} sum */
   sum: (sum) => `This browser says ${sum}. The two positions share one encoding.`,
   drift: [
-    'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code they drift, hardly at all below ten thousand and by thousandths in the millions. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
+    'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code they drift: hardly at all below position ten thousand, but by thousandths in the millions. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
   ],
   fewer: [
     'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. One more number for each row says how much 1 is worth.',
-    'Below, the keys are stored in this way, as in the core’s cache. The queries need not be kept, so they stay float32, and so do sums and softmax.',
+    'Below, the keys are stored in this way, as in the core’s cache. The queries need not be kept, so they stay in float32, as do sums and softmax.',
   ],
   guess: {
     question: 'bfloat16 and float16 both take two bytes. Which is closer to the original number?',
     choices: {
       bfloat16: {
         says: 'bfloat16',
-        reply: 'It spends 8 of its bits on the range, as float32 does, and only 8 digits are left.',
+        reply: 'It spends 8 of its bits on the range, as float32 does, so only 8 digits are left.',
       },
       float16: {
         says: 'float16',

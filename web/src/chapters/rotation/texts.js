@@ -18,7 +18,7 @@ export const texts = {
       larger: {
         says: 'A larger turn, because 1,000 is further out',
         reply:
-          'The clock has run longer, but moving it on by δ is the same turn of each hand at any time.',
+          'The clock has run longer, but moving it on by δ turns each hand by the same angle at any time.',
       },
       word: {
         says: 'It depends on the word at that position',
@@ -32,7 +32,7 @@ export const texts = {
   },
   /** @param {{ delta: string, largest: string }} found */
   same: ({ delta, largest }) =>
-    `The core turned positions 1,000 to 1,059 with the same matrix, for δ = ${delta}. No number differs by more than ${largest} from the encoding of the position that the turn should lead to.`,
+    `The core turned the encodings of positions 1,000 to 1,059 with the same matrix, for δ = ${delta}. Each number agrees with the encoding of the target position to within ${largest}.`,
   odd: (/** @type {{ given: number, drawn: number }} */ { given, drawn }) =>
     `The last of ${given} columns is a sine without a cosine, and no matrix leads from it alone to the shifted sine. So the figure uses ${drawn} columns.`,
   /** @param {'two' | 'one' | 'none'} words number of the sentence's words that are drawn */
@@ -42,7 +42,7 @@ export const texts = {
     {
       two: 'Below are two words of your sentence, as a query and a key. For this picture each gets eight numbers, made from its letters. Move one, or both.',
       one: 'Your sentence has only one word to use. Below, it is both the query and the key. For this picture it gets eight numbers, made from its letters. Move one, or both.',
-      none: 'You have typed no sentence. So below are two words of the page, as a query and a key. For this picture each gets eight numbers, made from its letters. Move one, or both.',
+      none: 'You have typed no sentence, so below are two of the page’s own words, as a query and a key. For this picture each gets eight numbers, made from its letters. Move one, or both.',
     }[words],
   ],
   turned: {

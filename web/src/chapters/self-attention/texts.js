@@ -4,7 +4,7 @@ export const texts = {
 
   embedding: {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
-      `In *self*-attention a sentence asks itself: each word looks at the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of a table that was learned from novels.`,
+      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of a table that was learned from novels.`,
       `Common words have a row of their own. Other words are split into pieces. Words and pieces are called [tokens|token]. A piece that continues a word is shown with a hyphen in front.${bytes ? ' A character without a row is split into its bytes, such as <e6>.' : ''} A model has several [layers|layer], one after the other. ${
         layer === 1
           ? 'You are looking at the first one. It reads these rows, each scaled to the same size (*normalised*).'
@@ -12,13 +12,13 @@ export const texts = {
       }`,
     ],
     spelled: (/** @type {{ d: number }} */ { d }) => [
-      `In *self*-attention a sentence asks itself: each word looks at the others. A computer works on numbers, so each word, or [token], first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension].`,
-      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more with its beginning and its end. Each run has a random vector, which a [hash] picks, and “walk” is the sum of them all. “walked” has most of these runs too, so the two vectors are close together.',
+      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word, or [token], first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding].`,
+      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more that include its beginning or its end. Each run has a random vector, which a [hash] picks, and “walk” is the sum of these vectors. “walked” has most of these runs too, so the two vectors are close together.',
     ],
   },
   places: {
     added:
-      'A second row, P, is added to each of these rows. It says at which position the word is. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
+      'A second row, P, is added to each of these rows. P encodes the word’s position. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
     turned:
       'These rows do not say where a word is. Its position enters one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows this for one of the two.',
     none: 'Nothing says where a word is, because positions are off.',
@@ -26,7 +26,7 @@ export const texts = {
   halfEmpty:
     'The last picture, W, says how much each word (a row) looks at each other word (a column). Half of it is empty, because no word may look at later ones here. The part on masks below explains why.',
   square:
-    'The last picture, W, says how much each word (a row) looks at each other word (a column). Each row adds up to one, or to 0 if all of it is masked.',
+    'The last picture, W, says how much each word (a row) looks at each other word (a column). Each row adds up to 1, or to 0 if all of it is masked.',
 
   /**
    * @param {{ word: string, followed: string } | null} again a word that occurs twice, and the word
@@ -34,7 +34,7 @@ export const texts = {
    */
   roles: (again) => [
     `${again ? `Suppose “${again.word}” wants to know what followed it last time. In your sentence the answer is “${again.followed}”. How can it find that?` : 'Suppose a word wants to know what followed it last time. How can it find that?'} Think of a library. You come with a question, you read the spines of the books, and you take home what is inside one. These are three different things, and attention has a vector for each. The [query] says what a word looks for. The [key] says what a word can be found by. The [value] is what it hands over once it is found.`,
-    `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of ${again ? `“${again.word}” and “${again.followed}”` : 'two words'} would be the same in both directions, though only one of them has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
+    `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of ${again ? `“${again.word}” and “${again.followed}”` : 'two words'} would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
   ],
   alike:
     'At the moment the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
@@ -63,11 +63,11 @@ export const texts = {
   },
   /** @param {{ head: number, one: string, other: string, there: string, back: string, masked: boolean }} found */
   shares: ({ head, one, other, there, back, masked }) =>
-    `In head ${head}${masked ? ', without a mask' : ''}, ${one} of your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
+    `In head ${head}${masked ? ', without a mask' : ''}, ${one} in your sentence gives ${other} ${there}, and ${other} gives ${one} ${back}.`,
 
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer looks several times at once. It has several [heads|head], each with its own queries, keys and values.',
-    `More heads cost hardly more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, a query of one head has ${D} (its [width D]).`,
+    `More heads cost hardly any more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
     'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest share] says how much the favourite word gets.',
   ],
   gain: {
@@ -80,15 +80,15 @@ export const texts = {
     `Tokens that look mostly at themselves: ${own} of ${all}.`,
 
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
-    `Learned projections, from layer ${layer} of ${layers} of a model that attn trained on novels.`,
+    `Learned projections, from layer ${layer} of ${layers} in a model that attn trained on novels.`,
   identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
     `Identity projections: head ${head} compares columns ${from} to ${to} of the tokens as they are.`,
   random: (/** @type {{ seed: number }} */ { seed }) =>
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
   masks: [
-    'Not every word may look at every other, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are computed together must have the same length, so short ones are padded, and no word should attend to the padding. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
-    'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row divide all the attention among them. A row still adds up to one. Only if a *whole* row is masked is it all zeros, and then the word takes nothing.',
+    'Not every word may look at every other word, for three reasons. [Causal order|causal]: a model that learns to predict the next word must not see it, so no word looks at later ones. [Padding|padding]: sentences that are computed together must have the same length, so short ones are padded, and no word should attend to the padding. *Length*: a book of 100,000 words has ten billion pairs, and a [window] of nearby words is usually enough.',
+    'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. A row still adds up to 1. Only if a *whole* row is masked are all its weights 0, and then the word takes nothing.',
   ],
   masked: {
     /** Largest number of tokens in a sentence for which this is shown. */
@@ -106,7 +106,7 @@ export const texts = {
 
   stages: [
     'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Scores are divided by √D, and a mask removes pairs.',
-    '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each times its weight. Choose any number to see how it was computed.',
+    '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight. Choose any number to see how it was computed.',
   ],
 
   scale: [

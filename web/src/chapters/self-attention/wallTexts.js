@@ -40,7 +40,7 @@ export const measures = {
   place: {
     name: 'position alone',
     says: () =>
-      'stays where it is when the words are put in reverse order, and so depends on positions alone (the sum over keys of the smaller of the two weights)',
+      'stays where it is when the words are put in reverse order, and so depends on positions alone (the smaller of the two weights, summed over all keys)',
     over: all,
   },
 };

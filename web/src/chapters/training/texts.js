@@ -4,7 +4,7 @@ import { schemeTitles } from '../../training/schemes.js';
 export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [
-    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate] sets how far the numbers move. That is a [step]. The rule for taking it is called [AdamW]. After a few hundred steps, attention looks where the answers are.',
+    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate] sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. After a few hundred steps, attention looks where the answers are.',
     'Below, two models learn the same task from the same examples in the same order. They start from the same weights, and differ in one thing only. They run side by side, in lanes A and B, in your browser. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
@@ -30,13 +30,13 @@ export const texts = {
   },
   /** @param {{ step: number, of: { name: string, what: string, right: number }[] }} now */
   now: ({ step, of: [a, b] }) =>
-    `After ${step} steps here, on examples never trained on, lane ${a.name} (${a.what}) is right in ${a.right} of 100, and lane ${b.name} (${b.what}) in ${b.right}.`,
+    `After ${step} steps here, on examples never trained on, lane ${a.name} (${a.what}) gets ${a.right} of 100 right, and lane ${b.name} (${b.what}) gets ${b.right}.`,
   /** @param {{ name: string, right: number, blind: number }} of a model without positions */
   guesses: ({ name, right, blind }) =>
-    `Lane ${name} is right in ${right} of 100 answers, and blind guessing would be right in ${blind}. It does better because it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
+    `Lane ${name} gets ${right} of 100 answers right, and blind guessing would get ${blind}. The lane does better because it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
   /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */
   misled: ({ size, unit, name, right, other, others }) =>
-    `With ${size} ${unit}, lane ${name} is right in ${right} of 100, and lane ${other}, which has no positions, in ${others}. A model that relies on positions looks at the wrong ones now, and does worse than one that only guesses.`,
+    `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong ones, and does worse than one that only guesses.`,
   untrained: 'learned, before the first step',
   press: 'Press Play below to find out.',
   gain: [
@@ -44,13 +44,13 @@ export const texts = {
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
-    'We ran this eight times with the table, for 1,200 steps each and from different first weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that is enough, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns to reverse as well as four heads do.',
+    'We ran this eight times with the table, for 1,200 steps each and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
       'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions are a learned table, and there is one layer. What does one head get right?',
     choices: {
       all: {
-        says: 'All three: it has as many numbers to learn with',
+        says: 'All three: it has just as many numbers to learn',
         reply:
           'It does have as many. But it looks only once, and has to make do with one blend of what it saw.',
       },
@@ -62,24 +62,24 @@ export const texts = {
       last: {
         says: 'The ones: they depend on two digits only',
         reply:
-          'They do, and a blend of these two alone would be enough. Nothing rules it out, but this head does not find it.',
+          'They do, and a blend of these two alone would be enough. Nothing rules such a blend out, but this head does not find it.',
       },
     },
   },
   /** @param {{ step: number, scheme: string, of: { name: string, what: string, places: number[] }[] }} now */
   gained: ({ step, scheme, of: [a, b] }) =>
-    `After ${step} steps here with ${scheme}, on sums never trained on, lane ${a.name} (${a.what}) is right in ${a.places.join(', ')} of 100, digit by digit, and lane ${b.name} (${b.what}) in ${b.places.join(', ')}.`,
+    `After ${step} steps here with ${scheme}, on sums never trained on, lane ${a.name} (${a.what}) gets ${a.places.join(', ')} of 100 right, digit by digit, and lane ${b.name} (${b.what}) gets ${b.places.join(', ')}.`,
   gainTries: {
     lead: 'Let them learn, 600 steps:',
     learned: 'four heads and one, with a table of positions',
     t5: 'the same with T5’s bias',
-    press: 'Let them learn to find out.',
+    press: 'To find out, let them learn.',
   },
   heads:
-    'Now look at one single example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared. Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
+    'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared. Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
   longer: [
-    'Has the model learned a rule, or a habit? You see it when an example is longer than ever before. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the right answers are divided by all answers asked for.',
-    'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules by distance are the same at every position. And a learned table has no row after its last.',
+    'Has the model learned a rule, or a habit? You find out when an example is longer than any before. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the number of right answers is divided by the number of answers asked for.',
+    'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules based on distance are the same at every position. And a learned table has no row after its last.',
   ],
   more: {
     gain: 'What several heads are good for',
@@ -88,7 +88,7 @@ export const texts = {
   },
   table: [
     'A table of positions begins as noise. Each position has a row of random numbers, and no two rows are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula, η is the [learning rate].',
-    'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learning finds little of that. Random rows are already unlike, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
+    'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learned tables show little of that. Random rows already differ, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
   ],
   takeaway:
     'Training changes nothing but the model’s numbers, a little at each step. These changes decide where attention looks.',
@@ -119,7 +119,7 @@ export const worldTexts = {
   },
   add: {
     short: 'add',
-    long: 'Two two-digit numbers, and three blanks for their sum. Only its position says whether a digit counts tens or ones. Without positions, 12 + 34 and 21 + 43 are the same.',
+    long: 'Two two-digit numbers, and three blanks for their sum. Only the position of a digit says whether it counts tens or ones. Without positions, 12 + 34 and 21 + 43 are the same.',
   },
   count: {
     short: 'count',
@@ -139,7 +139,7 @@ export const decoderNames = {
 
 /** Explains both lanes if the reader can choose the decoder. */
 export const decoderText =
-  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B shows how attention began, in 2014. One recurrent network reads from left to right. Another writes, and looks back by additive attention. A network that reads from left to right knows a word only once it has read it. Look where the attention falls.';
+  'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B shows how attention began, in 2014. One recurrent network reads from left to right. Another writes, and looks back by additive attention. A network that reads from left to right does not know a word until it has read it. Look where the attention falls.';
 
 /** @type {Record<import('../../training/schemes.js').Scheme, ChoiceText>} */
 export const schemeNames = {
@@ -159,13 +159,13 @@ export const schemeNames = {
 export const lengthTexts = {
   copy: 'With ten letters, “my letter is the tenth before me” and “I am the first blank, my letter is the first” are the same rule. With twenty letters they are not, and nothing that the model has seen says which of the two was meant.',
   reverse:
-    'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks there, and nothing that it has seen says that it should not.',
+    'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks there, and nothing that it has seen tells it not to.',
   sort: 'With more letters there is more to compare, and blanks after the tenth also have to know how many blanks come before them.',
   repeat:
-    'A run may begin further on, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. In 32 letters, a rule that looks for the latest copy of one letter is right 57 times out of 100, and in 128 letters 20 times. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
+    'A run may begin further on, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A rule that looks for the latest copy of one letter is right 57 times out of 100 in texts of 32 letters, and 20 times in texts of 128. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
   add: 'With more digits, carrying works the same way in every column. But each blank has to find its own two digits, at distances that the model has never met.',
   count:
-    'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This world has no word for more than ten of a kind, so these are not asked for.',
+    'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This world has no word for more than ten of a kind, so larger counts are not asked for.',
   dates: '',
 };
 
@@ -182,16 +182,16 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
     const at = saved.step === undefined ? '' : `, trained for ${saved.step} steps before`;
     return {
       fits,
-      text: `Lane ${lane} took the weights of ${name} at step ${step}: ${descriptionOf(saved)}${at}.`,
+      text: `Lane ${lane} loaded the weights from ${name} at step ${step}: ${descriptionOf(saved)}${at}.`,
     };
   }
   const why = saved
     ? reason
-      ? `is a model of ${descriptionOf(saved)}, but cannot be used: ${reason}`
-      : `is a model of ${descriptionOf(saved)}, but lane ${lane} is a model of ${own}. Choose the same settings for the lane, and load the file again`
+      ? `contains a model for ${descriptionOf(saved)}, but cannot be used: ${reason}`
+      : `contains a model for ${descriptionOf(saved)}, but lane ${lane} has a model for ${own}. Choose the same settings for the lane, and load the file again`
     : reason
-      ? `is not a file of weights: ${reason}`
-      : 'contains weights of a kind of model that this chapter does not have';
+      ? `is not a weights file: ${reason}`
+      : 'contains the weights of a kind of model that this chapter does not use';
   return { fits, text: `${name} ${why}. Lane ${lane} is unchanged.` };
 }
 

@@ -3,10 +3,10 @@ export const texts = {
   question: 'What is needed besides attention to make a model that writes?',
   /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   block: ({ gelu }) => [
-    'In attention, words exchange news. A Transformer block adds four simple things to it. First, the results of the [heads|head] are put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
+    'In attention, words exchange news. A Transformer block adds four simple things to attention. First, the results of the [heads|head] are put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
     'Second, the input of the layer is added to its output. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',
     'Third, numbers that are added again and again grow, and large scores saturate softmax. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation], and each column is then scaled and shifted by learned numbers.',
-    `Fourth, the other half of the block is a small [feed-forward network]. Here each word thinks over, alone, what it has heard. One projection makes its row wider, in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the middle is four times as wide, two thirds of a block’s [parameters|parameter] are here. The feed-forward network has its own residual connection and normalisation.`,
+    `Fourth, the other half of the block is a small [feed-forward network]. Here each word, on its own, thinks over what it has heard. One projection makes its row wider, in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the middle is four times as wide, two thirds of a block’s [parameters|parameter] are in this network. The feed-forward network has its own residual connection and normalisation.`,
     'Rows meet only in attention. Everything else happens to each word separately. Choose a cell: the cells that it was computed from keep their colour.',
   ],
   decoder: [
@@ -33,7 +33,7 @@ export const texts = {
   },
   /** @param {{ n: string, with: string, without: string, largest: string }} work */
   work: (work) =>
-    `For the ${work.n} tokens drawn below, ${work.with} rows of keys and of values are computed with a cache, one for each token. Without a cache there are ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
+    `For the ${work.n} tokens drawn below, a model with a cache computes ${work.with} rows of keys and of values, one for each token. Without a cache it computes ${work.without}, because each step starts again from the beginning. The outputs differ by at most ${work.largest}, which is rounding error.`,
   nextWord: [
     'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
     'The scores are divided by a [temperature] T first. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high one there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
@@ -44,19 +44,19 @@ export const texts = {
     alignment: 'Where attention came from: two recurrent networks that translate',
   },
   alignment: [
-    'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before each word, it compares its state with every word that was read, and takes a weighted mean.',
-    'Here the comparison is not a dot product but a small network with one hidden layer. This is called additive attention. The sentences come from Figure 3 of the paper, where French reverses “European Economic”. Look for the part where the line of strong cells runs backwards. A [GRU] is the kind of network that reads and writes.',
+    'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before each word, the writer compares its state with every word that was read, and takes a weighted mean.',
+    'Here the comparison is not a dot product but a small network with one hidden layer. This is called additive attention. The sentences come from Figure 3 of the paper, where French reverses “European Economic”. Look for the part where the line of strong cells runs backwards. The networks that read one sentence and write the other are [GRUs|GRU].',
   ],
   /** How the parameters were set. @type {Record<string, string>} */
   setBy: { spelling: 'set by hand', xavier: 'at random', decoder: 'before training' },
   /** @param {{ one: string, other: string }} pair of words */
-  letter: ({ one, other }) => `“${one}” finds “${other}” only because of a letter.`,
+  letter: ({ one, other }) => `“${one}” finds “${other}” only because they share a letter.`,
   /** Describes each way to set the parameters. */
   parameters: {
     spelling: (/** @type {number} */ columns) =>
       `Not trained, but set by hand: for each of the ${columns} columns of the embeddings, two hidden units give a score that is largest where both words agree. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,
     decoder: (/** @type {number} */ seed) =>
-      `Bahdanau’s decoder before training, seed ${seed}: one GRU reads, and another writes. The state of the second GRU before each word is the query. Without training it looks at nothing in particular.`,
+      `Bahdanau’s decoder before training, seed ${seed}: one GRU reads, and another writes. The state of the second GRU before each word is the query. Without training the decoder looks at nothing in particular.`,
   },
   takeaway:
     'Attention carries news between words. The feed-forward network works on each word separately. Residual sums and normalisation make it possible to train many such layers.',

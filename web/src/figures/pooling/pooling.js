@@ -131,7 +131,7 @@ export function error(output) {
 export const descriptions = {
   gaussian: {
     name: 'Gaussian',
-    note: 'Near keys count, and far keys hardly do. σ is the standard deviation of the Gaussian, half the width of the boxcar, and the distance at which Epanechnikov’s slopes end. The narrower it is, the closer the curve follows the points, including their noise.',
+    note: 'Near keys count, and far keys hardly do. For the Gaussian, σ is the standard deviation; for the boxcar, half the width; for Epanechnikov, the distance at which the slopes end. The smaller σ is, the more closely the curve follows the points, noise included.',
   },
   scaledDot: {
     name: 'scaled dot product',
@@ -155,7 +155,7 @@ export const descriptions = {
   },
   epanechnikov: {
     name: 'Epanechnikov',
-    note: 'The weight falls linearly to zero at σ. (D2L’s name; statistics calls it triangular.)',
+    note: 'The weight falls linearly to zero at σ. (This is D2L’s name; statisticians call it triangular.)',
   },
 };
 

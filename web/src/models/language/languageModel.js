@@ -57,7 +57,7 @@ export class LanguageModel {
     const file = new attn.Safetensors(bytes);
     try {
       const { config, training, heads } = file.metadata;
-      if (!config) throw new Error('the metadata of the model file do not describe the model');
+      if (!config) throw new Error('the metadata of the model file does not describe the model');
       /** @type {Config} */
       this.config = JSON.parse(config);
       /** @type {Training | null} */

@@ -141,5 +141,5 @@ test('a file that is truncated or lacks the model’s description is rejected', 
   const { bytes } = smallLanguageModel(attn);
   assert.throws(() => new LanguageModel(attn, bytes.slice(0, 1000)));
   const silent = attn.toSafetensors({ a: { data: [1], shape: [1] } });
-  assert.throws(() => new LanguageModel(attn, silent), /do not describe the model/);
+  assert.throws(() => new LanguageModel(attn, silent), /does not describe the model/);
 });

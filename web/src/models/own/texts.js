@@ -1,9 +1,9 @@
 /** Replaces the chapters' texts about the page's model while the reader's own model is open. */
 export const texts = {
-  head: 'of your own model. It is computed on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
+  head: 'of your own model. The model runs on this machine and stays here: links do not include it, and a reload brings back the page’s own.',
   close: 'Close it',
   embedding: (/** @type {{ d: number }} */ { d }) => [
-    `In *self*-attention a sentence asks itself: each word looks at all the others. A computer works on numbers, so each word first becomes a list of them, its [embedding]: a [vector] of ${d} numbers, or [dimensions|dimension]. Here it is a row of your model’s table, plus everything that is added before the first layer.`,
+    `In *self*-attention a sentence looks at itself: each word looks at all the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of your model’s table, plus everything that is added before the first layer.`,
     'The [tokens|token] are your model’s, including special tokens that represent no text. A piece that continues a word is shown with a hyphen in front. This [layer] does not read those rows directly. It reads the output of the layers before it.',
   ],
   places: {
@@ -16,7 +16,7 @@ export const texts = {
     none: 'Nothing says where a word is, because your model has no positions.',
   },
   /** @param {{ layer: number, layers: number }} given */
-  layer: ({ layer, layers }) => `This is layer ${layer} of the ${layers} of your model.`,
+  layer: ({ layer, layers }) => `This is layer ${layer} of ${layers} in your model.`,
   noNext: {
     bidirectional:
       'Your model looks both ways: each token has already seen the ones after it, so there is no next token for it to predict. It was trained to fill in hidden words.',
@@ -40,7 +40,7 @@ export const partTexts = {
   /** @param {{ layer: number, layers: number, most: number, rms: boolean, heads: number, drawn: number, first: number, shared: number }} given */
   block: ({ layer, layers, most, rms, heads, drawn, first, shared }) =>
     [
-      `Layer ${layer} of the ${layers} of your model.`,
+      `Layer ${layer} of ${layers} in your model.`,
       most ? `The first ${most} tokens.` : '',
       drawn && drawn < heads
         ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
@@ -52,17 +52,17 @@ export const partTexts = {
       .join(' '),
   /** @param {{ layer: number, layers: number, most: number }} given */
   cache: ({ layer, layers, most }) =>
-    `Layer ${layer} of the ${layers} of your model. Each row is a token${most ? `, the first ${most} of them` : ''}.`,
+    `Layer ${layer} of ${layers} in your model. Each row is ${most ? `one of the first ${most} tokens` : 'a token'}.`,
   noCache:
     'Your model looks both ways. Each new token changes all rows in each layer, so nothing can be kept in a cache.',
   whoseLoss: 'The loss of your model',
   noLoss: {
     rotary:
-      'Your model turns queries and keys in every layer. Nothing is added that could be left out, so there is no loss without positions.',
+      'Your model turns queries and keys in every layer. No encoding is added that could be left out, so a loss “without positions” cannot be computed.',
     bidirectional:
       'Your model looks both ways. It does not predict tokens one after the other, so it has no such loss.',
     noLogits:
-      'The files of your model have no output layer, so it predicts no tokens and has no loss.',
+      'The files of your model have no output layer, so the model predicts no tokens and has no loss.',
   },
   order: {
     layer:
@@ -80,7 +80,7 @@ export const partTexts = {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */
     lead: ({ layer, head, heads }) =>
-      `The projections come from layer ${layer}, head ${head} of ${heads} of your model. Its own encoding is marked, and has its own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
+      `The projections come from your model (layer ${layer}, head ${head} of ${heads}). Its own encoding is marked, and has the model’s own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
     added:
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
@@ -92,10 +92,10 @@ export const partTexts = {
 /** Texts about the model's positions. */
 export const placeTexts = {
   title: 'The positions of your model',
-  coming: 'They have not been computed yet.',
+  coming: 'Not computed yet.',
   lead: {
     learned:
-      'Your model was given no waves. It has a table with a row for each position, and learned all of its numbers. Next to it is the sinusoid of the same size, which was designed, not learned. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
+      'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. Next to it is the sinusoid of the same size, which was designed, not learned. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
     rotary:
       'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows both.',
     sinusoidal:
@@ -119,10 +119,10 @@ export const placeTexts = {
   sinusoids: 'the sinusoid’s',
   spectrum: 'Share of the variation along each of its leading components',
   helix: (/** @type {number} */ n) =>
-    `The first three components, at positions 0 to ${n - 1}: one path through space, from light to strong.`,
+    `The first three components, at positions 0 to ${n - 1}: one path through space, with stronger colours for later positions.`,
   turn: 'turn it',
   waves:
-    'The waves that its columns consist of: the share of the variation for each number of periods over all positions.',
+    'The waves in its columns. For each number of periods over all positions, the chart shows its share of the variation.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
