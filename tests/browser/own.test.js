@@ -23,7 +23,7 @@ import {
   tokenizer,
 } from './ownModel.js';
 import { sentence, shows, write } from './longSentence.js';
-import { becomes, openSite } from './site.js';
+import { becomes, openSite, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 /** @import { ChosenFile } from './ownModel.js' */
@@ -110,6 +110,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
     ['edit', /^Numbers of the query projection, 5 by 20/],
   ]) {
     const figure = page.locator(`#${id}`);
+    await unfold(figure);
     await figure.evaluate((element) => element.scrollIntoView());
     await figure.getByRole('application', { name: /** @type {RegExp} */ (map) }).waitFor();
   }
@@ -375,6 +376,7 @@ test('the next tokens are those that PyTorch recorded, and the model continues f
   // Checks the figures of the model's layer.
   for (const id of ['encoder-block', 'decoder-cache']) {
     const figure = page.locator(`#${id}`);
+    await unfold(figure);
     await figure.evaluate((element) => element.scrollIntoView());
     await figure
       .getByText(/Layer 1 of 3 in your model/)
@@ -426,14 +428,18 @@ test('a bidirectional model has no next token, and the page says why', async () 
   await page.locator('#transformer').evaluate((chapter) => chapter.scrollIntoView());
   await page.getByText(/there is no next token for it to predict/).waitFor();
   assert.equal(await page.locator('#next-word').count(), 0);
-  await page.getByText(/nothing can be kept in a cache/).waitFor();
+  const cache = page.getByText(/nothing can be kept in a cache/);
+  await unfold(cache);
+  await cache.waitFor();
   assert.equal(await page.locator('#decoder-cache').count(), 0);
   await page.locator('#order').evaluate((chapter) => chapter.scrollIntoView());
   const shuffle = page.locator('#shuffle');
   await shuffle.waitFor();
   await shuffle.evaluate((element) => element.scrollIntoView());
   await shuffle.getByText(/only the rounding of 32-bit floats remains/).waitFor();
-  await page.getByText(/has no such loss/).waitFor();
+  const loss = page.getByText(/has no such loss/);
+  await unfold(loss);
+  await loss.waitFor();
   await page.context().close();
 });
 

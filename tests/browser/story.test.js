@@ -283,3 +283,33 @@ test('axe finds nothing wrong with open guesses and terms', async () => {
     assert.deepEqual(await accessibilityProblems(page), []);
   }
 });
+
+test('a part that the lesson leaves out opens by a click, and by a link to its figure', async () => {
+  const page = await site.visit('#at=self-attention');
+  const [scale, edit] = ['scale', 'edit'].map((id) => page.locator(`#${id}`));
+  await scale.waitFor({ state: 'attached' });
+  assert.ok(!(await scale.isVisible()));
+  await page.getByText('Why the scores are divided by √D').click();
+  await heatmap(scale, /^Attention weights/)
+    .first()
+    .waitFor();
+  assert.ok(!(await edit.isVisible()));
+  const other = await site.visit('#at=self-attention.edit');
+  await heatmap(other.locator('#edit'), /projection/)
+    .first()
+    .waitFor();
+  assert.ok(!(await other.locator('#scale').isVisible()));
+});
+
+test('the short path leads from figure to figure', async () => {
+  const page = await site.visit('#at=opening');
+  const contents = page.getByRole('navigation', { name: 'Contents' });
+  await contents.getByRole('link', { name: /^Short path: 12 figures/ }).click();
+  const step = (/** @type {string} */ name) => page.getByRole('link', { name, exact: true });
+  await step('1 of 12 ›').click();
+  await page.locator('#pooling-figure .picture').waitFor();
+  await page.waitForURL(/at=pooling\.pooling-figure$/);
+  await step('2 of 12 ›').click();
+  await page.waitForURL(/at=self-attention\.weights$/);
+  await page.locator('#weights .picture').waitFor();
+});

@@ -56,7 +56,12 @@ async function weights(page, lane) {
  * @param {string} id
  */
 const show = (page, id) =>
-  page.evaluate((id) => document.getElementById(id)?.scrollIntoView({ behavior: 'instant' }), id);
+  page.evaluate((id) => {
+    const element = document.getElementById(id);
+    const part = element?.closest('details');
+    if (part) part.open = true;
+    element?.scrollIntoView({ behavior: 'instant' });
+  }, id);
 
 /** Returns the loss of each lane, read from the chart's label. @param {Page} page */
 async function losses(page) {
@@ -224,7 +229,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await show(page, 'training-run');
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await figure(page).getByRole('radio', { name: 'mask' }).waitFor();
-  await page.locator('#training-longer').waitFor();
+  await page.locator('#training-longer').waitFor({ state: 'attached' });
 });
 
 test('four heads learn to add and one does not, and the passage on heads links there', async () => {

@@ -11,7 +11,7 @@ import {
   mix,
   project,
 } from './reference.js';
-import { becomes, numberOf, openSite, readValues, shownValue } from './site.js';
+import { becomes, numberOf, openSite, readValues, shownValue, unfold } from './site.js';
 
 /** @import { BrowserContextOptions, Page } from 'playwright-core' */
 
@@ -375,6 +375,7 @@ test('both sentences can be edited, emptied and reset', async () => {
 test('no sentence, one word and very many words are handled', async () => {
   const page = await site.visit('#at=transformer&text=');
   await page.locator('#encoder-block').getByText('Nothing to look at yet').waitFor();
+  await unfold(page.locator('#decoder-cache'));
   await page.locator('#decoder-cache').scrollIntoViewIfNeeded();
   await page.locator('#decoder-cache').getByText('Nothing to look at yet').waitFor();
   const one = await openFigure('decoder-cache', 'text=word&decoderStep=40&dModel=8');
