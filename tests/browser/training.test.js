@@ -232,6 +232,22 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await page.locator('#training-longer').waitFor({ state: 'attached' });
 });
 
+test('Play stops at the chosen step, and when both lanes are always right', async () => {
+  const page = await site.visit('#world=copy&differ=heads&at=training.training-run');
+  const until = figure(page).getByRole('spinbutton', { name: 'until step' });
+  await until.fill('20');
+  await button(page, 'Play').click();
+  await button(page, 'Play').waitFor();
+  await figure(page).getByText('step 20', { exact: true }).first().waitFor();
+  assert.equal(await until.inputValue(), '620');
+  await button(page, 'Play').click();
+  await button(page, 'Play').waitFor();
+  const right = await figure(page).locator('.lanes').innerText();
+  assert.equal(right.match(/100 % right/g)?.length, 2, right);
+  const step = await stepOf(page);
+  assert.ok(step > 20 && step < 620, `${step}`);
+});
+
 test('four heads learn to add and one does not, and the passage on heads links there', async () => {
   const page = await site.visit('#at=self-attention.weights');
   await page.getByRole('button', { name: /^See four heads and one/ }).click();

@@ -126,6 +126,8 @@ export class Training {
   #reaching = false;
   /** The step at which to stop. */
   #until = 0;
+  /** True if the run also stops once all answers are right. */
+  #stopsWhenRight = false;
   /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #turn = 0;
   #going = false;
@@ -165,9 +167,13 @@ export class Training {
     }
   }
 
-  /** Continues training. @param {number} most total number of steps */
-  play(most) {
-    this.#until = most;
+  /**
+   * Continues training until a step, or until every lane answers all held-out examples correctly.
+   * @param {number} until
+   */
+  play(until) {
+    this.#until = until;
+    this.#stopsWhenRight = !this.#isRight();
     void this.#go();
   }
 
@@ -187,6 +193,7 @@ export class Training {
     this.#asked = step;
     if (step > this.step) {
       this.#until = step;
+      this.#stopsWhenRight = false;
       void this.#go();
     }
   }
@@ -411,6 +418,7 @@ export class Training {
       const reports = await Promise.all(lanes.map((lane) => lane.train(count)));
       if (isOver()) return;
       const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
+      if (this.#stopsWhenRight && this.#isRight()) this.#until = this.step;
       const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
       training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
       // Consecutive steps take similar times, so choose the number of steps that fits into a slice.
@@ -473,6 +481,11 @@ export class Training {
       if (all.at(-1)?.step === evaluation.step) all.pop();
       all.push(evaluation);
     }
+  }
+
+  /** True if every lane answered all held-out examples correctly when it was last evaluated. */
+  #isRight() {
+    return this.#progress.every(({ evaluations }) => evaluations.at(-1)?.accuracy === 1);
   }
 
   /** @param {RemoteLane[]} lanes */
