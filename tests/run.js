@@ -37,7 +37,9 @@ const kWasm = ['cmake', 'ninja', 'googletest'];
 /** @type {RequirementName[]} */
 const kClang = [...kNative, 'clang'];
 /** @type {RequirementName[]} */
-const kNeon = ['cmake', 'ninja', 'googletest', 'aarch64'];
+const kCross = ['cmake', 'ninja', 'googletest', 'compilerCache'];
+/** @type {RequirementName[]} */
+const kNeon = [...kCross, 'aarch64'];
 
 // GoogleTest filters for tests that another suite already covers.
 /**
@@ -64,6 +66,16 @@ const kEmulated = {
   targets: ['attn_tests', 'attn_accuracy'],
   label: 'unit|accuracy|symbols',
   shards: 8,
+};
+const kUnit = { targets: ['attn_tests'], label: 'unit', shards: 8 };
+const kWine = {
+  drive: 'Z:',
+  env: {
+    WINEPREFIX: join(kBuildFolder, 'wine'),
+    WINEDEBUG: '-all',
+    // Otherwise Wine offers to download them.
+    WINEDLLOVERRIDES: 'mscoree,mshtml=',
+  },
 };
 
 const simd128 = (/** @type {Environment} */ env) => buildPackage(env, { variants: ['simd128'] });
@@ -162,6 +174,32 @@ const kSuites = {
     run: nodeTest(['tests/firefox'], { build: site }),
   },
 
+  'clang-14': {
+    tier: 'platforms',
+    needs: [...kNative, 'clang14'],
+    run: ctest('clang-14', { ...kUnit, except: `${kOtherSets}:${kOnce}` }),
+  },
+  // Compiles the kernels, tests and programs as unity builds too.
+  unity: {
+    tier: 'platforms',
+    needs: kNative,
+    run: checks((env) => cmakeBuild('unity', ['all'], env)),
+  },
+  mingw: {
+    tier: 'platforms',
+    needs: [...kCross, 'mingw'],
+    run: ctest('mingw', { ...kUnit, ...kWine, except: `${kOtherSets}:${kOnce}` }),
+  },
+  riscv64: {
+    tier: 'platforms',
+    needs: [...kCross, 'riscv64'],
+    run: ctest('riscv64', { ...kUnit, except: kOnce }),
+  },
+  i686: {
+    tier: 'platforms',
+    needs: [...kCross, 'i686'],
+    run: ctest('i686', { ...kUnit, except: kOnce }),
+  },
   'neon-whole': { tier: 'platforms', needs: kNeon, run: ctest('neon', kEmulated) },
 
   timing: {
