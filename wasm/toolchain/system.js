@@ -249,9 +249,9 @@ const kRequirements = {
     description: 'the cross compiler riscv64-linux-gnu-g++ and qemu-riscv64',
   },
   i686: {
-    isThere: programs('i686-linux-gnu-g++', 'qemu-i386'),
-    packages: ['g++-i686-linux-gnu', 'qemu-user'],
-    description: 'the cross compiler i686-linux-gnu-g++ and qemu-i386',
+    isThere: programs('i686-linux-gnu-g++'),
+    packages: ['g++-i686-linux-gnu'],
+    description: 'the cross compiler i686-linux-gnu-g++',
   },
   mingw: {
     isThere: () =>

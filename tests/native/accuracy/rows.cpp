@@ -1,0 +1,27 @@
+#include "accuracy/accuracy.hpp"
+
+#include <utility>
+
+namespace accuracy {
+namespace {
+
+/// Created on first use, because rows are variables of other files, which may be initialised
+/// earlier.
+std::vector<Row>& all_rows() {
+  static std::vector<Row> all;
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Row>& rows() { return all_rows(); }
+
+Row::Row(std::string operation, std::string range, std::string bound, void (*measure)(Case&))
+    : operation_(std::move(operation)),
+      range_(std::move(range)),
+      bound_(std::move(bound)),
+      measure_(measure) {
+  all_rows().push_back(*this);
+}
+
+}  // namespace accuracy
