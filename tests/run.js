@@ -83,7 +83,7 @@ const checked = (/** @type {Environment} */ env) => simd128({ ...env, ATTN_CHECK
 const simd128Site = (/** @type {Environment} */ env) => simd128(env).then(buildSite);
 const site = (/** @type {Environment} */ env) => buildPackage(env).then(buildSite);
 const library = (/** @type {Environment} */ env) =>
-  cmakeBuild('release', ['attn', 'attn_train_language_model'], env);
+  cmakeBuild('release', ['attn', 'attn_selftest', 'attn_train_language_model'], env);
 const kOtherVariants = { ATTN_VARIANTS: kVariants.filter((name) => name !== 'simd128').join() };
 
 const kEslintCache = ['--cache', '--cache-location', join(kBuildFolder, 'eslint-cache')];

@@ -83,5 +83,9 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void operator delete(void* memory) noexcept { attn_test::free_aligned(memory); }
 void operator delete(void* memory, std::size_t) noexcept { attn_test::free_aligned(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { attn_test::free_aligned(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { attn_test::free_aligned(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { attn_test::free_aligned(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  attn_test::free_aligned(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  attn_test::free_aligned(memory);
+}

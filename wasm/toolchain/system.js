@@ -255,7 +255,8 @@ const kRequirements = {
   },
   mingw: {
     isThere: () =>
-      findProgram('x86_64-w64-mingw32-g++-posix') !== undefined && existsSync('/usr/lib/wine/wine64'),
+      findProgram('x86_64-w64-mingw32-g++-posix') !== undefined &&
+      existsSync('/usr/lib/wine/wine64'),
     packages: ['g++-mingw-w64-x86-64-posix', 'wine64'],
     description: 'MinGW-w64, callable as x86_64-w64-mingw32-g++-posix, and /usr/lib/wine/wine64',
   },

@@ -17,8 +17,12 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 File open_to_read(const std::filesystem::path& path) { return File(_wfopen(path.c_str(), L"rb")); }
 File open_to_write(const std::filesystem::path& path) { return File(_wfopen(path.c_str(), L"wb")); }
 #else
-File open_to_read(const std::filesystem::path& path) { return File(std::fopen(path.c_str(), "rb")); }
-File open_to_write(const std::filesystem::path& path) { return File(std::fopen(path.c_str(), "wb")); }
+File open_to_read(const std::filesystem::path& path) {
+  return File(std::fopen(path.c_str(), "rb"));
+}
+File open_to_write(const std::filesystem::path& path) {
+  return File(std::fopen(path.c_str(), "wb"));
+}
 #endif
 
 }  // namespace

@@ -271,7 +271,8 @@ fs::path folder_of_model(const fs::path& folder) {
   if (fs::exists(main, error)) {
     std::string revision = read_text(main);
     revision.resize(std::min(revision.find_last_not_of(" \t\r\n") + 1, revision.size()));
-    if (fs::is_directory(snapshots / to_path(revision), error)) return snapshots / to_path(revision);
+    if (fs::is_directory(snapshots / to_path(revision), error))
+      return snapshots / to_path(revision);
   }
   const std::vector<std::string> names = names_in(snapshots, /*folders=*/true);
   if (names.size() == 1) return snapshots / to_path(names[0]);

@@ -1,6 +1,6 @@
-#include "accuracy/accuracy.hpp"
-
 #include <utility>
+
+#include "accuracy/accuracy.hpp"
 
 namespace accuracy {
 namespace {
