@@ -177,7 +177,7 @@ const kSuites = {
   'clang-14': {
     tier: 'platforms',
     needs: [...kNative, 'clang14'],
-    run: ctest('clang-14', { ...kUnit, except: `${kOtherSets}:${kOnce}` }),
+    run: ctest('clang-14', { ...kUnit, except: `${kOtherSets}:${kOnce}:${kEmulation}` }),
   },
   // Compiles the kernels, tests and programs as unity builds too.
   unity: {
@@ -188,7 +188,7 @@ const kSuites = {
   mingw: {
     tier: 'platforms',
     needs: [...kCross, 'mingw'],
-    run: ctest('mingw', { ...kUnit, ...kWine, except: `${kOtherSets}:${kOnce}` }),
+    run: ctest('mingw', { ...kUnit, ...kWine, except: `${kOtherSets}:${kOnce}:${kEmulation}` }),
   },
   riscv64: {
     tier: 'platforms',
