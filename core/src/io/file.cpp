@@ -36,7 +36,7 @@ std::filesystem::path to_path(const std::string& name) {
 }
 
 std::string to_name(const std::filesystem::path& path) {
-  const std::u8string name = path.u8string();
+  const std::u8string name = path.generic_u8string();
   return std::string(name.begin(), name.end());
 }
 

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// The path that a name in UTF-8 means, and the name of a path. Windows would take a plain string
-/// for text in its code page.
+/// The path that a name in UTF-8 means, and the name of a path, with slashes. Windows would take a
+/// plain string for text in its code page.
 std::filesystem::path to_path(const std::string& name);
 std::string to_name(const std::filesystem::path& path);
 

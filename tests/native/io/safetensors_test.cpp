@@ -399,7 +399,9 @@ TEST(SafetensorsTest, what_was_written_is_read) {
 }
 
 TEST(SafetensorsTest, files_are_saved_and_loaded) {
-  const std::string path = ::testing::TempDir() + "attn_safetensors_test.safetensors";
+  const std::string path =
+      std::filesystem::path(::testing::TempDir() + "attn_safetensors_test.safetensors")
+          .generic_string();
   const std::vector<float> x{1, 2, 3};
   attn::save_safetensors(path, std::vector<NamedTensor>{{"x", {x.data(), {3}}}});
   EXPECT_EQ(Safetensors::load(path).read("x"), x);
@@ -416,7 +418,7 @@ TEST(SafetensorsTest, files_are_saved_and_loaded) {
 TEST(SafetensorsTest, names_of_files_are_utf8) {
   const std::filesystem::path path =
       std::filesystem::path(::testing::TempDir()) / u8"attn_Größe_Ελλάδα.safetensors";
-  const std::u8string utf8 = path.u8string();
+  const std::u8string utf8 = path.generic_u8string();
   const std::string name(utf8.begin(), utf8.end());
   const std::vector<float> x{1, 2, 3};
   attn::save_safetensors(name, std::vector<NamedTensor>{{"x", {x.data(), {3}}}});
