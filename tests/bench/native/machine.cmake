@@ -6,6 +6,10 @@ target_include_directories(attn_machine INTERFACE ${_attn_here})
 target_compile_features(attn_machine PRIVATE cxx_std_20)
 target_compile_options(attn_machine PRIVATE ${ATTN_OPTION}-O3 ${ATTN_OPTION}-ffp-contract=fast
                                             ${ATTN_WARNINGS})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC's own AVX-512 headers start from undefined vectors on purpose (GCC bug 105593).
+  target_compile_options(attn_machine PRIVATE -Wno-maybe-uninitialized -Wno-uninitialized)
+endif()
 set_target_properties(attn_machine PROPERTIES POSITION_INDEPENDENT_CODE ON)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
   set(_attn_flags_avx2 -mavx2 -mfma)
