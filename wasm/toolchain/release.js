@@ -50,12 +50,17 @@ export function obstacles({ packageJson, cmakeLists, changelog, status }) {
 const run = (program, ...args) => command(program, args, { cwd: kRoot });
 const read = (/** @type {string} */ file) => readFileSync(join(kRoot, file), 'utf8');
 
-/** @param {string[]} files  files of the packed package @param {object} exports */
-function checkContents(files, exports) {
-  const text = JSON.stringify(exports);
-  const targets = [...text.matchAll(/"\.\/([^"*]*)"/g)].map(([, file]) => file ?? '');
-  const missing = ['LICENSE', 'README.md', ...targets].filter((file) => !files.includes(file));
-  if (missing.length > 0) throw new SetupError(`The package lacks ${missing.join(', ')}.`);
+/**
+ * Files that a package needs and lacks: the license, the README and what its entries name.
+ * @param {string[]} files  files of the packed package
+ * @param {Record<string, string | Record<string, string>>} exports
+ */
+export function missingFiles(files, exports) {
+  const targets = Object.values(exports)
+    .flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)))
+    .filter((target) => !target.includes('*'))
+    .map((target) => target.replace('./', ''));
+  return ['LICENSE', 'README.md', ...targets].filter((file) => !files.includes(file));
 }
 
 async function makeRelease() {
@@ -87,10 +92,9 @@ async function makeRelease() {
   const name = `attn-${packageJson.version}`;
   const packed = ['pack', '--json', '--loglevel=error', '--pack-destination', kFolder];
   const [{ files }] = JSON.parse(await run('npm', ...packed));
-  checkContents(
-    files.map((/** @type {{ path: string }} */ { path }) => path),
-    packageJson.exports,
-  );
+  const paths = files.map((/** @type {{ path: string }} */ { path }) => path);
+  const missing = missingFiles(paths, packageJson.exports);
+  if (missing.length > 0) throw new SetupError(`The package lacks ${missing.join(', ')}.`);
   const source = [
     '--format=tar.gz',
     `--prefix=${name}/`,

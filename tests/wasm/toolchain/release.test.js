@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { obstacles } from '../../../wasm/toolchain/release.js';
+import { missingFiles, obstacles } from '../../../wasm/toolchain/release.js';
 
 const kReady = {
   packageJson: { version: '1.2.3', repository: 'r', homepage: 'h', bugs: 'b' },
@@ -34,4 +34,15 @@ test('each obstacle to a release is a sentence', () => {
     assert.equal(found.length, 1, `${sentence}`);
     assert.match(found[0] ?? '', sentence);
   }
+});
+
+test('a package has every file that its entries name', () => {
+  const exports = {
+    '.': { types: './dist/index.d.ts', default: './dist/index.js' },
+    './*.wasm': './dist/*.wasm',
+    './package.json': './package.json',
+  };
+  const files = ['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'package.json'];
+  assert.deepEqual(missingFiles(files, exports), []);
+  assert.deepEqual(missingFiles(files.slice(0, 3), exports), ['dist/index.js', 'package.json']);
 });
