@@ -37,7 +37,9 @@ const kWasm = ['cmake', 'ninja', 'googletest'];
 /** @type {RequirementName[]} */
 const kClang = [...kNative, 'clang'];
 /** @type {RequirementName[]} */
-const kNeon = ['cmake', 'ninja', 'googletest', 'aarch64'];
+const kCross = ['cmake', 'ninja', 'googletest', 'compilerCache'];
+/** @type {RequirementName[]} */
+const kNeon = [...kCross, 'aarch64'];
 
 // GoogleTest filters for tests that another suite already covers.
 /**
@@ -70,13 +72,23 @@ const kEmulated = {
   label: 'unit|accuracy|symbols',
   shards: 8,
 };
+const kUnit = { targets: ['attn_tests'], label: 'unit', shards: 8 };
+const kWine = {
+  drive: 'Z:',
+  env: {
+    WINEPREFIX: join(kBuildFolder, 'wine'),
+    WINEDEBUG: '-all',
+    // Otherwise Wine offers to download them.
+    WINEDLLOVERRIDES: 'mscoree,mshtml=',
+  },
+};
 
 const simd128 = (/** @type {Environment} */ env) => buildPackage(env, { variants: ['simd128'] });
 const checked = (/** @type {Environment} */ env) => simd128({ ...env, ATTN_CHECK_ADDRESSES: 'ON' });
 const simd128Site = (/** @type {Environment} */ env) => simd128(env).then(buildSite);
 const site = (/** @type {Environment} */ env) => buildPackage(env).then(buildSite);
 const library = (/** @type {Environment} */ env) =>
-  cmakeBuild('release', ['attn', 'attn_train_language_model'], env);
+  cmakeBuild('release', ['attn', 'attn_selftest', 'attn_train_language_model'], env);
 const kOtherVariants = { ATTN_VARIANTS: kVariants.filter((name) => name !== 'simd128').join() };
 
 const kEslintCache = ['--cache', '--cache-location', join(kBuildFolder, 'eslint-cache')];
@@ -167,6 +179,33 @@ const kSuites = {
     run: nodeTest(['tests/firefox'], { build: site }),
   },
 
+  'clang-14': {
+    tier: 'platforms',
+    needs: [...kNative, 'clang14'],
+    run: ctest('clang-14', { ...kUnit, except: `${kOtherSets}:${kOnce}:${kEmulation}` }),
+  },
+  // Compiles the kernels, tests and programs as unity builds too.
+  unity: {
+    tier: 'platforms',
+    needs: kNative,
+    run: checks((env) => cmakeBuild('unity', ['all'], env)),
+  },
+  mingw: {
+    tier: 'platforms',
+    needs: [...kCross, 'mingw'],
+    run: ctest('mingw', { ...kUnit, ...kWine, except: `${kOtherSets}:${kOnce}:${kEmulation}` }),
+  },
+  riscv64: {
+    tier: 'platforms',
+    needs: [...kCross, 'riscv64'],
+    // Other machines emulate the instructions for bfloat16, which riscv64 lacks, much faster.
+    run: ctest('riscv64', { ...kUnit, except: `${kOnce}:*Bf16*` }),
+  },
+  i686: {
+    tier: 'platforms',
+    needs: [...kCross, 'i686'],
+    run: ctest('i686', { ...kUnit, except: `${kOnce}:${kEmulation}` }),
+  },
   'neon-whole': { tier: 'platforms', needs: kNeon, run: ctest('neon', kEmulated) },
 
   timing: {

@@ -80,10 +80,14 @@ export const nodeProgram = (file, ...args) =>
  * @param {string[]} [options.targets]  targets to build; everything by default
  * @param {number} [options.shards] number of CTest entries per program, instead of one for each
  *   GoogleTest suite; for programs that take long to start
+ * @param {string} [options.drive]  drive letter of this machine's files in Wine, as in "Z:"
  * @param {Environment} [options.env]
  * @returns {Run}
  */
-export function ctest(preset, { label, except, targets = ['all'], shards, env: more } = {}) {
+export function ctest(
+  preset,
+  { label, except, targets = ['all'], shards, drive = '', env: more } = {},
+) {
   return async (update, commonEnv) => {
     const env = { ...commonEnv, ...more };
     await cmakeBuild(preset, targets, env, { update: (state) => update(`building ${state}`) });
@@ -97,7 +101,7 @@ export function ctest(preset, { label, except, targets = ['all'], shards, env: m
       ],
       {
         ...env,
-        ATTN_TEST_REPORTS: reports,
+        ATTN_TEST_REPORTS: drive + reports,
         ...(shards && { ATTN_TEST_SHARDS: `${shards}` }),
         GTEST_FILTER: `*-${except ?? ''}`,
         GTEST_BRIEF: '1',

@@ -124,6 +124,15 @@ describe('a static library, installed', () => {
     );
   });
 
+  it('includes a self-test, which finds every operation within its bounds', async () => {
+    const lines = (await run(join(kStatic, 'bin/attn-selftest'))).split('\n');
+    const checked = lines.filter((line) => line.includes(' operations within their bounds'));
+    assert.ok(checked.length > 0);
+    for (const line of checked) assert.match(line, /^\w+ +(\d+) of \1 operations/);
+    assert.ok(lines.some((line) => /^multiply-adds, baseline +[\d.]+ GFLOP\/s$/.test(line)));
+    assert.ok(lines.some((line) => /^GRU \(256, 512\) +[\d.]+/.test(line)));
+  });
+
   it('is rejected for another minor version', async () => {
     const config = join(kStatic, 'lib/cmake/attn/attnConfigVersion.cmake');
     for (const [version, fits] of [
@@ -211,10 +220,11 @@ describe('a static library, installed', () => {
     const listed = await run('tar', '-tzf', join(packages, archive));
     assert.match(listed, /\/lib\/libattn\.a\n/);
     assert.match(listed, /\/include\/attn\/attn\.hpp\n/);
-    assert.ok(
-      names.some((name) => /^attn_0\.1\.0_\w+\.deb$/.test(name)),
-      `${names}`,
-    );
+    const debian = names.find((name) => /^attn_0\.1\.0_\w+\.deb$/.test(name));
+    assert.ok(debian, `${names}`);
+    if (findProgram('dpkg-shlibdeps')) {
+      assert.match(await run('dpkg-deb', '-f', join(packages, debian), 'Depends'), /libstdc\+\+6/);
+    }
 
     const prefix = join(temporary, 'uninstalled');
     await run('cmake', '--install', join(kBuildFolder, 'release'), '--prefix', prefix);

@@ -5,8 +5,24 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
 namespace attn_test {
 namespace {
+
+#if defined(_WIN32)
+void* allocate_aligned(std::size_t alignment, std::size_t size) {
+  return _aligned_malloc(size, alignment);
+}
+void free_aligned(void* memory) { _aligned_free(memory); }
+#else
+void* allocate_aligned(std::size_t alignment, std::size_t size) {
+  return std::aligned_alloc(alignment, size);
+}
+void free_aligned(void* memory) { std::free(memory); }
+#endif
 
 // Not thread_local: in WebAssembly, variants with and without threads share object files, and in
 // variants without threads a thread_local variable would overlap other data.
@@ -26,7 +42,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
   void* memory = nullptr;
   // Sizes beyond any address space are not requested, because valgrind would report them.
   if (rounded >= size && rounded <= PTRDIFF_MAX) {
-    memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+    memory = allocate_aligned(alignment, rounded == 0 ? alignment : rounded);
   }
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -64,8 +80,12 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return nullptr;
   }
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { attn_test::free_aligned(memory); }
+void operator delete(void* memory, std::size_t) noexcept { attn_test::free_aligned(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { attn_test::free_aligned(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  attn_test::free_aligned(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  attn_test::free_aligned(memory);
+}

@@ -49,11 +49,15 @@ class InstructionSetVariable {
 
  private:
   static void set(const char* value) {
+#if defined(_WIN32)
+    _putenv_s("ATTN_ISA", value ? value : "");
+#else
     if (value) {
       setenv("ATTN_ISA", value, 1);
     } else {
       unsetenv("ATTN_ISA");
     }
+#endif
   }
   std::optional<std::string> old_;
 };

@@ -136,13 +136,16 @@ async function addCppReference() {
   );
 }
 
+/** Builds the package with all variants, and the site with all references. @param {Record<string, string>} env */
+export async function buildAll(env) {
+  await buildPackage(env);
+  await buildSite();
+  await addCppReference();
+}
+
 if (isMain(import.meta)) {
   try {
-    await withLock(kLockFile, async () => {
-      await buildPackage(await setUp());
-      await buildSite();
-      await addCppReference();
-    });
+    await withLock(kLockFile, async () => buildAll(await setUp()));
     say('The package is in wasm/dist, the site in web/dist.');
   } catch (error) {
     reportSetupError(error);

@@ -238,6 +238,28 @@ const kRequirements = {
     packages: ['g++-aarch64-linux-gnu', 'qemu-user'],
     description: 'the cross compiler aarch64-linux-gnu-g++ and qemu-aarch64',
   },
+  clang14: {
+    isThere: programs('clang++-14'),
+    packages: ['clang-14'],
+    description: 'Clang 14, callable as clang++-14',
+  },
+  riscv64: {
+    isThere: programs('riscv64-linux-gnu-g++', 'qemu-riscv64'),
+    packages: ['g++-riscv64-linux-gnu', 'qemu-user'],
+    description: 'the cross compiler riscv64-linux-gnu-g++ and qemu-riscv64',
+  },
+  i686: {
+    isThere: programs('i686-linux-gnu-g++'),
+    packages: ['g++-i686-linux-gnu'],
+    description: 'the cross compiler i686-linux-gnu-g++',
+  },
+  mingw: {
+    isThere: () =>
+      findProgram('x86_64-w64-mingw32-g++-posix') !== undefined &&
+      existsSync('/usr/lib/wine/wine64'),
+    packages: ['g++-mingw-w64-x86-64-posix', 'wine64'],
+    description: 'MinGW-w64, callable as x86_64-w64-mingw32-g++-posix, and /usr/lib/wine/wine64',
+  },
 };
 
 /** @returns {string | undefined} */

@@ -1,6 +1,6 @@
 #pragma once
 
-#if !defined(__GNUC__)
+#if !defined(__GNUC__) && !defined(__clang__)
 #error "attn needs GCC or Clang, because it uses builtins that other compilers lack"
 #endif
 

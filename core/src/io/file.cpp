@@ -1,7 +1,6 @@
 #include "io/file.hpp"
 
 #include <cerrno>
-#include <filesystem>
 #include <system_error>
 
 #include "io/safetensors_numbers.hpp"
@@ -12,19 +11,46 @@ namespace {
 
 std::string last_error() { return std::generic_category().message(errno); }
 
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+#if defined(_WIN32)
+File open_to_read(const std::filesystem::path& path) { return File(_wfopen(path.c_str(), L"rb")); }
+File open_to_write(const std::filesystem::path& path) { return File(_wfopen(path.c_str(), L"wb")); }
+#else
+File open_to_read(const std::filesystem::path& path) {
+  return File(std::fopen(path.c_str(), "rb"));
+}
+File open_to_write(const std::filesystem::path& path) {
+  return File(std::fopen(path.c_str(), "wb"));
+}
+#endif
+
 }  // namespace
 
-void fail_file(const std::string& path, const std::string& reason, const char* purpose) {
-  validation::fail(ErrorCode::kFileError, "path", {in_quotes(path), " (", reason, ")"},
+std::filesystem::path to_path(const std::string& name) {
+  try {
+    return std::u8string(name.begin(), name.end());
+  } catch (const std::system_error&) {
+    validation::fail(ErrorCode::kFileError, "path", {in_quotes(name)}, {"a name in UTF-8"});
+  }
+}
+
+std::string to_name(const std::filesystem::path& path) {
+  const std::u8string name = path.generic_u8string();
+  return std::string(name.begin(), name.end());
+}
+
+void fail_file(const std::filesystem::path& path, const std::string& reason, const char* purpose) {
+  validation::fail(ErrorCode::kFileError, "path", {in_quotes(to_name(path)), " (", reason, ")"},
                    {"a file that can be ", purpose});
 }
 
-InputFile::InputFile(const std::string& path) : path_(path) {
+InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) fail_file(path, error.message());
   size_ = static_cast<std::int64_t>(size);
-  file_.reset(std::fopen(path.c_str(), "rb"));
+  file_ = open_to_read(path);
   if (!file_) fail_file(path, last_error());
 }
 
@@ -41,8 +67,8 @@ void InputFile::seek(std::int64_t to) {
   at_ = to;
 }
 
-void write_file(const std::string& path, std::span<const std::byte> bytes) {
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  File file = open_to_write(path);
   const bool is_written =
       file && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
   // Closing the file flushes the buffer, and that may fail too.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,8 +11,13 @@
 
 namespace attn {
 
+/// The path that a name in UTF-8 means, and the name of a path, with slashes. Windows would take a
+/// plain string for text in its code page.
+std::filesystem::path to_path(const std::string& name);
+std::string to_name(const std::filesystem::path& path);
+
 /// Throws an Error with code file_error for the argument `path`.
-[[noreturn]] void fail_file(const std::string& path, const std::string& reason,
+[[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& reason,
                             const char* purpose = "read");
 
 struct CloseFile {
@@ -21,7 +27,7 @@ struct CloseFile {
 /// A file on disk. Its functions throw an Error with code file_error that names the path.
 class InputFile {
  public:
-  explicit InputFile(const std::string& path);
+  explicit InputFile(const std::filesystem::path& path);
 
   std::int64_t size() const { return size_; }
 
@@ -31,12 +37,12 @@ class InputFile {
   void seek(std::int64_t to);
 
  private:
-  std::string path_;
+  std::filesystem::path path_;
   std::unique_ptr<std::FILE, CloseFile> file_;
   std::int64_t size_ = 0, at_ = 0;
 };
 
 /// Creates or replaces a file.
-void write_file(const std::string& path, std::span<const std::byte> bytes);
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace attn

@@ -467,7 +467,7 @@ Safetensors Safetensors::own(std::vector<std::byte> bytes) {
 }
 
 Safetensors Safetensors::load(const std::string& path) {
-  InputFile file(path);
+  InputFile file(to_path(path));
   std::vector<std::byte> bytes(validation::allocation("file", file.size(), 1));
   file.read(bytes);
   return own(std::move(bytes));
@@ -532,7 +532,7 @@ std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
 
 void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                       const SafetensorsMetadata& metadata, ElementType dtype) {
-  write_file(path, to_safetensors(tensors, metadata, dtype));
+  write_file(to_path(path), to_safetensors(tensors, metadata, dtype));
 }
 
 }  // namespace attn

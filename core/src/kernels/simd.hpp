@@ -8,6 +8,12 @@
 #include <bit>
 #include <cstdint>
 #include <utility>
+// xsimd 13 does not count its emulated vectors as an architecture, and then defines no vectors for
+// processors without any other.
+#include <xsimd/config/xsimd_config.hpp>
+#if XSIMD_WITH_EMULATED
+#undef XSIMD_NO_SUPPORTED_ARCHITECTURE
+#endif
 #include <xsimd/xsimd.hpp>
 
 #include "kernels/kernel_table.hpp"

@@ -3,6 +3,8 @@
 #ifdef __EMSCRIPTEN__
 #include <emscripten/heap.h>
 #include <malloc.h>
+#elif defined(_WIN32)
+#include <windows.h>
 #else
 #include <unistd.h>
 #endif
@@ -36,6 +38,10 @@ std::int64_t memory_of_machine() {
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -
          static_cast<std::int64_t>(emscripten_get_heap_size()) +
          static_cast<std::int64_t>(static_cast<std::size_t>(mallinfo().fordblks));
+#elif defined(_WIN32)
+  MEMORYSTATUSEX memory{};
+  memory.dwLength = sizeof memory;
+  return GlobalMemoryStatusEx(&memory) ? static_cast<std::int64_t>(memory.ullTotalPhys) : 0;
 #else
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 #endif
@@ -215,7 +221,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_text(const std::string& path) {
+std::string read_text(const fs::path& path) {
   InputFile file(path);
   std::string text(validation::allocation("path", file.size(), 1), '\0');
   file.read(std::as_writable_bytes(std::span(text)));
@@ -224,7 +230,7 @@ std::string read_text(const std::string& path) {
 
 SafetensorsHeader read_header_of_file(const fs::path& path) {
   constexpr std::int64_t kLength = 8;
-  InputFile file(path.string());
+  InputFile file(path);
   std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(kLength, file.size())));
   file.read(bytes);
   try {
@@ -236,7 +242,7 @@ SafetensorsHeader read_header_of_file(const fs::path& path) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidFormat) throw;
     // The error names the file, because there may be several.
-    std::string argument = in_quotes(path.filename().string());
+    std::string argument = in_quotes(to_name(path.filename()));
     argument.append(", ").append(error.argument());
     throw Error(error.code(), argument, error.got(), error.needs());
   }
@@ -244,7 +250,7 @@ SafetensorsHeader read_header_of_file(const fs::path& path) {
 
 /// A model's files on disk.
 struct ModelFiles {
-  std::vector<std::string> paths;
+  std::vector<fs::path> paths;
   std::string config, index;
 };
 
@@ -252,7 +258,7 @@ std::vector<std::string> names_in(const fs::path& folder, bool folders) {
   std::vector<std::string> names;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_directory(error) == folders) names.push_back(entry.path().filename().string());
+    if (entry.is_directory(error) == folders) names.push_back(to_name(entry.path().filename()));
   }
   heap_sort(names);
   return names;
@@ -265,27 +271,28 @@ fs::path folder_of_model(const fs::path& folder) {
   if (!fs::is_directory(snapshots, error)) return folder;
   const fs::path main = folder / "refs" / "main";
   if (fs::exists(main, error)) {
-    std::string revision = read_text(main.string());
+    std::string revision = read_text(main);
     revision.resize(std::min(revision.find_last_not_of(" \t\r\n") + 1, revision.size()));
-    if (fs::is_directory(snapshots / revision, error)) return snapshots / revision;
+    if (fs::is_directory(snapshots / to_path(revision), error))
+      return snapshots / to_path(revision);
   }
   const std::vector<std::string> names = names_in(snapshots, /*folders=*/true);
-  if (names.size() == 1) return snapshots / names[0];
+  if (names.size() == 1) return snapshots / to_path(names[0]);
   fail(ErrorCode::kFileError, "path",
-       {in_quotes(folder.string()), names.empty() ? " without snapshots" : " with the snapshots ",
+       {in_quotes(to_name(folder)), names.empty() ? " without snapshots" : " with the snapshots ",
         listed(names)},
        {"the path of one snapshot, because refs/main names none that exists"});
 }
 
-ModelFiles find_files(const std::string& path) {
+ModelFiles find_files(const fs::path& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
-  const fs::path folder = is_folder ? folder_of_model(path) : fs::path(path).parent_path();
-  const auto beside = [&](const std::string& name) { return (folder / name).string(); };
+  const fs::path folder = is_folder ? folder_of_model(path) : path.parent_path();
+  const auto beside = [&](const std::string& name) { return folder / to_path(name); };
   ModelFiles files;
-  const std::string index = beside("model.safetensors.index.json");
+  const fs::path index = beside("model.safetensors.index.json");
   if (!is_folder) {
-    require_weight_file(fs::path(path).filename().string());
+    require_weight_file(to_name(path.filename()));
     files.paths = {path};
   } else if (fs::exists(index, error) && !fs::exists(beside("model.safetensors"), error)) {
     files.index = read_text(index);
@@ -300,14 +307,14 @@ ModelFiles find_files(const std::string& path) {
       files.paths.push_back(beside(name));
     }
   }
-  const std::string config = beside("config.json");
+  const fs::path config = beside("config.json");
   if (fs::exists(config, error)) files.config = read_text(config);
   return files;
 }
 
 LanguageModelDescription describe_files(const ModelFiles& files, const LanguageModelHints& hints) {
   std::vector<SafetensorsHeader> headers;
-  for (const std::string& path : files.paths) headers.push_back(read_header_of_file(path));
+  for (const fs::path& path : files.paths) headers.push_back(read_header_of_file(path));
   return describe_language_model(headers, files.config, hints, files.index);
 }
 
@@ -315,12 +322,12 @@ LanguageModelDescription describe_files(const ModelFiles& files, const LanguageM
 
 LanguageModelDescription describe_language_model(const std::string& path,
                                                  const LanguageModelHints& hints) {
-  return describe_files(find_files(path), hints);
+  return describe_files(find_files(to_path(path)), hints);
 }
 
 LanguageModel load_language_model(const std::string& path, const LoadLanguageModelOptions& options,
                                   Context& context) {
-  const ModelFiles files = find_files(path);
+  const ModelFiles files = find_files(to_path(path));
   const LanguageModelDescription description = describe_files(files, options.hints);
   LanguageModelLoader loader(description, options.max_memory, context);
   std::int64_t all = 0, done = 0;

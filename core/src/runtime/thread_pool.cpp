@@ -25,7 +25,7 @@ constexpr int kSpinsBeforeYield = 500;
 constexpr std::size_t kCacheLine = 64;
 
 inline void pause_briefly() noexcept {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   __asm__ __volatile__("yield");

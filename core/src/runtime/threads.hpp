@@ -110,6 +110,13 @@ using Thread = std::thread;
 
 inline void yield() noexcept { std::this_thread::yield(); }
 
+#if defined(_WIN32)
+
+void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept;
+void wake(std::atomic<std::uint32_t>& word) noexcept;
+
+#else
+
 /// If the word has this value, sleeps until it is woken. May return early.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   word.wait(value, std::memory_order_acquire);
@@ -118,6 +125,7 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
 /// Wakes all threads that sleep while this word keeps its value.
 inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
 
+#endif
 #endif
 
 /// Lets one thread sleep until another one wakes it. This is the only place where the thread pool

@@ -105,4 +105,7 @@ class Row {
   void (*measure_)(Case&);
 };
 
+/// All rows of the table.
+const std::vector<Row>& rows();
+
 }  // namespace accuracy

@@ -14,13 +14,6 @@
 namespace accuracy {
 namespace {
 
-/// Created on first use, because the rows are global variables in other files and may be
-/// initialised first.
-std::vector<Row>& rows() {
-  static std::vector<Row> all;
-  return all;
-}
-
 /// Counts the characters, not the bytes, of UTF-8 text.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
@@ -75,14 +68,6 @@ int run() {
 }
 
 }  // namespace
-
-Row::Row(std::string operation, std::string range, std::string bound, void (*measure)(Case&))
-    : operation_(std::move(operation)),
-      range_(std::move(range)),
-      bound_(std::move(bound)),
-      measure_(measure) {
-  rows().push_back(*this);
-}
 
 }  // namespace accuracy
 

@@ -3,6 +3,7 @@
 // Tile hardware in plain C++, for kernels with any kind of vectors. It is in an anonymous namespace
 // because each file that includes this header is compiled for a different instruction set.
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -17,9 +18,21 @@ float flushed(float x) noexcept {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
 }
 
+/// a·b + c, rounded once, to nearest even. MinGW's std::fma rounds twice. Here the product is
+/// exact, and the sum is rounded to odd, so that rounding it again gives the nearest float.
+float fused_multiply_add(float a, float b, float c) noexcept {
+  const double product = double{a} * double{b}, sum = product + double{c};
+  const double part = sum - product;
+  const double error = (product - (sum - part)) + (double{c} - part);
+  if (!std::isfinite(sum) || error == 0) return static_cast<float>(sum);
+  auto bits = std::bit_cast<std::uint64_t>(sum);
+  if ((bits & 1) == 0) bits += (error > 0) == (sum > 0) ? 1 : -1;
+  return static_cast<float>(std::bit_cast<double>(bits));
+}
+
 /// a·b + c, rounded once, to nearest even. Subnormal operands and results become zero.
 float multiply_add(float a, float b, float c) noexcept {
-  return flushed(std::fma(flushed(a), flushed(b), flushed(c)));
+  return flushed(fused_multiply_add(flushed(a), flushed(b), flushed(c)));
 }
 
 float first_of(float pair) noexcept {

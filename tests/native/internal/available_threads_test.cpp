@@ -28,8 +28,10 @@ using attn::runtime::processors_in_quota;
 class ControlGroupFiles {
  public:
   explicit ControlGroupFiles(const std::string& groups) {
-    std::string name = (std::filesystem::temp_directory_path() / "attn_groups_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("attn_groups_" +
+               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
     write("groups", groups);
   }
   ~ControlGroupFiles() { std::filesystem::remove_all(folder_); }

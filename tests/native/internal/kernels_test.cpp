@@ -414,7 +414,7 @@ TEST_P(KernelsTest, activations_take_any_strides_and_work_in_place) {
           bound.values[i] = error * std::abs(static_cast<double>(values[i]) * times) +
                             kUnit * std::abs(expected.values[i]);
         }
-        const auto call = [&](Matrix& to) {
+        const auto call = [&, &kernel = kernel](Matrix& to) {
           kernel({.rows = rows,
                   .cols = cols,
                   .x = x.data(),

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <new>
 #include <span>
@@ -399,7 +400,9 @@ TEST(SafetensorsTest, what_was_written_is_read) {
 }
 
 TEST(SafetensorsTest, files_are_saved_and_loaded) {
-  const std::string path = ::testing::TempDir() + "attn_safetensors_test.safetensors";
+  const std::string path =
+      std::filesystem::path(::testing::TempDir() + "attn_safetensors_test.safetensors")
+          .generic_string();
   const std::vector<float> x{1, 2, 3};
   attn::save_safetensors(path, std::vector<NamedTensor>{{"x", {x.data(), {3}}}});
   EXPECT_EQ(Safetensors::load(path).read("x"), x);
@@ -411,6 +414,19 @@ TEST(SafetensorsTest, files_are_saved_and_loaded) {
       error_of([&] { attn::save_safetensors(path + "/no/such/folder/x", {}); }),
       ::testing::AllOf(StartsWith("file_error: path: got \"" + path + "/no/such/folder/x\" ("),
                        HasSubstr("), needs a file that can be written")));
+}
+
+TEST(SafetensorsTest, names_of_files_are_utf8) {
+  const std::filesystem::path path =
+      std::filesystem::path(::testing::TempDir()) / u8"attn_Größe_Ελλάδα.safetensors";
+  const std::u8string utf8 = path.generic_u8string();
+  const std::string name(utf8.begin(), utf8.end());
+  const std::vector<float> x{1, 2, 3};
+  attn::save_safetensors(name, std::vector<NamedTensor>{{"x", {x.data(), {3}}}});
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(Safetensors::load(name).read("x"), x);
+  std::filesystem::remove(path);
+  EXPECT_THAT(error_of([&] { Safetensors::load(name); }), HasSubstr(name));
 }
 
 TEST(SafetensorsTest, running_out_of_memory) {

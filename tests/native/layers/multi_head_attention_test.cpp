@@ -531,11 +531,11 @@ TEST(MultiHeadAttentionParametersTest, are_drawn_each_from_a_stream_of_its_own) 
     }
     from_seed.initialize_xavier(7);
     from_stream.initialize_xavier({.seed = 7, .stream = 100});
-    for (const auto& [layer, first] : {std::pair(&from_seed, 0), {&from_stream, 100}}) {
+    for (const auto& [layer, first_stream] : {std::pair(&from_seed, 0), {&from_stream, 100}}) {
+      const auto first = static_cast<std::uint64_t>(first_stream);
       const auto expect_drawn = [&](const attn::ConstTensor& got, std::uint64_t stream) {
         FloatTensor want = FloatTensor::filled({got.size(0), got.size(1)}, 0);
-        attn::xavier_uniform(want.view(),
-                             {.seed = 7, .stream = static_cast<std::uint64_t>(first) + stream});
+        attn::xavier_uniform(want.view(), {.seed = 7, .stream = first + stream});
         EXPECT_TRUE(same_bits({got.data(), got.data() + want.count()}, want.values()));
       };
       for (const std::string& name : layer->parameter_names()) {

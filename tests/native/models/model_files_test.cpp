@@ -91,9 +91,10 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
             "the model");
   write("model.safetensors.index.json", R"({"weight_map": {
       "a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})");
-  EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"),
-                             HasSubstr("model-00001-of-00002.safetensors\" (missing, although "
-                                       "model.safetensors.index.json names it)")));
+  // The error shortens long paths.
+  EXPECT_THAT(error(), AllOf(HasSubstr("file_error: path"), HasSubstr("model-00001-of-00002.saf"),
+                             HasSubstr("\" (missing, although model.safetensors.index.json names "
+                                       "it)")));
   EXPECT_EQ(error("model-00002-of-00002.safetensors"),
             "unsupported: \"model-00002-of-00002.safetensors\": got one of 2 parts, needs the "
             "folder with all parts");

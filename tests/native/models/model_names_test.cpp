@@ -187,9 +187,10 @@ TEST(ModelNames, a_tied_model_may_be_saved_under_the_name_of_its_output_layer) {
         {"roberta", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight"},
         {"distilbert", "distilbert.embeddings.word_embeddings.weight", "vocab_projector.weight"}}) {
     SCOPED_TRACE(name);
-    const RecordedFiles files = renamed(recorded_files(name), [&](const std::string& tensor) {
-      return tensor == embedding ? std::string(head) : tensor;
-    });
+    const RecordedFiles files =
+        renamed(recorded_files(name), [from = embedding, to = head](const std::string& tensor) {
+          return tensor == from ? std::string(to) : tensor;
+        });
     EXPECT_TRUE(describe(files).options.tied);
     EXPECT_EQ(logits_of(attn_test::load_from_memory(files, {})),
               logits_of(attn_test::load_from_memory(recorded_files(name), {})));

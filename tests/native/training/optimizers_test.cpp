@@ -40,9 +40,12 @@ using attn_test::parameters;
 using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::values;
+using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
-using testing::MatchesRegex;
+using testing::StartsWith;
 
 using OptimizersTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(OptimizersTest);
@@ -496,8 +499,9 @@ TEST_P(OptimizersTest, a_norm_that_is_no_number_is_an_error_and_gradients_stay) 
   tape.backward(y, OwnedTensor({1, 3}, {1, infinity, 1}));
   const std::vector<float> before = values(tape.gradient(model, "second.bias"));
   EXPECT_THAT(error_of([&] { clip_grad_norm(tape, 1); }),
-              MatchesRegex("invalid_argument: gradient: got a number that is not finite for "
-                           "\"first.(weight|bias)\", needs finite numbers"));
+              AllOf(StartsWith("invalid_argument: gradient: got a number that is not finite for "),
+                    AnyOf(HasSubstr("\"first.weight\""), HasSubstr("\"first.bias\"")),
+                    EndsWith(", needs finite numbers")));
   EXPECT_TRUE(same_bits(values(tape.gradient(model, "second.bias")), before));
 }
 

@@ -62,7 +62,8 @@ class ATTN_API Safetensors {
   static Safetensors view(std::span<const std::byte> bytes);
   /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
   static Safetensors own(std::vector<std::byte> bytes);
-  /// Reads a file from disk into memory. Throws what view() throws, and kFileError.
+  /// Reads a file from disk into memory. The path is UTF-8 on every system. Throws what view()
+  /// throws, and kFileError.
   static Safetensors load(const std::string& path);
 
   /// Can be moved but not copied, because the data may take gigabytes.
@@ -115,8 +116,8 @@ ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tens
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);
 
-/// Like to_safetensors(), but writes the bytes to a file. Also throws kFileError; the file may then
-/// be incomplete.
+/// Like to_safetensors(), but writes the bytes to a file, whose path is UTF-8. Also throws
+/// kFileError; the file may then be incomplete.
 ATTN_API void save_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                                const SafetensorsMetadata& metadata = {},
                                ElementType dtype = ElementType::kFloat32);

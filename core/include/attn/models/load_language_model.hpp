@@ -182,7 +182,8 @@ struct LoadLanguageModelOptions {
 /// folder. The folder contains model.safetensors, or model.safetensors.index.json and the files
 /// that it names, or other .safetensors files, which are then the parts of one model. The folder
 /// may also be a model's folder in the Hugging Face cache, which contains snapshots. Files are read
-/// in slices of a megabyte. The tokenizer is not loaded.
+/// in slices of a megabyte. The tokenizer is not loaded. The path is
+/// UTF-8 on every system.
 ///
 ///   const LanguageModel model = load_language_model("SmolLM-135M");
 ///   const std::vector<std::int64_t> next = model.generate(ids);
