@@ -13,7 +13,7 @@ import { kBuildFolder, kRoot } from '../wasm/toolchain/checkout.js';
 const execute = promisify(execFile);
 
 /**
- * The native library: the file that ATTN_LIBRARY names, or by default that of the release preset.
+ * The native library: the file named by ATTN_LIBRARY, by default the library of the release preset.
  */
 const library = process.env.ATTN_LIBRARY ?? join(kBuildFolder, 'release', 'core', 'libattn.a');
 const includes = [join(kRoot, 'core', 'include'), join(library, '..', 'include')];

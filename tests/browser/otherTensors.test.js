@@ -1,6 +1,6 @@
-// Tests that figures can show tensors from any source. The tensors here come from no layer of the
-// page, and the figures are mounted on a separate page that lacks the core, the sentence and the
-// pipeline.
+// Tests that figures can show tensors from any source. The tensors here are not computed by the
+// page's layers, and the figures are mounted on a separate page that lacks the core, the sentence
+// and the pipeline.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -43,7 +43,7 @@ const kViewport = { width: 1440, height: 900 };
 export const kPatience = 60_000;
 
 /**
- * Serves web/dist from a folder of a static server.
+ * Starts a static server that serves web/dist at the path `folder`.
  * @param {string} [folder] with leading and trailing slashes
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
  */
@@ -69,7 +69,7 @@ export async function serveSite(folder = '/', beside = {}) {
 }
 
 /**
- * Serves web/dist from a folder of a static server and starts a browser.
+ * Starts a browser, and a static server that serves web/dist at the path `folder`.
  * @param {string} [folder] with leading and trailing slashes
  */
 export async function openSite(folder = '/') {

@@ -53,7 +53,7 @@ test('the walk is offered in the first view, and keys start, step through and le
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await becomes(() => title(page), 'A word becomes numbers');
-  // The keys of a presentation remote and Space also step through the walk.
+  // The space bar and the buttons of a presentation remote also move through the walk.
   await page.keyboard.press('PageDown');
   await page.keyboard.press('Space');
   await becomes(() => title(page), 'Its query meets the keys');

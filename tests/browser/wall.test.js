@@ -190,7 +190,9 @@ test('a bidirectional model has a wall, and axe finds nothing wrong', async () =
     await sort(wall, 'same token');
     await wall
       .getByText(
-        options.viewport ? 'goes to the same token before' : 'goes to the same token elsewhere',
+        options.viewport
+          ? 'goes to earlier copies of the same token'
+          : 'goes to other copies of the same token',
       )
       .waitFor();
     assert.deepEqual(await accessibilityProblems(page), []);

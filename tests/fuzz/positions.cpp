@@ -28,7 +28,8 @@ using attn_test::Layout;
 
 constexpr double kLargestPosition = 0x1p53;
 
-/// Chooses any double whatsoever, or one that programs typically use.
+/// Chooses a double: either one with arbitrary bits, or one of the kinds that programs typically
+/// use.
 double choose_number(Choices& choices) {
   switch (choices.integer(0, 4)) {
     case 0:

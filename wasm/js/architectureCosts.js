@@ -65,8 +65,8 @@ const kWindowAttention = {
 export const architectureCosts = (runtime) => {
   const functions = pointMethodsAtCallers({
     /**
-     * A convolution with kernel size k that keeps the length: n·k·d² multiply-adds, 1 sequential
-     * operation, path length ⌈(n − 1) / (k − 1)⌉.
+     * A convolution with kernel size k, zero-padded so that the output is as long as the input: n·k·d²
+     * multiply-adds, 1 sequential operation, path length ⌈(n − 1) / (k − 1)⌉.
      * @param {ConvolutionSizes} sizes
      * @returns {ArchitectureCosts}
      * @throws {AttnError} `invalid_argument`, `size_overflow`

@@ -84,8 +84,8 @@ function unknownName(path, name, known) {
 }
 
 /**
- * Returns the suggestion that a message makes for an unknown name: the nearest name, or a list of
- * all names; '' if there are no names.
+ * Returns a suggestion for an unknown name: the nearest known name or, if none is near, a list of
+ * all known names. Returns '' if there are no known names.
  * @param {string} name
  * @param {string[]} known
  */

@@ -63,8 +63,8 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
 
 /**
  * Writes Emscripten's JavaScript: for each flavour, one file for the variants without threads and one for
- * the variants with threads. Both come from SIMD128, because the linker runs the module to generate them, and
- * Node 20 lacks relaxed SIMD. A test compares the imports and exports of the variants.
+ * the variants with threads. Both files are generated from the SIMD128 build: the linker has to run the module to
+ * generate them, and Node 20 cannot run relaxed SIMD. A test compares the imports and exports of the variants.
  * @param {readonly string[]} flavours
  * @param {readonly string[]} variants
  * @param {string} folder

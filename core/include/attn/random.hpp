@@ -33,7 +33,7 @@ struct RandomStream {
 /// give `high` itself if the floats near it are further apart than (high − low)·2^-24. The numbers
 /// are bit-identical on every machine.
 ///
-/// Throws kInvalidArgument unless `low` and `high` are finite and low ≤ high, and for null data.
+/// Throws kInvalidArgument if the data is null, if `low` or `high` is not finite, or if low > high.
 ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, float low = 0,
                            float high = 1, Context& context = Context::default_context());
 
@@ -46,8 +46,8 @@ ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, flo
 /// are attn's own implementations in double precision, so the numbers are bit-identical on every
 /// machine.
 ///
-/// Throws kInvalidArgument unless `mean` and `deviation` are finite and deviation ≥ 0, and for null
-/// data.
+/// Throws kInvalidArgument if the data is null, if `mean` or `deviation` is not finite, or if
+/// `deviation` is negative.
 ATTN_API void fill_normal(const Tensor& output, const RandomStream& random, float mean = 0,
                           float deviation = 1, Context& context = Context::default_context());
 

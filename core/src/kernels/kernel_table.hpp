@@ -245,7 +245,7 @@ struct SoftmaxArgs {
   float* out = nullptr;
   index out_row = 0;
   index out_col = 1;
-  /// Only the first lengths[i·length_row] columns of row i take part; or null.
+  /// If not null, only the first lengths[i·length_row] columns of row i take part.
   const std::int32_t* lengths = nullptr;
   index length_row = 0;
   const std::uint8_t* mask = nullptr;  ///< (rows, cols), or null; zeros exclude elements

@@ -40,7 +40,7 @@ ATTN_INLINE Floats<Isa> load_panel(const Bf16Pair* column, index k) noexcept {
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   const void* const pairs = column + k / 2 * kPanelWidth;
   const U words = U::load_unaligned(static_cast<const std::uint32_t*>(pairs));
-  // The first numbers of pairs are in the low halves.
+  // The low half of each word holds the first number of its pair.
   return xsimd::bitwise_cast<float>((words << (k % 2 == 0 ? 16 : 0)) & U(0xFFFF'0000U));
 }
 

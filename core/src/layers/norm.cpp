@@ -12,7 +12,7 @@ namespace {
 
 using kernels::index;
 
-/// Rows of one width, of any type and in any number of dimensions.
+/// The rows of a tensor of any element type and rank.
 template <bool Constant>
 class NormRows {
  public:

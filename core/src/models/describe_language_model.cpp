@@ -208,7 +208,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   }
   result.family = is_own ? "attn" : type.empty() ? family_of_names(tensors) : type;
   if (type.empty() && result.family == "bert") {
-    // RoBERTa's tensors have the same names, but its positions begin at another number.
+    // RoBERTa's tensors have the same names, but its positions start at a different number.
     const std::string architecture = config.find_text("architectures.0").value_or("");
     for (const char* name : {"Roberta", "XLMRoberta", "Camembert"}) {
       if (architecture.starts_with(name)) result.family = "roberta";

@@ -164,7 +164,8 @@ class RotaryRuleReader {
     return number("partial_rotary_factor").value_or(all);
   }
 
-  /// The length used in training; a field outside the rule takes precedence.
+  /// The length used in training. The field outside the scaling rule takes precedence over the same
+  /// field inside it.
   std::int64_t trained_length() const {
     const char* name = "original_max_position_embeddings";
     const auto outside = config_.find_integer(name), own = config_.find_integer(at(name));

@@ -88,7 +88,8 @@ struct ThreadPool::Shared {
       if (stopping.load(std::memory_order_acquire)) return;
       seen = loops.load(std::memory_order_acquire);
       const std::int64_t finished = work(worker);
-      // The loop may end here and must not be touched any more.
+      // This may complete the loop, which may be destroyed from this point on, so do not access it
+      // again.
       if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
   }

@@ -92,7 +92,7 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
   __builtin_wasm_memory_atomic_wait32(address, static_cast<std::int32_t>(value), kForever);
 }
 
-/// Wakes all threads that sleep while this word keeps its value. Waking a single sleeper would not
+/// Wakes all threads that sleep in sleep_while() on this word. Waking a single sleeper would not
 /// be enough: when a thread has ended, Emscripten leaves a wait for messages (Atomics.waitAsync) at
 /// the address where the thread's data was. If the word is now at that address, the leftover wait
 /// would consume the notification.
@@ -122,7 +122,7 @@ inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t va
   word.wait(value, std::memory_order_acquire);
 }
 
-/// Wakes all threads that sleep while this word keeps its value.
+/// Wakes all threads that sleep in sleep_while() on this word.
 inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
 
 #endif
@@ -137,7 +137,7 @@ class Sleeper {
   /// thread that first offers work and then calls wake() is never missed.
   void announce() noexcept { is_asleep_.store(1, std::memory_order_seq_cst); }
 
-  /// Returns after wake(), which may have been called since announce().
+  /// Blocks until wake() is called. Returns immediately if wake() has been called since announce().
   void sleep() noexcept {
     while (is_asleep_.load(std::memory_order_acquire) != 0) sleep_while(is_asleep_, 1);
   }

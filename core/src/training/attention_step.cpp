@@ -146,7 +146,8 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
                     &terms.relative_keys, &terms.relative_values, &terms.sinks});
   for (const auto further : kFurtherOutputs) {
     if (!(options.*further).is_none()) {
-      validation::fail_value("options", "an output tensor", {"none; use AttentionShown instead"});
+      validation::fail_value("options", "an output tensor",
+                             {"no output tensors; use AttentionShown instead"});
     }
   }
   training::AttentionNodes nodes{

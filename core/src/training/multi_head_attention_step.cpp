@@ -78,7 +78,8 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   record.keep(impl_);  // the backward pass uses the layer's rotation
   for (const auto further : kFurtherOutputs) {
     if (!(attention.*further).is_none()) {
-      validation::fail_value("attention", "an output tensor", {"none; use Tape::watch() instead"});
+      validation::fail_value("attention", "an output tensor",
+                             {"no output tensors; use Tape::watch() instead"});
     }
   }
   require_rows("query", query.value(), "d_model", impl.options.d_model);

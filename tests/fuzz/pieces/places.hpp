@@ -22,7 +22,7 @@ struct Rotation {
 /// Requires heads with at least 2 columns.
 Rotation choose_rotation(Choices& choices, std::int64_t head_dim);
 
-/// Positions to pass to a call. If the shape is empty, the call gets none.
+/// Positions to pass to a call. If the shape is empty, the call gets no positions.
 struct GivenPositions {
   std::vector<double> values = {};
   std::vector<std::int64_t> shape = {};
@@ -35,8 +35,8 @@ struct GivenPositions {
 GivenPositions choose_positions(Choices& choices, const Rotation& rotation, std::int64_t batch,
                                 std::int64_t rows);
 
-/// Returns the positions for the references, (B, N) for each axis. If the call gets none, each
-/// batch entry's positions count up from its element of `first`.
+/// Returns the positions for the references, (B, N) for each axis. If no positions are given, those
+/// of each batch entry count up from the entry's element of `first`.
 std::vector<double> places_of(const GivenPositions& positions, const Rotation& rotation,
                               std::int64_t batch, std::int64_t rows,
                               const std::vector<double>& first);

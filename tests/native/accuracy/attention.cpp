@@ -24,7 +24,8 @@ struct Sizes {
                head_dim = 64, value_dim = 64;
 };
 
-/// One call for both the core and the reference. Rows of the table add their options to both.
+/// The inputs of one call: `options` for the core, and `exact` for the reference. Each row of the
+/// table of errors sets the same options in both.
 struct Problem {
   Case& c;
   Sizes s;

@@ -192,7 +192,7 @@ attn::Diagonal random_diagonal(const AttentionSizes&, Random&);
 attn::Window random_window(const AttentionSizes&, Random&);
 std::vector<std::int32_t> random_lengths(std::int64_t count, std::int64_t num_keys, Random&);
 
-/// The tensors of a problem's options, in the problem's layout.
+/// Copies of the tensors in a problem's options, such as mask and bias, in the problem's layout.
 class AttentionInputs {
  public:
   explicit AttentionInputs(const AttentionProblem&);

@@ -95,7 +95,7 @@ inline std::vector<float> of_batch(const std::vector<float>& all, std::int64_t o
   return result;
 }
 
-/// Compares the layer with the reference, entry by entry of the batch.
+/// Compares the layer with the reference, one batch entry at a time.
 template <class Layer>
 void expect_right(Layer& layer, reference::Cell cell, std::int64_t batch, std::int64_t steps,
                   bool with_state, Random& random, attn::Context& context) {

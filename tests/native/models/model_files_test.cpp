@@ -1,4 +1,5 @@
-// Tests which of a model's files attn uses, and the errors for all other files.
+// Tests which files in a model's folder attn reads, how it interprets their contents, and which
+// errors explain unsuitable files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -261,7 +261,7 @@ TEST(RotaryRules, yarn_has_defaults_for_all_but_its_name) {
                yarn_factor(8));
   expect_llama(yarn + R"(, "original_max_position_embeddings": 512})", yarn_rule(1e4, 8, 512),
                yarn_factor(8));
-  // A field outside the rule takes precedence over the same field inside the rule.
+  // The field outside the scaling rule takes precedence over the same field inside it.
   expect_llama(yarn + R"(, "original_max_position_embeddings": 512},
                        "original_max_position_embeddings": 1024)",
                yarn_rule(1e4, 8, 1024), yarn_factor(8));

@@ -29,7 +29,7 @@ using attn_test::Random;
 using attn_test::same_bits;
 using attn_test::Shape;
 
-/// One call of the operator for both the core and the reference.
+/// The shapes and attributes of one call of the operator, which the core and the reference compute.
 struct OnnxCase {
   Shape input_shape;
   Shape cache_shape;

@@ -39,7 +39,7 @@ constexpr RotaryPairing kPairings[] = {RotaryPairing::kInterleaved, RotaryPairin
 constexpr double kStated = 1.7e-7;
 constexpr double kStatedWithFactor = 2e-7;
 
-/// A scaling rule for both the core and the reference.
+/// A scaling rule, as options of the core and as frequencies of the reference.
 struct Rule {
   const char* name;
   RotaryEmbeddingOptions options;

@@ -31,7 +31,7 @@ struct BahdanauResultOf {
 };
 using BahdanauResult = BahdanauResultOf<double>;
 
-/// Computes step by step, as D2L defines it.
+/// Computes one step after another, following the definition in D2L.
 template <class T>
 BahdanauResultOf<T> bahdanau_decoder(const BahdanauDecoderOf<T>&);
 

@@ -94,7 +94,8 @@ function neighbours({ data, rows, columns }) {
 }
 
 /**
- * The selected token if it exists, otherwise the token with the largest weight for another token.
+ * The selected token if it exists, otherwise the token that gives the largest weight to another
+ * token.
  */
 function wordOf(/** @type {Matrix} */ { data, rows, columns }, /** @type {number} */ wanted) {
   if (wanted >= 0 && wanted < rows) return wanted;

@@ -182,7 +182,7 @@ export function drawnBox(style, box) {
   for (const [, colour, width, inset] of style.boxShadow.matchAll(shadow)) {
     const line = Number(width);
     if (!line || isClear(colour)) continue;
-    // The line is inside the border or outside the box.
+    // An inset shadow is a line inside the border; any other shadow is a line around the box.
     const by = inset ? -parseFloat(style.borderTopWidth) - line / 2 : line / 2;
     found.push(ring(box, by, line, colour, radius));
   }

@@ -1,6 +1,6 @@
 import { autoUpdate, computePosition, flip, hide, inline, offset, shift } from '@floating-ui/dom';
 
-/** Distances to the window's edges and to a place in the picture, in pixels. */
+/** Distances to the window's edges and to the described place, in pixels. */
 const [margin, gap] = [8, 10];
 
 /**
@@ -58,8 +58,8 @@ const placed =
 const mapOf = (cell) => cell.closest('[role=application]') ?? cell;
 
 /**
- * Keeps an element next to a place in the picture. If there is enough space, the element covers
- * neither the row and column of the place nor the text under the map.
+ * Keeps an element next to a cell of a map. If there is enough space, the element covers neither
+ * the cell's row and column nor the text under the map.
  * @param {(element: HTMLElement) => Element} place
  * @param {{ above: boolean }} options above: put it above the whole map, because a hand covers
  *   the space below
@@ -100,8 +100,8 @@ export const beside = (place, { above }) => {
 };
 
 /**
- * Keeps an element below a picture and aligned with a place in it. Below the picture, the element
- * covers nothing that it describes.
+ * Keeps an element below a picture and aligned with a place in it. There the element covers nothing
+ * that it describes.
  * @param {(element: HTMLElement) => Element} place
  * @param {() => Element | null} picture
  */

@@ -14,7 +14,7 @@ import {
  */
 const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 
-/** The settings of a page that is opened without a link, and that a reset restores. */
+/** The settings of a page that is opened without a link. A reset restores them. */
 export const beginning = saves ? untrained : initial;
 
 /** True if a link has no settings. The link may still lead to a place. @param {string} hash */

@@ -56,7 +56,7 @@ export const glossary = {
   seed: 'A number that random numbers are made from. The same seed always gives the same numbers.',
   hash: 'A rule that makes a number out of letters. The same letters always give the same number, which otherwise looks random.',
   D2L: '“Dive into Deep Learning”, a free textbook. This page follows its section 11.6 and the sections around it.',
-  'the core': 'The library in C++ that computes every number of this page, here in your browser.',
+  'the core': 'The C++ library that computes every number on this page, here in your browser.',
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',
   loss: 'How surprised a model is by the right answer: the logarithm of 1 divided by the probability that it gave to that answer. 0 means that it was certain, and right.',

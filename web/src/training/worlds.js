@@ -297,7 +297,7 @@ export class Source {
     this.#world = world;
     this.#seed = seed;
     this.heldOut = this.#make(heldOut, heldOutStream);
-    // A held-out date is held out in every spelling.
+    // A held-out date is never used for training, in any spelling.
     const { data, shape } = world.written ? this.heldOut.targets : this.heldOut.ids;
     for (let i = 0; i < heldOut; i++) {
       this.#heldOut.add(data.slice(i * shape[1], (i + 1) * shape[1]).join());

@@ -45,7 +45,7 @@ export class TaskWorker {
   }
 
   /**
-   * Runs a task before any other in this worker, and in every worker that replaces it.
+   * Runs a task before all other tasks, in this worker and in every worker that replaces it.
    * @template Given
    * @param {import('./tasks/task.js').Task<string, Given, any, any>} task
    * @param {Given} given

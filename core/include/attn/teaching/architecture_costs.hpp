@@ -24,9 +24,10 @@ struct ArchitectureCosts {
 // kInvalidArgument for a size below 1 (below 0 for the sides of a window) and kSizeOverflow for a
 // count beyond 2^63 − 1.
 
-/// A convolution with kernel size k that keeps the length; zeros around the sequence are multiplied
-/// like tokens. It costs n·k·d² multiply-adds and 1 sequential operation. L layers see L·(k − 1) +
-/// 1 tokens, so the path length is ⌈(n − 1) / (k − 1)⌉, but at least 1.
+/// A convolution with kernel size k, zero-padded so that the output is as long as the input.
+/// Multiplications by the padding count, too. It costs n·k·d² multiply-adds and 1 sequential
+/// operation. L layers see L·(k − 1) + 1 tokens, so the path length is ⌈(n − 1) / (k − 1)⌉, but at
+/// least 1.
 ATTN_API ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k);
 
 /// Like convolution_costs(), with dilations 1, k, k², … in successive layers. L layers see k^L

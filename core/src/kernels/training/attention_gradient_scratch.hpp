@@ -19,7 +19,8 @@ index padded_row(index dim) noexcept {
   return round_up(dim, kWidth<Isa>);
 }
 
-/// Tiles skip queries in groups of this size, which is at least a vector of any instruction set.
+/// Tiles skip queries in groups of this size, which is at least that of any instruction set's
+/// vectors.
 inline constexpr index kGradientGroup = 16;
 
 /// Row stride, in floats, of a tile that is transposed to (queries × keys).

@@ -109,9 +109,9 @@ void attend(State& state, attn::InstructionSet isa, std::int64_t queries) {
   }
 }
 
-/// One query over 256 keys in 12 heads, on a context with as many threads as the benchmark's
-/// argument says. `median` is the median time of single calls; on a busy machine, the mean consists
-/// mostly of the time of other programs.
+/// One query over 256 keys in 12 heads, on a context whose number of threads is the benchmark's
+/// argument. `median` is the median time of single calls; on a busy machine, most of the mean is
+/// time spent in other programs.
 void decode(State& state, attn::InstructionSet isa) {
   attn::Context context({.num_threads = static_cast<int>(state.range(0)), .instruction_set = isa});
   constexpr std::int64_t heads = 12, keys = 256, dim = 64;

@@ -1,4 +1,8 @@
-/** @typedef {{ width: string, base: string, turns: string }} Even how long turns would take if each took the same number of positions more */
+/**
+ * How long the turns of the first hands would take if each hand took a fixed number of positions
+ * longer for a turn than the hand before.
+ * @typedef {{ width: string, base: string, turns: string }} Even
+ */
 
 /** The texts of the chapter on positional encoding, around its figures. */
 export const texts = {
@@ -10,7 +14,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead, so that each hand needs a fixed number of positions more for a turn than the one before. With d = ${even.width} and b = ${even.base} a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: each hand would take a fixed number of positions longer for a turn than the hand before. With d = ${even.width} and b = ${even.base}, a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
     `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
   ],
   bases: {
@@ -85,7 +89,8 @@ export const texts = {
       where: 'nowhere',
       users: 'some layers of Llama 4 and SmolLM3',
       good: 'sets, whose order means nothing; with a causal mask, models work out some of the order',
-      beyond: 'nothing runs out; on small tasks, models without positions did best on long texts',
+      beyond:
+        'has no limit; in tests on small tasks, models without positions coped best with longer texts',
     },
     sinusoidal: {
       idea: 'Each position has a row of waves, from fast to slow.',
@@ -102,7 +107,7 @@ export const texts = {
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
       good: 'texts of a fixed length; nothing to choose',
-      beyond: 'the table ends: there is no row',
+      beyond: 'the table ends, so there is no row',
     },
     alibi: {
       idea: 'The further away a key is, the more is subtracted from its score.',
@@ -125,14 +130,14 @@ export const texts = {
       drawn: 'added to the keys: a row for each distance',
       where: 'on the keys, and so in the scores',
       users: 'Shaw et al. (2018), Music Transformer',
-      good: 'questions such as “which word is two before mine?”',
+      good: 'questions such as “which word is two words before mine?”',
       beyond: 'longer distances all share the last vector',
     },
     rotary: {
       idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
-      users: 'Llama, Mistral, Qwen, and the model of this page',
+      users: 'Llama, Mistral, Qwen, and the model on this page',
       good: 'distances, with nothing to learn; words stay as they are',
       beyond: 'slow hands reach angles that were never seen, and the model soon fails',
     },

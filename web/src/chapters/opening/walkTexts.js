@@ -130,7 +130,7 @@ export const steps = [
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add them all up.${best && second ? ` So ${word} takes ${best.weight} of ${best.word}, ${second.weight} of ${second.word} and ${second.rest} of all others.` : ''} This blend is what the head has found for ${word}.`,
+      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight and add them up.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,
@@ -153,7 +153,7 @@ export const steps = [
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your sentence continues with ${next.word}, which had ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your own next word, ${next.word}, gets ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
     more: () =>
       'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',

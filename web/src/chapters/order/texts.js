@@ -47,7 +47,7 @@ export const texts = {
   surprise: ([written, shuffled, without], blind) =>
     [
       shuffled > blind - 0.5
-        ? `On shuffled words the model does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess, because it is sure of words that do not come.`
+        ? `On shuffled words the model does ${shuffled > blind ? 'worse' : 'hardly better'} than a blind guess, because it confidently predicts words that do not come next.`
         : '',
       without < shuffled && without > written
         ? 'Removing the positions hurts less than shuffling, because the causal mask still shows the model which words came before.'

@@ -91,7 +91,7 @@ export const texts = {
     'A [mask] sets the score of such a pair to minus infinity. e to that power is 0, so the pair gets a weight of 0, and the other pairs of the row share all the attention. A row still adds up to 1. Only if a *whole* row is masked are all its weights 0, and then the word takes nothing.',
   ],
   masked: {
-    /** Largest number of tokens in a sentence for which this is shown. */
+    /** The comparison is shown only for sentences with at most this many tokens. */
     most: 64,
     title: (/** @type {string} */ token) => `The largest weights that ${token} gives:`,
     ...{ word: 'to', free: 'without a mask', masked: 'as it is set' },
@@ -127,7 +127,7 @@ export const texts = {
     'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are of the kind called [Xavier], made from a [seed].',
   ],
   edits: {
-    lead: 'Try changing a number of',
+    lead: 'Try changing one number in',
     q: 'W_{q}: what this word looks for',
     v: 'W_{v}: what all words hand over',
     o: 'W_{o}: the output',

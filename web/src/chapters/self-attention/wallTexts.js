@@ -28,7 +28,7 @@ export const measures = {
   },
   sameToken: {
     name: 'same token',
-    says: ({ causal }) => `goes to the same token ${causal ? 'before' : 'elsewhere'}`,
+    says: ({ causal }) => `goes to ${causal ? 'earlier' : 'other'} copies of the same token`,
     over: again,
   },
   induction: {

@@ -78,7 +78,7 @@ export const texts = {
   heads:
     'Now look at one example. Each small picture is a head, with a row for each token that looks and a column for each token that is looked at. Before the first step the pictures are smeared. Watch a pattern appear while the model learns, and choose the clearest head to enlarge it. The answer is the symbol with the largest probability. The formula writes this as argmax, and writes θ for all the learned numbers.',
   longer: [
-    'Has the model learned a rule, or a habit? You find out when an example is longer than any before. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the number of right answers is divided by the number of answers asked for.',
+    'Has the model learned a rule, or a habit? To find out, ask it about examples that are longer than any it was trained on. Below, the same models are asked about examples up to four times as long. Anyone who can copy ten letters can copy forty, but nothing has told the model what to do with an eleventh. In the formula, bars around a set stand for the number of its elements: the number of right answers is divided by the number of answers asked for.',
     'Now it matters how positions are encoded. Waves and rotations continue beyond the trained length, but with values that the model has never met. Rules based on distance are the same at every position. And a learned table has no row after its last.',
   ],
   more: {
@@ -127,7 +127,7 @@ export const worldTexts = {
   },
   dates: {
     short: 'dates',
-    long: 'The model reads a date in words, and then writes it in digits, one after the other: the third of May 1999 becomes 1999-05-03. A held-out date is held out in every spelling. Right answers are counted character by character, and each model continues from what it wrote itself.',
+    long: 'The model reads a date in words, and then writes it in digits, one after the other: the third of May 1999 becomes 1999-05-03. A held-out date is never used for training, in any spelling. Right answers are counted character by character, and each model continues from what it wrote itself.',
   },
 };
 

@@ -12,7 +12,7 @@ import { exactValue } from './precision.js';
 
 const [width, base, position] = [32, 10000, 8_388_607];
 
-/** Checks that the weights of a window follow from exact encodings. */
+/** The attention weights in a window of 16 positions, computed from exact encodings. */
 const exactWeights = Array.from({ length: 16 }, (_, i) => {
   const scores = Array.from({ length: 16 }, (_, k) => {
     let sum = 0;

@@ -29,8 +29,7 @@ export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
  */
 
 /**
- * The engines that can do the work. Whether this browser supports an engine is known only after
- * loading it.
+ * The engines to time. Whether this browser supports an engine is known only after loading it.
  * @param {Variant} best  the best variant without threads, which the threaded engine also uses
  * @returns {Engine[]}
  */

@@ -181,6 +181,6 @@ export function closeOwn(language) {
 /** @param {string} address */
 async function read(address) {
   const response = await fetch(address);
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  if (!response.ok) throw new Error(`the server returned ${response.status}`);
   return response;
 }

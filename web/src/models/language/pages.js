@@ -5,7 +5,8 @@ import { Layered, mostHere, sized } from '../model.js';
 import { candidates, chosen } from './languageModel.js';
 
 /**
- * The point in the cumulative probability at which the token at a position is sampled.
+ * The random number, at least 0 and below 1, for the token at a position. The token is the first
+ * candidate at which the cumulative probability exceeds this number.
  * @param {number} seed @param {number} place
  */
 const drawAt = (seed, place) =>

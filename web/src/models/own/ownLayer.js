@@ -9,7 +9,7 @@ import { attentionOf, rowsOf } from './ownStages.js';
 /** @typedef {import('attn').Tensor} Tensor */
 /** @typedef {import('attn').LanguageModel} LanguageModel */
 
-/** Largest number of a layer's parameters to send (64 MB). */
+/** The matrices of a layer are sent only if they have at most this many numbers (64 MB). */
 const mostSent = 2 ** 24;
 
 /** Largest number of heads whose weights are drawn. */

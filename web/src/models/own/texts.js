@@ -70,7 +70,7 @@ export const partTexts = {
     learned: 'the positions it has learned',
     sinusoidal: 'sinusoidal positions',
     rotary: 'rotary positions',
-    none: 'positions, of which it has none',
+    none: 'no positions, because the model has none',
   },
   scale: (/** @type {string} */ scale) =>
     `Your model itself multiplies scores by ${scale} in this layer.`,
@@ -80,7 +80,7 @@ export const partTexts = {
     inUse: 'your model’s own',
     /** @param {{ layer: number, head: number, heads: number }} given */
     lead: ({ layer, head, heads }) =>
-      `The projections come from your model (layer ${layer}, head ${head} of ${heads}). Its own encoding is marked, and has the model’s own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
+      `The projections come from your model (layer ${layer}, head ${head} of ${heads}). Your model’s own encoding is marked, and is shown with the model’s own numbers and weights. With any other encoding the head looks through glasses made for somebody else.`,
     added:
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
