@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
-import { becomes, openSite, settled } from './site.js';
+import { becomes, openSite, settled, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -111,7 +111,7 @@ for (const [place, name] of [
   ['self-attention.weights', /^Attention weights of head 2/],
   ['self-attention.stages', /^Weights after softmax/],
   ['self-attention.edit', /./],
-  ['encoding.encoding-schemes', /^sinusoidal: attention weights/],
+  ['encoding.encoding-schemes', /^none: attention weights/],
   ['order.shuffle', /./],
   ['transformer.encoder-block', /^head 1/],
   ['transformer.decoder-cache', /./],
@@ -121,6 +121,8 @@ for (const [place, name] of [
     const figure = page.locator(`#${String(place).split('.')[1]}`);
     await radio(page, 'learned').and(page.locator(':checked')).waitFor();
     const map = figure.getByRole('application', { name }).first();
+    await figure.locator('.body').waitFor();
+    await unfold(figure);
     await map.waitFor();
     // In a figure with several pictures, the program computes the selected picture.
     if (place === 'encoding.encoding-schemes') await map.focus();

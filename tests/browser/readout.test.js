@@ -130,7 +130,7 @@ test('a card leaves the caption of its map visible, and on a phone the whole map
     const page = await site.visit('#at=encoding.encoding-schemes', {
       ...(isMobile && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile }),
     });
-    const map = page.locator('[data-scheme="dynamic"]').getByRole('application').last();
+    const map = page.locator('[data-scheme="rotary"]').getByRole('application').last();
     await map.evaluate((element) => element.scrollIntoView({ block: 'center' }));
     await settled(page);
     for (const at of [0.1, 0.6, 0.97]) {

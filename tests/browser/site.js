@@ -131,6 +131,13 @@ export class Site {
         }),
       fragment,
     );
+    // On a busy machine Chromium sometimes stops giving a page frames, for good.
+    if ((await framesOf(page)) === 'frames are missing') {
+      console.error(`${page.url()} has lost its frames`);
+      this.#shared.delete(key);
+      await page.context().close();
+      return this.visit(fragment, options);
+    }
     await shows(page, fragment);
     return page;
   }
@@ -290,18 +297,47 @@ export async function arrival(page, at) {
  */
 export async function settled(page) {
   const state = await page.evaluateHandle(() => ({ frames: 0, layout: '' }));
-  await page.waitForFunction((state) => {
-    const layout = Array.from(document.querySelectorAll('[data-chapter], figure'), (element) => {
-      const { left, top, width, height } = element.getBoundingClientRect();
-      return [left, top, width, height];
-    }).join();
-    const loading =
-      document.fonts.status === 'loading' ||
-      document.querySelector('[data-wanted]:not([data-loaded])');
-    state.frames = loading || layout !== state.layout ? 0 : state.frames + 1;
-    state.layout = layout;
-    return state.frames >= 5;
-  }, state);
+  await page
+    .waitForFunction((state) => {
+      const layout = Array.from(document.querySelectorAll('[data-chapter], figure'), (element) => {
+        const { left, top, width, height } = element.getBoundingClientRect();
+        return [left, top, width, height];
+      }).join();
+      const loading =
+        document.fonts.status === 'loading' ||
+        document.querySelector('[data-wanted]:not([data-loaded])');
+      state.frames = loading || layout !== state.layout ? 0 : state.frames + 1;
+      state.layout = layout;
+      return state.frames >= 5;
+    }, state)
+    .catch(async (error) => {
+      console.error(`${page.url()} did not settle: ${await unsettled(page)}`);
+      throw error;
+    });
+}
+
+/** Explains why a page does not settle. @param {Page} page */
+async function unsettled(page) {
+  const frames = await Promise.race([framesOf(page), delay(10_000, 'thread is blocked')]);
+  if (frames !== 'frames come') return `the page's ${frames}`;
+  return page.evaluate(async () => {
+    const places = () =>
+      new Map(
+        Array.from(document.querySelectorAll('[data-chapter], figure'), (element) => {
+          const { top, height } = element.getBoundingClientRect();
+          return [element.id, `${top} ${height}`];
+        }),
+      );
+    const before = places();
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+    const moved = [...places()].filter(([id, place]) => place !== before.get(id));
+    const wanted = document.querySelectorAll('[data-wanted]:not([data-loaded])');
+    return [
+      `fonts are ${document.fonts.status}`,
+      `waiting: ${Array.from(wanted, ({ id }) => id)}`,
+      `moved: ${moved.map(([id, place]) => `${id} from ${before.get(id)} to ${place}`)}`,
+    ].join('; ');
+  });
 }
 
 /**

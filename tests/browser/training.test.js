@@ -289,7 +289,7 @@ test('invalid settings in a link are corrected, and the page says so', async () 
   await arrives(page, 2);
   const notes = await figure(page).locator('.corrected').allInnerTexts();
   assert.equal(notes.length, 2);
-  assert.match(notes.join(' '), /world = “fly”.*reverse.*rate = “99”.*10/s);
+  assert.match(notes.join(' '), /world to “fly”.*reverse.*rate to “99”.*10/s);
   await figure(page).getByRole('radio', { name: 'sort' }).check();
   await arrives(page, 0);
   assert.equal(await figure(page).locator('.corrected').count(), 0);
@@ -433,7 +433,7 @@ test('a table of positions is drawn while it is learned, next to the sinusoid', 
   const learned = heatmap(page, /^learned by lane B, 10 positions by 64/);
   await learned.waitFor();
   await table.getByRole('button', { name: /^Code for/ }).waitFor();
-  const products = heatmap(page, /^Dot products of all pairs of rows of learned/);
+  const products = heatmap(page, /^Dot products between all rows of learned/);
   const [before, alike] = [await readValues(learned, 2, 64), await readValues(products, 3, 10)];
   await show(page, 'training-run');
   await button(page, 'Ten steps').click();

@@ -518,7 +518,10 @@ test('invalid_arguments_are_errors_and_the_module_stays_usable', () => {
     () => bahdanau.initState(v, /** @type {any} */ (h0)),
     error('invalid_argument', /hidden/),
   );
-  assert.throws(() => rotary.forward(v, { numHeads: 3 }), error('shape_mismatch', /3 heads/));
+  assert.throws(
+    () => rotary.forward(v, { numHeads: 3 }),
+    error('shape_mismatch', /3, the number of heads/),
+  );
   assert.throws(
     () => attn.maskedSoftmax(v.select(0, 0).select(0, 0)),
     error('shape_mismatch', /x/),
