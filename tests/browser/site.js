@@ -108,6 +108,7 @@ export class Site {
    * share a page.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
+   * @returns {Promise<Page>}
    */
   async visit(fragment = '', options = {}) {
     fragment = versioned(fragment);
