@@ -14,7 +14,7 @@ import { openSite, settled, unfold } from '../browser/site.js';
 let site;
 /** A page outside the site. @type {Page} */
 let elsewhere;
-const viewport = { width: 1440, height: 3200 };
+const viewport = { width: 1440, height: 4400 };
 const deviceScaleFactor = 2;
 before(async () => {
   site = await openSite();
