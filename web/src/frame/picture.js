@@ -101,7 +101,9 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   display === 'none' ||
   opacity === '0' ||
   clipPath === 'inset(50%)' ||
-  element.matches(controls);
+  element.matches(controls) ||
+  // Closed content has boxes, too.
+  element.matches('details:not([open]) > :not(summary)');
 
 /**
  * Draws the visible content of `element` into `into`.
