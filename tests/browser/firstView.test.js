@@ -98,8 +98,11 @@ async function held(options) {
   });
   await page.goto(site.url, { waitUntil: 'commit' });
   await page.locator('#still').waitFor();
-  // If the fonts have been loaded, the style sheet that names them has been loaded, too.
-  await page.waitForFunction(() => document.fonts.size > 0 && document.fonts.status === 'loaded');
+  // Before the first layout the fonts' status is "loaded", too, although no font is.
+  await page.waitForFunction(
+    (fonts) => document.fonts.size > 0 && fonts.every((font) => document.fonts.check(font)),
+    ['400 1em "Source Serif 4"', '600 1em "Source Serif 4"', '400 1em "Source Sans 3 Variable"'],
+  );
   return { page, start: resolve };
 }
 
