@@ -6,8 +6,8 @@ if(NOT _attn_cache)
   set(_attn_cache "$ENV{HOME}/.cache")
 endif()
 file(GLOB _attn_hints "${_attn_cache}/attn/*")
-# Beside the system's copy lie the headers of the system's C library, which is not that of a cross
-# build.
+# The system's copy is next to the headers of the system's C library. A cross build has another C
+# library.
 if(CMAKE_CROSSCOMPILING)
   set(_attn_elsewhere NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH)
 endif()

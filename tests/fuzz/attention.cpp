@@ -177,8 +177,8 @@ attn::ElementType choose_type(Choices& choices, attn::ElementType last) {
   return static_cast<attn::ElementType>(choices.integer(0, static_cast<int>(last)));
 }
 
-/// Checks that the output is within the header's bounds, if its bits may differ from those of the
-/// same call in float32.
+/// Checks that the output is within the header's bounds, if its bits may differ from the
+/// output of the same call in float32.
 void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
                           const std::vector<float>& output, bool pairs) {
   reference::AttentionResult exact = p.expected();

@@ -135,7 +135,7 @@ void shift(Choices& choices) {
     return;
   }
   ASSERT_TRUE(in_domain({delta}, base));
-  // The entries of the matrix are those of the encoding at δ.
+  // The matrix consists of the entries of the encoding at δ.
   const auto row = reference::sinusoidal_encoding({{delta}, 2 * pairs, base, false});
   reference::Array exact({2 * pairs, 2 * pairs});
   for (std::int64_t j = 0; j < pairs; ++j) {

@@ -61,7 +61,7 @@ struct WorkerScratch {
 };
 
 /// True if the path for few keys can handle this call. Only the scale and key ranges may act
-/// between q·k and the weights. The results are bit-identical to those of the tiled path. A single
+/// between q·k and the weights. The tiled path gives bit-identical results. A single
 /// query does not use this path, because the path for single queries rounds differently.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;

@@ -1,6 +1,6 @@
 // Tests attention over tensors of float16 and bfloat16, in any mix, and over caches of every type.
 // The result must equal the float32 result for the same numbers, rounded once. The tests therefore
-// compare its bits with those of a float32 call, which other tests compare with the reference.
+// compare its bits with the result of a float32 call, which other tests compare with the reference.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

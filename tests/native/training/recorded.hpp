@@ -23,7 +23,7 @@ struct Trajectory {
 /// norm(encoder(embedding(tokens) + positions)) · embeddingᵀ. The encoder is causal and has two
 /// layers of width 16 with two heads, 32 hidden units, GELU and norm_first. The loss is the cross
 /// entropy over all tokens of a step, and gradients are clipped to a global norm of 1.5. Names are
-/// those of the model's state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…",
+/// taken from the model's state_dict: "embedding.weight", "positions.weight", "encoder.layers.0.…",
 /// "encoder.norm.weight" and so on.
 ///
 /// | run | optimiser |

@@ -48,8 +48,8 @@ export function sumOfProducts(a, b, name, most) {
 }
 
 /**
- * The terms of a row's softmax. Each has a score, an exponential relative to that of the row's
- * largest score, and a share.
+ * The terms of a row's softmax. Each has a score, a share, and an exponential relative to the
+ * exponential of the row's largest score.
  * @param {ArrayLike<number>} scores −∞ where excluded
  * @param {(index: number) => string} name
  * @param {number} at the index in question, always listed

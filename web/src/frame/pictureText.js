@@ -142,7 +142,7 @@ function between(light, heavy, share) {
 /** @param {number} length */
 const hundredths = (length) => Math.round(100 * length) / 100;
 
-/** The faces for a text, starting with those of its first font family. @param {Style} style */
+/** The faces for a text, starting with the faces of its first font family. @param {Style} style */
 function facesOf({ fontFamily, fontStyle, fontWeight }) {
   const families = fontFamily.split(',').map((family) => family.trim().replaceAll(/["']/g, ''));
   const weight = Number(fontWeight);

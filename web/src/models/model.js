@@ -44,8 +44,8 @@ import { inSlices } from '../work/inSlices.js';
  * @property {(figure: string, given: Given, pages: any, shown?: () => any) => any} code programs of
  *   a figure, if they differ from the page's programs for its own models
  *
- * @property {(question: Question, given: any, options: Answering) => Promise<{ value: any,
- *   milliseconds: number } | null>} answer null if the model has been closed
+ * @property {(question: Question, given: any, options: Answering) => Promise<{ value: any } | null>}
+ *   answer null if the model has been closed
  * @property {import('./own/own.svelte.js').Own['texts'] | null} texts the chapters' texts about the
  * model, if they differ from the texts about the page's models
  *

@@ -6,20 +6,15 @@ const slice = 8;
  * @template T
  * @param {Generator<unknown, T>} steps
  * @param {AbortSignal} signal
- * @returns {Promise<{ value: T, milliseconds: number } | null>} the result and the time that the
- *   steps took; null if cancelled
+ * @returns {Promise<{ value: T } | null>} the result; null if cancelled
  */
 export async function inSlices(steps, signal) {
-  let milliseconds = 0;
   while (!signal.aborted) {
     const start = performance.now();
-    let now;
     do {
       const { done, value } = steps.next();
-      now = performance.now();
-      if (done) return { value, milliseconds: milliseconds + now - start };
-    } while (now - start < slice);
-    milliseconds += now - start;
+      if (done) return { value };
+    } while (performance.now() - start < slice);
     await new Promise((resolve) => setTimeout(resolve));
   }
   steps.return(/** @type {any} */ (undefined));

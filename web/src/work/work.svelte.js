@@ -262,7 +262,7 @@ const neededBy = (reads, given) =>
   /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
 
 /**
- * An object whose properties change individually, like those of the settings.
+ * An object whose properties change individually, as the properties of the settings do.
  * @param {() => Given} of
  * @returns {Readonly<Given>}
  */

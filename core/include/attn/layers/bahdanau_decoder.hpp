@@ -109,8 +109,8 @@ class ATTN_API BahdanauDecoder : public Module {
   /// at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the length
   /// of a sequence have gradient 0.
   ///
-  /// Throws what init_state() and forward() throw. With Tape::watch(), the intermediates of
-  /// "attention" and "rnn" are those of the last step.
+  /// Throws what init_state() and forward() throw. With Tape::watch(), "attention" and "rnn"
+  /// give the intermediates of the last step.
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

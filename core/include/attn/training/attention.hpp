@@ -27,9 +27,9 @@ struct AttentionShown {
 };
 
 /// Like scaled_dot_product_attention() for tensors, but records the computation on the tape of
-/// `query`, `key` and `value`. The output has the shape of the query, except that its last size is
-/// that of the values. Tensors in the options are copied. Setting output tensors in the options is
-/// an error: use `shown` instead.
+/// `query`, `key` and `value`. The output has the query's shape, except that its last size is the
+/// last size of `value`. Tensors in the options are copied. Setting output tensors in the options
+/// is an error: use `shown` instead.
 ///
 /// The gradients are bit-identical to those of scaled_dot_product_attention_backward() and have the
 /// same error bounds. Memory beyond the recorded tensors is linear in the lengths.

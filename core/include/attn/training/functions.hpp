@@ -10,10 +10,10 @@
 #include "attn/layers/dropout.hpp"
 #include "attn/training/tape.hpp"
 
-/// Functions of variables. Each function records its computation on a tape. It returns values that
-/// are bit-identical to those of the tensor function of the same name, with the same error bounds.
-/// All functions throw kSizeOverflow, std::bad_alloc, and kInvalidArgument for a variable that is
-/// none or that its tape has cleared.
+/// Functions of variables. Each function records its computation on a tape. Its results are
+/// bit-identical to the results of the tensor function of the same name, with the same error
+/// bounds. All functions may throw kSizeOverflow or std::bad_alloc. They throw kInvalidArgument if
+/// a variable is empty or if its tape has been cleared.
 namespace attn {
 
 /// a ∘ b, element by element; both have the same shape. The gradients are dy ∘ b and dy ∘ a, one

@@ -183,7 +183,7 @@ void sinusoid(State& state, attn::InstructionSet isa) {
   count_bytes(state, static_cast<double>(rows * width * 4));
 }
 
-/// Computes the loss and its gradient. The bytes counted are those of the logits and the gradient.
+/// Computes the loss and its gradient. Counts the bytes of the logits and the gradient.
 void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   attn::kernels::CrossEntropyArgs args;
   args.cols = state.range(0);

@@ -168,10 +168,8 @@ export class Own {
   /** @type {Model['answer']} */
   async answer(question, given, options) {
     if (this.#isClosed) return null;
-    const start = performance.now();
     try {
-      const value = await this.ask(question, given, options);
-      return { value, milliseconds: performance.now() - start };
+      return { value: await this.ask(question, given, options) };
     } catch (error) {
       if (this.#isClosed) return null;
       throw error;

@@ -243,7 +243,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
 
 /**
  * Repeatedly splits off the longest known piece. `@huggingface/tokenizers` does the same, but tries
- * all lengths up to that of the word, so long words take quadratic time.
+ * all lengths up to the word's length, so long words take quadratic time.
  * @param {any} config
  * @param {ReadonlyMap<string, number>} ids
  * @returns {Model}
