@@ -367,7 +367,7 @@ test('both sentences can be edited, emptied and reset', async () => {
     .getByRole('application', { name: /1 word of the target by 3 words of the source/ })
     .waitFor();
   await target.fill('');
-  await figure.getByText(/^It takes two sentences/).waitFor();
+  await figure.getByText(/^An alignment needs two sentences/).waitFor();
   await figure.getByRole('button', { name: 'Reset Alignment by additive attention' }).click();
   await figure.getByRole('application', { name: /13 words of the source/ }).waitFor();
 });

@@ -50,7 +50,7 @@ export const glossary = {
   entropy:
     'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
   'mean distance': 'How many positions away a token looks: a mean, weighted by attention.',
-  'largest share': 'The largest weight of a row, averaged over all rows.',
+  'largest weight': 'The weight of the token that a row looks at most, averaged over all rows.',
   Xavier:
     'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
   seed: 'A number that random numbers are made from. The same seed always gives the same numbers.',

@@ -34,7 +34,7 @@ export const texts = {
   counted: ({ d, rnn, attention, times, seconds }) =>
     `By the core’s count for d = ${d}, the RNN needs ${rnn} multiply-adds and attention ${attention}, which is ${times} times as many. ${
       seconds.includes(undefined)
-        ? 'To have both timed, press Run under “Measured in this browser” below.'
+        ? 'To time both, press Run under “Measured in this browser” below.'
         : `Timed here, the RNN took ${seconds[0]} and attention ${seconds[1]}.`
     }`,
   times: [

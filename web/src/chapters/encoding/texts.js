@@ -48,7 +48,7 @@ export const texts = {
   more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This is exact only for the encodings by themselves. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'This is exact only for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
@@ -102,7 +102,7 @@ export const texts = {
         'has a row for every position, but models can do little with rows they never met in training',
     },
     learned: {
-      idea: 'Each position has a row in a table, learned like the rows of words.',
+      idea: 'Each position has a row in a table. The table is learned, as the table of words is.',
       drawn: 'added to the words: a row for each position',
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
@@ -118,7 +118,7 @@ export const texts = {
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
-      idea: 'Each distance has a learned number. Short distances have one each, long ones share.',
+      idea: 'Each short distance has a learned number. Each range of long distances shares one.',
       drawn: 'added to the scores: a number for each pair',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
@@ -158,7 +158,7 @@ export const texts = {
       beyond: 'stretches as the text grows',
     },
     yarn: {
-      idea: 'Fast hands keep their speed, slow ones are slowed, and those in between are partly slowed. Scores are sharpened.',
+      idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
@@ -166,7 +166,7 @@ export const texts = {
       beyond: 'multiplies the reach by its factor',
     },
     llama3: {
-      idea: 'Like YaRN, but hands with four turns or more keep their speed, and those in between are slowed according to their number of turns.',
+      idea: 'Like YaRN, but hands with four turns or more keep their speed, and hands with one to four turns are slowed according to their number of turns.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',

@@ -173,7 +173,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model these two are not neighbours, but here they are, as in chapters 4 and 5.' : ''}`;
+    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model these two numbers are not in neighbouring columns, but here they are, as in chapters 4 and 5.' : ''}`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;

@@ -38,7 +38,7 @@ export const texts = {
   ],
   alike:
     'At the moment the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
-  differ: 'Let the three differ (random projections)',
+  differ: 'Let queries, keys and values differ (random projections)',
   whenLearned:
     'A trained model has many heads, and each does something different. A wall of pictures shows them all.',
 
@@ -68,7 +68,7 @@ export const texts = {
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer looks several times at once. It has several [heads|head], each with its own queries, keys and values.',
     `More heads cost hardly any more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
-    'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest share] says how much the favourite word gets.',
+    'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest weight] says how much the favourite word gets.',
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -82,7 +82,7 @@ export const texts = {
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
     `Learned projections, from layer ${layer} of ${layers} in a model that attn trained on novels.`,
   identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
-    `Identity projections: head ${head} compares columns ${from} to ${to} of the tokens as they are.`,
+    `Identity projections: head ${head} compares columns ${from} to ${to} of the unchanged tokens.`,
   random: (/** @type {{ seed: number }} */ { seed }) =>
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
@@ -124,7 +124,7 @@ export const texts = {
     edit: 'Change one number of a projection',
   },
   edit: [
-    'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are of the kind called [Xavier], made from a [seed].',
+    'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are random numbers of the kind called [Xavier], made from a [seed].',
   ],
   edits: {
     lead: 'Try changing one number in',
