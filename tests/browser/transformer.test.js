@@ -232,7 +232,7 @@ test('the slider of the decoder counts tokens from 0 and says none if there are 
       .open(`#at=transformer.decoder-cache${settings}`)
       .then((page) => page.locator('#decoder-cache').getByRole('slider', { name: 'token' }))
       .then((slider) => slider.getAttribute('aria-valuetext'));
-  assert.equal(await slider('&text=man+bites+dog&decoderStep=1'), 'bites, 1 of 0 to 2');
+  assert.equal(await slider('&text=man+bites+dog&decoderStep=1'), 'bites, position 1 of 0 to 2');
   assert.equal(await slider('&text='), 'none');
 });
 

@@ -84,7 +84,7 @@ export const steps = [
       [
         best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
         same
-          ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of what the layer reads.'
+          ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of the vector that the layer reads.'
           : '',
         learned && layer > 1
           ? `Layer ${layer} reads what ${layer === 2 ? 'layer 1' : 'the previous layers'} computed from the words.`
@@ -104,7 +104,7 @@ export const steps = [
       `Each score is divided by ${root}, the square root of ${depth}, because a query has ${depth} numbers. Then softmax turns the scores into weights: it raises e to the power of each score and divides by the sum of these powers. So no weight is negative, and all weights add up to 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
     more: ({ best, word }) =>
       best?.is === 'followed'
-        ? `The first time, ${best.word} followed ${word}. This head expects that again.`
+        ? `The first time, ${best.word} followed ${word}. This head expects the same again.`
         : best?.is === 'before'
           ? `${best.word} is the word just before.`
           : '',
@@ -124,13 +124,13 @@ export const steps = [
         : `The slope of softmax says how much the weights move if their scores move a little. It goes from ${divided.slope} to ${undivided.slope}. Near 0, softmax is saturated, or deaf, and a model has nothing to learn from.`,
     breaks: true,
     chapter: 'self-attention.stages',
-    link: (number) => `Chapter ${number} explains why √D`,
+    link: (number) => `Chapter ${number} explains why the divisor is √D`,
     seconds: 11,
   },
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight and add them up.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
+      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add up the products.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,

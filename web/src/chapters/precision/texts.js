@@ -60,5 +60,5 @@ export const texts = {
   nothing: 'Nothing to store yet. Type a word or two above.',
   how: 'Both errors are measured against sines in double precision. To judge the usual code, the core computes these sines. To judge the core, this page computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
-    'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more, because little of that error reaches the attention weights if sums are in float32.',
+    'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more coarsely, because little of that error reaches the attention weights if sums are in float32.',
 };

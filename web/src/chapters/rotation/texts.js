@@ -50,5 +50,5 @@ export const texts = {
     place: 'position of the key (both words move)',
   },
   takeaway:
-    'A shift by δ turns each pair by its own fixed angle, the same from every position. This takes both the sine and the cosine.',
+    'A shift by δ turns each pair by its own fixed angle, the same from every position. Such a turn needs both the sine and the cosine.',
 };

@@ -20,7 +20,7 @@ export const texts = {
     added:
       'A second row, P, is added to each of these rows. P encodes the word’s position. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'These rows do not say where a word is. Its position enters one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows this for one of the two.',
+      'These rows do not say where a word is. Its position enters one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows this for one of the two vectors.',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
@@ -111,7 +111,7 @@ export const texts = {
 
   scale: [
     'Why divide by √D? A score is a sum of D products. Some are positive, some negative, and they cancel in part. It is like a walk of D steps, each to the left or to the right at random. Such a walk ends about √D steps from where it began. So with D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
-    'For softmax that is far too wide. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
+    'For softmax this spread is far too wide. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
   ],
 
   divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },

@@ -36,7 +36,7 @@ export const texts = {
     `Lane ${name} gets ${right} of 100 answers right, and blind guessing would get ${blind}. The lane does better because it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
   /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */
   misled: ({ size, unit, name, right, other, others }) =>
-    `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong ones, and does worse than one that only guesses.`,
+    `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong positions, and does worse than a model that only guesses.`,
   untrained: 'learned, before the first step',
   press: 'Press Play below to find out.',
   gain: [
@@ -44,7 +44,7 @@ export const texts = {
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
-    'We ran this eight times with the table, for 1,200 steps each and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
+    'We ran this eight times with the table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
       'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions are a learned table, and there is one layer. What does one head get right?',
@@ -57,12 +57,12 @@ export const texts = {
       first: {
         says: 'Whether the sum has a hundreds digit, and little else',
         reply:
-          'Exactly. A rough blend says whether the digits are large or small, and that usually shows whether the sum has a hundred. The other two digits have to be exact.',
+          'Exactly. A rough blend says whether the digits are large or small, and that usually shows whether the sum has a hundreds digit. The other two digits have to be exact.',
       },
       last: {
         says: 'The ones digit: it depends on two digits only',
         reply:
-          'They do, and a blend of these two alone would be enough. Nothing rules such a blend out, but this head does not find it.',
+          'They do, and a blend of these two alone would be enough. Nothing rules out such a blend, but this head does not find it.',
       },
     },
   },

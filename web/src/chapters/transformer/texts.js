@@ -10,13 +10,13 @@ export const texts = {
     'Rows meet only in attention. Everything else happens to each word separately. Choose a cell: the cells that it was computed from keep their colour.',
   ],
   decoder: [
-    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems like a loss, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
+    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
   ],
   steps:
     'Step through your sentence: each step computes one new row of keys and one of values, and reads the others. The output is the same as if the whole sentence were computed at once.',
   predict: {
     question:
-      'Ten words are written, and the next one comes. For how many words must keys and values be computed?',
+      'Ten words have been written, and the next word arrives. For how many words must keys and values be computed?',
     choices: {
       all: {
         says: 'All eleven: the new word changes what the others mean',

@@ -43,7 +43,7 @@ export const partTexts = {
       `Layer ${layer} of ${layers} in your model.`,
       most ? `The first ${most} tokens.` : '',
       drawn && drawn < heads
-        ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
+        ? `Of its ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
         : '',
       shared > 1 ? `Each group of ${shared} heads reads the same keys and values.` : '',
       rms ? 'Its normalisations divide by the root mean square, and leave the mean as it is.' : '',
@@ -84,7 +84,7 @@ export const partTexts = {
     added:
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
-      'Your model normalises queries and keys. The other encodings are shown without that.',
+      'Your model normalises queries and keys. The other encodings are shown without this normalisation.',
     rest: 'The tables of the other encodings are random numbers (with standard deviation 1). So compare the left pictures, which show how the encodings differ.',
   },
 };
@@ -127,7 +127,7 @@ export const placeTexts = {
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
-    `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of its variation.`,
+    `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of the variation in the table.`,
   layers: (/** @type {string[]} */ layers) =>
     layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
   ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
