@@ -48,7 +48,7 @@ export const texts = {
   more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This is exact only for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'This is exact for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */

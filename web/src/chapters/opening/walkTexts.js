@@ -153,7 +153,7 @@ export const steps = [
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your own next word, ${next.word}, gets ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your own next word, ${next.word}, gets ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word that this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
     more: () =>
       'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
