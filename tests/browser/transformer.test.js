@@ -358,8 +358,8 @@ test('the page explains the weights of the alignment', async () => {
 test('both sentences can be edited, emptied and reset', async () => {
   const { figure } = await openFigure('alignment');
   const [source, target] = [
-    figure.getByLabel('What is read: keys'),
-    figure.getByLabel('What is written: queries'),
+    figure.getByLabel('Sentence that is read (keys)'),
+    figure.getByLabel('Sentence that is written (queries)'),
   ];
   await source.fill('one\ntwo 👩‍👩‍👧');
   await target.fill('سلام');

@@ -17,7 +17,7 @@ export const texts = {
       rnn: {
         says: 'The RNN: its 4,096 steps have to wait for each other',
         reply:
-          'They do, but on one thread everything waits for everything else. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
+          'The steps do have to wait, but on one thread everything waits for everything else. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
       },
       attention: {
         says: 'Attention: it has more to do',

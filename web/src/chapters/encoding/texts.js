@@ -37,7 +37,7 @@ export const texts = {
       never: {
         says: 'None: 2π is not a whole number, so the hand never returns',
         reply:
-          'It never returns *exactly*. But numbers that differ by less than two hundredths are hard to tell apart, for a model as for an eye. At 44 the hand has turned seven times, to within about one degree.',
+          'The hand never returns *exactly*. But numbers that differ by less than two hundredths are hard to tell apart, for a model as for an eye. At 44 the hand has turned seven times, to within about one degree.',
       },
     },
   },

@@ -12,7 +12,7 @@ export const texts = {
       all: {
         says: 'Nearly all its numbers: it has other neighbours now',
         reply:
-          'It has, but no score asks which words are neighbours. The word meets the same other words as before.',
+          'The word does have other neighbours, but no score asks which words are neighbours. It meets the same other words as before.',
       },
       some: {
         says: 'A little: near words count for more',

@@ -10,7 +10,7 @@ export const texts = {
     choices: {
       next: {
         says: '16,777,217',
-        reply: 'That takes 25 binary digits, and float32 has 24.',
+        reply: '16,777,217 takes 25 binary digits, and float32 has 24.',
       },
       same: { says: '16,777,216', reply: 'Exactly.' },
       near: {
@@ -34,16 +34,17 @@ export const texts = {
     choices: {
       bfloat16: {
         says: 'bfloat16',
-        reply: 'It spends 8 of its bits on the range, as float32 does, so only 8 digits are left.',
+        reply:
+          'Like float32, bfloat16 spends 8 of its bits on the range, so only 8 digits are left.',
       },
       float16: {
         says: 'float16',
         reply:
-          'Exactly. It has three more binary digits, and is closer unless the numbers are huge or tiny.',
+          'Exactly. With its three more binary digits, float16 is closer unless the numbers are huge or tiny.',
       },
       same: {
-        says: 'Both the same',
-        reply: 'They have the same number of bits, but the bits are divided differently.',
+        says: 'Both are equally close',
+        reply: 'Both types have 16 bits, but the bits are divided differently.',
       },
     },
   },

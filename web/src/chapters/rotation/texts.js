@@ -21,7 +21,7 @@ export const texts = {
           'The clock has run longer, but moving it on by δ turns each hand by the same angle at any time.',
       },
       word: {
-        says: 'It depends on the word at that position',
+        says: 'A matrix that depends on the word at that position',
         reply: 'Encodings know nothing about words. Only positions count here.',
       },
       same: {

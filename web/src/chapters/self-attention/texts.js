@@ -48,10 +48,10 @@ export const texts = {
       same: {
         says: 'Yes: how well they go together is the same from both sides',
         reply:
-          'That is true of similarity. But here the *query* of one word meets the *key* of the other, and in the other direction these are two different vectors. Each word also divides its attention among all words in its own way.',
+          'Similarity is the same from both sides. But here the *query* of one word meets the *key* of the other, and in the other direction these are two different vectors. Each word also divides its attention among all words in its own way.',
       },
       differ: {
-        says: 'No: each decides for itself',
+        says: 'No: each word decides for itself',
         reply: 'Exactly. Each row is one word’s own decision, and each row adds up to one.',
       },
       near: {

@@ -14,17 +14,17 @@ export const texts = {
       slow: {
         says: 'Just as far, but more slowly',
         reply:
-          'More time does not help it. Without positions all ten blanks are the same to it, so it must write the same guess into each.',
+          'More time does not help. To a model without positions all ten blanks are the same, so it must write the same guess into each.',
       },
       guess: {
         says: 'It can only guess',
         reply:
-          'Exactly. It sees which letters there are, but not which blank it is filling, so all ten get the same guess.',
+          'Exactly. The model sees which letters there are, but not which blank it is filling, so all ten get the same guess.',
       },
       nothing: {
         says: 'It learns nothing at all',
         reply:
-          'It does learn something. It learns to guess letters that occur, and to prefer letters that occur twice. But it cannot know which blank it is filling.',
+          'The model without positions does learn something. It learns to guess letters that occur, and to prefer letters that occur twice. But it cannot know which blank it is filling.',
       },
     },
   },
@@ -52,7 +52,7 @@ export const texts = {
       all: {
         says: 'All three digits: it learns just as many numbers',
         reply:
-          'It does learn as many numbers. But it looks only once, and has to make do with one blend of what it saw.',
+          'The single head does learn as many numbers. But it looks only once, and has to make do with one blend of what it saw.',
       },
       first: {
         says: 'Whether the sum has a hundreds digit, and little else',
@@ -62,7 +62,7 @@ export const texts = {
       last: {
         says: 'The ones digit: it depends on two digits only',
         reply:
-          'They do, and a blend of these two alone would be enough. Nothing rules out such a blend, but this head does not find it.',
+          'The ones do depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but this head does not find it.',
       },
     },
   },

@@ -21,13 +21,13 @@ export const texts = {
       all: {
         says: 'All eleven: the new word changes what the others mean',
         reply:
-          'It would, if they could see it. But no word looks ahead, so nothing that comes later changes their keys and values.',
+          'The new word would, if earlier words could see it. But no word looks ahead, so later words never change the keys and values of earlier ones.',
       },
       one: { says: 'One: the new word only', reply: 'Exactly.' },
       none: {
         says: 'None: it only reads the cache',
         reply:
-          'Its query reads the cache. But later words will want to look at the new word, too, so it needs a key and a value.',
+          'The query of the new word does read the cache. But later words will want to look at the new word, too, so it needs a key and a value.',
       },
     },
   },

@@ -46,7 +46,9 @@ export const partTexts = {
         ? `Of its ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
         : '',
       shared > 1 ? `Each group of ${shared} heads reads the same keys and values.` : '',
-      rms ? 'Its normalisations divide by the root mean square, and leave the mean as it is.' : '',
+      rms
+        ? 'The model’s normalisations divide by the root mean square, and do not subtract the mean.'
+        : '',
     ]
       .filter(Boolean)
       .join(' '),
