@@ -31,7 +31,7 @@ async function assertStill(page) {
   await page.getByRole('heading', { name: /^Where a word stands/ }).waitFor();
   await page.getByText(/^Self-attention lets every word look/).waitFor();
   await page.getByText('A still picture of words').waitFor();
-  const picture = page.getByRole('img', { name: /The thickest one runs from “lady” to “sat”/ });
+  const picture = page.getByRole('img', { name: /The thickest arch runs from “lady” to “sat”/ });
   const { y, height } = /** @type {{ y: number, height: number }} */ (await picture.boundingBox());
   assert.ok(height > 200 && y + height <= Number(page.viewportSize()?.height), `${y}, ${height}`);
   assert.ok((await picture.locator('path').count()) > 50);

@@ -82,7 +82,7 @@ test('the page asks before it fetches the model if the reader saves data', async
   await radio(page, 'random').check({ force: true });
   const again = page.getByRole('button', { name: 'Look at it' });
   await again.waitFor();
-  assert.equal(await page.getByText(/Fetch it|It is downloaded/).count(), 0);
+  assert.equal(await page.getByText(/Fetch it|The model is downloaded/).count(), 0);
   await again.click();
   await radio(page, 'learned').and(page.locator(':checked')).waitFor();
   assert.equal(asked.length, 1);

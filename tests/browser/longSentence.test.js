@@ -136,7 +136,9 @@ test('a link to a long sentence shows it, and a short sentence then appears at o
     `#at=self-attention.weights&text=${encodeURIComponent(sentence(1000))}`,
   );
   await shows(page, 1000);
-  const caption = page.locator('#weights [data-hint]').getByText('the strongest of its group');
+  const caption = page
+    .locator('#weights [data-hint]')
+    .getByText('the strongest weight of its group');
   await caption.waitFor();
   assert.ok((await middleWeight(page)) > 0);
   await page.mouse.move(0, 0);

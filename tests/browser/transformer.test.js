@@ -232,7 +232,7 @@ test('the slider of the decoder counts tokens from 0 and says none if there are 
       .open(`#at=transformer.decoder-cache${settings}`)
       .then((page) => page.locator('#decoder-cache').getByRole('slider', { name: 'token' }))
       .then((slider) => slider.getAttribute('aria-valuetext'));
-  assert.equal(await slider('&text=man+bites+dog&decoderStep=1'), 'bites, 1 of 0 to 2');
+  assert.equal(await slider('&text=man+bites+dog&decoderStep=1'), 'bites, position 1 of 0 to 2');
   assert.equal(await slider('&text='), 'none');
 });
 
@@ -358,8 +358,8 @@ test('the page explains the weights of the alignment', async () => {
 test('both sentences can be edited, emptied and reset', async () => {
   const { figure } = await openFigure('alignment');
   const [source, target] = [
-    figure.getByLabel('What is read: keys'),
-    figure.getByLabel('What is written: queries'),
+    figure.getByLabel('Sentence that is read (keys)'),
+    figure.getByLabel('Sentence that is written (queries)'),
   ];
   await source.fill('one\ntwo 👩‍👩‍👧');
   await target.fill('سلام');
@@ -367,7 +367,7 @@ test('both sentences can be edited, emptied and reset', async () => {
     .getByRole('application', { name: /1 word of the target by 3 words of the source/ })
     .waitFor();
   await target.fill('');
-  await figure.getByText(/^It takes two sentences/).waitFor();
+  await figure.getByText(/^An alignment needs two sentences/).waitFor();
   await figure.getByRole('button', { name: 'Reset Alignment by additive attention' }).click();
   await figure.getByRole('application', { name: /13 words of the source/ }).waitFor();
 });

@@ -20,7 +20,7 @@
 /** The heading above the chapters of the appendix. */
 export const appendix = {
   title: 'Appendix, for engineers',
-  text: 'How exact and how fast all this is. No earlier chapter depends on it.',
+  text: 'How exact and how fast the computations are. No earlier chapter depends on this appendix.',
 };
 
 /** @type {readonly ChapterEntry[]} */
@@ -63,7 +63,7 @@ export const chapters = [
   },
   {
     id: 'transformer',
-    title: 'Multi-head to Transformer',
+    title: 'From attention heads to a Transformer',
     height: 3000,
     load: () => import('./transformer/Transformer.svelte'),
   },

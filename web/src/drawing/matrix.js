@@ -99,7 +99,7 @@ export function coarse({ data, rows, columns }, most = mostDrawn) {
 
 /** The note for a picture that cannot show every cell. */
 export const strongest =
-  'There are more weights than pixels: each dot is the strongest of its group.';
+  'There are more weights than pixels, so each dot shows the strongest weight of its group.';
 
 /** Returns the note `strongest` if the matrix needs it. @param {Matrix} matrix */
 export const strongestOf = ({ coarse }) => (coarse ? strongest : '');

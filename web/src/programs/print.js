@@ -121,8 +121,8 @@ const printers = {
 function neededFile(body, language) {
   const comment = language === 'python' ? '#' : '//';
   return /\b(?:loadModel|load_language_model)\(/.test(body)
-    ? `${comment} Needs the files of your model beside it: its .safetensors, and config.json.\n`
+    ? `${comment} Needs the files of your model in the same folder: .safetensors and config.json.\n`
     : body.includes(modelFile)
-      ? `${comment} Needs ${modelFile} beside it: the link above this program saves it.\n`
+      ? `${comment} Needs ${modelFile} in the same folder; the link above this program saves it.\n`
       : '';
 }

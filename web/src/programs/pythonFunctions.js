@@ -37,15 +37,15 @@ def normal(rows, columns, seed, stream=0):
 
 const embedding = `
 def extended(code, letter):
-    """The hash of a text, and so of the text with one more letter (SplitMix64)."""
+    """The hash of a text, extended by one letter (SplitMix64)."""
     z = ((code ^ letter) + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
     return z ^ z >> 31
 
 def embedding(word, d):
-    """A random vector for the word and for each piece of it of two to four letters, added up."""
-    letters = [0x110000, *map(ord, word), 0x110001]  # with a mark before and one after
+    """The sum of random vectors for the word and for its pieces of two to four letters."""
+    letters = [0x110000, *map(ord, word), 0x110001]  # a mark before the word, one after it
     codes = []
     for begin in range(len(letters)):
         piece = 0x6E6772616D000000

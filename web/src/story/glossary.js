@@ -18,7 +18,7 @@ export const glossary = {
   dimension:
     'How many numbers a vector has. The word is also used for one of these numbers. Here the dimensions are the columns of a picture.',
   embedding:
-    'The vector that represents a token: one row of numbers. A model works on these numbers only.',
+    'The vector that represents a token: one row of numbers. A model works only on these numbers.',
   'dot product':
     'Multiply the first number of one vector by the first of the other, the second by the second, and so on. Then add up the products. The sum is large if both vectors point the same way.',
   query: 'The vector that says what a token looks for in others.',
@@ -28,7 +28,7 @@ export const glossary = {
   weight:
     'How much of its attention one token gives to another, from 0 to 1. The attention weights of a row add up to 1. (The numbers that a model learns are called weights, too.)',
   softmax:
-    'Turns scores into weights: raise e to the power of each score, then divide each result by the sum of all. A score that is larger by 1 gets 2.7 times the weight.',
+    'Turns scores into weights: raise e to the power of each score, then divide each power by the sum of all powers. A score that is larger by 1 gets 2.7 times the weight.',
   head: 'One of several parts of a layer that look at the words side by side. Each head has its own queries, keys and values.',
   layer:
     'One step of a model: every token comes in as a vector and leaves as a new one. Models stack many.',
@@ -50,7 +50,7 @@ export const glossary = {
   entropy:
     'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
   'mean distance': 'How many positions away a token looks: a mean, weighted by attention.',
-  'largest share': 'The largest weight of a row, averaged over all rows.',
+  'largest weight': 'The weight of the token that a row looks at most, averaged over all rows.',
   Xavier:
     'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
   seed: 'A number that random numbers are made from. The same seed always gives the same numbers.',

@@ -207,9 +207,7 @@ const attention = { causal: ${causal} };`,
         ...{ steps, shown, parts: ['tokens', 'encoder', 'unembed'], answers: 'length' },
         embeddings: ['tokens'],
         held:
-          world === 'add'
-            ? 'The page leaves out the few examples that it holds out to test with.'
-            : '',
+          world === 'add' ? 'The page skips the few examples that it holds out for testing.' : '',
         examples: {
           python: 'ids, targets = examples(n, batch)',
           cpp: 'make_examples(size, batch, stream);',

@@ -74,7 +74,7 @@ export function datePrograms(given, steps, shown, which) {
         parts: recurrent
           ? ['tokens', 'encoder', 'decoder']
           : ['tokens', 'encoder', 'written', 'decoder', 'unembed'],
-        held: 'The page leaves out the days that it holds out to test with.',
+        held: 'The page skips the days that it holds out for testing.',
         examples: examples(seed),
         forward: recurrent ? recurrentForward : transformerForward(options),
       }),
@@ -326,7 +326,7 @@ const logits = unembed.forward(y);`,
 function attentionOf(options, { layer, head }, text) {
   const { heads, layers, positions } = options;
   const recurrent = options.decoder === 'recurrent';
-  const comment = 'It goes on from what it has written itself.';
+  const comment = 'The model continues from its own output.';
   const inJavaScript = recurrent
     ? {
         reading: 'const { output, hN } = encoder.forward(tokens.forward(ids));',

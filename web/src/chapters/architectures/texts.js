@@ -17,7 +17,7 @@ export const texts = {
       rnn: {
         says: 'The RNN: its 4,096 steps have to wait for each other',
         reply:
-          'They do, but on one thread everything waits for everything else. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
+          'The steps do have to wait, but on one thread everything waits for everything else. Waiting costs time only if other processors could work meanwhile, as on a graphics card with thousands of them.',
       },
       attention: {
         says: 'Attention: it has more to do',
@@ -34,7 +34,7 @@ export const texts = {
   counted: ({ d, rnn, attention, times, seconds }) =>
     `By the core’s count for d = ${d}, the RNN needs ${rnn} multiply-adds and attention ${attention}, which is ${times} times as many. ${
       seconds.includes(undefined)
-        ? 'To have both timed, press Run under “Measured in this browser” below.'
+        ? 'To time both, press Run under “Measured in this browser” below.'
         : `Timed here, the RNN took ${seconds[0]} and attention ${seconds[1]}.`
     }`,
   times: [

@@ -14,7 +14,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: each hand would take a fixed number of positions longer for a turn than the hand before. With d = ${even.width} and b = ${even.base}, a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: each hand would need a fixed number of positions more for one turn than the hand before it. With d = ${even.width} and b = ${even.base}, a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
     `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
   ],
   bases: {
@@ -37,7 +37,7 @@ export const texts = {
       never: {
         says: 'None: 2π is not a whole number, so the hand never returns',
         reply:
-          'It never returns *exactly*. But numbers that differ by less than two hundredths are hard to tell apart, for a model as for an eye. At 44 the hand has turned seven times, to within about one degree.',
+          'The hand never returns *exactly*. But numbers that differ by less than two hundredths are hard to tell apart, for a model as for an eye. At 44 the hand has turned seven times, to within about one degree.',
       },
     },
   },
@@ -48,19 +48,19 @@ export const texts = {
   more: 'How alike two positions are',
   similarity: [
     'How alike are two positions? Take the [dot product] of their rows. The product depends only on how far apart the two are. It is largest on the diagonal, and the same along each line parallel to it. So nearness is in these numbers, though nobody put it there.',
-    'This is exact only for the encodings by themselves. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
+    'This is exact for the encodings alone. In a layer they are added to words, and the sum goes through the projections. A score then has four parts: word with word, word with position, position with word, and position with position. You see only the last part here.',
   ],
 
   /** @param {{ near: string, nearly: string, far: string, alike: string }} found */
   uneven: ({ near, nearly, far, alike }) =>
-    `The product does not fall evenly with distance. When a fast hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both.`,
+    `The product does not fall evenly with distance. When a fast hand comes round again, positions look more alike again. Here the product of two positions that are ${far} apart is ${alike}, and the product of two only ${near} apart is ${nearly}. Choose a cell of row 0: the curve shows both products.`,
 
   schemes: [
     'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where long distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
     'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions, and the right one shows the attention that results.',
   ],
   longer: [
-    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, that is 1 whatever b is, and for the last it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but the last hand too much: by 13 if s = 4 and L is four times T.',
+    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but the last hand too much: by 13 if s = 4 and L is four times T.',
     '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. These numbers of turns were found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   inUse: 'in use on this page',
@@ -102,7 +102,7 @@ export const texts = {
         'has a row for every position, but models can do little with rows they never met in training',
     },
     learned: {
-      idea: 'Each position has a row in a table, learned like the rows of words.',
+      idea: 'Each position has a row in a table. The table is learned, like the table of words.',
       drawn: 'added to the words: a row for each position',
       where: 'on the words, before the first layer',
       users: 'BERT, GPT-2',
@@ -118,7 +118,7 @@ export const texts = {
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
-      idea: 'Each distance has a learned number. Short distances have one each, long ones share.',
+      idea: 'Each short distance has a learned number. Each range of long distances shares one.',
       drawn: 'added to the scores: a number for each pair',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
@@ -142,7 +142,7 @@ export const texts = {
       beyond: 'slow hands reach angles that were never seen, and the model soon fails',
     },
     linear: {
-      idea: 'All hands are slowed alike, so more positions fit within the same angles.',
+      idea: 'All hands are slowed by the same factor, so more positions fit within the same angles.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
@@ -158,7 +158,7 @@ export const texts = {
       beyond: 'stretches as the text grows',
     },
     yarn: {
-      idea: 'Fast hands keep their speed, slow ones are slowed, and those in between are partly slowed. Scores are sharpened.',
+      idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
@@ -166,7 +166,7 @@ export const texts = {
       beyond: 'multiplies the reach by its factor',
     },
     llama3: {
-      idea: 'Like YaRN, but hands with four turns or more keep their speed, and those in between are slowed according to their number of turns.',
+      idea: 'Like YaRN, but hands with four turns or more keep their speed, and hands with one to four turns are slowed according to their number of turns.',
       drawn: 'turns queries and keys: for each position the cosines, then the sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',

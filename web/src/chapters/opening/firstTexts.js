@@ -18,7 +18,7 @@ export const still = {
   title: 'A still picture of words, and what they look at',
   /** @param {{ layer: number, head: number, query: string, key: string }} picture */
   alt: ({ layer, head, query, key }) =>
-    `Arches from each word of “${sentence}” to the words that it looks at in layer ${layer}, head ${head}. The thickest one runs from “${query}” to “${key}”.`,
+    `Arches from each word of “${sentence}” to the words that it looks at in layer ${layer}, head ${head}. The thickest arch runs from “${query}” to “${key}”.`,
   /** @param {{ layer: number, head: number }} picture */
   caption: ({ layer, head }) =>
     `Each arch is thick at the word that looks and thin at the word it looks at. This is head ${head} in layer ${layer} of a small language model. The stripes under a word show its position. The live picture follows your own words.`,

@@ -48,7 +48,7 @@ export const texts = {
   /** @param {number} heads */
   heads: (heads) => `of ${heads} that look at your words side by side, each in its own way.`,
   teaches: 'A small language model that attn trained on novels shows what attention learns.',
-  ask: (/** @type {string} */ size) => `It is downloaded only if you ask for it (${size}).`,
+  ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,
   fetch: 'Fetch it',
   take: 'Look at it',
 };

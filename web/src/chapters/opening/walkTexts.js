@@ -84,7 +84,7 @@ export const steps = [
       [
         best?.is === 'followed' ? `In effect, the query asks what followed ${word} last time.` : '',
         same
-          ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of what the layer reads.'
+          ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of the vector that the layer reads.'
           : '',
         learned && layer > 1
           ? `Layer ${layer} reads what ${layer === 2 ? 'layer 1' : 'the previous layers'} computed from the words.`
@@ -104,7 +104,7 @@ export const steps = [
       `Each score is divided by ${root}, the square root of ${depth}, because a query has ${depth} numbers. Then softmax turns the scores into weights: it raises e to the power of each score and divides by the sum of these powers. So no weight is negative, and all weights add up to 1.${!best ? '' : best.itself ? ` ${word} gives ${best.weight} of its attention to itself.` : ` ${word} gives ${best.weight} of its attention to ${best.word}.`}`,
     more: ({ best, word }) =>
       best?.is === 'followed'
-        ? `The first time, ${best.word} followed ${word}. This head expects that again.`
+        ? `The first time, ${best.word} followed ${word}. This head expects the same again.`
         : best?.is === 'before'
           ? `${best.word} is the word just before.`
           : '',
@@ -124,13 +124,13 @@ export const steps = [
         : `The slope of softmax says how much the weights move if their scores move a little. It goes from ${divided.slope} to ${undivided.slope}. Near 0, softmax is saturated, or deaf, and a model has nothing to learn from.`,
     breaks: true,
     chapter: 'self-attention.stages',
-    link: (number) => `Chapter ${number} explains why √D`,
+    link: (number) => `Chapter ${number} explains why the divisor is √D`,
     seconds: 11,
   },
   {
     title: () => 'Values are blended',
     says: ({ best, second, word }) =>
-      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight and add them up.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
+      `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add up the products.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
     seconds: 9,
@@ -153,7 +153,7 @@ export const steps = [
     says: ({ word, learned, layers, vocabulary, guess, next, looked, heads }) =>
       !learned || !guess
         ? 'In a trained model the output goes on to the next layer, and after the last layer the model guesses the next word. But this layer has learned nothing. Its numbers were made without any text, so it has nothing to guess from.'
-        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your own next word, ${next.word}, gets ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
+        : `The blends of all heads go on through the model’s ${layers} layers. At the end each of ${vocabulary} tokens gets a probability. The most probable token after ${word} is ${guess.word}, with ${guess.share}.${!next ? '' : next.guessed ? ' Your sentence continues that way.' : ` Your own next word, ${next.word}, gets ${next.share}.`}${!looked || looked.word === next?.word ? '' : looked.rank === 1 ? ' That is the word that this head looked at.' : ` ${looked.word}, which this head looked at, comes ${nth(looked.rank)} with ${looked.share}. This is only one head of ${heads}.`}`,
     more: () =>
       'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
@@ -173,7 +173,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model these two are not neighbours, but here they are, as in chapters 4 and 5.' : ''}`;
+    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model these two numbers are not in neighbouring columns, but here they are, as in chapters 4 and 5.' : ''}`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;

@@ -10,9 +10,9 @@ export const texts = {
       'You shuffle the words. There are no positions and no mask. What changes in the output vector of a word?',
     choices: {
       all: {
-        says: 'Nearly all: it has other neighbours now',
+        says: 'Nearly all its numbers: it has other neighbours now',
         reply:
-          'It has, but no score asks which words are neighbours. The word meets the same other words as before.',
+          'The word does have other neighbours, but no score asks which words are neighbours. It meets the same other words as before.',
       },
       some: {
         says: 'A little: near words count for more',
@@ -29,8 +29,8 @@ export const texts = {
   differences: (found) =>
     `With your sentence in the order below and without positions, no number of any word changes by more than ${found.without}, which is rounding error. With positions, numbers change by up to ${found.with}. A causal mask gives order away too, because it lets a word see only earlier words. With the mask and without positions, numbers change by up to ${found.causal}.`,
   figure: [
-    'So shuffle the words. Each word still meets the same others, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
-    'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows the difference between the two, without positions and with them. Drag the words, or shuffle them. No mask is on here unless you switch one on, because a [causal] mask also gives order away.',
+    'So shuffle the words. Each word still meets the same other words, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
+    'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them. Drag the words, or shuffle them. No mask is on here unless you switch one on, because a [causal] mask also gives order away.',
   ],
   more: 'How much a trained model needs the order of words',
   loss: 'How much is order worth, then? Ask somebody who knows a language. A model predicts each word from the words before it. The better it knows which words may follow, the less they surprise it. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',

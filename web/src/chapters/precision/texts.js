@@ -10,13 +10,13 @@ export const texts = {
     choices: {
       next: {
         says: '16,777,217',
-        reply: 'That takes 25 binary digits, and float32 has 24.',
+        reply: '16,777,217 takes 25 binary digits, and float32 has 24.',
       },
       same: { says: '16,777,216', reply: 'Exactly.' },
       near: {
-        says: 'Something between the two',
+        says: 'A number between these two',
         reply:
-          'There is nothing between the two in float32. From here on, float32 can represent only even numbers.',
+          'The next float32 number after 16,777,216 is 16,777,218. From here on, float32 can represent only even numbers.',
       },
     },
   },
@@ -26,7 +26,7 @@ export const texts = {
     'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code they drift: hardly at all below position ten thousand, but by thousandths in the millions. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
   ],
   fewer: [
-    'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. One more number for each row says how much 1 is worth.',
+    'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. One more number for each row says how much a step of 1 is worth.',
     'Below, the keys are stored in this way, as in the core’s cache. The queries need not be kept, so they stay in float32, as do sums and softmax.',
   ],
   guess: {
@@ -34,16 +34,17 @@ export const texts = {
     choices: {
       bfloat16: {
         says: 'bfloat16',
-        reply: 'It spends 8 of its bits on the range, as float32 does, so only 8 digits are left.',
+        reply:
+          'Like float32, bfloat16 spends 8 of its bits on the range, so only 8 digits are left.',
       },
       float16: {
         says: 'float16',
         reply:
-          'Exactly. It has three more binary digits, and is closer unless the numbers are huge or tiny.',
+          'Exactly. With its three more binary digits, float16 is closer unless the numbers are huge or tiny.',
       },
       same: {
-        says: 'Both the same',
-        reply: 'They have the same number of bits, but the bits are divided differently.',
+        says: 'Both are equally close',
+        reply: 'Both types have 16 bits, but the bits are divided differently.',
       },
     },
   },
@@ -58,7 +59,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'Both errors are measured against sines in double precision. For the usual code, the core computes these sines. For the core, this page computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'Both errors are measured against sines in double precision. To judge the usual code, the core computes these sines. To judge the core, this page computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
-    'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more, because little of that error reaches the attention weights if sums are in float32.',
+    'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more coarsely, because little of that error reaches the attention weights if sums are in float32.',
 };

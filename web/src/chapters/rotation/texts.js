@@ -21,7 +21,7 @@ export const texts = {
           'The clock has run longer, but moving it on by δ turns each hand by the same angle at any time.',
       },
       word: {
-        says: 'It depends on the word at that position',
+        says: 'A matrix that depends on the word at that position',
         reply: 'Encodings know nothing about words. Only positions count here.',
       },
       same: {
@@ -50,5 +50,5 @@ export const texts = {
     place: 'position of the key (both words move)',
   },
   takeaway:
-    'A shift by δ turns each pair by its own fixed angle, the same from every position. This takes both the sine and the cosine.',
+    'A shift by δ turns each pair by its own fixed angle, the same from every position. Such a turn needs both the sine and the cosine.',
 };

@@ -20,7 +20,7 @@ export const texts = {
     added:
       'A second row, P, is added to each of these rows. P encodes the word’s position. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'These rows do not say where a word is. Its position enters one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows this for one of the two.',
+      'These rows do not say where a word is. Its position enters one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows this for one of the two vectors.',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
@@ -38,7 +38,7 @@ export const texts = {
   ],
   alike:
     'At the moment the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
-  differ: 'Let the three differ (random projections)',
+  differ: 'Let queries, keys and values differ (random projections)',
   whenLearned:
     'A trained model has many heads, and each does something different. A wall of pictures shows them all.',
 
@@ -48,10 +48,10 @@ export const texts = {
       same: {
         says: 'Yes: how well they go together is the same from both sides',
         reply:
-          'That is true of similarity. But here the *query* of one word meets the *key* of the other, and in the other direction these are two different vectors. Each word also divides its attention among all words in its own way.',
+          'Similarity is the same from both sides. But here the *query* of one word meets the *key* of the other, and in the other direction these are two different vectors. Each word also divides its attention among all words in its own way.',
       },
       differ: {
-        says: 'No: each decides for itself',
+        says: 'No: each word decides for itself',
         reply: 'Exactly. Each row is one word’s own decision, and each row adds up to one.',
       },
       near: {
@@ -68,7 +68,7 @@ export const texts = {
   heads: (/** @type {{ heads: number, d: number, D: number }} */ { heads, d, D }) => [
     'A word has more than one thing to find out. It may need to know what followed it last time, and also which word comes just before. But in one row of weights, whatever goes to one word is taken from the others. So a layer looks several times at once. It has several [heads|head], each with its own queries, keys and values.',
     `More heads cost hardly any more, because a word’s numbers are divided among them. Here each word has ${d} numbers (the [width d]). With ${heads} heads, the query of one head has ${D} numbers (its [width D]).`,
-    'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest share] says how much the favourite word gets.',
+    'Next to each head are three numbers, each averaged over all rows. The [entropy] says how widely its attention is spread: 0 bits means all on one word, 1 bit is like an even split between two, 2 bits like an even split among four. The [mean distance] says how many positions away it looks. The [largest weight] says how much the favourite word gets.',
   ],
   gain: {
     lead: 'What are several heads good for?',
@@ -82,7 +82,7 @@ export const texts = {
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
     `Learned projections, from layer ${layer} of ${layers} in a model that attn trained on novels.`,
   identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
-    `Identity projections: head ${head} compares columns ${from} to ${to} of the tokens as they are.`,
+    `Identity projections: head ${head} compares columns ${from} to ${to} of the unchanged tokens.`,
   random: (/** @type {{ seed: number }} */ { seed }) =>
     `Random projections: each head has its own (Xavier, seed ${seed}). Nothing is trained.`,
 
@@ -111,7 +111,7 @@ export const texts = {
 
   scale: [
     'Why divide by √D? A score is a sum of D products. Some are positive, some negative, and they cancel in part. It is like a walk of D steps, each to the left or to the right at random. Such a walk ends about √D steps from where it began. So with D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
-    'For softmax that is far too wide. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
+    'For softmax this spread is far too wide. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
   ],
 
   divisors: { label: 'divide scores by', root: '√D', none: 'nothing', width: 'D' },
@@ -124,7 +124,7 @@ export const texts = {
     edit: 'Change one number of a projection',
   },
   edit: [
-    'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are of the kind called [Xavier], made from a [seed].',
+    'All of this depends on four matrices: the projections for queries, keys and values, and one for the output. Change one number and see how far the change reaches. In W_{q} it moves the attention of nearly every word a little. In W_{v} it leaves attention alone: it changes one of the numbers that each word hands over, and W_{o} spreads that change over all columns. In W_{o} itself it changes one column of the output. Training is nothing but many such changes. The numbers start at random. Here they are random numbers of the kind called [Xavier], made from a [seed].',
   ],
   edits: {
     lead: 'Try changing one number in',

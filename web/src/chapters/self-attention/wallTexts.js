@@ -47,7 +47,7 @@ export const measures = {
 
 export const texts = {
   title: 'Every head of every layer',
-  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first.',
+  lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first token.',
   order: 'sorted by',
   byLayer: 'layer',
   layer: (/** @type {number} */ layer) => `Layer ${layer + 1}`,
@@ -56,7 +56,7 @@ export const texts = {
   evenly: (/** @type {number} */ share) => `Spread evenly, it would be ${percent(share)}.`,
   none: {
     again: 'No token occurs twice in this sentence, so there is nothing to measure.',
-    short: 'The sentence is too short to measure that.',
+    short: 'The sentence is too short for this measure.',
   },
   share: ': of its attention',
   first: (/** @type {number} */ length, /** @type {number} */ all) =>

@@ -12,67 +12,67 @@ export const texts = {
       'Two models must write ten letters backwards, into ten blanks that all look alike. One model knows positions, the other does not. How far does the second get?',
     choices: {
       slow: {
-        says: 'As far, but more slowly',
+        says: 'Just as far, but more slowly',
         reply:
-          'More time does not help it. Without positions all ten blanks are the same to it, so it must write the same guess into each.',
+          'More time does not help. To a model without positions all ten blanks are the same, so it must write the same guess into each.',
       },
       guess: {
         says: 'It can only guess',
         reply:
-          'Exactly. It sees which letters there are, but not which blank it is filling, so all ten get the same guess.',
+          'Exactly. The model sees which letters there are, but not which blank it is filling, so all ten get the same guess.',
       },
       nothing: {
         says: 'It learns nothing at all',
         reply:
-          'It does learn something. It learns to guess letters that occur, and more often those that occur twice. But it cannot know which blank it is filling.',
+          'The model without positions does learn something. It learns to guess letters that occur, and to prefer letters that occur twice. But it cannot know which blank it is filling.',
       },
     },
   },
   /** @param {{ step: number, of: { name: string, what: string, right: number }[] }} now */
   now: ({ step, of: [a, b] }) =>
-    `After ${step} steps here, on examples never trained on, lane ${a.name} (${a.what}) gets ${a.right} of 100 right, and lane ${b.name} (${b.what}) gets ${b.right}.`,
+    `After ${step} steps here, on held-out examples, lane ${a.name} (${a.what}) gets ${a.right} of 100 right, and lane ${b.name} (${b.what}) gets ${b.right}.`,
   /** @param {{ name: string, right: number, blind: number }} of a model without positions */
   guesses: ({ name, right, blind }) =>
     `Lane ${name} gets ${right} of 100 answers right, and blind guessing would get ${blind}. The lane does better because it sees which letters are there. But all blanks are the same to it, so each gets the same letter, and its best guess is the letter that occurs most often. Only a position tells a blank which letter belongs there.`,
   /** @param {{ size: number, unit: string, name: string, right: number, other: string, others: number }} found */
   misled: ({ size, unit, name, right, other, others }) =>
-    `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong ones, and does worse than one that only guesses.`,
+    `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong positions, and does worse than a model that only guesses.`,
   untrained: 'learned, before the first step',
   press: 'Press Play below to find out.',
   gain: [
-    'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have equally many numbers to learn. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
+    'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have the same number of [parameters|parameter]. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
-    'We ran this eight times with the table, for 1,200 steps each and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
+    'We ran this eight times with the table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
       'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions are a learned table, and there is one layer. What does one head get right?',
     choices: {
       all: {
-        says: 'All three: it has just as many numbers to learn',
+        says: 'All three digits: it learns just as many numbers',
         reply:
-          'It does have as many. But it looks only once, and has to make do with one blend of what it saw.',
+          'The single head does learn as many numbers. But it looks only once, and has to make do with one blend of what it saw.',
       },
       first: {
-        says: 'Whether there is a hundred, and little else',
+        says: 'Whether the sum has a hundreds digit, and little else',
         reply:
-          'Exactly. A rough blend says whether the digits are large or small, and that usually shows whether the sum has a hundred. The other two digits have to be exact.',
+          'Exactly. A rough blend says whether the digits are large or small, and that usually shows whether the sum has a hundreds digit. The other two digits have to be exact.',
       },
       last: {
-        says: 'The ones: they depend on two digits only',
+        says: 'The ones digit: it depends on two digits only',
         reply:
-          'They do, and a blend of these two alone would be enough. Nothing rules such a blend out, but this head does not find it.',
+          'The ones do depend on two digits only, and a blend of these two would be enough. Nothing rules out such a blend, but this head does not find it.',
       },
     },
   },
   /** @param {{ step: number, scheme: string, of: { name: string, what: string, places: number[] }[] }} now */
   gained: ({ step, scheme, of: [a, b] }) =>
-    `After ${step} steps here with ${scheme}, on sums never trained on, lane ${a.name} (${a.what}) gets ${a.places.join(', ')} of 100 right, digit by digit, and lane ${b.name} (${b.what}) gets ${b.places.join(', ')}.`,
+    `After ${step} steps here with ${scheme}, on held-out sums, lane ${a.name} (${a.what}) gets ${a.places.join(', ')} of 100 right, digit by digit, and lane ${b.name} (${b.what}) gets ${b.places.join(', ')}.`,
   gainTries: {
     lead: 'Let them learn, 600 steps:',
     learned: 'four heads and one, with a table of positions',
-    t5: 'the same with T5’s bias',
+    t5: 'four heads and one, with T5’s bias',
     press: 'To find out, let them learn.',
   },
   heads:
@@ -88,7 +88,7 @@ export const texts = {
   },
   table: [
     'A table of positions begins as noise. Each position has a row of random numbers, and no two rows are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula, η is the [learning rate].',
-    'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learned tables show little of that. Random rows already differ, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
+    'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learned tables show little of this pattern. Random rows already differ, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
   ],
   takeaway:
     'Training changes nothing but the model’s numbers, a little at each step. These changes decide where attention looks.',
@@ -127,7 +127,7 @@ export const worldTexts = {
   },
   dates: {
     short: 'dates',
-    long: 'The model reads a date in words, and then writes it in digits, one after the other: the third of May 1999 becomes 1999-05-03. A held-out date is never used for training, in any spelling. Right answers are counted character by character, and each model continues from what it wrote itself.',
+    long: 'The model reads a date in words, and then writes it in digits, one after the other: the third of May 1999 becomes 1999-05-03. A held-out date is never used for training, in any spelling. Right answers are counted character by character, and each model continues from its own output.',
   },
 };
 
@@ -162,7 +162,7 @@ export const lengthTexts = {
     'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks there, and nothing that it has seen tells it not to.',
   sort: 'With more letters there is more to compare, and blanks after the tenth also have to know how many blanks come before them.',
   repeat:
-    'A run may begin further on, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A rule that looks for the latest copy of one letter is right 57 times out of 100 in texts of 32 letters, and 20 times in texts of 128. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
+    'A run may begin later, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A rule that looks for the latest copy of one letter is right 57 times out of 100 in texts of 32 letters, and 20 times in texts of 128. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
   add: 'With more digits, carrying works the same way in every column. But each blank has to find its own two digits, at distances that the model has never met.',
   count:
     'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This world has no word for more than ten of a kind, so larger counts are not asked for.',

@@ -3,31 +3,31 @@ export const texts = {
   question: 'What is needed besides attention to make a model that writes?',
   /** @param {{ gelu: boolean }} model gelu: true if the model's activation is GELU */
   block: ({ gelu }) => [
-    'In attention, words exchange news. A Transformer block adds four simple things to attention. First, the results of the [heads|head] are put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
+    'In attention, words exchange news. A Transformer block adds four simple steps to attention. First, the results of the [heads|head] are put side by side and mixed by one more [projection], so that the layer speaks with one voice.',
     'Second, the input of the layer is added to its output. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',
     'Third, numbers that are added again and again grow, and large scores saturate softmax. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation], and each column is then scaled and shifted by learned numbers.',
     `Fourth, the other half of the block is a small [feed-forward network]. Here each word, on its own, thinks over what it has heard. One projection makes its row wider, in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the middle is four times as wide, two thirds of a block’s [parameters|parameter] are in this network. The feed-forward network has its own residual connection and normalisation.`,
     'Rows meet only in attention. Everything else happens to each word separately. Choose a cell: the cells that it was computed from keep their colour.',
   ],
   decoder: [
-    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems like a loss, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
+    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
   ],
   steps:
     'Step through your sentence: each step computes one new row of keys and one of values, and reads the others. The output is the same as if the whole sentence were computed at once.',
   predict: {
     question:
-      'Ten words are written, and the next one comes. For how many words must keys and values be computed?',
+      'Ten words have been written, and the next word arrives. For how many words must keys and values be computed?',
     choices: {
       all: {
         says: 'All eleven: the new word changes what the others mean',
         reply:
-          'It would, if they could see it. But no word looks ahead, so nothing that comes later changes their keys and values.',
+          'The new word would, if earlier words could see it. But no word looks ahead, so later words never change the keys and values of earlier ones.',
       },
       one: { says: 'One: the new word only', reply: 'Exactly.' },
       none: {
         says: 'None: it only reads the cache',
         reply:
-          'Its query reads the cache. But later words will want to look at the new word, too, so it needs a key and a value.',
+          'The query of the new word does read the cache. But later words will want to look at the new word, too, so it needs a key and a value.',
       },
     },
   },

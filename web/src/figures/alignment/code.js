@@ -44,13 +44,13 @@ const std::int64_t num_keys = ${source.length}, num_queries = ${target.length}${
 std::vector<float> keys(num_keys * d), queries(num_queries * ${byHand ? 'query_dim, 1.0F' : 'd'});
 const attn::Tensor k(keys.data(), {num_keys, d}), q(queries.data(), {num_queries, ${byHand ? 'query_dim' : 'd'}});
 attn::ngram_embedding(source, k);
-attn::ngram_embedding(target, q${byHand ? '.slice(1, 0, d)' : ''});${byHand ? '  // each ends in a 1' : ''}
+attn::ngram_embedding(target, q${byHand ? '.slice(1, 0, d)' : ''});${byHand ? '  // each query ends in a 1' : ''}
 `,
       javascript: `const keys = attn.ngramEmbedding([${list(source)}], { dModel: d });
 const ${byHand ? 'words' : 'queries'} = attn.ngramEmbedding([${list(target)}], { dModel: d });`,
     },
     byHand && {
-      javascript: `// Each word that asks ends in a 1.
+      javascript: `// Each query ends in a 1.
 const queryDim = d + 1;
 const queries = { data: [], shape: [words.shape[0], queryDim] };
 for (let i = 0; i < words.shape[0]; i++) {
@@ -83,7 +83,7 @@ layer.forward(q, k, k, attn::Tensor(context.data(), {num_queries, d}),
 /** @param {number} sharpness @returns {Call[]} */
 const weightsByHand = (sharpness) => [
   {
-    python: `queries = torch.cat((queries, torch.ones(len(queries), 1)), 1)  # each ends in a 1
+    python: `queries = torch.cat((queries, torch.ones(len(queries), 1)), 1)  # each query ends in a 1
 shift = ${shift}
 one = torch.eye(d)
 W_q = torch.cat((torch.cat((one, shift * torch.ones(d, 1)), 1), torch.cat((one, -shift * torch.ones(d, 1)), 1)))

@@ -26,7 +26,7 @@ export function costRows(attn, { n, d, k }) {
     },
     {
       id: 'dilated',
-      name: 'convolution, dilated 1, k, k² …',
+      name: 'convolution, dilated by 1, k, k² …',
       costs: attn.architectureCosts.dilatedConvolution({ n, d, k }),
     },
     {

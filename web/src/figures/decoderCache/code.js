@@ -14,7 +14,7 @@ export const decoderCacheCode = (settings, tokens, learned) =>
     ...blockCalls(settings, tokens, learned),
     {
       python: `
-# PyTorch's layer has no cache: one causal pass over all tokens.
+# PyTorch's layer has no cache, so this is one causal pass over all tokens.
 causal = torch.nn.Transformer.generate_square_subsequent_mask(n)
 with torch.no_grad():
     y = layer(x[None], src_mask=causal, is_causal=True)[0]`,

@@ -130,13 +130,13 @@ w_v = torch.tensor([4.0, -4.0])`
 w_v = xavier(1, ${numHiddens}, ${seed}, 2)[0]`,
   },
   {
-    python: `q = torch.stack([queries, torch.ones_like(queries)], dim=1)  # a 1 beside each number
+    python: `q = torch.stack([queries, torch.ones_like(queries)], dim=1)  # a 1 after each number
 k = torch.stack([x, torch.ones_like(x)], dim=1)
 weights = torch.softmax(torch.tanh((q @ W_q.T)[:, None] + (k @ W_k.T)[None]) @ w_v, dim=1)`,
     cpp: `std::vector<float> query(num_queries * 2, 1), key(num_keys * 2, 1);
 for (std::int64_t i = 0; i < num_queries; ++i) query[2 * i] = 0.1F * i;
-for (std::int64_t i = 0; i < num_keys; ++i) key[2 * i] = x[i];  // a 1 beside each number`,
-    javascript: `// A 1 beside each number.
+for (std::int64_t i = 0; i < num_keys; ++i) key[2 * i] = x[i];  // a 1 after each number`,
+    javascript: `// A 1 after each number.
 const withOne = (xs) => ({ data: xs.flatMap((x) => [x, 1]), shape: [xs.length, 2] });`,
   },
   layer('layer', 'AdditiveAttention', {

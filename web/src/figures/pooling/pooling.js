@@ -143,7 +143,7 @@ export const descriptions = {
   },
   average: {
     name: 'average',
-    note: 'Every key counts the same for every query: pooling without attention.',
+    note: 'All keys have the same weight for every query: pooling without attention.',
   },
   hard: {
     name: 'hard',

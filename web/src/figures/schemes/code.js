@@ -54,9 +54,9 @@ const learned = ({ tokens: { length }, dModel, seed }) =>
     constants({ length, width: dModel }),
     { python: '' },
     {
-      python: '# As torch.nn.Embedding draws them, with a deviation of 1.',
-      cpp: '// A deviation of 1, as torch.nn.Embedding has.',
-      javascript: '// A deviation of 1, as torch.nn.Embedding has.',
+      python: '# Standard deviation 1, as in torch.nn.Embedding.',
+      cpp: '// Standard deviation 1, as in torch.nn.Embedding.',
+      javascript: '// Standard deviation 1, as in torch.nn.Embedding.',
     },
     layer('encoding', 'LearnedPositionalEncoding', { ...sizes, seed, deviation: 1 }),
     {
@@ -100,7 +100,7 @@ const buckets = ({ tokens: { length }, heads, head, seed }) =>
     {
       python: `
 def bucket(distance):
-    """As Hugging Face's T5 in an encoder; distance is key - query."""
+    """The bucket of a distance (key - query), as in the encoder of Hugging Face's T5."""
     half = buckets // 2
     exact = half // 2
     far = abs(distance)

@@ -311,7 +311,7 @@ export function describe(name, { row, column }, { columns }, clip) {
       const from = Math.abs(distance) === clip ? ' or more' : '';
       const where =
         distance === 0
-          ? 'key at the query'
+          ? 'key at the query’s own position'
           : `key ${Math.abs(distance)}${from} ${distance < 0 ? 'before' : 'after'} the query`;
       return `${where}, column ${column}`;
     }

@@ -55,7 +55,7 @@ export class Own {
   /** @returns {Model['lacks']} */
   get lacks() {
     const { causal, hasLogits } = this.facts.description;
-    const walk = 'It is not made of layers that the page can take apart.';
+    const walk = 'Your model is not made of layers that the page can take apart.';
     if (causal && hasLogits) return { walk };
     const why = causal ? 'noLogits' : 'bidirectional';
     return { walk, next: texts.noNext[why], loss: partTexts.noLoss[why] };

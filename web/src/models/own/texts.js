@@ -1,6 +1,6 @@
 /** Replaces the chapters' texts about the page's model while the reader's own model is open. */
 export const texts = {
-  head: 'of your own model. The model runs on this machine and stays here: links do not include it, and a reload brings back the page’s own.',
+  head: 'of your own model. The model runs on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
   close: 'Close it',
   embedding: (/** @type {{ d: number }} */ { d }) => [
     `In *self*-attention a sentence looks at itself: each word looks at all the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of your model’s table, plus everything that is added before the first layer.`,
@@ -43,10 +43,12 @@ export const partTexts = {
       `Layer ${layer} of ${layers} in your model.`,
       most ? `The first ${most} tokens.` : '',
       drawn && drawn < heads
-        ? `Of its ${heads} heads, ${first + 1} to ${first + drawn} are drawn.`
+        ? `Of its ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
         : '',
       shared > 1 ? `Each group of ${shared} heads reads the same keys and values.` : '',
-      rms ? 'Its normalisations divide by the root mean square, and leave the mean as it is.' : '',
+      rms
+        ? 'The model’s normalisations divide by the root mean square, and do not subtract the mean.'
+        : '',
     ]
       .filter(Boolean)
       .join(' '),
@@ -58,7 +60,7 @@ export const partTexts = {
   whoseLoss: 'The loss of your model',
   noLoss: {
     rotary:
-      'Your model turns queries and keys in every layer. No encoding is added that could be left out, so a loss “without positions” cannot be computed.',
+      'Your model turns queries and keys in every layer. It adds no encoding that could be left out, so a loss “without positions” cannot be computed.',
     bidirectional:
       'Your model looks both ways. It does not predict tokens one after the other, so it has no such loss.',
     noLogits:
@@ -67,7 +69,7 @@ export const partTexts = {
   order: {
     layer:
       'The first layer of your model: its attention over the embeddings of the tokens, without a window.',
-    learned: 'the positions it has learned',
+    learned: 'the positions that your model has learned',
     sinusoidal: 'sinusoidal positions',
     rotary: 'rotary positions',
     none: 'no positions, because the model has none',
@@ -84,7 +86,7 @@ export const partTexts = {
     added:
       'The input of the layer already includes your model’s own positions. The other encodings are applied on top.',
     normalises:
-      'Your model normalises queries and keys. The other encodings are shown without that.',
+      'Your model normalises queries and keys. The other encodings are shown without this normalisation.',
     rest: 'The tables of the other encodings are random numbers (with standard deviation 1). So compare the left pictures, which show how the encodings differ.',
   },
 };
@@ -97,7 +99,7 @@ export const placeTexts = {
     learned:
       'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. Next to it is the sinusoid of the same size, which was designed, not learned. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
     rotary:
-      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows both.',
+      'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows the speeds with and without this rule.',
     sinusoidal:
       'Your model adds the sinusoid of this chapter, so everything above applies to your model, too.',
     none: 'Your model has no positions at all. Anything it knows about order comes from its causal mask, if it has one.',
@@ -117,17 +119,17 @@ export const placeTexts = {
       `positions ${row} and ${column}`,
   },
   sinusoids: 'the sinusoid’s',
-  spectrum: 'Share of the variation along each of its leading components',
+  spectrum: 'Share of the table’s variation along each of its leading components',
   helix: (/** @type {number} */ n) =>
     `The first three components, at positions 0 to ${n - 1}: one path through space, with stronger colours for later positions.`,
   turn: 'turn it',
   waves:
-    'The waves in its columns. For each number of periods over all positions, the chart shows its share of the variation.',
+    'The waves in the table’s columns. For each number of periods over all positions, the chart shows how much of the variation such waves account for.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
   summary: (/** @type {number} */ n, /** @type {string} */ shares) =>
-    `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of its variation.`,
+    `A learned table of ${n} positions, next to the sinusoid. Its leading components account for ${shares} of the variation in the table.`,
   layers: (/** @type {string[]} */ layers) =>
     layers.length === 1 ? `Layer ${layers[0]}.` : `Layers ${layers.join(', ')}.`,
   ruled: (/** @type {string} */ rule, /** @type {string} */ factor) =>
