@@ -215,7 +215,7 @@ export function memcheck(except) {
       // Without fair scheduling, a spinning thread starves the others.
       ...['--num-callers=30', '--fair-sched=yes'],
       // The tests' operator new can throw. Valgrind would replace it with an operator that ends the
-      // program instead.
+      // program.
       '--soname-synonyms=somalloc=nouserintercepts',
       join(kBuildFolder, 'release/tests/native/attn_tests'),
       ...['--gtest_brief=1', `--gtest_filter=*-${except}`],

@@ -1,4 +1,4 @@
-// Times contestants in turns, in Node and in the browser. In each of several rounds, all
+// Times contestants alternately, in Node and in the browser. In each of several rounds, all
 // contestants for the same workload run one short batch after another. A disturbance of the machine
 // then affects all of them, and the best times are from the same minute.
 
@@ -51,7 +51,8 @@ export async function takeTurns(contestants, pace) {
     entries.push({ name, run, repeats, batch, times: /** @type {number[]} */ ([]) });
   }
   for (let round = 0; round < rounds; ++round) {
-    // The order alternates, so that no contestant always follows the same one.
+    // The order alternates, so that a contestant does not always run after the same other
+    // contestant.
     const order = round % 2 === 0 ? entries : entries.toReversed();
     for (const { run, repeats, batch, times } of order) {
       if (round >= kLongRounds && times[0] > kLongSeconds) continue;

@@ -1,4 +1,4 @@
-// npm run bench: times attn and its peers in turns, on the same inputs, and prints a table.
+// npm run bench: times attn and its peers alternately, on the same inputs, and prints a table.
 //
 //   npm run bench                          everything
 //   npm run bench -- --native --quick      the native half, with fewer rounds

@@ -215,7 +215,7 @@ test('pointing at a clock, a bit or a cell marks the others', async () => {
 
   // Bit 5 has a period of 64 positions, and pair 4 has almost the same period.
   const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
-  // Focusing may scroll the page and put something else under the pointer.
+  // Focusing may scroll the page so that the pointer is over another element.
   await map.focus();
   await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
   assert.equal(await markedPair.getAttribute('data-pair'), '4');

@@ -150,7 +150,7 @@ test('following a link closes everything that was open before', async () => {
   const follow = (/** @type {string} */ fragment) =>
     page.evaluate((fragment) => void (location.hash = fragment), fragment);
 
-  // A link that names no place leads to the top of the page.
+  // A link that does not name a place on the page leads to the top.
   await follow('#v=1&text=two+words');
   await page.getByText(/^\s*2\s+tokens/).waitFor();
   assert.equal(await page.evaluate(() => scrollY), 0);

@@ -21,11 +21,11 @@ class AllocationProbe {
   /// Number of calls to operator new since the probe was created.
   std::int64_t count() const;
 
-  /// Lets the next `successes` calls succeed and makes all later ones throw std::bad_alloc until
+  /// Lets the next `successes` calls succeed and makes all later calls throw std::bad_alloc until
   /// the probe ends.
   void fail_after(std::int64_t successes);
-  /// Lets the next `successes` calls succeed, makes the one after them throw std::bad_alloc, and
-  /// lets all later ones succeed.
+  /// Lets the next `successes` calls succeed, makes the following call throw std::bad_alloc, and
+  /// lets all later calls succeed.
   void fail_once_after(std::int64_t successes);
 };
 

@@ -28,7 +28,7 @@ const kMostFrames = 4;
  */
 const kMostFramesToPicture = 200;
 
-/** How often a control is changed. */
+/** Number of times that a control is changed. */
 const changes = 24;
 
 /**

@@ -265,7 +265,7 @@ test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_fo
     'bert_plain/checkpoint-500/tokenizer.json': empty,
     'bert_plain/checkpoint-500/model.safetensors': empty,
     'bert_plain/tokenizer.json': empty,
-    // On disks with a foreign file system, macOS puts such a file next to each real one.
+    // On disks with a foreign file system, macOS puts a file like this next to each real file.
     'bert_plain/._model.safetensors': empty,
     '__MACOSX/._model.safetensors': empty,
     'config.json': empty,

@@ -157,7 +157,7 @@ await everyVariant('memory', (attn) => {
     assert.ok(attn.memory().bytesInUse <= most);
   });
 
-  // The variants with threads have less memory to fill.
+  // Only the variants with threads run this test, because they have less memory to fill.
   test('the_module_survives_full_memory', { skip: !attn.variant.endsWith('-threads') }, () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const before = attn.memory().bytesInUse;

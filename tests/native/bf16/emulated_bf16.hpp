@@ -15,7 +15,7 @@ struct Bf16Kernels {
   /// definition. On machines without the instruction they test the code around it; on machines with
   /// it they also test the instruction.
   const attn::kernels::Bf16Table* emulation;
-  attn::InstructionSet floats;  ///< instruction set for everything else
+  attn::InstructionSet floats;  ///< instruction set of the kernels that `table` lacks
 };
 
 /// All kernels that can run here, emulations first. bfmmla is emulated on every machine; vdpbf16ps

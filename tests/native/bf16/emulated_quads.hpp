@@ -70,7 +70,7 @@ std::uint32_t converted(float x) noexcept {
   return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
 }
 
-/// `Base` with the emulated instructions.
+/// `Base`, in which the emulation replaces the bfloat16 instructions.
 template <class Base>
 struct EmulatedQuads : Base {
   using typename Base::F;

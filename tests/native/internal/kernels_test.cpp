@@ -631,7 +631,7 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
 }
 
 // Tests one step of a recurrent layer. The kernel may read up to one panel past the end of its
-// rows. In the rows of the next state, it may also write there.
+// rows. It may also write past the end of the rows of the next state.
 TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   Random random;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };

@@ -276,7 +276,7 @@ TEST_P(TapedMultiHeadAttentionTest, AParameterOfAnotherLayerIsATermAndGetsTheSum
   EXPECT_TRUE(tape.gradient(second, name).is_none());
   const std::vector<float> shared = values(tape.gradient(first, name));
 
-  // The same numbers, but each layer has its own table.
+  // The same values, but each layer has its own copy of the table.
   second.set_parameter(name, first.parameter(name));
   tape.clear();
   const Variable again = tape.variable(x);
