@@ -98,8 +98,8 @@ async function held(options) {
   });
   await page.goto(site.url, { waitUntil: 'commit' });
   await page.locator('#still').waitFor();
-  // Waiting for the status "loaded" is not enough: `document.fonts` also has it before the first
-  // layout, when no font is loaded yet.
+  // Waiting for the status "loaded" is not enough: `document.fonts` also has this status before the
+  // first layout, when no font is loaded yet.
   await page.waitForFunction(
     (fonts) => document.fonts.size > 0 && fonts.every((font) => document.fonts.check(font)),
     ['400 1em "Source Serif 4"', '600 1em "Source Serif 4"', '400 1em "Source Sans 3 Variable"'],

@@ -337,7 +337,7 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
     await page.context().close();
   }));
 
-/** Makes every read hang after files have been read for 40 MB. Runs in a worker. */
+/** Makes every read hang once 40 MB have been read. Runs in a worker. */
 function slowDisk() {
   const read = Blob.prototype.arrayBuffer;
   let done = 0;

@@ -48,7 +48,7 @@ export const kPatience = 60_000;
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
  */
 export async function serveSite(folder = '/', beside = {}) {
-  // With this header, as many hosts send it, browsers show a new version at once.
+  // Many hosts send this header. It makes browsers show a new version at once.
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
     response.setHeader('Cache-Control', 'no-cache');
   const folders = new Map(Object.entries(beside));

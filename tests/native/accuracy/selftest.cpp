@@ -59,7 +59,8 @@ std::string processor() {
   return name.empty() ? "unknown processor" : name;
 }
 
-/// The shortest time of a call, in seconds. Makes calls for a tenth of a second, but at least five.
+/// The shortest time of a call, in seconds. Makes calls for a tenth of a second, but at least five
+/// calls.
 double seconds_of(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
