@@ -178,7 +178,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
     const angle = 10 / 10000 ** (pair / 16);
     const turned = await face.locator('g').getAttribute('transform');
     const turn = (Number(/^rotate\((\S+)\)$/.exec(turned ?? '')?.[1]) * Math.PI) / 180;
-    // The tip of the hand: an SVG rotates clockwise, and its y axis points downwards.
+    // The tip of the clock hand. In an SVG, rotation is clockwise and the y axis points downwards.
     assert.equal(Number(await tip.getAttribute('cy')), -radius);
     const [x, y] = [radius * Math.sin(turn), -radius * Math.cos(turn)];
     assert.ok(Math.abs(x / radius - Math.sin(angle)) < 1e-6, `${pair}`);

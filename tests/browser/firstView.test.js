@@ -17,7 +17,7 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * Opens an empty page. It is not shared, because each test forbids different things.
+ * Opens an empty page. It is not shared, because every test restricts its page in a different way.
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function blank(options) {

@@ -395,7 +395,7 @@ test('settings without effect on the figures in sight say so', async () => {
   await becomes(names, ['width', 'heads', 'projections', 'positions']);
   const heads = page.locator('.bar fieldset').first();
   assert.match((await heads.getAttribute('title')) ?? '', /^Has no effect/);
-  // Readers see why the control is grey without hovering over it.
+  // Readers see why the control is grey, even if they do not hover over it.
   assert.ok(await page.getByText('Grey: no effect on what is in view').isVisible());
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);

@@ -154,7 +154,7 @@ const training = '#at=training.training-run';
 
 test('files used before the page was cached work without a network', async () => {
   const page = await context.newPage();
-  // Delays the service worker until the page has fetched everything without it.
+  // Delays the service worker until the page has fetched all files without it.
   await page.addInitScript(() => {
     const { serviceWorker } = navigator;
     const released = new Promise((resolve) => Object.assign(globalThis, { release: resolve }));

@@ -1,4 +1,4 @@
-// Tests opening a reader's model from files, the figures that show it, and closing it.
+// Tests that readers can open their own model from files, see it in figures, and close it.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

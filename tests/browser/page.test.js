@@ -340,8 +340,8 @@ test('with forced colours selected controls differ from others, and sliders have
     }),
     off,
   );
-  // The browser draws switches itself. Buttons and text fields have an outline that forced colours
-  // show.
+  // With forced colours, the browser draws switches itself, and buttons and text fields get a
+  // visible outline.
   const appearance = await page
     .locator('input[role=switch]:visible')
     .first()

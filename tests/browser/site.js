@@ -103,9 +103,9 @@ export class Site {
   }
 
   /**
-   * Follows a link on a page that is already open. This takes a quarter of the time of opening a
-   * page, and leaves the page as if it had been opened with that link. Visits with the same options
-   * share a page.
+   * Follows a link on a page that is already open. Following a link takes a quarter of the time of
+   * opening a page, and leaves the page as if it had been opened with that link. Visits with the
+   * same options share a page.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
    * @returns {Promise<Page>}

@@ -225,7 +225,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await page.getByText('this text names no day, or several').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
-  // In the other tasks, no decoder writes an answer.
+  // In the task “copy”, no decoder writes an answer.
   await show(page, 'training-run');
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await figure(page).getByRole('radio', { name: 'mask' }).waitFor();

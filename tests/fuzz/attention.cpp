@@ -200,8 +200,8 @@ void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
   EXPECT_TRUE(attn_test::is_within(output, exact.output, exact.output_error));
 }
 
-/// Makes a call with valid arguments of other element types, and compares the results with those
-/// for the same numbers in float32.
+/// Makes a call with valid arguments of other element types, and compares its results with a
+/// float32 call with the same numbers.
 void call_stored(Choices& choices) {
   using attn::ElementType;
   using attn_test::TypedTensor;

@@ -34,8 +34,8 @@ const margin = { left: 16, top: 16 + 28 };
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
   const file = figure.getByRole('button', { name: kind, exact: true });
-  // When figures above are drawn for the first time, this figure may move so that a click misses
-  // it.
+  // When figures above this one are drawn for the first time, this figure may move, so that a click
+  // misses it.
   for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
     await figure.getByRole('button', { name: menu }).click();
     await file.waitFor({ timeout: 10_000 }).catch(() => {});

@@ -401,7 +401,7 @@ test('memory_freed_by_disposed_objects_counts_as_available', async () => {
   const { bytesReserved } = small.memory();
   assert.ok(bytesReserved > 67e6);
   const after = await megabytes();
-  // Memory grows in larger steps than requested.
+  // Memory grows in steps that are larger than the requested size.
   assert.ok(after > before - 30, `${after} of ${before} MB`);
   small.dispose();
 });

@@ -1,6 +1,6 @@
-// Layers with options, especially those of current language models, applied to variables. Results
-// are bit-identical to those for tensors, and the gradients of the input and of every parameter
-// match finite differences.
+// Layers applied to variables, with options and especially with the options of current language
+// models. Results are bit-identical to the results for tensors, and the gradients of the input and
+// of every parameter match finite differences.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -172,7 +172,7 @@ await everyVariant('memory', (attn) => {
         assert.equal(error.code, 'out_of_memory');
       }
     };
-    // Fills the memory completely, first with large layers, then with smaller and smaller ones.
+    // Fills the memory completely, first with large layers, then with smaller and smaller layers.
     for (const dModel of [4096, 1024, 256, 64, 16, 4]) fill(dModel);
     assert.ok(attn.memory().bytesReserved > 2 ** 31 - 2 ** 24);
     const long = random.tensor(20000, 16);

@@ -477,7 +477,7 @@ for (const [name, call, options] of calls) {
     });
 
     test('wrong_types_are_errors_that_name_the_option', async () => {
-      // A number passed instead of a Dropout is the probability.
+      // A number passed instead of a Dropout is the probability of dropout.
       const number = name === 'applyDropout' ? [] : [3];
       for (const wrong of [null, ...number, 'x', true, [], new Map()]) {
         assert.equal((await errorOf(call, wrong)).argument, 'options');

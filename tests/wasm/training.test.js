@@ -1,5 +1,5 @@
-// Training: compares gradients with finite differences and optimizers with their equations, and
-// tests the errors of tapes.
+// Tests training: compares gradients with finite differences and optimizers with their equations.
+// Also tests the errors of tapes.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

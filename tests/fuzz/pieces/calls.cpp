@@ -86,7 +86,7 @@ bool choose_flat(Choices& choices, const Sizes& sizes) {
 Variable without_batch(const Variable& x) { return attn::reshape(x, {x.size(1), x.size(2)}); }
 
 /// How many different variables queries, keys and values come from: one, two (keys and values share
-/// one) or three.
+/// a variable) or three.
 enum class Inputs { kSelf, kMemory, kThree };
 
 Piece attention_of_call(Choices& choices, const Sizes& sizes, const std::shared_ptr<Terms>& terms) {

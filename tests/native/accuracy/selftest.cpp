@@ -73,7 +73,7 @@ double seconds_of(const std::function<void()>& call) {
   return shortest;
 }
 
-/// Prints how many operations are within their stated bounds. Returns whether all are.
+/// Prints how many operations are within their stated bounds. Returns true if all are.
 bool check(attn::InstructionSet isa) {
   Context context({.num_threads = 1, .instruction_set = isa});
   std::vector<std::string> wrong;

@@ -1,5 +1,5 @@
-// The work of a call is divided differently depending on the number of cores, on what else is in
-// the batch, and on the path that its sizes and strides select. Every division must give
+// The work of a call is divided differently depending on the number of cores, on the other entries
+// of the batch, and on the path that its sizes and strides select. Every division must give
 // bit-identical results.
 
 #include <gtest/gtest.h>

@@ -230,8 +230,8 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& p) {
 
 class ProductKernelTest : public KernelsTest {
  protected:
-  /// Computes C = A · Bᵀ + bias in one call and row by row, and compares it with sums in double
-  /// precision.
+  /// Computes C = A · Bᵀ + bias in one call and row by row, and compares the results with sums in
+  /// double precision.
   void check(const ProductCase& p, const std::vector<float>& a_values,
              const std::vector<float>& b_values, const std::vector<float>& bias) const {
     SCOPED_TRACE(::testing::PrintToString(p));
@@ -714,7 +714,8 @@ TEST_P(KernelsTest, random_words_are_those_of_philox) {
     }
     return c[word];
   };
-  // The paper's results if all bits of the counter and the key are 0, and if all are 1.
+  // The results in the Philox paper if all bits of the counter and the key are 0, and if all these
+  // bits are 1.
   EXPECT_EQ(philox(0, 0, 0, 0), 0x6627E8D5U);
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL, 0), 0x408F276DU);
   for (index blocks = 0; blocks <= 19; ++blocks) {

@@ -104,8 +104,8 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
   }
 }
 
-/// Computes the gradients of query, key and value by merging parts of the keys and by attending to
-/// all keys at once, and compares them.
+/// Computes the gradients of query, key and value once by merging parts of the keys and once by
+/// attending to all keys, and compares the results.
 TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
   Random random;
   const OwnedTensor query = uniform_tensor({2, 4, 9, 8}, random);

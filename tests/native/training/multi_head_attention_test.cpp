@@ -227,8 +227,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
     attn::MultiHeadAttention layer(options);
     expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
                      context(), all);
-    // Passes each term alone, while the layer provides the others, and then the bias in every shape
-    // that broadcasts.
+    // Passes each term alone, while the layer provides the other terms, and then the bias in every
+    // shape that broadcasts.
     for (const auto& [name, values] : all) {
       if (name.starts_with("relative")) continue;
       attn::AttentionOptions rest;
