@@ -34,7 +34,7 @@ import {
  * @property {number} [medianRatio]  the ratio of the median times
  * @property {number} [gain]  attn's best time in float32 ÷ its best time in fewer bytes
  * @property {number} [machineRate] rate of the machine's bare loop, measured alternately with the
- * others
+ *   others
  * @property {number} [share]  share of `machineRate` that attn reaches
  * @property {number} [difference]  the largest difference between results
  * @property {Record<string, number>} [parts]  share of attn's time for each part of the workload
