@@ -1,6 +1,6 @@
-// Tests the programs that the page offers for figures of its layer. Each program runs with several
-// settings, which together turn every option on and off, and must print the values that the package
-// computes here.
+// Tests the programs that the page offers next to the figures of its attention layer. Each program
+// runs with several settings, which together turn every option on and off, and must print the
+// values that the package computes here.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -78,7 +78,7 @@ const kWine = {
   env: {
     WINEPREFIX: join(kBuildFolder, 'wine'),
     WINEDEBUG: '-all',
-    // Otherwise Wine offers to download them.
+    // Without these overrides, Wine offers to download Mono and Gecko.
     WINEDLLOVERRIDES: 'mscoree,mshtml=',
   },
 };
@@ -198,7 +198,8 @@ const kSuites = {
   riscv64: {
     tier: 'platforms',
     needs: [...kCross, 'riscv64'],
-    // Other machines emulate the instructions for bfloat16, which riscv64 lacks, much faster.
+    // Tests with emulated bfloat16 instructions do not run here, because riscv64 has no such
+    // instructions and other machines run the same tests much faster.
     run: ctest('riscv64', { ...kUnit, except: `${kOnce}:*Bf16*` }),
   },
   i686: {

@@ -177,7 +177,10 @@ export function nodeTest(folders, { build, env: more } = {}) {
   };
 }
 
-/** The part of a spec report that lists failures. @param {string} report @param {string} output */
+/**
+ * The part of a report by Node's reporter `spec` that lists failures. @param {string} report @param
+ * {string} output
+ */
 function failuresOf(report, output) {
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   const start = text.lastIndexOf('failing tests:');
@@ -212,10 +215,10 @@ export function memcheck(except) {
     const reports = makeReportFolder('memcheck');
     const args = [
       ...['--error-exitcode=99', '--leak-check=full', '--errors-for-leak-kinds=definite'],
-      // Without fair scheduling, a spinning thread starves the others.
+      // Without fair scheduling, a spinning thread starves the other threads.
       ...['--num-callers=30', '--fair-sched=yes'],
       // The tests' operator new can throw. Valgrind would replace it with an operator that ends the
-      // program instead.
+      // program.
       '--soname-synonyms=somalloc=nouserintercepts',
       join(kBuildFolder, 'release/tests/native/attn_tests'),
       ...['--gtest_brief=1', `--gtest_filter=*-${except}`],

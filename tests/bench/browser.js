@@ -1,5 +1,6 @@
-// The browser half. Each workload runs in a new page, so that no other workload leaves anything in
-// its memory. All pages are cross-origin isolated, which allows threads and gives a finer clock.
+// The browser half. Each workload runs in a new page, so that its memory contains nothing from
+// other workloads. All pages are cross-origin isolated, which allows threads and gives a finer
+// clock.
 
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';

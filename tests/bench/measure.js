@@ -1,4 +1,4 @@
-// Times contestants in turns, in Node and in the browser. In each of several rounds, all
+// Times contestants alternately, in Node and in the browser. In each of several rounds, all
 // contestants for the same workload run one short batch after another. A disturbance of the machine
 // then affects all of them, and the best times are from the same minute.
 
@@ -51,13 +51,13 @@ export async function takeTurns(contestants, pace) {
     entries.push({ name, run, repeats, batch, times: /** @type {number[]} */ ([]) });
   }
   for (let round = 0; round < rounds; ++round) {
-    // The order alternates, so that no contestant always follows the same one.
+    // The order alternates, so that no contestant always runs after the same contestant.
     const order = round % 2 === 0 ? entries : entries.toReversed();
     for (const { run, repeats, batch, times } of order) {
       if (round >= kLongRounds && times[0] > kLongSeconds) continue;
       await settle();
-      // The caches still contain another contestant's data, so the first sample of a short call is
-      // not timed.
+      // The processor's caches still contain another contestant's data, so the first sample of a
+      // short call is not timed.
       if (batch > 1) await run(repeats);
       for (let i = 0; i < batch; ++i) times.push((await run(repeats)) / repeats);
     }

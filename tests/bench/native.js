@@ -362,13 +362,13 @@ const loopNumbers = () => Array.from({ length: attnNode().numMachineLoops() }, (
 
 /**
  * Instruction sets with loops over pairs of bfloat16 numbers. Their loops over floats are the same
- * as those of AVX-512.
+ * as the loops of AVX-512.
  */
 const kPairs = /^(avx512|amx)_bf16$/;
 
 /**
- * The loops with which the kernels are compared: all loops, or only those of `instructionSet` if
- * one was requested.
+ * The loops with which the kernels are compared: all loops, or only the loops of `instructionSet`
+ * if an instruction set was requested.
  * @param {Work['roof']} roof
  * @param {string} instructionSet  '' for the best one
  */
@@ -409,7 +409,7 @@ function machineFor(roof, threads, bytes, loops) {
 }
 
 /**
- * Measures only the machine's bare loops.
+ * Measures only the bare loops, which show the machine's limits.
  * @param {Pace} pace
  * @param {readonly number[]} threadCounts
  */
@@ -423,8 +423,7 @@ export async function measureMachine(pace, threadCounts) {
       const name = attnNode().machineLoopName(loop);
       const multiplyAdds = attnNode().multiplyAdds(loop, threads, kPeaks.operations);
       contestants.push({ ...machineLoop(multiplyAdds), name: `multiply-add, ${name}` });
-      // The loops of these instruction sets read and fill memory in the same way as those of
-      // AVX-512.
+      // On these instruction sets, the loops that read and fill memory are the same as on AVX-512.
       if (kPairs.test(name)) continue;
       contestants.push(
         { ...machineLoop(attnNode().read(loop, threads, memory)), name: `read 256 MB, ${name}` },

@@ -25,7 +25,7 @@ let addon;
 export const attnNode = () => (addon ??= require(kAddon));
 
 /**
- * Floats aligned to a cache line, which suits all contestants best.
+ * Floats aligned to a cache line. This alignment suits all contestants best.
  * @param {number} length
  */
 export function floats(length) {

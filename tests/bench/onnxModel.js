@@ -130,8 +130,8 @@ export function attentionModel({ batch, heads, queries, keys, dim, causal }) {
 
 /**
  * A model with ONNX Runtime's own operator. Queries and output are (B, N, H·D). If keys and values
- * have the same layout, ONNX Runtime uses a special code path. If they are (B, H, N, D), it does
- * not use that path but need not transpose them.
+ * have the same layout, ONNX Runtime uses a special code path. If they are (B, H, N, D), ONNX
+ * Runtime does not use that path but need not transpose keys and values.
  * @param {AttentionShape} shape
  * @param {boolean} headsFirst  whether keys and values are (B, H, N, D)
  */

@@ -1,4 +1,4 @@
-// The part that runs in the page: times attn's variants, its peers and the bare loops in turns.
+// The part that runs in the page: times attn's variants, its peers and the bare loops alternately.
 // tests/bench/browser.js opens the page and calls measureWork.
 
 import { attentionRow, fillNormal, maxAbsDifference, takeTurns } from './measure.js';
@@ -159,8 +159,8 @@ function attnCache(attn, name, shape, type) {
 }
 
 /**
- * A contestant that trains. Initial parameters differ between contestants, so this only checks that
- * the loss falls.
+ * A contestant that trains. Initial parameters differ between contestants, so the benchmark only
+ * checks that the loss falls.
  * @param {string} name
  * @param {Trainer} trainer
  * @returns {Solver}

@@ -42,7 +42,8 @@ export class PyTorch {
   /** @param {string} command */
   constructor(command) {
     const [program, ...args] = command.split(' ');
-    // Passes the program itself rather than its path, because paths differ in a container.
+    // Passes the program itself rather than its path, because paths are different inside a
+    // container.
     const source = readFileSync(kProgram, 'utf8');
     this.#process = spawn(program, [...args, '-c', source], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -86,7 +87,7 @@ export class PyTorch {
           throw new SetupError(
             `--python: PyTorch was asked for ${threads} ${threads === 1 ? 'thread' : 'threads'} but kept ` +
               `${busy.toFixed(1)} processors busy, so its times are meaningless. Its OpenBLAS starts ` +
-              'its own threads. Install the variant that uses the threads of OpenMP (on Debian ' +
+              'its own threads. Install the variant of OpenBLAS that uses OpenMP (on Debian ' +
               'libopenblas0-openmp).',
           );
         }

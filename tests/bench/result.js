@@ -33,7 +33,7 @@ import {
  * @property {number} [ratio]  the best peer's best time ÷ attn's
  * @property {number} [medianRatio]  the ratio of the median times
  * @property {number} [gain]  attn's best time in float32 ÷ its best time in fewer bytes
- * @property {number} [machineRate] rate of the machine's bare loop, measured in turns with the
+ * @property {number} [machineRate] rate of the machine's bare loop, measured alternately with the
  *   others
  * @property {number} [share]  share of `machineRate` that attn reaches
  * @property {number} [difference]  the largest difference between results
@@ -246,12 +246,12 @@ function spread(lengths, timeOf, power) {
   };
 }
 
-/** The native instruction set whose registers are as wide as those of WebAssembly. */
+/** The native instruction set whose registers have the same width as WebAssembly's registers. */
 export const kWasmPeer = 'sse4_1';
 const kMostOfNative = 2.5;
 
 /**
- * Compares training steps in the browser with native ones, if both were measured.
+ * Compares training steps in the browser with native training steps, if both were measured.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */
@@ -275,7 +275,8 @@ const leastScaling = (/** @type {string} */ work) =>
   work.startsWith('training step') ? kStepScalingTarget : kScalingTarget;
 
 /**
- * Compares two threads with one, for workloads that are long enough to be divided among threads.
+ * Compares the speed of two threads with the speed of one thread, for workloads that are long
+ * enough to be divided among threads.
  * @param {readonly MeasuredRow[]} rows
  * @returns {DerivedRow[]}
  */

@@ -1,4 +1,4 @@
-// npm run bench: times attn and its peers in turns, on the same inputs, and prints a table.
+// npm run bench: times attn and its peers alternately, on the same inputs, and prints a table.
 //
 //   npm run bench                          everything
 //   npm run bench -- --native --quick      the native half, with fewer rounds
@@ -55,8 +55,8 @@ const kFullPace = { rounds: 9, batchSeconds: 0.06, sampleSeconds: 2e-4, settle }
 /** @type {Pace} */
 const kQuickPace = { ...kFullPace, rounds: 4, batchSeconds: 0.02 };
 
-// Samples are longer because a page's clock has a resolution of 5 µs, and there is a warm-up
-// because V8 recompiles code that runs often.
+// In the browser, samples are longer because a page's clock has a resolution of 5 µs, and there is
+// a warm-up because V8 recompiles code that runs often.
 const kBrowserPace = { rounds: 7, batchSeconds: 0.1, sampleSeconds: 5e-3, warmUpSeconds: 0.3 };
 const kQuickBrowserPace = { ...kBrowserPace, rounds: 3, batchSeconds: 0.03 };
 
@@ -145,7 +145,7 @@ async function runNative(options) {
   });
   pytorch?.end();
   if (!options.isa && machineArch() === 'x64') {
-    // The registers of this instruction set are as wide as those of WebAssembly.
+    // The registers of this instruction set have the same width as WebAssembly's registers.
     const steps = choose(kTinyGptSteps, options);
     await measureNative(steps, options.threads, pace, kWasmPeer, undefined, (row) => {
       rows.push(row);

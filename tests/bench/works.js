@@ -270,18 +270,18 @@ const storedWeights = (rows, targets) => ({
   name: `bfloat16 weights 768 × 768, ${rows === 1 ? 'one row' : `${rows} rows`}`,
   shape: { rows, depth: 768, columns: 768 },
   type: 'bfloat16',
-  // The number of operations or, for one row, the number of bytes of the weights. The formula is
-  // the same.
+  // The number of operations or, for one row, the number of bytes of the weights. The same formula
+  // gives both.
   amount: 2 * rows * 768 * 768,
   unit: rows === 1 ? 'GB/s' : 'GFLOP/s',
   roof: rows === 1 ? 'read' : 'bfloat16 multiply-add',
   targets,
 });
 
-/** Lengths over which the time of one head should grow like N². */
+/** Lengths over which the time of one head should grow in proportion to N². */
 export const kSquareLengths = [1024, 2048, 4096, 8192, 16384];
 export const kWindow = 256;
-/** Lengths over which the time of one head with a window should grow like N. */
+/** Lengths over which the time of one head with a window should grow in proportion to N. */
 export const kWindowLengths = [4096, 16384, 65536];
 export const kCausalLength = 2048;
 

@@ -29,8 +29,8 @@ after(() => site.close());
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
 /**
- * A link with the same sentence that leads to the pipeline instead. The window is high enough for
- * both figures.
+ * A link that has the same sentence but leads to the pipeline. The window is high enough for both
+ * figures.
  */
 const both = text.replace('weights', 'pipeline');
 const high = { viewport: { width: 1440, height: 2400 } };
@@ -280,7 +280,7 @@ test('a link keeps its place, selects one head and leaves nothing to reset', asy
       .locator('#weights .thumbnail')
       .evaluateAll((all) => all.map((each) => getComputedStyle(each).outlineWidth));
   await becomes(outlines, ['1px', '1px', '1px', '2px']);
-  // The page also starts with this head.
+  // The page starts with the same head, so there is nothing to reset.
   await becomes(() => page.locator('.bar button.needed').count(), 0);
   await page.clock.runFor(1000);
   assert.equal(new URL(page.url()).hash, '#at=self-attention.weights');

@@ -178,7 +178,7 @@ test('clock hands point at the sine and cosine of their pair', async () => {
     const angle = 10 / 10000 ** (pair / 16);
     const turned = await face.locator('g').getAttribute('transform');
     const turn = (Number(/^rotate\((\S+)\)$/.exec(turned ?? '')?.[1]) * Math.PI) / 180;
-    // The tip of the hand: an SVG rotates clockwise, and its y axis points downwards.
+    // The tip of the clock hand. In an SVG, rotation is clockwise and the y axis points downwards.
     assert.equal(Number(await tip.getAttribute('cy')), -radius);
     const [x, y] = [radius * Math.sin(turn), -radius * Math.cos(turn)];
     assert.ok(Math.abs(x / radius - Math.sin(angle)) < 1e-6, `${pair}`);
@@ -215,7 +215,7 @@ test('pointing at a clock, a bit or a cell marks the others', async () => {
 
   // Bit 5 has a period of 64 positions, and pair 4 has almost the same period.
   const box = /** @type {{ width: number, height: number }} */ (await counter.boundingBox());
-  // Focusing may scroll the page and put something else under the pointer.
+  // Focusing may scroll the page so that the pointer is over another element.
   await map.focus();
   await counter.hover({ position: { x: box.width / 12, y: (20.5 / 60) * box.height } });
   assert.equal(await markedPair.getAttribute('data-pair'), '4');

@@ -17,7 +17,7 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * Opens an empty page. It is not shared, because each test forbids different things.
+ * Opens an empty page. It is not shared, because every test restricts its page in a different way.
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function blank(options) {
@@ -85,7 +85,7 @@ function deferred() {
 }
 
 /**
- * Opens the page and holds its scripts back.
+ * Opens the page and delays its scripts.
  * @param {import('playwright-core').BrowserContextOptions} options
  * @returns {Promise<{ page: Page, start: () => void }>} `start` lets the scripts arrive
  */
@@ -98,7 +98,8 @@ async function held(options) {
   });
   await page.goto(site.url, { waitUntil: 'commit' });
   await page.locator('#still').waitFor();
-  // Before the first layout the fonts' status is "loaded", too, although no font is.
+  // Waiting for the status "loaded" is not enough: `document.fonts` also has this status before the
+  // first layout, when no font is loaded yet.
   await page.waitForFunction(
     (fonts) => document.fonts.size > 0 && fonts.every((font) => document.fonts.check(font)),
     ['400 1em "Source Serif 4"', '600 1em "Source Serif 4"', '400 1em "Source Sans 3 Variable"'],

@@ -203,7 +203,7 @@ test('a link restores the picture, its locked cell and its place', async () => {
 
 test('without a clipboard, the text to copy is selected', async () => {
   const page = await site.open(weights, { keepsOffline: false });
-  // As on a page that is served over plain HTTP.
+  // A page that is served over plain HTTP has no clipboard.
   await page.evaluate(() => delete (/** @type {any} */ (Navigator.prototype).clipboard));
   const figure = page.locator('#weights');
   await figure.getByRole('button', { name: 'Link to' }).click();
@@ -231,7 +231,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
     .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
   await page.locator('#pipeline canvas').first().waitFor();
-  // Until the page has reached the chapter, it would undo this scrolling.
+  // The page would undo any scrolling until it has reached the chapter.
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
@@ -293,8 +293,8 @@ test('a change that is reverted at once is not an undo step', async () => {
   const undo = page.getByRole('button', { name: 'Undo' });
   const map = weightsMap(page);
   await map.focus();
-  // Dispatches both keys in the page itself, because anything may happen between two keys that the
-  // driver sends.
+  // Dispatches both keys in the page itself, because the page may run other code between two keys
+  // that the driver sends.
   await map.evaluate((element) => {
     for (let i = 0; i < 2; i++) {
       element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
@@ -395,7 +395,7 @@ test('settings without effect on the figures in sight say so', async () => {
   await becomes(names, ['width', 'heads', 'projections', 'positions']);
   const heads = page.locator('.bar fieldset').first();
   assert.match((await heads.getAttribute('title')) ?? '', /^Has no effect/);
-  // The reason is visible without hovering over the control.
+  // Readers see why the control is grey, even if they do not hover over it.
   assert.ok(await page.getByText('Grey: no effect on what is in view').isVisible());
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
@@ -435,7 +435,7 @@ test('drawing a figure above the window does not move the figures after it', asy
     while (!figure.querySelector('.picture canvas, .picture svg')) {
       await new Promise(requestAnimationFrame);
     }
-    // The figure may grow for a while.
+    // The figure may still be growing after its picture appears.
     while (figure.matches('.new')) await new Promise(requestAnimationFrame);
     return figure.offsetHeight === height ? 'it has not grown' : top() - before;
   });

@@ -131,8 +131,8 @@ test('on paper there are neither controls nor space for figures that were not dr
   assert.ok(await page.locator('#pooling .slider output').first().isVisible());
   const heading = page.locator('#pooling-title');
   assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
-  // A chapter that has not been loaded explains how to print it instead. In a low window, the last
-  // one is not near enough to be loaded.
+  // In place of a chapter that has not been loaded, the printed page explains how to print it. In a
+  // low window, the last chapter is not near enough to be loaded.
   const low = await site.open('', { viewport: { width: 1280, height: 300 } });
   await low.emulateMedia({ media: 'print' });
   const { content, height } = await low.locator('#speed .waiting').evaluate((element) => ({
@@ -218,7 +218,7 @@ test('printing from the page draws all figures', async () => {
   await page.evaluate('print = () => { window.asked = true; }');
   await page.keyboard.press('Control+p');
   await page.waitForFunction(() => /** @type {any} */ (window).asked);
-  // Some dialogs capture the page after `print()` has returned.
+  // Some print dialogs capture the page only after `print()` has returned.
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await settled(page);
   await page.evaluate(recordPrinted);

@@ -87,7 +87,7 @@ async function elsewhere() {
 }
 
 /**
- * Returns the addresses of everything in the caches of this page.
+ * Returns the addresses of all files in the caches of this page.
  * @param {Page} page
  * @returns {Promise<string[]>}
  */
@@ -154,7 +154,7 @@ const training = '#at=training.training-run';
 
 test('files used before the page was cached work without a network', async () => {
   const page = await context.newPage();
-  // Delays the service worker until the page has fetched everything without it.
+  // Delays the service worker until the page has fetched all files without it.
   await page.addInitScript(() => {
     const { serviceWorker } = navigator;
     const released = new Promise((resolve) => Object.assign(globalThis, { release: resolve }));
@@ -237,8 +237,8 @@ test('a tab of the old version reads chapters that it had not loaded', async () 
   await waits(fresh);
   for (const page of [old, fresh]) await read(page, 'speed');
 
-  // A third version replaces the waiting one. The tab that loaded the waiting version is still
-  // served.
+  // A third version replaces the version that is waiting. The tab that loaded the replaced version
+  // must still work.
   site.deploy(dist);
   await fresh.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.update());
   for (const page of [old, fresh]) await read(page, 'transformer');

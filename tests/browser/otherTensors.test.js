@@ -47,7 +47,7 @@ after(async () => {
 /** Returns a figure after scrolling to it and waiting for its picture. @param {string} id */
 async function figureOf(id) {
   const figure = page.locator(`#${id}`);
-  // Figures above may be drawn at the same time and push this figure away again.
+  // Figures above this one may be drawn at the same time and push it out of view.
   for (let time = 0; time < 2; time++) {
     await figure.scrollIntoViewIfNeeded();
     await settled(page);

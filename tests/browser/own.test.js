@@ -1,4 +1,4 @@
-// Tests opening a reader's model from files, the figures that show it, and closing it.
+// Tests that readers can open their own model from files, see it in figures, and close it.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -102,7 +102,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
       );
     }, true);
   }
-  // The figures of the layer's stages show the same layer.
+  // The figures that show the stages of a layer show the layer that the reader chose.
   assert.equal(await page.getByText('Layer 2, head 1 of your model:').count(), 3);
   for (const [id, map] of [
     ['stages', /^Weights after softmax/],
@@ -337,7 +337,7 @@ test('a bar shows progress while a model is read, and reading can be cancelled',
     await page.context().close();
   }));
 
-/** Stops all reading of files after the first 40 MB. Runs in a worker. */
+/** Makes every read hang once 40 MB have been read. Runs in a worker. */
 function slowDisk() {
   const read = Blob.prototype.arrayBuffer;
   let done = 0;

@@ -150,7 +150,7 @@ test('following a link closes everything that was open before', async () => {
   const follow = (/** @type {string} */ fragment) =>
     page.evaluate((fragment) => void (location.hash = fragment), fragment);
 
-  // A link that names no place leads to the top of the page.
+  // A link that does not name a place on the page leads to the top.
   await follow('#v=1&text=two+words');
   await page.getByText(/^\s*2\s+tokens/).waitFor();
   assert.equal(await page.evaluate(() => scrollY), 0);
@@ -342,8 +342,8 @@ test('with forced colours selected controls differ from others, and sliders have
     }),
     off,
   );
-  // The browser draws switches itself. Buttons and text fields have an outline that forced colours
-  // show.
+  // With forced colours, the browser draws switches itself, and buttons and text fields get a
+  // visible outline.
   const appearance = await page
     .locator('input[role=switch]:visible')
     .first()

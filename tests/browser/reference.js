@@ -41,8 +41,8 @@ const dotOfMagnitudes = (a, b) => a.reduce((sum, value, i) => sum + Math.abs(val
 
 /**
  * Multiplies rows by the transpose of a matrix, and bounds the float32 error of each element.
- * Adding m products takes m roundings. The error of each rounding is at most that of rounding the
- * sum of the products' magnitudes.
+ * Adding m products takes m roundings. The error of each rounding is at most the error of rounding
+ * the sum of the products' magnitudes.
  * @param {number[][]} rows
  * @param {number[][]} matrix
  */
@@ -184,7 +184,7 @@ function shares(scores) {
 }
 
 /**
- * Gives weight 1 to the first of the largest scores, and 0 to all others.
+ * Gives weight 1 to the first of the largest scores, and weight 0 to all other scores.
  * @param {number[]} scores
  */
 function oneHot(scores) {
@@ -203,7 +203,7 @@ export function mix(weights, values) {
 }
 
 /**
- * Layer normalisation without parameters. The bounds are those that the core's header states.
+ * Layer normalisation without parameters. The core's header states the bounds.
  * @param {number[][]} rows
  */
 export function layerNorm(rows) {

@@ -111,7 +111,7 @@ test('the scheme in use is marked, and curves show how much each rule slows each
   assert.equal(await used.count(), 1);
   assert.equal(await page.locator(`${figure} [data-scheme="sinusoidal"] .used`).count(), 1);
   for (const rule of ['linear', 'dynamic', 'yarn', 'llama3']) {
-    // There is one dot for each of 16 hands, for the small model and for a large one.
+    // There is one dot for each of 16 clock hands, both for the small model and for a large model.
     const dots = page.locator(`${figure} [data-rule="${rule}"] circle`);
     assert.equal(await dots.count(), 32, rule);
   }

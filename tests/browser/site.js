@@ -37,8 +37,8 @@ export const chromiumFlags = [
 const kViewport = { width: 1440, height: 900 };
 
 /**
- * Longest wait for anything, in ms. Slow machines and tests that run in parallel may need this
- * long.
+ * Maximum time to wait for any event, in ms. Slow machines and tests that run in parallel may need
+ * this long.
  */
 export const kPatience = 60_000;
 
@@ -48,7 +48,7 @@ export const kPatience = 60_000;
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
  */
 export async function serveSite(folder = '/', beside = {}) {
-  // Sends the header of hosts that let a new version appear at once.
+  // Many hosts send this header. It makes browsers show a new version at once.
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
     response.setHeader('Cache-Control', 'no-cache');
   const folders = new Map(Object.entries(beside));
@@ -103,9 +103,9 @@ export class Site {
   }
 
   /**
-   * Follows a link on a page that is already open. This takes a quarter of the time of opening a
-   * page, and leaves the page as if it had been opened with that link. Visits with the same options
-   * share a page.
+   * Follows a link on a page that is already open. Following a link takes a quarter of the time of
+   * opening a page, and leaves the page as if it had been opened with that link. Visits with the
+   * same options share a page.
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions} [options]
    * @returns {Promise<Page>}
@@ -132,7 +132,7 @@ export class Site {
         }),
       fragment,
     );
-    // On a busy machine Chromium sometimes stops giving a page frames, for good.
+    // On a busy machine Chromium sometimes stops rendering a page permanently.
     if ((await framesOf(page)) === 'frames are missing') {
       console.error(`${page.url()} has lost its frames`);
       this.#shared.delete(key);
@@ -150,9 +150,9 @@ export class Site {
    *   anchors?: boolean }} [options]
    *   learns: whether a page without a link switches to the language model, as it does unless the
    *   data saver is on; keepsOffline: whether it has a service worker; clock: whether the test can
-   *   advance the page's clock, to check what happens later or that nothing happens; anchors:
-   *   whether the browser has scroll anchoring
-   * @param {number} [attempts] for a browser that stops giving a page frames
+   *   advance the page's clock, so that it need not wait; anchors: whether the browser has scroll
+   *   anchoring
+   * @param {number} [attempts] for a browser that stops rendering a page
    * @returns {Promise<Page>}
    */
   async open(fragment = '', options = {}, attempts = 3) {
@@ -216,7 +216,10 @@ export class Site {
     }
   }
 
-  /** Stops the browser and the server. Fails if any page did something it should not. */
+  /**
+   * Stops the browser and the server. Fails if any page logged a message, threw an error, failed a
+   * request or contacted another origin.
+   */
   async close() {
     // Closing the browser also cancels pending requests.
     const problems = [...this.problems];
@@ -251,7 +254,8 @@ function framesOf(page) {
 }
 
 /**
- * Opens the closed part of the page that contains an element, or that is in it.
+ * Opens the folded part of the page that contains an element or, if there is none, the folded part
+ * inside the element.
  * @param {import('playwright-core').Locator} element
  */
 export const unfold = (element) =>
@@ -293,7 +297,7 @@ export async function arrival(page, at) {
 
 /**
  * Waits until everything near the window has been drawn and stays in place. A figure is drawn a few
- * frames after it comes near, and moves those below it.
+ * frames after it comes near the window, and then moves the figures below it.
  * @param {Page} page
  */
 export async function settled(page) {

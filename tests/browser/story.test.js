@@ -81,7 +81,7 @@ test('the opening explains layers and heads, and its settings explain themselves
       await becomes(async () => Number((await note.boundingBox())?.y) >= 0, true);
     }
   }
-  // A head of the model answers the question of chapter 2.
+  // A head of the model answers the question that chapter 2 asks.
   await page.goto(`${site.url}#v=1&weights=learned&causal=1&at=self-attention&text=${sentence}`);
   await page.getByText('In your sentence the answer is “sat”').waitFor();
 });

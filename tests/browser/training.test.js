@@ -70,7 +70,7 @@ async function losses(page) {
 }
 
 /**
- * Trains lane A in Node and returns its checksum.
+ * Trains a model like the page's lane A in Node and returns its checksum.
  * @param {number} steps
  * @param {Partial<import('../../web/src/training/model.js').LaneOptions>} [options]
  */
@@ -185,7 +185,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
-  // The two decoders have little code in common, so each has its own program.
+  // The decoders of the two lanes have little code in common, so each has its own program.
   await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
@@ -225,7 +225,7 @@ test('a Transformer and a recurrent decoder write dates, and both answer a date 
   await page.getByText('this text names no day, or several').waitFor();
   await becomes(async () => (await right.innerText()).replace(/\s/g, ''), 'right');
 
-  // Other worlds have no decoder that writes an answer.
+  // In the task “copy”, no decoder writes an answer.
   await show(page, 'training-run');
   await figure(page).getByRole('radio', { name: 'copy' }).check();
   await figure(page).getByRole('radio', { name: 'mask' }).waitFor();
@@ -278,7 +278,6 @@ test('four heads learn to add and one does not, and the passage on heads links t
   await show(page, 'training-run');
   await becomes(() => page.locator('[data-checksum=A]').innerText(), expected);
   assert.match(await figure(page).locator('.lanes').innerText(), /4 heads.*1 head\b/s);
-  // Each lane has its own answers.
   await show(page, 'training-gain');
   await gain.getByRole('button', { name: /T5/ }).click();
   await guess.getByText(/^After \d+ steps here with T5’s bias/).waitFor();
@@ -301,7 +300,7 @@ test('a difference that a link’s world does not have is corrected, and the pag
     .getByText(/cannot differ in “mask”\. They now differ in decoder/)
     .waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());
-  // The two decoders have little code in common, so each has its own program.
+  // The decoders of the two lanes have little code in common, so each has its own program.
   await button(page, 'Code for Two models learn the same task').click();
   await figure(page).getByRole('tab', { name: 'JavaScript' }).click();
   const code = figure(page).getByRole('tabpanel');
@@ -344,7 +343,7 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   const said = (/** @type {string} */ lane, /** @type {RegExp} */ hasText) =>
     page.locator(`[data-file=${lane}]`).filter({ hasText }).waitFor();
 
-  // Lane B has no positions.
+  // The model in lane B has no positions.
   await load('B');
   await said(
     'B',
@@ -387,7 +386,7 @@ test('the spoken summary of a figure is updated while models learn', async () =>
     .filter({ hasText: /After [1-9]\d* steps/ })
     .waitFor({ state: 'attached' });
   await button(page, 'Pause').click();
-  // The same applies to a figure that was not visible until now.
+  // A figure that was not visible until now also has an up-to-date summary.
   await show(page, 'training-longer');
   await page.locator('#training-longer [data-longer=A]').first().waitFor();
   await page
@@ -566,7 +565,7 @@ test('a hundred discarded runs leave no objects behind', async (context) => {
     }
     return count;
   };
-  // This runs in the page, because each round trip to the test would take longer than a step.
+  // The loop runs in the page, because each round trip to the test would take longer than a step.
   const run = (/** @type {number} */ times) =>
     page.evaluate(async (times) => {
       const figure = /** @type {Element} */ (document.getElementById('training-run'));

@@ -173,8 +173,8 @@ test('selecting a cell shows its sources and fades everything else', async () =>
   const faded = await figure
     .locator('path.veil')
     .evaluateAll((all) => all.map((path) => (path.getAttribute('d') ?? '').split('M').length - 1));
-  // A veil with a hole has two outlines, a veil without a hole has one, and the matrix of the
-  // selected cell has no veil.
+  // A veil dims the cells that do not contribute. A veil with a hole has two outlines, a veil
+  // without a hole has one, and the matrix of the selected cell has no veil.
   assert.deepEqual([...new Set(faded)].sort(), [0, 1, 2]);
   await map.press('Escape');
   assert.equal(await figure.locator('rect.origin').count(), 0);

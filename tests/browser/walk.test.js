@@ -33,7 +33,7 @@ const says = (page) => page.locator('#walk [data-says]').innerText();
 const button = (page, name) => page.locator('#walk').getByRole('button', { name, exact: true });
 /** @param {Page} page */
 const stepInLink = (page) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get('walk');
-/** The word that the walk follows, with its position. @param {Page} page */
+/** The word that the page's walk-through follows, with its position. @param {Page} page */
 const chosen = (page) =>
   page.locator('#walk [aria-pressed="true"]').evaluate((element) => element.textContent?.trim());
 
@@ -92,7 +92,7 @@ test('the walk plays to its end in 60 to 90 seconds and stops at a click', async
     await pass(1);
     seconds++;
   }
-  // Add 9 seconds for reading the last step.
+  // Reading the last step takes another 9 seconds.
   assert.ok(seconds + 9 >= 60 && seconds + 9 <= 90, String(seconds));
   await page.context().close();
 });
@@ -116,7 +116,7 @@ test('the walk shows the same numbers as the chapters', async () => {
   assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
   assert.ok(undivided < divided);
   assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
-  // The hands that are added are those of position 8.
+  // The clock hands to add are the hands of position 8.
   await page.locator('.dots button').nth(1).click();
   const hands = heatmap(page.locator('#walk'), /^plus its clock hands/);
   await becomes(async () => {
@@ -157,7 +157,7 @@ test('an untrained layer guesses nothing, and the language model guesses the nex
   // Each clock rotates two neighbouring numbers, as in the chapters.
   const pairs = await page.locator('#walk .clock .columns').allInnerTexts();
   assert.deepEqual([pairs.length, pairs[0], pairs[1], pairs[15]], [16, '0, 1', '2, 3', '30, 31']);
-  // Choosing the guess continues the sentence.
+  // Clicking the model's guess appends it to the sentence.
   await page.locator('.dots button').nth(7).click();
   const text = await page.getByRole('textbox').first().inputValue();
   await page.locator('#walk [aria-label="The word to follow"] button').last().click();

@@ -56,8 +56,8 @@ let browser;
 
 before(async () => {
   await provideNpmPackages(import.meta.dirname, 'the clients');
-  // npm packages are installed here without running their scripts. Bun needs its install script,
-  // which works only once.
+  // npm packages are installed here without running their scripts. Bun does not work until its
+  // install script has run, and the script works only once.
   if (spawnSync(join(kBin, 'bun'), ['--version']).status !== 0) {
     execFileSync(process.execPath, ['install.js'], { cwd: join(kModules, 'bun') });
   }
@@ -161,7 +161,7 @@ test('threads_start_with_glue_minified_by_webpack', () => {
       readFileSync(join(output, name), 'utf8').includes('em-pthread'),
   );
   // The bundle contains one file per flavour of the module. File names do not reveal the flavour,
-  // and only the glue of the flavour `attn` fits its .wasm.
+  // but only the glue of the flavour `attn` works with the .wasm file of that flavour.
   cpSync(join(project.folder, 'node_modules/attn'), join(project.folder, 'minified'), {
     recursive: true,
   });

@@ -1,6 +1,6 @@
-// Checks what must work no matter how the library is linked: the headers have the right version,
-// the compiled library can be called, its errors can be caught, and its classes can be derived
-// from.
+// Checks requirements that apply no matter how the library is linked: the headers have the right
+// version, the compiled library can be called, its errors can be caught, and its classes can be
+// derived from.
 
 #include <attn/attn.hpp>
 #include <cstdio>

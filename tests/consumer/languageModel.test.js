@@ -1,5 +1,5 @@
-// Tests the program behind `npm run train` on a small text. After being stopped, the program
-// resumes, and the same seed produces the same bytes.
+// Tests the program behind `npm run train` on a small text. The program must be able to resume
+// after it was stopped, and the same seed must produce the same bytes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

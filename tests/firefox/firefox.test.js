@@ -23,7 +23,7 @@ const packageFolder = sirv(fileURLToPath(new URL('../../wasm/dist', import.meta.
 });
 const testsFolder = sirv(import.meta.dirname, { dev: true });
 
-/** Longest wait for anything, in ms. */
+/** Maximum time to wait for any event, in ms. */
 const kPatience = 60_000;
 
 /** @type {Awaited<ReturnType<typeof serveSite>>} */

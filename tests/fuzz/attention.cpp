@@ -200,8 +200,8 @@ void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
   EXPECT_TRUE(attn_test::is_within(output, exact.output, exact.output_error));
 }
 
-/// Makes a call with valid arguments of other element types, and compares the results with those
-/// for the same numbers in float32.
+/// Makes a call with valid arguments of other element types, and compares its results with a
+/// float32 call with the same numbers.
 void call_stored(Choices& choices) {
   using attn::ElementType;
   using attn_test::TypedTensor;
@@ -212,7 +212,7 @@ void call_stored(Choices& choices) {
   const AttentionSizes& s = p.sizes;
   p.layout = static_cast<Layout>(choices.integer(0, 4));
   choose_options(choices, random, p);
-  // Some numbers are below the range in which the type has its full precision.
+  // Some numbers are too small for the type to represent with its full precision.
   const float unit = choices.one_in(4) ? 0x1p-14F : 1.0F;
   for (float& value : p.key) value *= unit;
   for (float& value : p.value) value *= unit;
@@ -248,7 +248,7 @@ void call_stored(Choices& choices) {
                                        inputs.options(), context);
   }
   EXPECT_TRUE(output.gaps_are_untouched());
-  // Instructions that multiply pairs of bfloat16 round differently.
+  // Instructions that multiply pairs of bfloat16 numbers round differently from float32 arithmetic.
   constexpr ElementType kPair = ElementType::kBFloat16;
   const bool pairs = std::string(to_string(context.instruction_set())).ends_with("bf16") &&
                      query_type == kPair && key_type == kPair && value_type == kPair;

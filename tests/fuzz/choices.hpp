@@ -30,8 +30,8 @@ class Choices {
     return low + static_cast<std::int64_t>(bits<std::uint16_t>() % span);
   }
 
-  /// Returns a size in [low, high], in three out of four cases from the lower third. The range
-  /// contains at most 64 numbers.
+  /// Returns a size in [low, high]. Three out of four sizes are drawn from the lower third of the
+  /// range, the others from the whole range. The range contains at most 64 numbers.
   std::int64_t size(std::int64_t low, std::int64_t high) {
     const std::int64_t byte = bits<std::uint8_t>(), span = high - low + 1;
     return low + byte / 4 % (byte % 4 == 3 ? span : span / 3);

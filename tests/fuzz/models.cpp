@@ -1,6 +1,6 @@
 // Uses any text as a model's files: first the configuration, up to a line "----", then for each
 // tensor a line with its name, dtype and sizes. attn must either reject the text with an error or
-// make a model that computes.
+// load a model that can run.
 
 #include <algorithm>
 #include <cstdint>

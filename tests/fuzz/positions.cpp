@@ -135,7 +135,7 @@ void shift(Choices& choices) {
     return;
   }
   ASSERT_TRUE(in_domain({delta}, base));
-  // The matrix consists of the entries of the encoding at δ.
+  // The entries of the matrix are the entries of the encoding of position δ.
   const auto row = reference::sinusoidal_encoding({{delta}, 2 * pairs, base, false});
   reference::Array exact({2 * pairs, 2 * pairs});
   for (std::int64_t j = 0; j < pairs; ++j) {
@@ -223,8 +223,8 @@ void t5(Choices& choices) {
   }
   EXPECT_GE(got, 0);
   EXPECT_LT(got, buckets);
-  // The reference is reliable only for such distances, because it compares them with bucket
-  // boundaries in double precision.
+  // The reference compares distances with bucket boundaries in double precision, so it is reliable
+  // only if the distances are below 1e9.
   if (std::abs(static_cast<double>(distance)) < 1e9 && max_distance < 1'000'000'000) {
     EXPECT_EQ(got, reference::t5_bucket(distance, buckets, max_distance, bidirectional))
         << distance << " of " << buckets << ", " << max_distance;

@@ -20,8 +20,8 @@ import { reportSetupError, requireAll, SetupError } from '../../wasm/toolchain/s
 
 const kTargets = ['attention', 'models', 'positions', 'safetensors', 'training'];
 /**
- * The length of the longest input, in bytes. Models need more, because they consist of several
- * lines of text.
+ * Maximum length of an input, in bytes. Inputs that describe models may be longer, because they
+ * consist of several lines of text.
  */
 const kMaxLength = 512;
 const kMaxModelLength = 4096;

@@ -1,5 +1,5 @@
-// Reads any bytes as a .safetensors file. attn must either reject them as an invalid format, or be
-// able to read everything in them and write it again.
+// Reads any bytes as a .safetensors file. attn must either reject them as an invalid format, or
+// read and rewrite all tensors whose dtype and rank it supports.
 
 #include "attn/io/safetensors.hpp"
 

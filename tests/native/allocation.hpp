@@ -21,16 +21,16 @@ class AllocationProbe {
   /// Number of calls to operator new since the probe was created.
   std::int64_t count() const;
 
-  /// Lets the next `successes` calls succeed and makes all later ones throw std::bad_alloc until
+  /// Lets the next `successes` calls succeed and makes all later calls throw std::bad_alloc until
   /// the probe ends.
   void fail_after(std::int64_t successes);
-  /// Lets the next `successes` calls succeed, makes the one after them throw std::bad_alloc, and
-  /// lets all later ones succeed.
+  /// Lets the next `successes` calls succeed, makes the following call throw std::bad_alloc, and
+  /// lets all later calls succeed.
   void fail_once_after(std::int64_t successes);
 };
 
 /// True if a call succeeds with only `allowed` allocations. Otherwise it must throw std::bad_alloc;
-/// anything else ends the test.
+/// any other exception ends the test.
 template <class F>
 bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   AllocationProbe probe;
@@ -54,7 +54,7 @@ std::string error_or_bad_alloc(F&& call) {
 }
 
 /// Counts how many times a call throws std::bad_alloc when its first, second, … allocation fails.
-/// If it throws anything else, the test ends.
+/// If the call throws any other exception, the test ends.
 template <class F>
 int out_of_memory_failures(F&& call) {
   int failures = 0;

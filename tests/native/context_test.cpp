@@ -38,7 +38,7 @@ constexpr bool kReadsEnvironment = false;
 constexpr bool kReadsEnvironment = true;
 #endif
 
-/// Sets ATTN_ISA during its lifetime.
+/// Sets the environment variable ATTN_ISA for as long as the object exists.
 class InstructionSetVariable {
  public:
   explicit InstructionSetVariable(const char* value) {

@@ -27,7 +27,7 @@ inline std::vector<attn::InstructionSet> instruction_sets_of_build() {
 #endif
 }
 
-/// All instruction sets above, plus those that differ from one of them only in their bfloat16
+/// All instruction sets above, plus instruction sets that differ from these only in their bfloat16
 /// kernels.
 inline std::vector<attn::InstructionSet> bf16_instruction_sets_of_build() {
   std::vector<attn::InstructionSet> sets = instruction_sets_of_build();

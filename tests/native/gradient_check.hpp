@@ -25,7 +25,7 @@ inline std::vector<double> differences(const std::function<double(const std::vec
   std::vector<double> result;
   for (double& x_i : x) {
     const double at = x_i;
-    // A power of two, so that x ± step is exactly this far from x.
+    // A power of two, so that the distance between x and x ± step is exact.
     const double step = std::exp2(-12 + std::max(0.0, std::ceil(std::log2(std::abs(at) + 1e-300))));
     const auto difference = [&](double by) {
       x_i = at + by;

@@ -29,7 +29,7 @@ using ::testing::StartsWith;
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 constexpr float kUnset = -12345.0F;
 
-/// A call to an entry point that computes something. `shape` is the shape of its output.
+/// A call to an entry point that writes an output of shape `shape`.
 struct Call {
   const char* name;
   std::function<void(const Tensor& output, attn::Context&)> run;

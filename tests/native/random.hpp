@@ -20,7 +20,8 @@ class Random {
   Random();
 
   /// A uniform number in [0, 1). `std::uniform_real_distribution` computes logarithms in extended
-  /// precision for each number. This dominated the run time of many tests and of a fuzz target.
+  /// precision for each number. These logarithms dominated the run time of many tests and of a fuzz
+  /// target.
   double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
   /// A normally distributed number with mean 0, from the Box-Muller transform.
   float normal(float deviation = 1) {

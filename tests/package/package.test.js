@@ -165,7 +165,7 @@ test('publint_finds_nothing', async () => {
 test('are_the_types_wrong_finds_nothing', async () => {
   const result = await checkPackage(createPackageFromTarballData(project.tarball));
   assert.ok(result.types);
-  // The other two resolution modes are for CommonJS, which this package does not support.
+  // Ignores two resolution modes for CommonJS, because the package does not support CommonJS.
   const problems = result.problems.filter(
     (problem) => !('resolutionKind' in problem && /^node10$|-cjs$/.test(problem.resolutionKind)),
   );

@@ -18,8 +18,7 @@ const kPackage = new URL('.', import.meta.resolve('attn'));
 const bundled = new Map();
 
 before(async () => {
-  // Bundles with Rolldown rather than Vite, which adds a loader for modules that are imported on
-  // demand.
+  // Bundles with Rolldown, because Vite would add a loader for modules that are imported on demand.
   const bundle = await rolldown({
     input: { main: fileURLToPath(import.meta.resolve('attn')) },
     platform: 'browser',

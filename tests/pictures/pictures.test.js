@@ -34,8 +34,8 @@ const margin = { left: 16, top: 16 + 28 };
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
   const file = figure.getByRole('button', { name: kind, exact: true });
-  // When figures above are drawn for the first time, this figure may move so that a click misses
-  // it.
+  // When figures above this one are drawn for the first time, this figure may move, so that a click
+  // misses it.
   for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
     await figure.getByRole('button', { name: menu }).click();
     await file.waitFor({ timeout: 10_000 }).catch(() => {});
@@ -126,7 +126,7 @@ async function check(page, id, { of, menu, shown } = whole, formats = ['SVG', 'P
   await still(page, figure);
   const files = [];
   for (const format of formats) files.push(await exported(page, figure, menu, format));
-  // After scrolling, the pointer would be over something else.
+  // After scrolling, the pointer would be over another element.
   await page.mouse.move(0, 0);
   await bring(page, figure);
   await still(page, figure);
@@ -135,7 +135,7 @@ async function check(page, id, { of, menu, shown } = whole, formats = ['SVG', 'P
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
     }, visibility);
   await show('hidden');
-  // Exported pictures have no notes, so their words are not underlined.
+  // In exported pictures, terms have no pop-up notes and therefore no underline.
   await figure.locator('.picture .term').evaluateAll((terms) => {
     for (const term of terms) /** @type {HTMLElement} */ (term).style.textDecoration = 'none';
   });
@@ -178,8 +178,8 @@ async function open(address) {
   await page.getByRole('region', { name: 'Sentence and settings' }).evaluate((bar) => {
     // Keeps the bar from covering figures.
     bar.style.position = 'static';
-    // Gives thin lines and frames, which are faint, a strong colour so that the comparison notices
-    // missing ones.
+    // Gives faint lines and frames a strong colour, so that the comparison notices when one is
+    // missing.
     document.documentElement.style.setProperty('--rule', '#00b050');
   });
   return page;
@@ -200,7 +200,7 @@ for (const chapter of chapters) {
         await check(page, id);
         if (folds) {
           await unfold(figure);
-          // With all of its parts, a figure can be too large for a PNG in full resolution.
+          // A figure with all its folded parts open can be too large for a PNG in full resolution.
           await check(page, id, whole, ['SVG']);
         }
         if (parts[id]) await check(page, id, parts[id]);

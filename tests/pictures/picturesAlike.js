@@ -19,14 +19,14 @@ const kShare = 0.05;
 
 /**
  * Compares two pictures block by block. A pixel has a match if its colour is within the range of
- * colours around the same place in the other picture. This tolerates the edges of letters and
+ * colours around the same place in the other picture. This rule tolerates the edges of letters and
  * lines, which may not end on whole pixels. A missing or extra element affects more pixels: at
  * twice the resolution, a line of one CSS pixel takes an eighth of a block.
  * @param {Page} page the page in which the comparison runs
  * @param {Buffer} first PNG
  * @param {Buffer} second PNG
  * @returns {Promise<{ blocks: number, different: string[] }>} `different` lists the blocks in which
- *   they differ, as "x,y: share"
+ * the pictures differ, as "x,y: share"
  */
 export const compare = (page, first, second) =>
   page.evaluate(

@@ -3,7 +3,7 @@
 // frame is represented by a fixed amount of work in the same page, which takes 16 ms on an ordinary
 // computer. Actions and work are both measured in processor time of the page's thread, so that
 // their ratio hardly depends on how slow or busy the machine is. The test also reports the
-// milliseconds. The goal is one frame; the limits are what every machine achieves today.
+// milliseconds. The goal is one frame; the limits are values that every machine achieves today.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
@@ -28,7 +28,7 @@ const kMostFrames = 4;
  */
 const kMostFramesToPicture = 200;
 
-/** How often a control is changed. */
+/** Number of times that a control is changed. */
 const changes = 24;
 
 /**

@@ -135,7 +135,7 @@ def ranges(codes):
 
 
 def characters():
-    """Returns the classes of code points that components distinguish, and the forms of late additions to Unicode."""
+    """Returns the classes of code points that components distinguish, and the code points that normalizers change."""
     codes = [code for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     bert = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
 
@@ -365,7 +365,7 @@ def write(name, record):
 
 
 def pieces_of(pre_tokenizer, i, text):
-    """Returns where pieces begin and end. If their text has changed, returns the pieces, but only for every third line."""
+    """Returns where pieces begin and end. If their text has changed, returns the pieces instead, for every third line only."""
     pieces = pre_tokenizer.pre_tokenize_str(text)
     if all(text[start:end] == piece for piece, (start, end) in pieces):
         bounds = [bound for _, bounds in pieces for bound in bounds]

@@ -5,7 +5,7 @@ import { assertClose, assertThrows } from './compare.js';
 import { everyVariant } from './everyVariant.js';
 
 /**
- * The paper authors' recipe.
+ * Computes the slopes as the authors of the ALiBi paper do.
  * @param {number} heads
  * @returns {number[]}
  */

@@ -250,7 +250,7 @@ await everyVariant('arguments', (attn) => {
     const options = observed({ start: 1 }, 'start', () =>
       structuredClone(data, { transfer: [data.buffer] }),
     );
-    // Options are read first.
+    // attn reads the options before it reads the array, which the getter detaches.
     assertThrows(
       () => attn.positionalEncoding({ data, shape: [3, 8] }, options),
       'shape_mismatch',

@@ -19,7 +19,7 @@ const x = { data: [1, 2, 3, 4], shape: [2, 2] };
 const kDisposed = 'attn: used after dispose()';
 
 let numWorkers = 0;
-// A test cannot replace a binding from `import`, but it can replace one from `require()`.
+// A test cannot replace a binding from `import`, but it can replace a binding from `require()`.
 const threads = createRequire(import.meta.url)('node:worker_threads');
 threads.Worker = class extends Worker {
   /** @param {ConstructorParameters<typeof Worker>} args */

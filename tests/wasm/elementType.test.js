@@ -39,8 +39,8 @@ const widened = ({ data, shape, type }) => ({
 });
 
 /**
- * Finds the bits of the nearest number by bisection. If two numbers are equally near, takes the one whose
- * bits are even.
+ * Finds the bits of the nearest number by bisection. If two numbers are equally near, takes the
+ * number whose bits are even.
  * @param {number} value
  * @param {HalfTensor['type']} type
  */
@@ -341,8 +341,8 @@ await everyVariant('element types', (attn) => {
     );
   });
 
-  // Large inputs are widened differently from small ones, and subnormal numbers, infinities and
-  // large queries take yet other paths.
+  // Large inputs are widened differently from small inputs. Subnormal numbers, infinities and large
+  // queries take further code paths.
   for (const type of /** @type {const} */ (['float16', 'bfloat16'])) {
     test(`one_query_over_any_${type}_numbers_has_the_bits_of_float32`, () => {
       const [length, heads] = [150, 2];
@@ -365,7 +365,8 @@ await everyVariant('element types', (attn) => {
         const spoilt = () => {
           const tensor = draw(1);
           const bits = /** @type {Uint16Array} */ (tensor.data);
-          // Writes −∞, NaN and ∞ near the end of the first head and into the middle of the second.
+          // Writes −∞, NaN and ∞ near the end of the first head and into the middle of the second
+          // head.
           bits.set([infinity | 0x8000, infinity | 1, infinity], 140 * width);
           bits.set([infinity, infinity], (length + 70) * width + 3);
           return tensor;

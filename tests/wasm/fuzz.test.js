@@ -4,7 +4,7 @@
 //   ATTN_FUZZ_SECONDS=600 node --test tests/wasm/fuzz.test.js
 //
 // tries more arguments. A failure prints a seed and a path. To repeat it, set ATTN_FUZZ_SEED and
-// ATTN_FUZZ_PATH to them.
+// ATTN_FUZZ_PATH to these values.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -335,7 +335,7 @@ test('every_method_is_called', async () => {
     'fallback',
     'numThreads',
   ];
-  // Methods named after those of other libraries. They only throw.
+  // Methods that have the names of other libraries' methods and only throw an error.
   others.push(...Object.values(hints).flatMap((names) => Object.keys(names)));
   others.push('version', 'memory', 'instructionSet', 'loadModel', 'describeModel', 'chooseToken');
   /** @param {any} prototype */

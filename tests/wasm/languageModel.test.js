@@ -265,7 +265,7 @@ test('the_files_of_a_model_include_its_tokenizer_and_what_was_given_without_a_fo
     'bert_plain/checkpoint-500/tokenizer.json': empty,
     'bert_plain/checkpoint-500/model.safetensors': empty,
     'bert_plain/tokenizer.json': empty,
-    // On disks with a foreign file system, macOS puts such a file next to each real one.
+    // On disks with a foreign file system, macOS puts a file like this next to each real file.
     'bert_plain/._model.safetensors': empty,
     '__MACOSX/._model.safetensors': empty,
     'config.json': empty,
@@ -401,7 +401,7 @@ test('memory_freed_by_disposed_objects_counts_as_available', async () => {
   const { bytesReserved } = small.memory();
   assert.ok(bytesReserved > 67e6);
   const after = await megabytes();
-  // Memory grows in larger steps than requested.
+  // Memory grows in steps that are larger than the requested size.
   assert.ok(after > before - 30, `${after} of ${before} MB`);
   small.dispose();
 });

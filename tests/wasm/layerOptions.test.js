@@ -1,6 +1,6 @@
-// Layers with options, especially those of current language models, applied to variables. Results
-// are bit-identical to those for tensors, and the gradients of the input and of every parameter
-// match finite differences.
+// Layers applied to variables, with options and especially with the options of current language
+// models. Results are bit-identical to the results for tensors, and the gradients of the input and
+// of every parameter match finite differences.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -202,7 +202,7 @@ test('feed_forward_networks_and_norms_learn_with_every_option', () => {
 });
 
 test('heads_can_be_split_and_joined_manually_for_attention_over_rows_and_columns', () => {
-  // As in vision models, whose patches have a row and a column.
+  // Vision models work this way: each patch has a row and a column.
   const [batch, patches, numHeads, headDim] = [2, 6, 2, 4];
   const width = numHeads * headDim;
   const positions = { data: [0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2], shape: [2, 1, patches] };

@@ -15,7 +15,7 @@ const logits = attn.randomNormal({ shape: [2, 3, kClasses], seed: 1 });
 const targets = { data: [3, -100, 0, 6, 6, 1], shape: [2, 3] };
 
 /**
- * PyTorch's definition, in double precision.
+ * Computes the loss as PyTorch defines it, in double precision.
  * @param {ArrayLike<number>} ids
  * @param {{ ignoreIndex?: number, labelSmoothing?: number, reduction?: 'mean' | 'sum' }} options
  */

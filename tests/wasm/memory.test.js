@@ -157,7 +157,7 @@ await everyVariant('memory', (attn) => {
     assert.ok(attn.memory().bytesInUse <= most);
   });
 
-  // The variants with threads have less memory to fill.
+  // Only the variants with threads run this test, because they have less memory to fill.
   test('the_module_survives_full_memory', { skip: !attn.variant.endsWith('-threads') }, () => {
     const expected = attn.scaledDotProductAttention(x, x, x);
     const before = attn.memory().bytesInUse;
@@ -172,7 +172,7 @@ await everyVariant('memory', (attn) => {
         assert.equal(error.code, 'out_of_memory');
       }
     };
-    // Fills the memory completely, first with large layers, then with smaller and smaller ones.
+    // Fills the memory completely, first with large layers, then with smaller and smaller layers.
     for (const dModel of [4096, 1024, 256, 64, 16, 4]) fill(dModel);
     assert.ok(attn.memory().bytesReserved > 2 ** 31 - 2 ** 24);
     const long = random.tensor(20000, 16);

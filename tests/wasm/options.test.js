@@ -63,7 +63,7 @@ const positions = {
   ...{ alibi: false, t5Bias: { numBuckets: 4, ...t5Rule }, maxRelativeDistance: 1 },
 };
 const rotaryPositions = { start: 0, positions: [0, 1, 2], sequenceLength: 3, inverse: false };
-/** For layers that do not accept positions, because they have no rotary positions. */
+/** Options of a call to a layer without rotary positions. Such a layer accepts no positions. */
 const standing = { positions: undefined };
 const sizes = { n: 4, d: 2 };
 const sampling = { temperature: 1, topK: 2, ...random };
@@ -351,7 +351,8 @@ const calls = [
 ];
 
 /**
- * Score options for an empty cache. Their names are checked, but no values would have a suitable shape.
+ * Score options for an empty cache. The calls check the names of these options, but there are no
+ * keys for which a value could have a suitable shape.
  */
 function scoresOfNoKeys() {
   return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
@@ -459,7 +460,7 @@ for (const [name, call, options] of calls) {
         assert.ok(path.endsWith(error.argument ?? 'nothing'), error.message);
         const start = `${error.argument}: 'qqqqqqqqqqqqqqqqqqqqqqqq' is not an option; use `;
         assert.ok(error.message.startsWith(start), error.message);
-        // This proves that the list above is complete.
+        // The options that the error suggests must be exactly the options in the list above.
         const names = error.message.slice(start.length).replaceAll("'", '');
         const known = names.split(/, | or /).sort();
         assert.deepEqual(known, Object.keys(part).sort());
@@ -476,7 +477,7 @@ for (const [name, call, options] of calls) {
     });
 
     test('wrong_types_are_errors_that_name_the_option', async () => {
-      // A number passed instead of a Dropout is the probability.
+      // A number passed instead of a Dropout is the probability of dropout.
       const number = name === 'applyDropout' ? [] : [3];
       for (const wrong of [null, ...number, 'x', true, [], new Map()]) {
         assert.equal((await errorOf(call, wrong)).argument, 'options');

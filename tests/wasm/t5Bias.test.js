@@ -6,7 +6,7 @@ import { everyVariant } from './everyVariant.js';
 import { Random } from './random.js';
 
 /**
- * As in Hugging Face's T5.
+ * Returns the bucket of a distance, computed as in Hugging Face's T5.
  * @param {number} distance
  * @param {{ numBuckets: number, maxDistance: number, bidirectional: boolean }} rule
  */

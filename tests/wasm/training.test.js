@@ -1,5 +1,5 @@
-// Training: compares gradients with finite differences and optimizers with their equations, and
-// tests the errors of tapes.
+// Tests training: compares gradients with finite differences and optimizers with their equations.
+// Also tests the errors of tapes.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -548,7 +548,10 @@ test('invalid_arguments_are_errors_and_the_module_stays_usable', () => {
   optimizer.step(tape);
 });
 
-/** A model in parts, its tape, and an optimizer that knows the parts' names. */
+/**
+ * A model that consists of several modules, its tape, and an optimizer that knows the modules'
+ * names.
+ */
 function parts() {
   const model = {
     tokens: new attn.Embedding({ numEmbeddings: 5, embeddingDim: kWidth }),
@@ -599,7 +602,7 @@ test('a_nan_loss_names_the_step_and_the_layer_whose_output_had_the_first_nan', (
     ),
   );
   model.blocks[1].setParameter('out_proj.weight', before);
-  // Everything is still usable.
+  // After the error, the tape and the model are still usable.
   const found = loss();
   tape.backward(found);
   assert.ok(Number.isFinite(found.item()));

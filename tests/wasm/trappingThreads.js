@@ -1,4 +1,4 @@
-// Makes a .wasm file whose threads trap, based on one of attn's.
+// Changes one of attn's .wasm files so that its threads trap.
 
 /** Sections of a .wasm file. */
 const kTypes = 1;
@@ -44,8 +44,9 @@ class Reader {
 }
 
 /**
- * Makes the body of every parallel loop begin with a trap for all threads except the main one. It checks the
- * stack pointer: the stacks of these threads are at higher addresses than the main thread's stack.
+ * Makes the body of every parallel loop begin with a trap for all threads except the main thread.
+ * The stack pointer tells the threads apart, because the main thread's stack is at lower addresses
+ * than all other stacks.
  * @param {Uint8Array} bytes  of a module with threads
  * @returns {Uint8Array<ArrayBuffer>}
  */

@@ -18,7 +18,7 @@ import { lacks, variants } from './everyVariant.js';
 /** @import { tasks } from './tasks.js' */
 
 /**
- * Overwrites all of the module's memory. A bug might overwrite parts of it.
+ * Overwrites all of the module's memory, as a bug might.
  * @param {Attn} attn
  */
 const damage = (attn) => new Uint8Array(attn.tensor([1], [1]).view().buffer).fill(0xff);
@@ -34,8 +34,8 @@ for (const variant of variants) {
     const mha = new attn.MultiHeadAttention({ dModel: 2, numHeads: 1 });
     const cache = mha.makeCache();
     const handle = attn.tensor(x.data, x.shape);
-    // This call allocates memory that later calls reuse. They must not need malloc, which may fail
-    // after the damage.
+    // This call allocates the memory that later calls reuse. Later calls must not need malloc,
+    // which may fail once the memory is damaged.
     attn.positionalEncoding(x);
     damage(attn);
     assertThrows(() => attn.positionalEncoding(x), 'internal', kStopped);

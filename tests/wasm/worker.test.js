@@ -78,7 +78,7 @@ describe('a module in a worker', () => {
     const { output } = await handles.scaledDotProductAttention(encoded, encoded, encoded);
     const { output: wanted } = local.scaledDotProductAttention(expected, expected, expected);
     assert.deepEqual(await output.data(), wanted.data);
-    // A view is not accessible from here, so it arrives as a copy.
+    // A view of the worker's memory is not accessible from this thread, so it arrives as a copy.
     const view = await output.view();
     view.fill(0);
     assert.deepEqual(await output.data(), wanted.data);
@@ -230,8 +230,8 @@ describe('load in a worker', () => {
   const serveUrl = JSON.stringify(import.meta.resolve('attn/worker/serve'));
 
   test('a_worker_that_serves_late_is_awaited', async () => {
-    // Messages sent before the worker serves are lost, as in a browser if the worker has a
-    // top-level await.
+    // Messages sent before the worker calls serve() are lost. In a browser this happens if the
+    // worker has a top-level await.
     const worker = workerOf(`
       require('node:worker_threads').parentPort.on('message', () => {});
       setTimeout(() => import(${serveUrl}).then(({ serve }) => serve()), 100);`);

@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs its work `repeats` times and returns the time taken, in seconds.
+/// Runs a piece of work `repeats` times and returns the time taken, in seconds.
 using Job = std::function<double(std::int64_t repeats)>;
 
 template <class F>

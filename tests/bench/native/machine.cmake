@@ -7,7 +7,7 @@ target_compile_features(attn_machine PRIVATE cxx_std_20)
 target_compile_options(attn_machine PRIVATE ${ATTN_OPTION}-O3 ${ATTN_OPTION}-ffp-contract=fast
                                             ${ATTN_WARNINGS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC's own AVX-512 headers start from undefined vectors on purpose (GCC bug 105593).
+  # GCC's own AVX-512 headers use uninitialised vectors on purpose (GCC bug 105593).
   target_compile_options(attn_machine PRIVATE -Wno-maybe-uninitialized -Wno-uninitialized)
 endif()
 set_target_properties(attn_machine PROPERTIES POSITION_INDEPENDENT_CODE ON)

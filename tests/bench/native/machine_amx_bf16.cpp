@@ -20,7 +20,7 @@ float multiply_add(std::int64_t steps, float seed) {
     setup[16 + 2 * tile] = 64;
     setup[48 + tile] = 16;
   }
-  // The pairs are (0, upper half of `seed`), so the sums grow slowly.
+  // Each bfloat16 pair is (0, upper half of `seed`), so the sums grow slowly.
   alignas(64) float numbers[256];
   for (float& x : numbers) {
     std::uint32_t bits = 0;

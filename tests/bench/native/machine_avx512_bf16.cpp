@@ -5,7 +5,7 @@
 namespace attn_bench {
 namespace {
 
-// The vector types have no operator for c + a·b on bfloat16 pairs, which adds two products to each
+// The vector types have no operator that multiplies bfloat16 pairs and adds both products to each
 // float.
 struct Avx512Bf16 {
   static constexpr const char* kName = "avx512_bf16";

@@ -27,14 +27,15 @@ struct MachineLoops {
   void (*fill)(float* x, std::int64_t count, float value);
 };
 
-/// Each of these returns null if this build or this machine does not have the instruction set.
+/// Each of these functions returns null if this build or this machine does not have the instruction
+/// set.
 const MachineLoops* baseline_loops();
 const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
 /// In these loops, multiply-adds operate on pairs of bfloat16 numbers.
 const MachineLoops* avx512_bf16_loops();
 /// In these loops, multiply-adds operate on tiles of bfloat16 pairs. Call them only if Linux allows
-/// this process to use tiles. attn detects whether it does.
+/// this process to use tiles. attn detects whether Linux allows it.
 const MachineLoops& amx_bf16_loops();
 /// SIMD128 with separate multiplies and adds, or with the multiply-adds of relaxed SIMD, depending
 /// on the build.

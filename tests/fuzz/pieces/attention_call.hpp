@@ -45,13 +45,14 @@ attn::AttentionPositions choose_distances(Choices& choices);
 /// Chooses sinks, schemes that depend on distance, and options that act on the scores.
 OwnTerms choose_own_terms(Choices& choices);
 
-/// Adds the layer's own terms to `attention` wherever the call has none. Tables and sinks are those
-/// `parameters` whose names begin with `prefix`.
+/// Adds the layer's own terms to `attention` wherever the call has none. The tables and sinks are
+/// the `parameters` whose names begin with `prefix`.
 void add_own_terms(reference::AttentionOf<reference::Scalar>& attention, const OwnTerms& own,
                    const ScoreSizes& sizes, const Parameters& parameters,
                    const std::string& prefix);
 
-/// The options of one call of attention: some have no gradient, others are terms that may have one.
+/// The options of one call of attention. Some options have no gradient; the others are terms, which
+/// may have a gradient.
 class AttentionCall {
  public:
   struct Kinds {
@@ -63,7 +64,7 @@ class AttentionCall {
   AttentionCall(const AttentionCall&) = delete;
   AttentionCall& operator=(const AttentionCall&) = delete;
 
-  /// The options of the call, including those terms that are plain tensors.
+  /// The options of the call, including the terms that are plain tensors.
   attn::AttentionOptions options() const;
   attn::AttentionVariables variables(attn::Tape& tape) const;
   /// `options` plus the values of `variables` as tensors.

@@ -36,6 +36,7 @@ Piece pooling(Choices& choices, const Sizes& sizes);
 Piece decoder(Choices& choices, Sizes& sizes);
 
 // attention.cpp
+
 /// Requires a width of at least 2.
 Piece rotary(Choices& choices, const Sizes& sizes);
 /// Self-attention with any combination of terms.

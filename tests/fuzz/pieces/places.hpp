@@ -35,8 +35,8 @@ struct GivenPositions {
 GivenPositions choose_positions(Choices& choices, const Rotation& rotation, std::int64_t batch,
                                 std::int64_t rows);
 
-/// Returns the positions for the references, (B, N) for each axis. If no positions are given, those
-/// of each batch entry count up from the entry's element of `first`.
+/// Returns the positions for the references, (B, N) for each axis. If no positions are given, the
+/// positions in each batch entry count up from the entry's element of `first`.
 std::vector<double> places_of(const GivenPositions& positions, const Rotation& rotation,
                               std::int64_t batch, std::int64_t rows,
                               const std::vector<double>& first);

@@ -53,7 +53,7 @@ class Terms {
 
   /// Draws new numbers for all terms that are not parameters.
   void draw(attn::Tape& tape, reference::Tape& exact, std::mt19937_64& engine);
-  /// Sets those terms that are parameters of `module` to the numbers drawn for the module.
+  /// Sets the terms that are parameters of `module` to the numbers drawn for the module.
   void set_parameters(const attn::Module& module, const Parameters& parameters);
 
   const std::vector<Term>& all() const { return all_; }

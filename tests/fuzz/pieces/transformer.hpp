@@ -25,7 +25,7 @@ struct LayerChoice {
 /// Chooses all options except positions.
 LayerChoice choose_layer(Choices& choices, std::int64_t width);
 
-/// Chooses no dropout, or dropout for training. Also sets the layer's option for dropout within the
+/// Chooses whether to train with dropout. Also sets the layer's option for dropout within the
 /// feed-forward network.
 attn::Dropout choose_dropout(Choices& choices, attn::TransformerLayerOptions& options);
 

@@ -86,7 +86,7 @@ class Case {
 std::map<std::string, reference::Array> draw_parameters(Case& c, attn::Module& module,
                                                         float deviation = 0);
 
-/// A row of the table. Its constructor adds it to the table.
+/// A row of the table. Constructing a row adds it to the table.
 class Row {
  public:
   /// The operation, the shapes and ranges of its inputs, the documented bound, and the function

@@ -20,7 +20,7 @@ using attn_test::kNaN;
 
 class AttentionErrorTest : public ::testing::Test {
  protected:
-  /// Enough memory for every view below; no call gets as far as reading it.
+  /// Enough memory for every view below. Every call fails before it reads this memory.
   std::vector<float> memory_ = std::vector<float>(4096, 1.0F);
   std::vector<float> written_ = std::vector<float>(4096, 5.0F);
   attn::AttentionOptions options_;

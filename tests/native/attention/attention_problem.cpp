@@ -184,7 +184,7 @@ reference::Array rounding_of_weights(const AttentionProblem& p,
             sum +=
                 weight * std::abs(value.at({b, h / group, j, c}) - exact.output.at({b, h, i, c}));
           }
-          // The stated bound ignores second-order errors, so it is a little larger here.
+          // The stated bound ignores second-order errors. The factor 1 + 2^-6 allows for them.
           result.at({b, h, i, c}) = 0x1p-8 * (1 + 0x1p-6) * sum;
         }
       }

@@ -226,7 +226,7 @@ AttentionOutputs entry_of(const AttentionOutputs&, const AttentionSizes&, std::i
 AttentionOutputs attend(const AttentionProblem&, attn::Context&,
                         const AttentionWants& = {true, true, true});
 
-/// Calls the core with all outputs and compares each with the reference.
+/// Calls the core with all outputs and compares each output with the reference.
 void expect_matches_reference(const AttentionProblem&, attn::Context&);
 
 /// The error that rounding weights to bfloat16 adds to an output: 2^-8 · Σ_j w_j·|v_j − o|.

@@ -52,8 +52,8 @@ class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
             .head_dim = random.pick<std::int64_t>({1, 3, 8, 16, 20}),
             .value_dim = random.pick<std::int64_t>({1, 4, 7, 17})};
   }
-  /// A problem with random options except dropout and sinks, because with these the weights need
-  /// not sum to 1.
+  /// A problem with random options. It has no dropout and no sinks, with which the weights need not
+  /// sum to 1.
   static AttentionProblem random_problem(Random& random) {
     const AttentionSizes sizes = random_sizes(random);
     AttentionProblem p(sizes, random);
@@ -378,7 +378,7 @@ TEST_P(AttentionPropertiesTest, a_sequence_has_the_same_bits_alone_and_in_any_ba
                           .value_dim = 12},
                          random);
   batch.valid_lens = {300, 1, 255, 299, 17};
-  // NaN and infinities in other batch entries change nothing.
+  // NaN and infinities in other batch entries must not change the result.
   std::fill_n(batch.key.begin(), 100, kNaN);
   std::fill_n(batch.value.begin() + 100, 100, kInfinity);
   const AttentionOutputs together = attend(batch, context());

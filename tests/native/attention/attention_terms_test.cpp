@@ -118,7 +118,7 @@ TEST_P(AttentionTermsTest, sinks_take_part_without_a_value) {
     p.sinks = random.normals(sizes.query_heads);
     p.sinks[0] = 30;
     expect_matches_reference(p, context());
-    // A row with nothing but a sink has an output of 0, and its log-sum-exp is the sink.
+    // If a row attends to no keys but has a sink, its output is 0 and its log-sum-exp is the sink.
     p.valid_lens.assign(static_cast<std::size_t>(sizes.batch), 0);
     expect_matches_reference(p, context());
   }

@@ -289,7 +289,7 @@ TEST_P(MaskedSoftmaxTest, a_row_has_the_same_bits_in_any_company) {
   }
   EXPECT_TRUE(same_bits({all.begin() + 77 * 200, all.begin() + 78 * 200},
                         softmax({x.begin() + 77 * 200, x.begin() + 78 * 200}, {1, 200})));
-  // Removing the excluded columns does not change the result either.
+  // Removing the excluded columns does not change the result.
   const std::vector<std::int32_t> lens(300, 101);
   const std::vector<float> part = softmax(x, {300, 200}, {.valid_lens = {lens.data(), {300}}});
   EXPECT_TRUE(same_bits({part.begin(), part.begin() + 101},

@@ -50,8 +50,8 @@ void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
   options.mask = node.bool_mask;
   options.bias = node.float_mask;
 
-  // ONNX pads a mask that is too short with false or −∞, even a mask of length 1, which broadcasts
-  // in attn like any size of 1. A mask of length 0 excludes every key.
+  // ONNX pads a mask that is too short with false or −∞. This includes masks of length 1, although
+  // attn broadcasts every dimension of size 1. A mask of length 0 excludes every key.
   std::vector<std::int32_t> mask_lengths;
   const bool masked = !node.bool_mask.is_none() || !node.float_mask.is_none();
   const std::int64_t mask_length = !node.bool_mask.is_none() ? node.bool_mask.size(-1)

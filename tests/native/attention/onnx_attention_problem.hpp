@@ -66,7 +66,7 @@ struct OnnxNode {
 };
 
 /// Computes ONNX Attention with attn. Afterwards `present` contains present_key and present_value.
-/// It is required if past_key is given or if these outputs are wanted.
+/// `present` is required if past_key is given or if these outputs are wanted.
 void onnx_attention(const OnnxNode& node, const attn::Tensor& y,
                     const attn::Tensor& qk_matmul_output, attn::KeyValueCache* present,
                     attn::Context& context);

@@ -432,7 +432,7 @@ TEST_P(OnnxAttentionTest, the_lowest_float_in_a_mask_leaves_no_weight) {
   }
 }
 
-// The lowest float is finite, so it excludes nothing. In a row of only such numbers, all keys have
+// The lowest float is finite, so it excludes nothing. If it fills a row of the mask, all keys have
 // equal scores, because in float32 the lowest float plus a score equals the lowest float.
 TEST_P(OnnxAttentionTest, a_row_of_the_lowest_float_attends_to_all) {
   Random random;

@@ -284,7 +284,8 @@ TEST(Bf16AttentionTest, excluded_numbers_that_are_not_finite_change_no_bit) {
     attended.mask.assign(attended.mask.size(), 1);
     EXPECT_TRUE(std::isnan(attend_as(attended, *context).output[0]));
   }
-  // Keys excluded by causal order or by a valid length must not affect the result either.
+  // NaN and infinity in keys excluded by causal order or by a valid length must not affect the
+  // result.
   AttentionProblem causal = grouped(random);
   causal.causal = true;
   causal.valid_lens = {200, 31};

@@ -56,13 +56,13 @@ struct EmulatedIsa : Isa {
   }
 };
 
-/// EmulatedIsa with tile products.
+/// EmulatedIsa with bfloat16 products on tiles.
 struct EmulatedTileIsa : EmulatedIsa {
   using Tiles = EmulatedTiles;
   static constexpr int kRows = 32;
 };
 
-/// `Isa` with quad products.
+/// `Isa` with bfloat16 products of quads.
 struct QuadIsa : Isa {
   using FloatIsa = Isa;
   static constexpr int kRows = 12;

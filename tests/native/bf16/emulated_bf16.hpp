@@ -12,10 +12,10 @@ struct Bf16Kernels {
   const char* name;
   const attn::kernels::Bf16Table* table;
   /// The same kernels with products computed in plain C++ according to the instruction's
-  /// definition. On machines without the instruction they test the code around it; on machines with
-  /// it they also test the instruction.
+  /// definition. On machines without the instruction, these kernels test the code around the
+  /// instruction. On machines with the instruction, they also test the instruction itself.
   const attn::kernels::Bf16Table* emulation;
-  attn::InstructionSet floats;  ///< instruction set for everything else
+  attn::InstructionSet floats;  ///< instruction set of the kernels that `table` lacks
 };
 
 /// All kernels that can run here, emulations first. bfmmla is emulated on every machine; vdpbf16ps

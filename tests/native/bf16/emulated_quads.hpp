@@ -51,7 +51,7 @@ float bf16_sum(float a, float b) noexcept {
   return rounded_to_odd(std::bit_cast<double>(std::bit_cast<std::uint64_t>(below) | 1U));
 }
 
-/// Multiplies two pairs and adds both products to c. This is one step of bfdot and of bfmmla.
+/// Multiplies two pairs and adds both products to c, as one step of bfdot or of bfmmla does.
 float add_pair(float a, float b, float c) noexcept {
   const auto first = [](float pair) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
@@ -70,7 +70,7 @@ std::uint32_t converted(float x) noexcept {
   return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
 }
 
-/// `Base` with the emulated instructions.
+/// `Base`, in which the emulation replaces the bfloat16 instructions.
 template <class Base>
 struct EmulatedQuads : Base {
   using typename Base::F;

@@ -1,5 +1,5 @@
-// The kernels of neon_bf16 with emulated bf16 instructions. Everything else uses the same vector
-// instructions.
+// The kernels of neon_bf16 with emulated bf16 instructions. All other code uses the same vector
+// instructions as neon_bf16.
 
 #include "bf16/emulated_bf16.hpp"
 #include "bf16/emulated_quads.hpp"

@@ -1,5 +1,5 @@
-// The work of a call is divided differently depending on the number of cores, on what else is in
-// the batch, and on the path that its sizes and strides select. Every division must give
+// The work of a call is divided differently depending on the number of cores, on the other entries
+// of the batch, and on the path that its sizes and strides select. Every division must give
 // bit-identical results.
 
 #include <gtest/gtest.h>
@@ -225,8 +225,8 @@ TEST_P(AttentionPartitionsTest, any_division_of_queries_into_tasks) {
   EXPECT_TRUE(same_bits(output, first_output));
 }
 
-// Any thread may compute the parts of a single query, in any order, but merging them has a fixed
-// order.
+// Threads may compute the parts of a single query in any order, but the parts are always merged in
+// the same order.
 TEST_P(AttentionPartitionsTest, parts_of_a_single_query_in_any_order) {
   constexpr std::int64_t kKeys = 1700, kDim = 20;
   constexpr index kSplit = attn::kernels::kSplitKeys;

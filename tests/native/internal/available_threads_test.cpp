@@ -23,7 +23,7 @@ TEST(AvailableThreadsTest, there_is_at_least_one) { EXPECT_GE(available_threads(
 
 using attn::runtime::processors_in_quota;
 
-/// A folder with files like those through which Linux exposes control groups. The destructor
+/// A folder that imitates the files through which Linux exposes control groups. The destructor
 /// removes the folder.
 class ControlGroupFiles {
  public:
@@ -92,7 +92,8 @@ TEST(AvailableThreadsTest, version_1_quota_of_minus_one_is_no_limit) {
   EXPECT_EQ(files.processors(), INT_MAX);
 }
 
-// A container has this layout if its groups are mounted without their parent groups.
+// In a container, a group may be mounted without its parent groups. The process's own group is then
+// the mounted folder.
 TEST(AvailableThreadsTest, a_group_that_is_not_mounted_is_the_mounted_folder) {
   const ControlGroupFiles files("4:cpu:/docker/0123\n");
   files.write("cpu/cpu.cfs_quota_us", "400000\n");

@@ -230,8 +230,8 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& p) {
 
 class ProductKernelTest : public KernelsTest {
  protected:
-  /// Computes C = A · Bᵀ + bias in one call and row by row, and compares it with sums in double
-  /// precision.
+  /// Computes C = A · Bᵀ + bias in one call and row by row, and compares the results with sums in
+  /// double precision.
   void check(const ProductCase& p, const std::vector<float>& a_values,
              const std::vector<float>& b_values, const std::vector<float>& bias) const {
     SCOPED_TRACE(::testing::PrintToString(p));
@@ -631,7 +631,7 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
 }
 
 // Tests one step of a recurrent layer. The kernel may read up to one panel past the end of its
-// rows. In the rows of the next state, it may also write there.
+// rows. It may also write past the end of the rows of the next state.
 TEST_P(KernelsTest, recurrent_cells_agree_with_their_equations) {
   Random random;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
@@ -714,7 +714,8 @@ TEST_P(KernelsTest, random_words_are_those_of_philox) {
     }
     return c[word];
   };
-  // The paper's results if all bits of the counter and the key are 0, and if all are 1.
+  // The results in the Philox paper if all bits of the counter and the key are 0, and if all these
+  // bits are 1.
   EXPECT_EQ(philox(0, 0, 0, 0), 0x6627E8D5U);
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL, 0), 0x408F276DU);
   for (index blocks = 0; blocks <= 19; ++blocks) {

@@ -28,7 +28,8 @@ TEST(ThreadPoolTest, every_index_is_visited_once) {
 
 TEST(ThreadPoolTest, a_worker_does_one_thing_at_a_time) {
   ThreadPool pool(3);
-  // On RISC-V, exchanging a single byte would need another library.
+  // These flags are integers, because on RISC-V an atomic exchange of a single byte would need
+  // another library.
   std::vector<std::atomic<int>> busy(static_cast<std::size_t>(pool.num_threads()));
   std::atomic<int> clashes{0};
   pool.run(5000, [&](std::int64_t, int worker) {

@@ -422,7 +422,7 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
                        static_cast<std::byte>("{}[]\",:0129"[random.integer(0, 10)]));
       }
     }
-    // The error must be an attn::Error from the reader; anything else ends the test.
+    // The reader must throw an attn::Error; any other exception ends the test.
     const std::string error = error_of([&] {
       const Safetensors file = Safetensors::view(bytes);
       for (const attn::SafetensorsEntry& entry : file.tensors()) {
@@ -440,7 +440,7 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
 }
 
 /// Calls use() with one more successful allocation each time until it succeeds. Until then it must
-/// throw std::bad_alloc; anything else ends the test.
+/// throw std::bad_alloc; any other exception ends the test.
 template <class Use>
 void expect_bad_alloc_until_there_is_memory(const Use& use) {
   int successes = 0;

@@ -251,7 +251,7 @@ TEST_P(AnyTensorLayersTest, multi_head_attention_rounds_once) {
   TypedTensor value(ElementType::kFloat16, {2, 6, 11}, random.normals(132));
   TypedTensor float_key(ElementType::kFloat32, {2, 6, 10}, key.values());
   TypedTensor float_value(ElementType::kFloat32, {2, 6, 11}, value.values());
-  // The first call of each pair passes everything as float32.
+  // The first call of each pair passes all tensors as float32.
   const auto is_float = [](const attn::ConstAnyTensor& x, const attn::AnyTensor& y) {
     return x.type() == ElementType::kFloat32 && y.type() == ElementType::kFloat32;
   };

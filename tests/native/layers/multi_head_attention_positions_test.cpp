@@ -110,7 +110,8 @@ TEST_P(MultiHeadAttentionPositionsTest, rotary_outputs_depend_on_distances_alone
   options.mask = {mask.data(), {12}};
   const std::vector<float> got = self_attention(layer.attention, later, 1, context(), options);
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i + 48], want[i], 5e-6);
-  // Without positions, swapping the first two tokens would not change the outputs of the others.
+  // Without positions, swapping the first two tokens would not change the outputs of the other
+  // tokens.
   const std::vector<float> reversed = [&] {
     std::vector<float> y = x;
     std::swap_ranges(y.begin(), y.begin() + 16, y.begin() + 16);

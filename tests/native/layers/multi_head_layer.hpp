@@ -14,7 +14,8 @@
 
 namespace attn_test {
 
-/// A layer with random weights about as large as Xavier's, and the same weights for the reference.
+/// A layer with random weights about as large as in Xavier initialisation, and the same weights for
+/// the reference.
 struct MultiHeadLayer {
   attn::MultiHeadAttentionOptions options;
   std::map<std::string, std::vector<float>> parameters;

@@ -131,8 +131,8 @@ TEST_P(TransformerEncoderTest, layers_of_todays_models_match_the_reference) {
 
 TEST_P(TransformerEncoderTest, a_stack_may_have_layers_that_differ) {
   Random random;
-  // As in Gemma 3, one layer has a window and a small rotary base, and another has neither. The
-  // third layer has no positions.
+  // As in Gemma 3, one layer has a window and a small rotary base, and another layer has neither.
+  // The third layer has no positions.
   TransformerLayerOptions local{.d_model = 12,
                                 .num_heads = 3,
                                 .dim_feedforward = 20,

@@ -95,8 +95,8 @@ reference::AttentionOf<T> rules_of(const attn::TransformerLayerOptions& options)
   return rules;
 }
 
-/// Sets every parameter to random values about as large as Xavier's. Parameters of norms are around
-/// 1.
+/// Sets every parameter to random values about as large as in Xavier initialisation. Parameters of
+/// norms are around 1.
 inline void randomize(attn::Module& module, Random& random) {
   for (const std::string& name : module.parameter_names()) {
     const attn::ConstTensor old = module.parameter(name);

@@ -57,8 +57,8 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    // Float32 weights need two or four times their own size in memory; 16-bit weights need their
-    // own size once.
+    // Float32 weights take two or four times their size in memory; 16-bit weights take their size
+    // once.
     const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
     EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);
@@ -204,8 +204,8 @@ TEST(LoadLanguageModel, newer_and_nested_configurations_mean_the_same) {
 
 TEST(LoadLanguageModel,
      what_a_configuration_leaves_out_is_shown_by_shapes_or_is_the_familys_default) {
-  // A configuration like that of google/gemma-3-4b, which contains only the fields that differ from
-  // the defaults of its class.
+  // A configuration like the one of google/gemma-3-4b. It contains only the fields that differ from
+  // the defaults of the model's class.
   RecordedFiles little = recorded_files("gemma3");
   for (const char* line : {"\"vocab_size\": 33,\n", "\"hidden_size\": 22,\n",
                            "\"num_hidden_layers\": 3,\n", "\"intermediate_size\": 31,\n"}) {
@@ -413,7 +413,7 @@ TEST(LoadLanguageModel, numbers_that_are_not_finite_are_found_with_their_place) 
   EXPECT_THAT(
       loading_error(with("qwen2", [&](Tensors& t) { t.at("model.norm.weight")(7) = INFINITY; })),
       HasSubstr("tensor \"model.norm.weight\": got an infinite number at (7)"));
-  // Tensors that the model does not use may contain anything.
+  // Tensors that the model does not use may contain any data.
   EXPECT_EQ(
       loading_error(with("gpt2", [&](Tensors& t) { t.at("h.1.attn.bias")(0, 0, 3, 4) = nan; })),
       "nothing");

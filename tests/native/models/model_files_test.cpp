@@ -102,7 +102,7 @@ TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {
 }
 
 TEST_F(ModelFiles, the_numbers_of_parts_may_have_any_width) {
-  // DeepSeek-V3 names its weight files like this.
+  // DeepSeek-V3's weight files have names like these.
   const RecordedFiles files = recorded_files("llama");
   write("config.json", files.config);
   write("model-00001-of-000002.safetensors", files.files[0]);
@@ -379,7 +379,8 @@ TEST(ModelContents, gpt2_in_the_layout_of_nanogpt_is_transposed) {
   EXPECT_EQ(logits_of(load_from_memory(nano, {})), unbiased);
   EXPECT_THAT(describe(nano).warnings, IsEmpty());
 
-  // Without a configuration, nanoGPT's activation is used unless another one is given.
+  // Without a configuration, nanoGPT's activation is used unless the caller passes another
+  // activation.
   nano.config.clear();
   const attn::LanguageModelHints tanh = {.num_heads = 4, .activation = attn::Activation::kGeluTanh};
   EXPECT_EQ(logits_of(load_from_memory(nano, tanh)), unbiased);

@@ -334,8 +334,8 @@ TEST_P(SinusoidalEncodingTest, float32_code_is_done_step_by_step) {
     auto error = FloatTensor::filled({kRows, width}, 7.0F, Layout::kTransposed);
     attn::sinusoidal_encoding_in_float32(encoding.view(), error.view(), {base, start, step, layout},
                                          context());
-    // Both are rounded to float, so their last bits may differ if a sine is close to the midpoint
-    // of two floats.
+    // The encoding and its reference are both rounded to float, so their last bits may differ if a
+    // sine is close to the midpoint of two floats.
     EXPECT_TRUE(is_within(encoding.values(), reference::sinusoidal_encoding_in_float32(p), 6e-8));
     EXPECT_TRUE(encoding.gaps_are_untouched());
     EXPECT_TRUE(error.gaps_are_untouched());

@@ -45,7 +45,7 @@ using MultiHeadAttentionResult = MultiHeadAttentionResultOf<double>;
 
 /// Projects query (B, Nq, E), key (B, Nk, ·) and value (B, Nk, ·), normalises heads of queries and
 /// keys and rotates them to their positions, attends with each head, joins the heads and projects
-/// again. `options` provides everything except query, key and value.
+/// again. `options` provides all arguments except query, key and value.
 template <class T>
 MultiHeadAttentionResultOf<T> multi_head_attention(const MultiHeadAttentionOf<T>&,
                                                    const Given<ArrayOf<T>>& query,

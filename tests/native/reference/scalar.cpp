@@ -149,7 +149,7 @@ Scalar operator/(Scalar a, Scalar b) {
         std::abs(inverse) * (std::abs(a.error() * inverse) + std::abs(y) * 2 * relative)}});
 }
 
-// The error bounds of these functions are the ones in the headers of attn's kernels, rounded up.
+// The error bounds of these functions are the bounds in the headers of attn's kernels, rounded up.
 
 Scalar exp(Scalar x) {
   const double y = std::exp(x.value());

@@ -60,7 +60,7 @@ Scalar erfc(Scalar x);
 Scalar sigmoid(Scalar x);
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The number without its record on the tape.
+/// The number's value, without its record on the tape.
 inline double plain(double x) { return x; }
 inline double plain(Scalar x) { return x.value(); }
 template <class T>
@@ -113,7 +113,7 @@ class Tape {
   Scalar variable(double value) { return variables(Array({1}, value)).values[0]; }
 
   /// Computes the gradient of `loss` with respect to everything that it was computed from. Numbers
-  /// with gradient 0, such as those that the loss does not use, are skipped, so that a NaN or an
+  /// with gradient 0, such as numbers that the loss does not use, are skipped, so that a NaN or an
   /// infinity in them does not spread.
   void backward(Scalar loss);
 
@@ -121,10 +121,11 @@ class Tape {
   /// gradient 0.
   ///
   /// `error` is a first-order bound on the error of float32 arithmetic. It covers the errors of
-  /// forward values and of partial derivatives, each times its factor. For each sum of n terms, it
-  /// adds the usual γ_n times the sum of the terms' magnitudes. It applies to the same equations
-  /// with sums in any order. A bound propagated from layer to layer grows with every layer, so this
-  /// bound is useful for single operations but not for stacks of layers.
+  /// forward values and of partial derivatives, each multiplied by its factor in the chain rule.
+  /// For each sum of n terms, it adds the usual γ_n times the sum of the terms' magnitudes. It
+  /// applies to the same equations with sums in any order. A bound propagated from layer to layer
+  /// grows with every layer, so this bound is useful for single operations but not for stacks of
+  /// layers.
   Bounded gradient(const ArrayOf<Scalar>& of) const;
   std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
   Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }
@@ -161,8 +162,8 @@ class Tape {
   static bool is_constant(Scalar x) { return x.node_ < 0; }
   static Scalar record(double value, double error, const std::vector<Edge>& edges);
 
-  /// The memory of the previous tape, kept for the next one. Requesting hundreds of megabytes from
-  /// the system for every tape took longer than everything else.
+  /// The memory of the previous tape, kept for the next tape. Requesting hundreds of megabytes from
+  /// the system for every tape took longer than all other work.
   static std::vector<Edge>& spare();
 
   static Tape* current_;

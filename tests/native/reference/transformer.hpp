@@ -24,7 +24,7 @@ struct TransformerLayerOf {
   Activation activation = Activation::kRelu;
   double eps = 1e-5;
   bool norm_first = false;
-  bool rms = false;            ///< norms are RMSNorm; query and key norms always are
+  bool rms = false;            ///< norms are RMSNorm; query and key norms are always RMSNorm
   bool norms_add_one = false;  ///< RMSNorm multiplies by 1 + weight
   std::vector<long double> rotary_frequencies = {};  ///< for self-attention
   RotaryPlaces places = {};                          ///< for self-attention
@@ -36,7 +36,7 @@ using TransformerLayer = TransformerLayerOf<double>;
 
 TransformerLayerOf<Scalar> variables(Tape&, const TransformerLayer&);
 
-/// x is (B, N, E). `options` provides everything except query, key and value. Writes attention
+/// x is (B, N, E). `options` provides all arguments except query, key and value. Writes attention
 /// weights to `weights` if it is not null.
 template <class T>
 ArrayOf<T> encoder_layer(const TransformerLayerOf<T>&, const Given<ArrayOf<T>>& x,

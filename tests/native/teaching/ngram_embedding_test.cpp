@@ -147,7 +147,7 @@ TEST_P(NgramEmbeddingTest, characters_are_code_points_not_bytes) {
   // 日 and 本 have the same first byte, but they are different characters.
   EXPECT_NEAR(similarity("日日日", "本本本"), 0, kUnrelated);
   EXPECT_NEAR(similarity("\U0001F600\U0001F600", "\U0001F601\U0001F601"), 0, kUnrelated);
-  // é, written as one code point and as two.
+  // é, written as one code point and as two code points.
   EXPECT_LT(similarity("caf\u00e9", "cafe\u0301"), 0.9);
 }
 

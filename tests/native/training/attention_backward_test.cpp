@@ -204,7 +204,7 @@ TEST_P(AttentionBackwardTest, bias_of_every_broadcast_shape) {
   Random random;
   for (const AttentionSizes& sizes : typical_sizes()) {
     for (int shape = 0; shape < 8; ++shape) {
-      // The dimension has size 1 anyway, so clearing the bit would give the same shape.
+      // A dimension that already has size 1 would give the same shape with and without its bit.
       if ((shape & 1 && sizes.batch == 1) || (shape & 2 && sizes.query_heads == 1) ||
           (shape & 4 && sizes.num_queries == 1)) {
         continue;

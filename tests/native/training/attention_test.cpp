@@ -1,5 +1,5 @@
-// Attention on a tape returns the values of the forward pass and the gradients of the backward
-// pass, both of which have their own tests.
+// On a tape, attention must return the same values as the forward function and the same gradients
+// as the backward function. Both functions have their own tests.
 
 #include "attn/training/attention.hpp"
 

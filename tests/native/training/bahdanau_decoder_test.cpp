@@ -1,5 +1,5 @@
-// Tests Bahdanau's decoder and an encoder on a tape. Outputs must be bit-identical to those without
-// a tape, and gradients must match the analytic reference in double precision.
+// Tests Bahdanau's decoder and an encoder on a tape. Outputs must be bit-identical to the outputs
+// without a tape, and gradients must match the analytic reference in double precision.
 
 #include "attn/layers/bahdanau_decoder.hpp"
 

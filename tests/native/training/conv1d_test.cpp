@@ -1,5 +1,5 @@
-// Tests convolution on a tape. Outputs must be bit-identical to those without a tape, and gradients
-// must match the analytic reference in double precision to within its first-order bound.
+// Tests convolution on a tape. Outputs must be bit-identical to the outputs without a tape, and
+// gradients must match the analytic reference in double precision to within its first-order bound.
 
 #include "attn/layers/conv1d.hpp"
 

@@ -215,7 +215,7 @@ TEST_P(FunctionsTest, an_output_layer_made_of_an_embedding_adds_to_its_gradient)
   EXPECT_THAT(values(tape.gradient(embedding, "weight")), ElementsAre(35, 46, 10, 20, 1, 2));
   EXPECT_THAT(values(tape.gradient(output, "bias")), ElementsAre(1, 10, 0));
 
-  // Records only the output layer. Errors must name the embedding's parameter.
+  // If the tape records only the output layer, errors must still name the embedding's parameter.
   attn::Tape other(context());
   const Variable x = other.variable(OwnedTensor({1, 2}, {1, 1}));
   const Variable y = output.forward(x);

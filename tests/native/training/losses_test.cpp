@@ -46,7 +46,7 @@ struct Expected {
   reference::Array error;  ///< bound that the header states
 };
 
-/// PyTorch's definition, in double precision.
+/// Computes the loss as PyTorch defines it, in double precision.
 Expected expect(const std::vector<float>& logits, std::int64_t classes, const Ids& targets,
                 const CrossEntropyOptions& options) {
   const auto rows = static_cast<std::int64_t>(targets.size());

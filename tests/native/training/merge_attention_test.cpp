@@ -104,8 +104,8 @@ TEST_P(MergeGradientTest, is_what_differences_say) {
   }
 }
 
-/// Computes the gradients of query, key and value by merging parts of the keys and by attending to
-/// all keys at once, and compares them.
+/// Computes the gradients of query, key and value once by merging parts of the keys and once by
+/// attending to all keys, and compares the results.
 TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
   Random random;
   const OwnedTensor query = uniform_tensor({2, 4, 9, 8}, random);
@@ -121,7 +121,7 @@ TEST_P(MergeGradientTest, parts_have_the_gradients_of_the_whole) {
       const Variable q = tape.variable(query), k = tape.variable(key), v = tape.variable(value);
       const Variable s = tape.variable(sinks);
       // Query i may attend to keys up to 2 + i, so the first queries attend to nothing in the last
-      // part.
+      // part of the keys.
       const auto attend = [&](std::int64_t begin, std::int64_t end) {
         AttentionPart part;
         attn::AttentionOptions options{.causal = true};

@@ -227,8 +227,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
     attn::MultiHeadAttention layer(options);
     expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
                      context(), all);
-    // Passes each term alone, while the layer provides the others, and then the bias in every shape
-    // that broadcasts.
+    // Passes each term alone, while the layer provides the other terms, and then the bias in every
+    // shape that broadcasts.
     for (const auto& [name, values] : all) {
       if (name.starts_with("relative")) continue;
       attn::AttentionOptions rest;
@@ -276,7 +276,7 @@ TEST_P(TapedMultiHeadAttentionTest, AParameterOfAnotherLayerIsATermAndGetsTheSum
   EXPECT_TRUE(tape.gradient(second, name).is_none());
   const std::vector<float> shared = values(tape.gradient(first, name));
 
-  // The same numbers, but each layer has its own table.
+  // The same values, but each layer has its own copy of the table.
   second.set_parameter(name, first.parameter(name));
   tape.clear();
   const Variable again = tape.variable(x);

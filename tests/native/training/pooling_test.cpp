@@ -1,6 +1,6 @@
 // Tests masked softmax, attention pooling and additive attention on a tape. Outputs must be
-// bit-identical to those without a tape, and gradients must match the analytic reference in double
-// precision.
+// bit-identical to the outputs without a tape, and gradients must match the analytic reference in
+// double precision.
 
 #include "attn/training/pooling.hpp"
 
@@ -149,7 +149,7 @@ bool has_width(const PoolingCase& c) {
          c.score == PoolingScore::kEpanechnikov;
 }
 
-/// One call of the layer or function of a case, on a tape or on tensors.
+/// One call of a case's layer or function, on a tape or on tensors.
 struct Call {
   PoolingCase c;
   OwnedTensor query, key, value, output_gradient, width;

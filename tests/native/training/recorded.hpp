@@ -68,8 +68,8 @@ Trajectories recorded_trajectories();
 struct RecordedGradient {
   RecordedArrays inputs;            ///< inputs and parameters; exact
   RecordedArrays outputs;           ///< "0", "1"
-  RecordedArrays output_gradients;  ///< named like outputs; exact
-  RecordedArrays gradients;         ///< named like inputs
+  RecordedArrays output_gradients;  ///< with the names of the outputs; exact
+  RecordedArrays gradients;         ///< with the names of the inputs
 };
 
 /// The record of one operation: "layer_norm", "gru" and so on, as recorded/record.py names them.

@@ -1,5 +1,5 @@
-// Tests recurrent layers on a tape. Outputs must be bit-identical to those without a tape, and
-// gradients must match the analytic reference in double precision.
+// Tests recurrent layers on a tape. Outputs must be bit-identical to the outputs without a tape,
+// and gradients must match the analytic reference in double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -202,8 +202,8 @@ TEST_F(ReferenceGradientTest, embedding_adds_up_what_is_used_twice) {
 
 TEST_F(ReferenceGradientTest, masked_softmax) {
   Array x = normals({3, 5});
-  // In the first row nothing takes part, in the second row one element does, and in the third row
-  // an infinite element does not.
+  // In the first row no element takes part, in the second row exactly one takes part, and in the
+  // third row the excluded element is infinite.
   std::vector<bool> taking_part{false, false, false, false, false, false, false, true,
                                 false, false, true,  true,  false, true,  true};
   x.values[12] = kInfinity;

@@ -1,4 +1,4 @@
-// Compares whole training runs with PyTorch's in double precision.
+// Compares whole training runs with the same runs in PyTorch, computed in double precision.
 
 #include <gtest/gtest.h>
 
@@ -104,9 +104,9 @@ std::pair<double, double> pass(attn::Tape& tape, const Gpt& model, const Traject
   return {loss.item(), attn::clip_grad_norm(tape, Shape::kMaxNorm)};
 }
 
-/// Adds the errors of a parameter. Each is divided by the magnitude of its element, or by the root
-/// mean square of all elements if that is larger, because elements that are small compared with the
-/// others are differences of larger numbers.
+/// Adds the errors of a parameter. Each error is divided by the magnitude of its element, or by the
+/// root mean square of all elements if that is larger, because elements that are much smaller than
+/// the other elements are differences of larger numbers.
 void add_errors(const std::vector<float>& got, const reference::Array& wanted, std::size_t begin,
                 std::size_t end, LargestError& largest) {
   double square = 0;

@@ -1,5 +1,5 @@
-// Tests encoder and decoder on a tape. Outputs must be bit-identical to those without a tape, and
-// gradients must match the analytic reference in double precision.
+// Tests encoder and decoder on a tape. Outputs must be bit-identical to the outputs without a tape,
+// and gradients must match the analytic reference in double precision.
 
 #include "reference/transformer.hpp"
 
@@ -209,7 +209,7 @@ TEST_P(TapedTransformerTest, StacksShareTermsAndGivePositionsToTheLayersThatRota
   const attn::AttentionOptions attention{.t5_bias = attn::T5Bias{.table = table}};
 
   // Below, the layers are called one by one, each with its own variable. The gradients of these
-  // variables must add up to the gradient of the shared one.
+  // variables must add up to the gradient of the shared variable.
   attn::Tape tape(context());
   const Variable shared = tape.variable(table);
   const attn::TransformerEncoderCall call{.attention = attention, .positions = at};

@@ -1,5 +1,5 @@
-// Turns positional encodings into the pixels of a heatmap. It has a row for each position and a
-// column for each dimension, and its colours go from blue (−1) through white (0) to red (1).
+// Turns positional encodings into the pixels of a heatmap. The heatmap has a row for each position
+// and a column for each dimension, and its colours go from blue (−1) through white (0) to red (1).
 
 import { load } from 'attn';
 

@@ -23,7 +23,7 @@ for (let step = 0; step < 200; ++step) {
   for (let n = 0; n < ids.data.length; ++n) {
     const [row, i] = [Math.floor(n / shape[1]) * half, n % shape[1]];
     ids.data[n] = random[row + (i % half)];
-    // The random half cannot be predicted, so it is excluded from the loss.
+    // The random half of a sequence cannot be predicted, so it is excluded from the loss.
     targets.data[n] = i + 1 < half ? -100 : random[row + ((i + 1) % half)];
   }
   tape.clear();

@@ -1,4 +1,4 @@
-"""Records results of language models, in double precision, for tests of reading model files.
+"""Records results of language models in double precision, for the tests that read model files.
 
     python3 record.py
 
@@ -166,7 +166,7 @@ def llama3_frequencies(width, base, rule):
 
 
 def yarn_frequencies(width, base, rule):
-    """Frequencies, and the factor of cosines and sines (arXiv:2309.00071)."""
+    """Returns the frequencies, and the factor of cosines and sines (arXiv:2309.00071)."""
     plain, original = frequencies(width, base), rule["original_max_position_embeddings"]
 
     def place(rotations):
@@ -326,7 +326,7 @@ def bert_weights(w, sizes, prefix, names, head, pooler):
 
 
 def decoder(w, how, ids):
-    """Llama and its descendants. `how` has a rotation and a window for each layer, sizes and options."""
+    """Llama and its descendants. `how` contains sizes, options, and a rotation and a window for each layer."""
     heads, kv_heads, eps = how["heads"], how["kv_heads"], how["eps"]
     offset = 1.0 if how.get("zero_centred") else 0.0
     active = how.get("activation", silu)
@@ -344,7 +344,7 @@ def decoder(w, how, ids):
     shown = []
     for layer in range(how["layers"]):
         at = f"model.layers.{layer}."
-        behind = how.get("norms_behind")  # OLMo 2: norms of the outputs of sublayers only, and of queries and keys over all heads
+        behind = how.get("norms_behind")  # OLMo 2 normalises outputs of sublayers but not their inputs, and queries and keys over all heads
         y = x if behind else norm(at + "input_layernorm", x)
         q, k = linear(at + "self_attn.q_proj", y), linear(at + "self_attn.k_proj", y)
         if behind:
@@ -419,7 +419,7 @@ def decoder_weights(w, c, tied, qkv_bias=False, out_bias=False, qk_norm=False, f
 
 
 def encoder(w, sizes, x, prefix="", causal=False, norm_first=False, active=torch.relu, turn=None):
-    """torch.nn.TransformerEncoder, and the encoder of attn."""
+    """torch.nn.TransformerEncoder and attn's encoder."""
     heads, eps = sizes["heads"], 1e-5
 
     def norm(name, x):
@@ -474,7 +474,7 @@ def encoder_weights(w, sizes, prefix="", final_norm=False):
 
 
 def greedy(run, ids):
-    """Four tokens and the eight that follow; None if a choice is too close."""
+    """Returns four tokens and the eight that follow, or None if two tokens are almost equally likely."""
     said = ids[:4].tolist()
     while len(said) < 12:
         best = run(torch.tensor(said))["logits"][-1].topk(2)

@@ -8,8 +8,8 @@ gradients.safetensors (gradients of single operations) next to this file. Record
 same numbers except for rounding.
 
 Initial parameters, inputs and tokens are float32 numbers, so that the core and PyTorch start from
-the same numbers. Everything is stored as float32, which is exact for them and within 6e-8 for
-results.
+the same numbers. Everything is stored as float32. These inputs are therefore exact, and results are
+within 6e-8.
 """
 
 import json
@@ -77,7 +77,7 @@ def trajectories():
         if "norm" in name and name.endswith("weight"):
             values += 1
         parameter.data = round_to_float32(values)
-    # A walk through the vocabulary with occasional jumps, which a model can learn.
+    # A walk through the vocabulary with occasional jumps. A model can learn to predict the walk.
     tokens = torch.empty(STEPS, BATCH, LENGTH + 1, dtype=torch.int64)
     tokens[..., 0] = torch.randint(VOCABULARY, (STEPS, BATCH))
     for i in range(LENGTH):
