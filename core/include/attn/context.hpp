@@ -50,9 +50,9 @@ struct ContextOptions {
 /// being moved.
 class ATTN_API Context {
  public:
-  /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA,
-  /// kUnsupported for an instruction set that this build or machine lacks, and std::bad_alloc. It
-  /// is not an error if the system refuses to start a thread; see num_threads().
+  /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA. Throws
+  /// kUnsupported for an instruction set that this build or machine lacks. May also throw
+  /// std::bad_alloc. It is not an error if the system refuses to start a thread; see num_threads().
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
@@ -71,7 +71,7 @@ class ATTN_API Context {
   /// The context used by calls that do not pass one. It is created on first use, with
   /// ContextOptions{}, and never destroyed, so calls may run on other threads while the program
   /// exits. exit() ends the context's threads unless a call is running; later calls run on the
-  /// calling thread. Throws what the constructor throws; the next call then tries again.
+  /// calling thread. Throws the same errors as the constructor; the next call then tries again.
   static Context& default_context();
 
  private:

@@ -34,7 +34,7 @@ class IdView {
     }
   }
 
-  /// Throws what TensorView throws.
+  /// Throws the same errors as TensorView.
   template <detail::Id T>
   IdView(const T* ids, std::initializer_list<std::int64_t> shape)
       : IdView(TensorView<const T>(ids, shape)) {}

@@ -27,7 +27,7 @@ enum class InstructionSet : int {
 /// The name of an instruction set, as ATTN_ISA expects it.
 ATTN_API const char* to_string(InstructionSet isa) noexcept;
 
-/// The instruction set with this name, or nothing if there is none.
+/// The instruction set with this name, or std::nullopt if there is none.
 ATTN_API std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexcept;
 
 /// The instruction sets that this build contains and this machine can execute, best first.

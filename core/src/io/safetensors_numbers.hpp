@@ -8,7 +8,7 @@
 namespace attn {
 
 /// Formats a name from a file for a message: escapes control characters and quotes, replaces
-/// invalid UTF-8, and shortens the name to at most a line.
+/// invalid UTF-8, and shortens the name to at most one line.
 std::string in_quotes(std::string_view name);
 
 std::uint64_t little_endian(const std::byte* bytes, int count);

@@ -140,7 +140,7 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
   });
 }
 
-/// Uses scaled_dot_product_attention(), which is tiled for many queries.
+/// Uses scaled_dot_product_attention(), which has a tiled kernel for many queries.
 void pool_scaled_dot(const Problem& p, float scale, Context& context) {
   AttentionOptions options;
   options.scale = scale;

@@ -6,15 +6,15 @@
 
 #include "attn/positions/rotary_embedding.hpp"
 
-/// The frequencies of rotary positions: the rules that scale them, and how axes share them.
+/// The frequencies of rotary positions: the rules that scale them, and their division among axes.
 namespace attn {
 
-/// Checks the sections, and the scaling rule or the given frequencies. Returns the factor on
-/// cosines and sines.
+/// Checks the sections, and the scaling rule or the given frequencies. Returns the factor by which
+/// cosines and sines are multiplied.
 double check_rotary_frequencies(const RotaryEmbeddingOptions& options);
 
-/// The length up to which all sequences have the same frequencies. Empty for rules that do not
-/// depend on the length.
+/// The largest length for which sequences have the same frequencies as shorter ones. Empty for
+/// rules that do not depend on the length.
 std::optional<std::int64_t> longest_sequence_of_first_frequencies(
     const RotaryEmbeddingOptions& options) noexcept;
 

@@ -41,7 +41,7 @@ struct BahdanauDecoderOptions {
 /// "dense.weight" (V, H) and "dense.bias" (V).
 class ATTN_API BahdanauDecoder : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   explicit BahdanauDecoder(const BahdanauDecoderOptions& options);
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
@@ -80,9 +80,9 @@ class ATTN_API BahdanauDecoder : public Module {
   /// Error, measured over five steps with weights of standard deviation 1/√(number of columns):
   /// logits are within 1e-6 of the exact values, and alignments are within 3e-7.
   ///
-  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for a token outside
-  /// the vocabulary, a state of another decoder or null data. If it throws, the state and the
-  /// outputs are unchanged.
+  /// Throws kInvalidArgument for a token outside the vocabulary, a state of another decoder or a
+  /// null data pointer. May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it
+  /// throws, the state and the outputs are unchanged.
   ///
   /// Intermediates, for all T steps: "attention.projected_queries" (B, T, H), "attention.scores"
   /// and "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the
@@ -109,8 +109,8 @@ class ATTN_API BahdanauDecoder : public Module {
   /// at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the length
   /// of a sequence have gradient 0.
   ///
-  /// Throws what init_state() and forward() throw. With Tape::watch(), "attention" and "rnn"
-  /// give the intermediates of the last step.
+  /// Throws the same errors as init_state() and forward(). With Tape::watch(), "attention" and
+  /// "rnn" give the intermediates of the last step.
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

@@ -41,7 +41,7 @@ struct AttentionVariables;
 ///   Qwen 2     like Llama; .attention_bias = true, .attention_output_bias = false
 ///   Qwen 3     like Llama; .head_dim, .qk_norm
 ///   Gemma 3    like Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale, zero_centred_weight in
-///              .rms_norm and .qk_norm; for each layer its own .window and rotary base
+///              .rms_norm and .qk_norm; a separate .window and rotary base per layer
 ///   OLMo 2     like Llama, but without .norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
 ///   gpt-oss    like Llama; .attention_bias = true, .sinks, a .window in every other layer
 struct TransformerLayerOptions {
@@ -98,8 +98,8 @@ struct TransformerEncoderLayerCall {
   AttentionOptions attention = {};
   /// The positions of the tokens, for rotary positions; see MultiHeadAttentionCall.
   TensorView<const double> positions = {};
-  /// In training, acts in four places: on the attention weights, after attention, and within and
-  /// after the feed-forward network. Uses streams random.stream to random.stream + 3.
+  /// In training, dropout acts in four places: on the attention weights, after attention, and
+  /// within and after the feed-forward network. Uses streams random.stream to random.stream + 3.
   Dropout dropout = {};
   /// None, or a cache from self_attention().make_cache(). With a cache, the rows of `x` are the
   /// next tokens of a sequence: they also attend to all tokens before them, and are appended to the
@@ -138,8 +138,8 @@ struct TransformerEncoderLayerCall {
 /// N) if the padding is not at the end; and is_causal is `causal`.
 class ATTN_API TransformerEncoderLayer : public Module {
  public:
-  /// Throws what the inner layers throw, and kInvalidArgument if both layer_norm_eps and rms_norm
-  /// are set.
+  /// Throws the errors of the inner layers, and kInvalidArgument if both layer_norm_eps and
+  /// rms_norm are set.
   explicit TransformerEncoderLayer(const TransformerLayerOptions& options);
 
   const TransformerLayerOptions& options() const noexcept { return options_; }
@@ -209,8 +209,8 @@ struct TransformerEncoderCall {
 /// With final_norm, there is also "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerEncoder : public Module {
  public:
-  /// Throws what the layers throw, and kInvalidArgument for fewer than one layer, for `layers` of
-  /// different widths, and for a num_layers that differs from the number of `layers`.
+  /// Throws the errors of the layers, and kInvalidArgument for fewer than one layer, for `layers`
+  /// of different widths, and for a num_layers that differs from the number of `layers`.
   explicit TransformerEncoder(const TransformerEncoderOptions& options);
 
   const TransformerEncoderOptions& options() const noexcept { return options_; }
@@ -230,8 +230,8 @@ class ATTN_API TransformerEncoder : public Module {
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
-  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
-  /// KeyValueCache throws.
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws the
+  /// same errors as KeyValueCache.
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 

@@ -24,7 +24,7 @@ struct OptimizerData;
 
 /// A part of a model. The names of its parameters are prefixed with `name` and a dot, unless `name`
 /// is empty. While the optimiser exists, the error messages of a tape use these names too. If the
-/// part was added to a larger module, they use the names of that module instead.
+/// part was added to a larger module, the messages use the larger module's names instead.
 struct NamedModule {
   std::string_view name;
   Module& module;
@@ -107,9 +107,9 @@ struct SgdOptions {
 /// State, with momentum: "momentum_buffer" and "step".
 class ATTN_API Sgd final : public Optimizer {
  public:
-  /// Throws std::bad_alloc, and kInvalidArgument for options that are negative or not finite, for
-  /// nesterov without momentum or with dampening, for groups without `params`, and for names given
-  /// twice.
+  /// Throws kInvalidArgument for options that are negative or not finite, for nesterov without
+  /// momentum or with dampening, for groups without `params`, and for names given twice. May also
+  /// throw std::bad_alloc.
   explicit Sgd(Module& model, const SgdOptions& options = {});
   explicit Sgd(std::span<const NamedModule> models, const SgdOptions& options = {});
   explicit Sgd(std::initializer_list<NamedModule> models, const SgdOptions& options = {})
@@ -136,8 +136,8 @@ struct AdamOptions {
 /// "step" is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
-  /// Throws std::bad_alloc, and kInvalidArgument for options that are negative or not finite, for
-  /// betas of 1 or more, for groups without `params`, and for names given twice.
+  /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or more,
+  /// for groups without `params`, and for names given twice. May also throw std::bad_alloc.
   explicit Adam(Module& model, const AdamOptions& options = {});
   explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});
   explicit Adam(std::initializer_list<NamedModule> models, const AdamOptions& options = {})
@@ -158,7 +158,7 @@ struct AdamWOptions {
 /// in addition to Adam's step. It has the same state as Adam.
 class ATTN_API AdamW final : public Optimizer {
  public:
-  /// Throws what Adam throws.
+  /// Throws the same errors as Adam.
   explicit AdamW(Module& model, const AdamWOptions& options = {});
   explicit AdamW(std::span<const NamedModule> models, const AdamWOptions& options = {});
   explicit AdamW(std::initializer_list<NamedModule> models, const AdamWOptions& options = {})
@@ -175,8 +175,8 @@ class ATTN_API AdamW final : public Optimizer {
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 
-/// Sets the state from a file, like load_state_dict() for a module. Throws what that function
-/// throws, and kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is
+/// Sets the state from a file, like load_state_dict() for a module. Throws the same errors as that
+/// function. Throws kInvalidArgument if a step is not a whole number from 0 to 2^24. Everything is
 /// checked before anything is set.
 ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true);
@@ -188,10 +188,10 @@ ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensor
 /// to float, and bit-identical for any number of threads.
 ///
 /// Throws kInvalidArgument if backward() has not been called or if max_norm is NaN or negative.
-/// Unlike PyTorch, also throws it if a gradient is not finite, because scaling by the norm would
-/// then destroy all gradients; the message names the first parameter with such a gradient. After an
-/// error the gradients are unchanged. A norm beyond float's range is returned as infinity, but
-/// gradients are still scaled correctly.
+/// Also throws kInvalidArgument, unlike PyTorch, if a gradient is not finite, because scaling by
+/// the norm would then destroy all gradients; the message names the first parameter with such a
+/// gradient. After an error the gradients are unchanged. A norm beyond float's range is returned as
+/// infinity, but gradients are still scaled correctly.
 ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
 
 }  // namespace attn

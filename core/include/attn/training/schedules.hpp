@@ -19,8 +19,8 @@ ATTN_API double constant_learning_rate(std::int64_t step, double peak,
 ///   peak · step / warmup_steps                                   for step ≤ warmup_steps
 ///   last + (peak − last) · (1 + cos(π · (step − warmup_steps) / (total_steps − warmup_steps))) / 2
 ///
-/// The result is within 1e-10 · peak of the exact value. Throws what constant_learning_rate()
-/// throws, and kInvalidArgument for total_steps below warmup_steps.
+/// The result is within 1e-10 · peak of the exact value. Throws the same errors as
+/// constant_learning_rate(), and kInvalidArgument for total_steps below warmup_steps.
 ATTN_API double cosine_learning_rate(std::int64_t step, double peak, std::int64_t warmup_steps,
                                      std::int64_t total_steps, double last = 0);
 

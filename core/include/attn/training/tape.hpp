@@ -78,7 +78,8 @@ class ATTN_API Tape {
   void clear_keeping_gradients();
 
   /// Copies `values` (row-major) onto the tape as an input. Read its gradient after backward().
-  /// Throws std::bad_alloc, and kInvalidArgument for null data or when called after backward().
+  /// Throws kInvalidArgument for a null data pointer or if called after backward(). May also throw
+  /// std::bad_alloc.
   Variable variable(const ConstTensor& values);
 
   /// Like variable(), but without a gradient, for inputs that are not learned.
@@ -156,7 +157,8 @@ class ATTN_API Variable {
 
   training::TapeData* tape_ = nullptr;
   training::Node* node_ = nullptr;
-  std::uint64_t era_ = 0;  ///< number of the tape's clear() calls before this variable
+  std::uint64_t era_ =
+      0;  ///< number of clear() calls on the tape before this variable was recorded
 };
 
 /// a + b, element by element, e.g. for a residual connection. Both must have the same shape. Throws
