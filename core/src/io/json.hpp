@@ -14,8 +14,8 @@ bool is_utf8(std::string_view text) noexcept;
 /// The dialects that a JsonReader accepts.
 enum class JsonDialect {
   kStandard,  ///< RFC 8259
-  /// Also accepts what Python's json module and text editors write: NaN, Infinity and -Infinity as
-  /// numbers, and a byte order mark at the beginning.
+  /// Also accepts extensions that Python's json module and text editors write: the numbers NaN,
+  /// Infinity and -Infinity, and a byte order mark at the beginning.
   kPython,
 };
 

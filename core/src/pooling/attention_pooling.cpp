@@ -38,7 +38,7 @@ struct Problem {
   }
 };
 
-/// If `query_dim` and `key_dim` are −1, accepts any width that both share.
+/// If `query_dim` and `key_dim` are −1, accepts any width that query and key share.
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {

@@ -165,7 +165,7 @@ void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bo
             runtime::Execution& run,
             FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
   // Makes tables for this many rows at a time. If batch entries are short, these rows may belong to
-  // several of them.
+  // several batch entries.
   const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
   const std::int64_t chunk_batch =
       per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;

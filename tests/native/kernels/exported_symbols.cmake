@@ -1,9 +1,10 @@
 # cmake -DNM=<nm> -DOBJECTS=<object|object|...> -P exported_symbols.cmake
 #
-# Each object of core/src/kernels/isa/ may define one symbol that other objects see: the getter of its
-# table. An inline function that was emitted as a shared symbol as well could be picked by the linker
-# for the whole program, and then run on a machine without the instruction set. NEON is part of every
-# aarch64 machine, so that the functions which xsimd keeps in tables there do no harm: each is one of its instructions.
+# Each object of core/src/kernels/isa/ may define only one symbol that other objects see: the getter
+# of its table. If an inline function were also emitted as a shared symbol, the linker could choose
+# it for the whole program, which could then run it on a machine without the instruction set. On
+# aarch64, the functions that xsimd keeps in tables are allowed: each of them executes one NEON
+# instruction, and every aarch64 machine has NEON.
 string(REPLACE "|" ";" objects "${OBJECTS}")
 set(failed FALSE)
 foreach(object IN LISTS objects)
@@ -29,6 +30,6 @@ foreach(object IN LISTS objects)
   list(APPEND names ${isa})
 endforeach()
 if(failed OR NOT names)
-  message(FATAL_ERROR "kernels define more than their table, or nothing")
+  message(FATAL_ERROR "some kernels define symbols other than their table, or there are no kernels")
 endif()
-message("each of ${names} defines its table only")
+message("each of ${names} defines only its table")

@@ -143,11 +143,11 @@ struct AttentionOptions {
 /// float32, so a call with 16-bit tensors gives the same result as a call with float32 tensors of
 /// the same values, rounded once to the output's type.
 ///
-/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 are an exception. If query, key and
-/// value are all bfloat16 with contiguous columns and there are several queries, these instruction
-/// sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before multiplying them
-/// by the values. They still use float32 for calls that have relative keys or values, use dropout,
-/// or request scores or weights as further outputs.
+/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 also compute with bfloat16. If query,
+/// key and value are all bfloat16 with contiguous columns and there are several queries, these
+/// instruction sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before
+/// multiplying them by the values. They still use float32 for calls that have relative keys or
+/// values, use dropout, or request scores or weights as further outputs.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///

@@ -62,7 +62,7 @@ struct MultiHeadAttentionOptions {
   bool qk_norm_all_heads = false;
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head, see AttentionOptions::sinks
-  // As in AttentionOptions; used by calls that do not set them.
+  // The values of these AttentionOptions for calls that do not set them.
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;
   std::optional<Window> window = {};

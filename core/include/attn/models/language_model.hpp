@@ -127,8 +127,9 @@ struct GenerationOptions {
 /// "token_types.weight", "embedding_norm.…", "encoder.…" (see TransformerEncoder), "transform.…",
 /// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
 ///
-/// Errors come from the layers. For models that have three layers of width 24 and weights of
-/// standard deviation 1/√(number of columns), logits are within 1e-5 of the exact values.
+/// The error of the model combines the errors of its layers. For models that have three layers of
+/// width 24 and weights of standard deviation 1/√(number of columns), logits are within 1e-5 of the
+/// exact values.
 class ATTN_API LanguageModel : public Module {
  public:
   /// Throws the errors of the layers, and kInvalidArgument for options that contradict each other.

@@ -19,8 +19,8 @@
 
 namespace attn {
 
-/// Facts about a model that its files may lack, and how to store its weights. Facts in the files
-/// take precedence.
+/// Facts about a model that its files may lack, and the format in which to store its weights. Facts
+/// in the files take precedence.
 struct LanguageModelHints {
   /// The number of attention heads, which shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
@@ -195,8 +195,8 @@ ATTN_API LanguageModel load_language_model(const std::string& path,
                                            const LoadLanguageModelOptions& options = {},
                                            Context& context = Context::default_context());
 
-/// Describes what load_language_model() would load, without reading weights. Throws the same
-/// errors.
+/// Describes the model that load_language_model() would load, without reading weights. Throws the
+/// same errors.
 ATTN_API LanguageModelDescription describe_language_model(const std::string& path,
                                                           const LanguageModelHints& hints = {});
 

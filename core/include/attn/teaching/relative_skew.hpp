@@ -39,7 +39,7 @@ ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddi
 
 /// For models trained with the skewed form, computes the relative_keys table that gives the same
 /// logits. `embeddings` (L, D) or (H, L, D) become `relative_keys` (2L − 1, D) or (H, 2L − 1, D),
-/// with zeros for keys after the query. Embeddings of the bidirectional form already are such a
+/// with zeros for keys after the query. Embeddings of the bidirectional form are already such a
 /// table. Queries further than L − 1 from a key use the embedding of the longest distance. The
 /// tensors may have any strides and must not overlap.
 ///

@@ -87,8 +87,8 @@ class ATTN_API Tape {
 
   /// Records a parameter of a layer with its current value. Layers record their own parameters
   /// themselves; call this function for weights that you also use in other ways. Repeated calls
-  /// return the same variable, and its gradient is the sum over all uses. Throws kNotFound, and
-  /// what variable() throws.
+  /// return the same variable, and its gradient is the sum over all uses. Throws kNotFound for an
+  /// unknown name. May also throw the same errors as variable().
   Variable parameter(const Module& layer, std::string_view name);
 
   /// Makes `layer` record the intermediates with these names on this tape from now on.
