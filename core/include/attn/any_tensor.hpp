@@ -68,7 +68,7 @@ class AnyTensorView {
   /// The size of an element in bytes.
   std::int64_t element_bytes() const noexcept { return type_ == ElementType::kFloat32 ? 4 : 2; }
 
-  // As in TensorView. Strides are in elements.
+  // Like the functions of the same names in TensorView. Strides are in elements.
   int rank() const noexcept { return view_.rank(); }
   [[nodiscard]] bool is_none() const noexcept { return view_.is_none(); }
   std::span<const std::int64_t> shape() const noexcept { return view_.shape(); }

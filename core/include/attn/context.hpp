@@ -22,9 +22,9 @@ struct ContextOptions {
   /// as many threads as can run at the same time: one for each processor that the calling thread
   /// may use, within the CPU quota of the program's container.
   int num_threads = 0;
-  /// The instruction set of the kernels. If it is not set, the environment variable ATTN_ISA
-  /// selects it, except in WebAssembly, which has no environment. If neither is set, the context
-  /// uses the best instruction set that the machine can run.
+  /// The instruction set of the kernels. If this option is not set, the environment variable
+  /// ATTN_ISA selects the set, except in WebAssembly, which has no environment. If neither is set,
+  /// the context uses the best instruction set that the machine can run.
   std::optional<InstructionSet> instruction_set = {};
   /// Runs the work on the program's own threads; the context then starts no threads. The function
   /// receives a `count` of at most num_threads.

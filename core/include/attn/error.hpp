@@ -29,10 +29,10 @@ ATTN_API const char* to_string(ErrorCode code) noexcept;
 /// argument(), got() and needs() return the three parts. In programs, check the code, because the
 /// wording may change. A call that throws has not written to its outputs.
 ///
-/// Descriptions of functions do not always list two codes: every function may throw kSizeOverflow
-/// for a tensor with more elements than can be addressed, and kInvalidArgument for a tensor that
-/// has elements but a null data pointer. A function called without a context may also throw the
-/// same errors as Context::default_context().
+/// Every function may throw two codes that its description does not always list: kSizeOverflow for
+/// a tensor with more elements than can be addressed, and kInvalidArgument for a tensor that has
+/// elements but a null data pointer. A function called without a context may also throw the same
+/// errors as Context::default_context().
 ///
 /// If memory runs out, functions throw std::bad_alloc, not an Error. The guarantees are the same as
 /// for an Error: outputs, caches and layers are unchanged.

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// The instruction sets that attn has kernels for. A Context chooses one when it is created: the
+/// The instruction sets for which attn has kernels. A Context chooses one when it is created: the
 /// best that the machine can run, unless ContextOptions or the environment variable ATTN_ISA (set
 /// to one of the names below) selects another.
 enum class InstructionSet : int {

@@ -182,8 +182,9 @@ AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query
     head.random_words = kernels.random_words;
     head.random_seed = o.dropout_random.seed;
     head.random_stream = o.dropout_random.stream;
-    // A weight is kept if its random word is at least `drop_below`. With dropout 1, this is still
-    // true of the largest word, so the kept weight is multiplied by a `kept_factor` of 0.
+    // A weight is kept if its random word is at least `drop_below`. With dropout 1, the largest
+    // word still fulfils this condition. Kept weights are therefore multiplied by a `kept_factor`
+    // of 0.
     head.drop_below = static_cast<std::uint32_t>(
         std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
     head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;

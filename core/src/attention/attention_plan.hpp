@@ -24,18 +24,18 @@ struct HeadRows {
   }
 };
 
-/// Tables of the range of keys that each query may attend to: [begin[i], end[i]) for query i.
+/// Tables with the range of keys that each query may attend to: [begin[i], end[i]) for query i.
 struct KeyRanges {
   std::int32_t* begin;
   std::int32_t* end;
 };
 
 /// A call of attention in the form that the kernels read: its tensors, and tables computed from its
-/// options. The tables are in scratch memory. If the call does not need a table, its pointer is
-/// null. Both the forward and the backward pass use a plan to iterate over heads.
+/// options. The tables are in scratch memory. If the call does not need a table, the pointer to the
+/// table is null. Both the forward and the backward pass use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// The kind of product that multiplies several queries by keys.
+  /// The kind of products in a call with several queries.
   enum class Products {
     kFloat32,
     kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are

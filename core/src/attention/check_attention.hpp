@@ -36,8 +36,7 @@ struct AttentionTerms : AttentionSizes {
   /// The number of distances that relative keys and values distinguish.
   std::int64_t distances() const { return 2 * max_distance + 1; }
 
-  /// The number of tables: one per batch entry if the batch entries have lengths of their own,
-  /// otherwise one.
+  /// The number of tables: one per batch entry if valid_lens or key_lens is set, otherwise one.
   bool differs_by_entry() const {
     return !(options.valid_lens.is_none() && options.key_lens.is_none());
   }

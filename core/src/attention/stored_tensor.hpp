@@ -71,7 +71,7 @@ class StoredTensor {
   ConstTensor scales_;
 };
 
-/// Writes the numbers, of shape (B, H, N, D), as float32 to a tensor with any strides.
+/// Writes the numbers, which have shape (B, H, N, D), as float32 to a tensor with any strides.
 void widen(const StoredTensor& from, const Tensor& to,
            const kernels::KernelTable& kernels) noexcept;
 

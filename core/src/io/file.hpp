@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Convert a UTF-8 name to a path, and a path to a UTF-8 name with forward slashes. A path made
-/// from a plain string would be read in the code page on Windows.
+/// Convert a UTF-8 name to a path, and a path to a UTF-8 name with forward slashes. On Windows, a
+/// path made from a plain string would be interpreted in the system's code page.
 std::filesystem::path to_path(const std::string& name);
 std::string to_name(const std::filesystem::path& path);
 

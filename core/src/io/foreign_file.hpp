@@ -10,8 +10,8 @@ struct ForeignFile {
   std::string_view remedy;  ///< the file to pass instead, and how to get it
 };
 
-/// Recognizes a file of such a kind by its beginning, which must have at least eight bytes. Returns
-/// null for any other file.
+/// Recognizes a foreign file by its `beginning`, which must have at least eight bytes. Returns null
+/// for any other file.
 const ForeignFile* recognize_foreign_file(std::string_view beginning) noexcept;
 
 }  // namespace attn

@@ -170,7 +170,7 @@ class HeaderReader {
         {needs});
   }
 
-  /// Describes the next value, which has the wrong type, for a message.
+  /// Describes the next value for an error message about its type.
   std::string describe_next() {
     return json_.peek() == '"' ? in_quotes(json_.string()) : json_.describe();
   }
@@ -462,7 +462,7 @@ Safetensors Safetensors::view(std::span<const std::byte> bytes) {
 
 Safetensors Safetensors::own(std::vector<std::byte> bytes) {
   Safetensors file = view(bytes);
-  // Moving a vector leaves its elements where they are.
+  // Moving a vector does not move its elements.
   file.owned_ = std::move(bytes);
   return file;
 }

@@ -19,8 +19,8 @@
 namespace attn {
 namespace {
 
-/// Number of rows that one task rotates. It is small enough that their tables stay in the
-/// first-level cache while the task processes one head after the other.
+/// Number of rows that one task rotates. The number is so small that the tables of the rows stay in
+/// the first-level cache while the task processes all heads.
 constexpr std::int64_t kRotaryRowsPerTask = 16;
 
 /// Number of rows whose tables are in memory at once. These tables take at most a few megabytes,
@@ -159,8 +159,8 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
   }
 }
 
-/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is the index of a row
-/// or, with `per_batch`, its index when rows are counted over all batch entries.
+/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is the index of a row.
+/// With `per_batch`, rows are counted across all batch entries.
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
             runtime::Execution& run,
             FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
@@ -332,8 +332,8 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
   std::int64_t end = 0;
   for (const std::int64_t section : options.sections) ends_.push_back(end += section);
   if (options.axes == RotaryAxes::kInterleaved && axes > 1) {
-    // Consecutive pairs go to the axes in turn. When an axis has all its pairs, axis 0 gets the
-    // pairs of its turns.
+    // Consecutive pairs are assigned to the axes in turn. Once an axis has all its pairs, its turns
+    // go to axis 0.
     const auto axis_of = [&](std::int64_t j) {
       const std::int64_t turn = j % axes;
       return j / axes < options.sections[static_cast<std::size_t>(turn)] ? turn : 0;

@@ -13,8 +13,8 @@ namespace attn {
 /// cosines and sines are multiplied.
 double check_rotary_frequencies(const RotaryEmbeddingOptions& options);
 
-/// The largest length for which sequences have the same frequencies as shorter ones. Empty for
-/// rules that do not depend on the length.
+/// The sequence length up to which the frequencies do not change. Empty for rules that do not
+/// depend on the length.
 std::optional<std::int64_t> longest_sequence_of_first_frequencies(
     const RotaryEmbeddingOptions& options) noexcept;
 
@@ -23,7 +23,7 @@ std::optional<std::int64_t> longest_sequence_of_first_frequencies(
 void write_rotary_frequencies(const RotaryEmbeddingOptions& options, double sequence_length,
                               std::span<double> to);
 
-/// Requires frequencies whose product with any position is finite.
+/// Requires that the product of each frequency with any position is finite.
 void require_usable_frequencies(std::span<const double> frequencies);
 
 }  // namespace attn

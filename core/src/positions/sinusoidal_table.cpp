@@ -19,7 +19,7 @@ constexpr double kLongestRotatedStep = 131072.0;  // 2^17
 }  // namespace
 
 void require_sinusoidal_base(double base) {
-  // The lower bound keeps the largest frequency, 1/base, times 2^53 finite.
+  // The lower bound ensures that the product of the largest frequency, 1/base, and 2^53 is finite.
   if (!(base >= 1e-100) || !std::isfinite(base)) {
     validation::fail_value("base", base, {"a finite number of at least 1e-100"});
   }

@@ -25,8 +25,8 @@ void check(std::int64_t n, std::int64_t d) {
   validation::require_at_least("d", d, 1);
 }
 
-/// Number of layers that connect the first token to the last of n tokens, if each layer extends the
-/// receptive field by `reach` tokens.
+/// Number of layers after which an output can depend on both the first and the last of n tokens, if
+/// each layer extends the receptive field by `reach` tokens.
 std::optional<std::int64_t> layers_to_meet(std::int64_t n, std::int64_t reach) {
   if (n == 1) return 1;
   if (reach == 0) return std::nullopt;

@@ -15,8 +15,9 @@ namespace attn {
 /// See Dao et al. 2022, arXiv:2205.14135, and, for attention across machines, Liu et al. 2023,
 /// arXiv:2310.01889. With this function, you can attend to the parts of a sequence in any order,
 /// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
-/// log-sum-exp. Positions count from the start of the whole sequence: give a causal part the
-/// diagonal that it has there. Add a sink to one part only.
+/// log-sum-exp. Positions count from the start of the whole sequence. A causal part therefore needs
+/// the diagonal that corresponds to its position in the whole sequence. Add a sink to one part
+/// only.
 ///
 /// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
 /// last dimension and use the natural logarithm. `log_sum_exp` may be none. All may have any

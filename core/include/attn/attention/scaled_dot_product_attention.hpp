@@ -89,7 +89,7 @@ struct AttentionOptions {
   /// remaining keys are excluded.
   ConstTensor bias = {};
 
-  // Exclusion. A key takes part if all of the following allow it.
+  // Exclusion: a key takes part if all of the following options allow it.
 
   /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Hq, Nq,
   /// Nk), aligned at the last dimension. If the mask has fewer than Nk columns (but at least 2),

@@ -24,7 +24,7 @@ struct SafetensorsEntry {
   std::string name;
   std::string dtype;  ///< as named in the file, e.g. "F32", "BF16"
   std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  ///< offset of its first byte from the end of the header
+  std::int64_t begin = 0;  ///< offset of the tensor's first byte from the end of the header
   std::int64_t end = 0;
 };
 

@@ -20,8 +20,8 @@ namespace attn {
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");
 
-/// The names that are in only one of the two, the file or the layer. They include the prefix, as in
-/// the file.
+/// The names that the file and the layer do not have in common. They include the prefix, as in the
+/// file.
 struct IncompatibleKeys {
   std::vector<std::string> missing_keys;     ///< in the layer, not in the file
   std::vector<std::string> unexpected_keys;  ///< in the file, not in the layer

@@ -37,7 +37,7 @@ struct BahdanauDecoderOptions {
 ///
 /// Parameters, with the names of D2L's state_dict, all initially zero: "attention.W_k.weight",
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
-/// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
+/// embed_size), "rnn.weight_ih_l0" … (see GRU; the input has encoder_dim + embed_size columns),
 /// "dense.weight" (V, H) and "dense.bias" (V).
 class ATTN_API BahdanauDecoder : public Module {
  public:
@@ -104,10 +104,10 @@ class ATTN_API BahdanauDecoder : public Module {
   ///   attn::Variable logits = decoder.forward(tape, target, outputs, hidden, source_lens);
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
-  /// Values are bit-identical to those of forward() for tensors. Gradients come from the inner
-  /// layers and have the errors stated in their headers. Measured over five steps, they are off by
-  /// at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the length
-  /// of a sequence have gradient 0.
+  /// Values are bit-identical to those of forward() for tensors. The inner layers compute the
+  /// gradients, with the error bounds stated in their headers. Measured over five steps, they are
+  /// off by at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the
+  /// length of a sequence have gradient 0.
   ///
   /// Throws the same errors as init_state() and forward(). With Tape::watch(), "attention" and
   /// "rnn" give the intermediates of the last step.

@@ -78,7 +78,7 @@ class ATTN_API Embedding : public Module {
 
   EmbeddingOptions options_;
   Tensor weight_;                         ///< none unless it is stored as float32
-  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it has another type
+  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it is not stored as float32
 };
 
 }  // namespace attn

@@ -35,8 +35,8 @@ struct AttentionPositions {
   std::optional<RotaryEmbeddingOptions> rotary = {};
   bool alibi = false;  ///< sets AttentionOptions::alibi_slopes to alibi_slopes()
   std::optional<T5BiasOptions> t5_bias = {};  ///< uses the layer's own table
-  /// k, the largest distance with its own row in Shaw's relative keys and values. Uses the layer's
-  /// own tables.
+  /// If set, the layer has tables of Shaw's relative keys and values. This number is k, the largest
+  /// distance that has its own row.
   std::optional<std::int64_t> max_relative_distance = {};
 };
 
@@ -62,7 +62,7 @@ struct MultiHeadAttentionOptions {
   bool qk_norm_all_heads = false;
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head, see AttentionOptions::sinks
-  // The values of these AttentionOptions for calls that do not set them.
+  // Defaults for the AttentionOptions of the same names.
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;
   std::optional<Window> window = {};

@@ -17,7 +17,7 @@ class Variable;
 struct RecurrentOptions {
   std::int64_t input_size = 0;   ///< E, width of the input
   std::int64_t hidden_size = 0;  ///< H, width of the state and of the output
-  /// Each layer after the first reads the outputs of the previous one.
+  /// Each layer after the first reads the outputs of the previous layer.
   std::int64_t num_layers = 1;
   bool bias = true;
 };

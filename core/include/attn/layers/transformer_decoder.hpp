@@ -158,7 +158,7 @@ struct TransformerDecoderCall {
   /// Nq, Nk). Empty tensors are skipped.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
-  /// None, or a state from start(), used as in TransformerDecoderLayerCall.
+  /// None, or a state from start(); see TransformerDecoderLayerCall.
   TransformerDecoderState* state = nullptr;
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
   Intermediates* intermediates = nullptr;

@@ -49,17 +49,18 @@ struct TransformerLayerOptions {
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
   std::int64_t dim_feedforward = 2048;
   Activation activation = Activation::kRelu;
-  bool gated_feed_forward = false;  ///< GatedFeedForward instead of FeedForward
+  bool gated_feed_forward = false;  ///< uses GatedFeedForward instead of FeedForward
   float layer_norm_eps = 1e-5F;
   /// Uses RmsNorm with these options instead of LayerNorm.
   std::optional<RmsNormOptions> rms_norm = {};
-  bool norm_first = false;  ///< pre-norm instead of post-norm
+  bool norm_first = false;  ///< uses pre-norm instead of post-norm
   /// Normalises the outputs of attention and of the feed-forward network before they are added to
   /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
-  /// Without it, only the outputs are normalised (OLMo 2).
+  /// Without norm_first, only the outputs are normalised (OLMo 2).
   bool norm_outputs = false;
-  bool bias = true;                         ///< biases in all linear layers and LayerNorms
-  std::optional<bool> attention_bias = {};  ///< in the attention projections; `bias` by default
+  bool bias = true;  ///< biases in all linear layers and LayerNorms
+  std::optional<bool> attention_bias =
+      {};  ///< biases in the attention projections; `bias` by default
   /// Bias in the last attention projection; attention_bias by default.
   std::optional<bool> attention_output_bias = {};
   /// In training, also applies dropout between the two layers of the feed-forward network.
@@ -85,8 +86,9 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;         ///< normalises the input or, with post-norm, the residual sum
-  std::optional<Norm> output_norm;  ///< normalises the output before it is added
+  std::optional<Norm> norm;  ///< normalises the input or, with post-norm, the residual sum
+  std::optional<Norm>
+      output_norm;  ///< normalises the output before it is added to the residual stream
 };
 
 }  // namespace detail
@@ -198,7 +200,7 @@ struct TransformerEncoderCall {
   /// None, or one tensor for each layer. Each tensor receives its layer's attention weights (B, H,
   /// Nq, Nk). Empty tensors are skipped.
   std::span<const Tensor> weights = {};
-  /// None, or the caches from make_caches(), used as in TransformerEncoderLayerCall. With `causal`
+  /// None, or the caches from make_caches(); see TransformerEncoderLayerCall. With `causal`
   /// attention, the stack is a decoder without cross attention, like GPT.
   std::span<KeyValueCache> caches = {};
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
@@ -216,8 +218,9 @@ class ATTN_API TransformerEncoder : public Module {
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
-  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow or
-  /// std::bad_alloc. If it throws, outputs and caches are unchanged.
+  /// The requirements for `x` and `output` are the same as for a layer. Throws kShapeMismatch,
+  /// kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, outputs and caches are
+  /// unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;

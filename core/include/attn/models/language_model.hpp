@@ -48,8 +48,8 @@ struct LanguageModelOptions {
   bool output = true;  ///< true if the model computes logits; requires a vocabulary
   bool tied = true;    ///< true if the output layer shares the embedding's weight
   bool output_bias = false;
-  /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this f before the output
-  /// layer.
+  /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this activation f before
+  /// the output layer.
   std::optional<Activation> transform = {};
   float transform_norm_eps = 1e-12F;
   float final_softcap = 0;  ///< with c > 0, logits become c·tanh(logits / c), as in Gemma 2

@@ -44,7 +44,7 @@ struct WeightSource {
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::size_t file = 0;    ///< index of the file, from 0
-  std::int64_t begin = 0;  ///< offset of its first byte from the beginning of the file
+  std::int64_t begin = 0;  ///< offset of the range's first byte from the beginning of the file
   std::int64_t end = 0;
   std::string parameter;  ///< destination in the LanguageModel
   /// First row of the parameter, if its other rows come from other tensors.

@@ -87,9 +87,9 @@ struct AttentionPoolingOptions {
 /// Error: the relative error of distances is at most (D + 4)·6e-8. If scores are within ε of the
 /// exact ones, the relative error of weights is at most 2ε + (Nk + 16)·6e-8.
 ///
-/// May throw kShapeMismatch, kSizeOverflow or std::bad_alloc. Throws kInvalidArgument for lengths
-/// outside [0, Nk], a null data pointer, a width outside [1e-18, 1e18], and, with scaled_dot, for D
-/// = 0 or a scale that is not finite. If it throws, outputs are unchanged.
+/// Throws kInvalidArgument for lengths outside [0, Nk], a null data pointer, a width outside
+/// [1e-18, 1e18], and, with scaled_dot, for D = 0 or a scale that is not finite. May also throw
+/// kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, outputs are unchanged.
 ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
                                 const ScoringFunction& scoring,

@@ -35,7 +35,7 @@ enum class RotaryPairing : int {
 /// factor, which has the same effect as dividing all positions by factor. MLX's `scale` is 1 /
 /// factor.
 struct LinearRotaryScaling {
-  double factor = 1;  ///< any finite number above 0, as for all factors below
+  double factor = 1;  ///< finite and above 0, like the factors of all rules
 };
 
 /// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings,
@@ -137,7 +137,7 @@ struct RotaryEmbeddingOptions {
   /// and `scaling`. MLX calls their reciprocals `freqs`.
   std::vector<double> frequencies = {};
   /// If not empty, the number of pairs for each axis of the positions, such as time, height and
-  /// width; the sum is d/2. Hugging Face's Transformers calls it "mrope_section".
+  /// width; the sum is d/2. Hugging Face's Transformers calls this list "mrope_section".
   std::vector<std::int64_t> sections = {};
   RotaryAxes axes = RotaryAxes::kSections;
 };
@@ -243,8 +243,8 @@ class ATTN_API RotaryEmbedding {
   /// of each axis contiguous.
   std::vector<double> turns_;
   std::vector<double> offsets_;
-  std::vector<std::int64_t> ends_;  ///< end of each axis's columns among the cosines
-  std::vector<std::int64_t> pair_;  ///< pair of column j; empty if it is j for every j
+  std::vector<std::int64_t> ends_;  ///< index after the last cosine column of each axis
+  std::vector<std::int64_t> pair_;  ///< pair_[j] is the pair of column j; empty if that is pair j
 };
 
 struct RotaryCacheOptions {

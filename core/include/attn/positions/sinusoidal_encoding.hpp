@@ -59,7 +59,7 @@ struct SinusoidalPositionsOptions {
 
 /// The encoding at the given positions p_i, which may be fractional. `positions` is (N) and
 /// `output` (N, d_model). Each value is computed separately and depends only on its own position.
-/// The error bound and the exceptions are those of sinusoidal_encoding(). Also throws
+/// The error bound and the exceptions are the same as for sinusoidal_encoding(). Also throws
 /// kShapeMismatch if the lengths differ.
 ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& output,
                                      const SinusoidalPositionsOptions& options = {},

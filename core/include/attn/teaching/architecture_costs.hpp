@@ -8,7 +8,7 @@
 namespace attn {
 
 /// The costs of one layer over a sequence (Vaswani et al. 2017, arXiv:1706.03762, table 1; D2L
-/// 11.6.1), as exact numbers; the sources give orders of magnitude.
+/// 11.6.1). The numbers are exact, whereas the sources give orders of magnitude.
 struct ArchitectureCosts {
   /// Number of multiply-adds for one sequence, without biases, activations and the softmax.
   std::int64_t multiply_adds = 0;

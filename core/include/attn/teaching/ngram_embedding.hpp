@@ -28,8 +28,8 @@ struct NgramEmbeddingOptions {
 /// words with similar spelling point in nearly the same direction; the rows of other words are
 /// nearly orthogonal (cosine 0 ± 1/√d).
 ///
-/// - Characters are Unicode code points. There is no normalisation, so a word whose accents are
-///   separate characters has a different embedding.
+/// - Characters are Unicode code points. There is no normalisation, so an accented letter differs
+///   from the same letter followed by a separate accent.
 /// - A start mark is added before the first character and an end mark after the last. Neither
 ///   equals any character, so n-grams at the start or end of a word differ from n-grams inside it.
 /// - Upper-case letters differ from lower-case letters. If case should not matter, convert the

@@ -12,7 +12,7 @@ namespace attn {
 
 /// How the losses of single targets or elements are combined into one.
 enum class LossReduction : int {
-  kMean,  ///< the sum divided by the number of elements, or of targets not ignored
+  kMean,  ///< the mean of the losses, without ignored targets
   kSum,
 };
 

@@ -52,7 +52,8 @@ struct ParameterGroup {
 /// precision.
 ///
 /// The optimiser updates the parameters that the model has when the optimiser is created. It keeps
-/// them alive, and you may move the model. A parameter reached by two paths is updated once.
+/// them alive, and you may move the model. A parameter that appears twice in the model is updated
+/// once.
 ///
 /// A step allocates nothing. On a given instruction set, updates are bit-identical for any number
 /// of threads and on every machine.
@@ -100,8 +101,8 @@ struct SgdOptions {
 /// Stochastic gradient descent, like torch.optim.SGD. For the gradient g of a parameter p, after g
 /// ← g + weight_decay · p:
 ///
-///   buffer ← momentum · buffer + (1 − dampening) · g     (at first: g)
-///   g ← g + momentum · buffer with nesterov, else buffer (without momentum g stays)
+///   buffer ← momentum · buffer + (1 − dampening) · g     (in the first step: g)
+///   g ← g + momentum · buffer with nesterov, else buffer (without momentum: g)
 ///   p ← p − learning_rate · g
 ///
 /// State, with momentum: "momentum_buffer" and "step".
@@ -167,8 +168,8 @@ class ATTN_API AdamW final : public Optimizer {
 
 /// The state of an optimiser, with `prefix` in front of each name: "exp_avg.layers.0.weight",
 /// "step.layers.0.weight". The views are valid for as long as the optimiser exists. Options are not
-/// part of the state: if the learning rate changes from step to step, set it again. Throws
-/// std::bad_alloc.
+/// part of the state. If the learning rate changes from step to step, set it again after loading
+/// the state. Throws std::bad_alloc.
 ///
 /// You can stop a run after a step and continue with a model and an optimiser loaded from files.
 /// The results are bit-identical to those of an uninterrupted run.

@@ -108,10 +108,10 @@ class ATTN_API Tape {
   ///
   /// Throws kInvalidArgument if `loss` is on another tape, was recorded before clear(), or has more
   /// than one element, or if backward() has already been called since clear(). Throws
-  /// kInvalidArgument if the loss is not finite; the message says in which call to backward(), and
-  /// names the first parameter or layer output that is not finite. Throws kInvalidArgument if a
-  /// parameter has changed since it was recorded; the message names it. May also throw
-  /// std::bad_alloc. After an error there are no gradients.
+  /// kInvalidArgument if the loss is not finite; the message gives the number of the call to
+  /// backward() and names the first parameter or layer output that is not finite. Throws
+  /// kInvalidArgument if a parameter has changed since it was recorded; the message names it. May
+  /// also throw std::bad_alloc. After an error there are no gradients.
   void backward(const Variable& loss);
 
   /// Like backward(loss), but starts from the gradient of a loss with respect to `output`, which
