@@ -208,7 +208,7 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t dat
     const std::string offsets =
         validation::join({"data_offsets [", entry.begin, ", ", entry.end, ")"});
     if (entry.end < entry.begin) {
-      fail_tensor(entry.name, {offsets}, {"a begin at or before the end"});
+      fail_tensor(entry.name, {offsets}, {"begin <= end"});
     }
     if (entry.end > data_size) {
       fail_tensor(entry.name, {offsets}, {"to end within the ", data_size, " bytes of data"});

@@ -118,7 +118,7 @@ void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& out
   if (options.min_n < 1 || options.min_n > options.max_n) {
     validation::fail_value(
         "min_n", options.min_n,
-        {"a number between 1 and ", validation::Name("max_n"), ", ", options.max_n});
+        {"a number between 1 and ", validation::Name("max_n"), " (", options.max_n, ")"});
   }
   if (options.max_n > 64) validation::fail_value("max_n", options.max_n, {"at most 64"});
 

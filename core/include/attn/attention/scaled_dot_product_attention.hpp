@@ -30,8 +30,8 @@ class Diagonal {
   /// same.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
-    // The offset saturates instead of overflowing. All offsets of such a magnitude have the same
-    // effect.
+    // The offset saturates instead of overflowing. All offsets with such large magnitudes have the
+    // same effect.
     if (__builtin_add_overflow(offset_, by, &result.offset_)) {
       result.offset_ = by < 0 ? INT64_MIN : INT64_MAX;
     }

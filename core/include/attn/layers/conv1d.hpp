@@ -48,9 +48,9 @@ class ATTN_API Conv1d : public Module {
   /// output would be empty.
   std::int64_t output_length(std::int64_t length) const;
 
-  /// `x` is (B, N, in_channels) and `output` (B, output_length(N), out_channels), or both without
-  /// B. They may have any strides and must not overlap. Windows are read in place, without an
-  /// im2col copy. Only padding, dilation or gaps between tokens require a copy of `x`.
+  /// `x` is (B, N, in_channels) and `output` (B, output_length(N), out_channels). Both may omit B.
+  /// They may have any strides and must not overlap. Windows are read in place, without an im2col
+  /// copy. Only padding, dilation or gaps between tokens require a copy of `x`.
   ///
   /// Each output is within (in_channels·k + 1) · 6e-8 · (Σ|x·w| + |b|) of the exact value. Throws
   /// kShapeMismatch, kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, `output` is

@@ -147,8 +147,8 @@ class ATTN_API MultiHeadAttention : public Module {
   void initialize_identity(Context& context = Context::default_context());
 
   /// `query` is (B, Nq, E), `key` (B, Nk, key_dim), `value` (B, Nk, value_dim) and `output` (B, Nq,
-  /// E), or all without B. With rotary positions, key j is at position j and query i is at position
-  /// i + offset, with the offset of `diagonal`.
+  /// E). All may omit B. With rotary positions, key j is at position j and query i is at position i
+  /// + offset, with the offset of `diagonal`.
   ///
   /// All may have any strides; `output` must not overlap an input. The error of the output combines
   /// the errors of Linear (four times), RmsNorm and scaled_dot_product_attention, each multiplied

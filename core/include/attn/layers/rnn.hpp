@@ -46,7 +46,7 @@ class ATTN_API RNN : public Module {
 
   const RecurrentOptions& options() const noexcept;
 
-  /// `x` is (B, N, E) and `output` (B, N, H), or both without B. They may have any strides and must
+  /// `x` is (B, N, E) and `output` (B, N, H). Both may omit B. They may have any strides and must
   /// not overlap. `output` receives the last layer's h_t. The bits of a sequence's outputs do not
   /// depend on the other sequences. If you split a sequence into parts and start each part with the
   /// final state of the previous one, the results are bit-identical to those for the whole

@@ -46,7 +46,7 @@ struct TransformerDecoderLayerCall {
   /// the feed-forward network. Uses streams random.stream to random.stream + 5.
   Dropout dropout = {};
   /// None, or a state from start(), which includes the projections of the memory. With a state,
-  /// pass none as `memory`. The rows of `x` are then the next tokens of a sequence: they attend to
+  /// `memory` must be none. The rows of `x` are then the next tokens of a sequence: they attend to
   /// all tokens before them and are appended to the state. Positions, masks and lengths count from
   /// the beginning of the sequence (see MultiHeadAttentionCall), so a causal layer gives the same
   /// results token by token as for the whole sequence.
@@ -85,7 +85,7 @@ class ATTN_API TransformerDecoderLayer : public Module {
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
   const MultiHeadAttention& cross_attention() const noexcept { return cross_attention_; }
 
-  /// `x` and `output` are (B, N, E), `memory` is (B, M, E), or all without B. They may have any
+  /// `x` and `output` are (B, N, E), and `memory` is (B, M, E). All may omit B. They may have any
   /// strides. `output` may be `x` itself; otherwise it must not overlap the inputs. All may have
   /// any element types, as in TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument,
   /// kSizeOverflow or std::bad_alloc. If it throws, outputs and state are unchanged.

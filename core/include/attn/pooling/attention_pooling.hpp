@@ -74,9 +74,9 @@ struct AttentionPoolingOptions {
 ///
 ///   output_i = Σ_j weight_ij · v_j
 ///
-/// `query` is (B, Nq, D), `key` (B, Nk, D), `value` (B, Nk, Dv) and `output` (B, Nq, Dv), or all
-/// without B. They may have any strides; `output` must not overlap an input. Memory beyond inputs
-/// and outputs is linear in Nq and Nk.
+/// `query` is (B, Nq, D), `key` (B, Nk, D), `value` (B, Nk, Dv) and `output` (B, Nq, Dv). All may
+/// omit B. They may have any strides; `output` must not overlap an input. Memory beyond inputs and
+/// outputs is linear in Nq and Nk.
 ///
 /// Excluded keys and values do not enter the arithmetic, nor does the value of a key whose boxcar
 /// or Epanechnikov score is 0. A query with nothing to attend to, or whose boxcar or Epanechnikov
@@ -113,7 +113,7 @@ class ATTN_API AdditiveAttention : public Module {
   std::int64_t num_hiddens() const noexcept { return num_hiddens_; }
 
   /// `query` is (B, Nq, query_dim), `key` (B, Nk, key_dim), `value` (B, Nk, Dv) and `output` (B,
-  /// Nq, Dv), or all without B. In all other respects, the call works like attention_pooling().
+  /// Nq, Dv). All may omit B. In all other respects, the call works like attention_pooling().
   ///
   /// Intermediates: "projected_queries" (B, Nq, num_hiddens), the products W_q q; "projected_keys"
   /// (B, Nk, num_hiddens), the products W_k k; "scores" and "weights" (B, Nq, Nk); "output".
@@ -123,7 +123,7 @@ class ATTN_API AdditiveAttention : public Module {
                Intermediates* intermediates = nullptr) const;
 
   /// Computes W_k · key once, for keys that several calls share. `key` is (B, Nk, key_dim) and
-  /// `projected` (B, Nk, num_hiddens), or both without B. With `projected` as its input,
+  /// `projected` (B, Nk, num_hiddens). Both may omit B. With `projected` as its input,
   /// forward_projected() gives results that are bit-identical to those of forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;
