@@ -1,5 +1,6 @@
-# Installs the library, its headers, a CMake package and a pkg-config file. Nothing that is installed
-# names a path of the machine that built it, nor the header libraries that only attn's sources use.
+# Installs the library, its headers, a CMake package and a pkg-config file. No installed file
+# contains a path of the machine that built it, or refers to the header libraries that only attn's
+# sources use.
 include(CMakePackageConfigHelpers)
 
 set(_attn_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/attn)
@@ -25,13 +26,13 @@ configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/attnConfig.cmake.in attnConfig.cmake
   INSTALL_DESTINATION ${_attn_cmake_dir}
   NO_SET_AND_CHECK_MACRO)
-# Before 1.0 each minor version may change the interface.
+# Before version 1.0, each minor version may change the interface.
 write_basic_package_version_file(attnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/attnConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/attnConfigVersion.cmake
         DESTINATION ${_attn_cmake_dir} COMPONENT attn_Development)
 
-# The pkg-config file finds its prefix from where it lies itself, unless the folders were given as
+# The pkg-config file derives its prefix from its own location, unless the folders were given as
 # absolute paths.
 foreach(_attn_folder IN ITEMS INCLUDEDIR LIBDIR)
   if(IS_ABSOLUTE ${CMAKE_INSTALL_${_attn_folder}})
@@ -64,7 +65,7 @@ if(PROJECT_IS_TOP_LEVEL)
     uninstall COMMAND ${CMAKE_COMMAND} -DATTN_MANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt -P
                       ${CMAKE_CURRENT_LIST_DIR}/Uninstall.cmake)
 
-  # `cpack --config <build folder>/CPackConfig.cmake` packs what is installed as .tar.gz and .deb.
+  # `cpack --config <build folder>/CPackConfig.cmake` packs the installed files as .tar.gz and .deb.
   set(CPACK_GENERATOR TGZ DEB)
   set(CPACK_PACKAGE_CONTACT "the developers of attn")
   set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)

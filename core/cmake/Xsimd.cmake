@@ -1,13 +1,13 @@
-# Defines attn_xsimd, the headers of xsimd 13.2 or newer: those that are installed, or that xsimd_DIR
-# or CMAKE_PREFIX_PATH name, or that the npm scripts have put into the user's cache. Where there are
-# none, CMake fetches them.
+# Defines attn_xsimd, the headers of xsimd 13.2 or newer. Looks for them in the system, in xsimd_DIR
+# and CMAKE_PREFIX_PATH, and in the user's cache, where the npm scripts put them. If there are none,
+# CMake fetches them.
 set(_attn_cache "$ENV{XDG_CACHE_HOME}")
 if(NOT _attn_cache)
   set(_attn_cache "$ENV{HOME}/.cache")
 endif()
 file(GLOB _attn_hints "${_attn_cache}/attn/*")
-# The system's copy is next to the headers of the system's C library. A cross build has another C
-# library.
+# A cross build must not use the system's copy: it is next to the headers of the system's C library,
+# and a cross build has a different C library.
 if(CMAKE_CROSSCOMPILING)
   set(_attn_elsewhere NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH)
 endif()
@@ -18,11 +18,12 @@ add_library(attn_xsimd INTERFACE)
 if(NOT xsimd_FOUND)
   message(
     NOTICE
-    "attn needs the headers of xsimd 13.2 or newer, and finds none: fetching them from GitHub. If "
-    "that fails, install them (Debian 13: libxsimd-dev; Debian 12's is too old), or say where "
-    "xsimdConfig.cmake lies by -Dxsimd_DIR=<folder>.")
+    "attn needs the headers of xsimd 13.2 or newer. None were found, so CMake fetches them from GitHub. "
+    "If that fails, install them (Debian 13: libxsimd-dev; Debian 12's version is too old) or pass the "
+    "folder of xsimdConfig.cmake with -Dxsimd_DIR=<folder>.")
   include(FetchContent)
-  # Without its CMakeLists.txt, whose install rules would become attn's: hence the subfolder.
+  # The subfolder has no CMakeLists.txt. xsimd's own CMakeLists.txt would add its install rules to
+  # attn's.
   FetchContent_Declare(
     xsimd GIT_REPOSITORY https://github.com/xtensor-stack/xsimd.git GIT_TAG 13.2.0 GIT_SHALLOW ON
     SOURCE_SUBDIR include)

@@ -15,8 +15,8 @@ namespace attn {
 
 /// A view of float32, float16 or bfloat16 elements whose type is known only at run time. Functions
 /// that read or write tensors of any element type take such a view. A TensorView of any of the
-/// three types converts to it, and so does everything that converts to a Tensor or ConstTensor,
-/// such as an OwnedTensor.
+/// three types converts to it. Anything that converts to a Tensor or ConstTensor, such as an
+/// OwnedTensor, converts to it too.
 ///
 /// A default-constructed view means "none". As in a TensorView, dimensions, indices and ranges are
 /// not checked.
@@ -68,7 +68,7 @@ class AnyTensorView {
   /// The size of an element in bytes.
   std::int64_t element_bytes() const noexcept { return type_ == ElementType::kFloat32 ? 4 : 2; }
 
-  // As in TensorView. Strides are in elements.
+  // Like the functions of the same names in TensorView. Strides are in elements.
   int rank() const noexcept { return view_.rank(); }
   [[nodiscard]] bool is_none() const noexcept { return view_.is_none(); }
   std::span<const std::int64_t> shape() const noexcept { return view_.shape(); }

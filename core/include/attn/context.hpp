@@ -22,9 +22,9 @@ struct ContextOptions {
   /// as many threads as can run at the same time: one for each processor that the calling thread
   /// may use, within the CPU quota of the program's container.
   int num_threads = 0;
-  /// The instruction set of the kernels. If it is not set, the environment variable ATTN_ISA
-  /// selects it, except in WebAssembly, which has no environment. If neither is set, the context
-  /// uses the best instruction set that the machine can run.
+  /// The instruction set of the kernels. If this option is not set, the environment variable
+  /// ATTN_ISA selects the set, except in WebAssembly, which has no environment. If neither is set,
+  /// the context uses the best instruction set that the machine can run.
   std::optional<InstructionSet> instruction_set = {};
   /// Runs the work on the program's own threads; the context then starts no threads. The function
   /// receives a `count` of at most num_threads.
@@ -50,9 +50,9 @@ struct ContextOptions {
 /// being moved.
 class ATTN_API Context {
  public:
-  /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA,
-  /// kUnsupported for an instruction set that this build or machine lacks, and std::bad_alloc. It
-  /// is not an error if the system refuses to start a thread; see num_threads().
+  /// Throws kInvalidArgument for a thread count out of range or an unknown name in ATTN_ISA. Throws
+  /// kUnsupported for an instruction set that this build or machine lacks. May also throw
+  /// std::bad_alloc. It is not an error if the system refuses to start a thread; see num_threads().
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(Context&&) noexcept;
@@ -71,7 +71,7 @@ class ATTN_API Context {
   /// The context used by calls that do not pass one. It is created on first use, with
   /// ContextOptions{}, and never destroyed, so calls may run on other threads while the program
   /// exits. exit() ends the context's threads unless a call is running; later calls run on the
-  /// calling thread. Throws what the constructor throws; the next call then tries again.
+  /// calling thread. Throws the same errors as the constructor; the next call then tries again.
   static Context& default_context();
 
  private:

@@ -101,8 +101,8 @@ class BFloat16 {
 
 static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);
 
-/// How numbers are stored. Whatever the type, sums, softmax and log-sum-exps are computed in
-/// float32. Enumerators never change their meaning, and new ones are added at the end.
+/// The type in which numbers are stored. Whatever the type, sums, softmax and log-sum-exps are
+/// computed in float32. Enumerators never change their meaning, and new ones are added at the end.
 enum class ElementType : int {
   kFloat32 = 0,
   kFloat16 = 1,

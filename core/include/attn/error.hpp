@@ -24,17 +24,17 @@ enum class ErrorCode : int {
 /// The stable name of a code, e.g. "shape_mismatch".
 ATTN_API const char* to_string(ErrorCode code) noexcept;
 
-/// The exception that attn's public functions throw. Its message says which argument is wrong, what
-/// it got and what it needs: `key: got length 6, needs 5, the length of value`. argument(), got()
-/// and needs() return the three parts. In programs, check the code, because the wording may
-/// change. A call that throws has not written to its outputs.
+/// The exception that attn's public functions throw. Its message names the wrong argument, its
+/// value or property, and the requirement: `key: got length 6, needs 5, the length of value`.
+/// argument(), got() and needs() return the three parts. In programs, check the code, because the
+/// wording may change. A call that throws has not written to its outputs.
 ///
-/// In addition to the codes that its description lists, every function may throw kSizeOverflow for
+/// Every function may throw two codes that its description does not always list: kSizeOverflow for
 /// a tensor with more elements than can be addressed, and kInvalidArgument for a tensor that has
-/// elements but a null data pointer. A function called without a context may also throw what
-/// Context::default_context() throws.
+/// elements but a null data pointer. A function called without a context may also throw the same
+/// errors as Context::default_context().
 ///
-/// If memory runs out, every function throws std::bad_alloc instead. The guarantees are the same as
+/// If memory runs out, functions throw std::bad_alloc, not an Error. The guarantees are the same as
 /// for an Error: outputs, caches and layers are unchanged.
 class ATTN_API Error : public std::runtime_error {
  public:
@@ -51,9 +51,9 @@ class ATTN_API Error : public std::runtime_error {
   /// The name of the wrong argument, e.g. "valid_lens", or the name of a parameter, a file or a
   /// tensor in a file. Like what(), it is valid for as long as this error exists.
   std::string_view argument() const noexcept;
-  /// What the argument got, e.g. "length 6".
+  /// The rejected value or property, e.g. "length 6".
   std::string_view got() const noexcept;
-  /// What the argument needs, e.g. "5, the length of value".
+  /// The requirement, e.g. "5, the length of value".
   std::string_view needs() const noexcept;
 
  private:

@@ -6,13 +6,13 @@
 
 #if __cplusplus < 202002L
 #error "attn needs C++20: compile with -std=c++20 or newer"
-// Compilers continue after #error, but stop at a missing file.
+// Compilers continue after #error, but stop when they cannot find an included file.
 #include "attn needs C++20: compile with -std=c++20 or newer"
 #endif
 
 /// ATTN_API marks the symbols that the shared library exports. All other symbols are hidden;
 /// ATTN_LOCAL hides a member of an exported class. In the static library all symbols are hidden, so
-/// a shared library that links it does not export them.
+/// a shared library that links the static library does not export them.
 #ifdef ATTN_STATIC
 #define ATTN_API
 #define ATTN_LOCAL

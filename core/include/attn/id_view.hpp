@@ -34,7 +34,7 @@ class IdView {
     }
   }
 
-  /// Throws what TensorView throws.
+  /// Throws the same errors as TensorView.
   template <detail::Id T>
   IdView(const T* ids, std::initializer_list<std::int64_t> shape)
       : IdView(TensorView<const T>(ids, shape)) {}
@@ -68,7 +68,7 @@ class IdView {
   }
 
  private:
-  // At most one of the two is set; the other is none.
+  // At most one of the two views is set; the other view is none.
   TensorView<const std::int64_t> wide_;
   TensorView<const std::int32_t> narrow_;
   bool is_wide_ = true;

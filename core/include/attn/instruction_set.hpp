@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// The instruction sets that attn has kernels for. A Context chooses one when it is created: the
+/// The instruction sets for which attn has kernels. A Context chooses one when it is created: the
 /// best that the machine can run, unless ContextOptions or the environment variable ATTN_ISA (set
 /// to one of the names below) selects another.
 enum class InstructionSet : int {
@@ -27,7 +27,7 @@ enum class InstructionSet : int {
 /// The name of an instruction set, as ATTN_ISA expects it.
 ATTN_API const char* to_string(InstructionSet isa) noexcept;
 
-/// The instruction set with this name, or nothing if there is none.
+/// The instruction set with this name, or std::nullopt if there is none.
 ATTN_API std::optional<InstructionSet> parse_instruction_set(std::string_view name) noexcept;
 
 /// The instruction sets that this build contains and this machine can execute, best first.

@@ -43,7 +43,7 @@ class LengthsView {
     }
   }
 
-  /// This and the following constructors throw what TensorView throws.
+  /// This and the following constructors throw the same errors as TensorView.
   template <detail::Length T>
   LengthsView(const T* lengths, std::span<const std::int64_t> shape)
       : LengthsView(TensorView<const T>(lengths, shape)) {}

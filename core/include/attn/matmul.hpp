@@ -16,7 +16,8 @@ namespace attn {
 /// Error: at most K · 6e-8 · Σ_k |a_ik · b_kj|. Results are bit-identical for any number of
 /// threads.
 ///
-/// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data.
+/// Throws kInvalidArgument for a null data pointer. May also throw kShapeMismatch, kSizeOverflow or
+/// std::bad_alloc.
 ATTN_API void matmul(const ConstTensor& a, const ConstTensor& b, const Tensor& output,
                      Context& context = Context::default_context());
 

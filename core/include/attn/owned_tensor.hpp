@@ -19,14 +19,14 @@ class ATTN_API OwnedTensor {
  public:
   OwnedTensor() = default;
 
-  /// Makes a tensor of zeros. Throws what TensorView throws, std::bad_alloc, and kSizeOverflow if
-  /// the elements do not fit into the address space.
+  /// Makes a tensor of zeros. Throws kSizeOverflow if the elements do not fit into the address
+  /// space. May also throw std::bad_alloc or the errors of TensorView.
   explicit OwnedTensor(std::span<const std::int64_t> shape);
   OwnedTensor(std::initializer_list<std::int64_t> shape)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// Makes a tensor of these values, row-major. Throws what the constructor above throws, and
-  /// kShapeMismatch unless there is one value for each element.
+  /// Makes a tensor of these values, row-major. Throws the same errors as the constructor above,
+  /// and kShapeMismatch unless there is one value for each element.
   OwnedTensor(std::span<const std::int64_t> shape, std::vector<float> values);
   OwnedTensor(std::initializer_list<std::int64_t> shape, std::vector<float> values)
       : OwnedTensor(std::span<const std::int64_t>(shape.begin(), shape.size()), std::move(values)) {

@@ -40,7 +40,8 @@ ATTN_API void fill_uniform(const Tensor& output, const RandomStream& random, flo
 /// Fills `output` with normally distributed numbers. Elements 4b … 4b+3 in row-major order are
 /// computed from block b: two from its words (w0, w1), and two from (w2, w3) (Box & Muller 1958):
 ///
-///   r = √(−2 ln((w0 + ½)·2^-32)),  mean + deviation·r·cos(2π·w1·2^-32),  … sin …
+///   mean + deviation·r·cos(2π·w1·2^-32),  mean + deviation·r·sin(2π·w1·2^-32),
+///   r = √(−2 ln((w0 + ½)·2^-32))
 ///
 /// No number is further than 6.77 standard deviations from the mean. The logarithm, sine and cosine
 /// are attn's own implementations in double precision, so the numbers are bit-identical on every

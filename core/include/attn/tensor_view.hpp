@@ -65,8 +65,9 @@ class TensorView {
   TensorView(T* data, std::initializer_list<std::int64_t> shape)
       : TensorView(data, std::span<const std::int64_t>(shape.begin(), shape.size())) {}
 
-  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws what the constructor
-  /// above throws, and kShapeMismatch unless a tensor of this shape has exactly as many elements.
+  /// A row-major view of all of `elements`, e.g. of a std::vector. Throws the same errors as the
+  /// constructor above, and kShapeMismatch unless a tensor of this shape has exactly as many
+  /// elements.
   TensorView(std::span<T> elements, std::span<const std::int64_t> shape)
       : TensorView(elements.data(), shape) {
     detail::require_elements(elements.size(), shape);
@@ -86,8 +87,8 @@ class TensorView {
   TensorView(const Bits& bits, std::initializer_list<std::int64_t>)
       : TensorView(bits, std::span<const std::int64_t>()) {}
 
-  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws what the first
-  /// constructor throws, and kShapeMismatch unless there are as many strides as sizes.
+  /// A view of `shape` at `data` with one stride per dimension, in elements. Throws the same errors
+  /// as the first constructor, and kShapeMismatch unless there are as many strides as sizes.
   TensorView(T* data, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides)
       : data_(data) {
     set_shape(shape);

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// Converts options that count from the beginning of the sequence for a call whose first query is
+/// Adjusts options that count from the beginning of the sequence, for a call whose first query is
 /// token number `past`.
 inline AttentionOptions behind(std::int64_t past, const AttentionOptions& options) {
   AttentionOptions result = options;

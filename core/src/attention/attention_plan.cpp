@@ -17,7 +17,7 @@ using validation::product;
 constexpr index kCopyBlock = 512;
 
 /// Causal order, window, valid lengths and key lengths each restrict a query to an interval of
-/// keys. So does their combination.
+/// keys. Their intersection is also an interval.
 KeyRanges make_key_ranges(const AttentionProblem& p, runtime::Execution& run) {
   const index count = p.tables() * p.num_queries;
   const KeyRanges ranges{run.take<std::int32_t>(count, "attention key ranges"),
@@ -62,8 +62,8 @@ Tensor make_output(const AnyTensor& x, runtime::Execution& run) {
   return {run.floats(product("output", x.shape()), "attention output"), x.shape()};
 }
 
-/// The rows of x, a tensor of shape (B, Hkv, Nk, columns), as rows with `cols` contiguous columns:
-/// in place if possible, otherwise copied as float32 and padded with zeros.
+/// Returns the rows of `x` (B, Hkv, Nk, columns) with `cols` contiguous columns each. If possible,
+/// the rows are read in place. Otherwise they are copied as float32 and padded with zeros.
 HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_stored,
                    runtime::Execution& run) {
   if (x.stride(3) == 1 && x.size(3) == cols && (as_stored || x.type() == ElementType::kFloat32)) {
@@ -182,8 +182,9 @@ AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query
     head.random_words = kernels.random_words;
     head.random_seed = o.dropout_random.seed;
     head.random_stream = o.dropout_random.stream;
-    // Even with dropout 1, the largest random word is not below `drop_below`. The weight it decides
-    // about is kept, but multiplied by a `kept_factor` of 0.
+    // A weight is kept if its random word is at least `drop_below`. With dropout 1, the largest
+    // word still fulfils this condition. Kept weights are therefore multiplied by a `kept_factor`
+    // of 0.
     head.drop_below = static_cast<std::uint32_t>(
         std::min(static_cast<double>(o.dropout) * 0x1p32, static_cast<double>(UINT32_MAX)));
     head.kept_factor = o.dropout < 1 ? 1.0F / (1.0F - o.dropout) : 0.0F;
@@ -241,7 +242,7 @@ void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexce
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
   // These pointers are valid only for float32. Other types are read only by the kernel for a single
-  // query and by products of pairs, and neither uses these pointers.
+  // query and by the kernels for bfloat16 pairs, which do not use these pointers.
   head.key = static_cast<const float*>(head.stored_key.data);
   head.key_row = head.stored_key.row;
   head.value = static_cast<const float*>(head.stored_value.data);

@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// Heads of keys or values as the kernels read them, in place or copied.
+/// Heads of keys or values in the form that the kernels read, in place or copied.
 struct HeadRows {
   kernels::StoredRows first;
   kernels::index element_bytes;
@@ -24,18 +24,18 @@ struct HeadRows {
   }
 };
 
-/// The keys that each query may attend to. In each table, query i may attend to [begin[i], end[i]).
+/// Tables with the range of keys that each query may attend to: [begin[i], end[i]) for query i.
 struct KeyRanges {
   std::int32_t* begin;
   std::int32_t* end;
 };
 
 /// A call of attention in the form that the kernels read: its tensors, and tables computed from its
-/// options. The tables are in scratch memory; a table that the call does not need is null. Both the
-/// forward and the backward pass use a plan to iterate over heads.
+/// options. The tables are in scratch memory. If the call does not need a table, the pointer to the
+/// table is null. Both the forward and the backward pass use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// The kind of product that is used for several queries.
+  /// The kind of products in a call with several queries.
   enum class Products {
     kFloat32,
     kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are
@@ -45,8 +45,8 @@ class AttentionPlan {
   /// Makes all tables. Copies keys whose columns are not contiguous, and values without
   /// `value_cols` contiguous columns. Copies are float32. With several queries and float32
   /// products, all inputs and outputs of the kernels are float32; a single query reads keys and
-  /// values as they are stored. The problem must outlive the plan. Throws whatever Execution::take
-  /// throws.
+  /// values as they are stored. The problem must outlive the plan. Throws the same errors as
+  /// Execution::take.
   AttentionPlan(const AttentionProblem& problem, kernels::index value_cols, runtime::Execution& run,
                 Products products = Products::kFloat32);
 
@@ -55,7 +55,7 @@ class AttentionPlan {
   const kernels::AttentionHead& first_head() const noexcept { return first_head_; }
   /// Head h of batch entry b.
   kernels::AttentionHead head(kernels::index b, kernels::index h) const noexcept;
-  /// Head h of batch entry b for products of pairs.
+  /// Head h of batch entry b, for the kernels that multiply pairs of bfloat16 numbers.
   kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
   /// Turns `head`, which may be any head of this plan, into head h of batch entry b.
   void point_to(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
@@ -75,11 +75,10 @@ class AttentionPlan {
   const AttentionProblem& problem_;
   kernels::index value_cols_;
   KeyRanges key_ranges_;          ///< (tables, Nq)
-  ConstTensor query_;             ///< (B, Hq, Nq, D); none for pairs
+  ConstTensor query_;             ///< (B, Hq, Nq, D); none with kBf16Pairs
   Tensor output_;                 ///< (B, Hq, Nq, Dv)
   HeadRows keys_, values_;        ///< (B, Hkv, Nk, D), (B, Hkv, Nk, value columns)
-  const float* distance_bias_;    ///< (tables, Hq, Nq + Nk), indexed by j − i, which starts at −(Nq
-                                  ///< − 1)
+  const float* distance_bias_;    ///< (tables, Hq, Nq + Nk), indexed by j − i + Nq − 1
   const float* relative_keys_;    ///< (Hq, packed (2k+1 × D))
   const float* relative_values_;  ///< (Hq, 2k+1, value columns)
   kernels::AttentionHead first_head_;

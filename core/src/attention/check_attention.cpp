@@ -26,8 +26,8 @@ void require_rank(const char* name, const View& view, int rank) {
                            static_cast<std::size_t>(view.element_bytes()));
 }
 
-/// Requires that two tensors agree in a size: `key: got length 6, needs 5, the
-/// length of value`.
+/// Requires that two tensors have the same size in one dimension. Example of a message:
+/// `key: got length 6, needs 5, the length of value`.
 void require_equal(const char* name, const char* what, std::int64_t got, const char* other,
                    std::int64_t needed) {
   if (got != needed) {
@@ -92,7 +92,7 @@ void check_bias(const AttentionTerms& p) {
   if (o.t5_bias) {
     validation::require_shape("t5_bias", o.t5_bias->table, {-1, p.query_heads});
     validation::require_data("t5_bias", o.t5_bias->table);
-    // Called only because it throws for invalid options.
+    // Called only to check the options: it throws if they are invalid.
     t5_bucket(0, o.t5_bias->table.size(0), o.t5_bias->max_distance, o.t5_bias->bidirectional);
   }
 }

@@ -29,14 +29,14 @@ struct AttentionTerms : AttentionSizes {
   AttentionOptions options;
   std::int64_t max_distance = 0;  ///< k of the relative keys and values
 
-  /// Larger than the distance between any two tokens. Offsets beyond ±2^32 all have the same
-  /// effect; up to ±2^32, sums with an offset are exact.
+  /// Larger than the distance between any two tokens. All offsets beyond ±2^32 have the same
+  /// effect. Sums with an offset up to ±2^32 are exact.
   static constexpr std::int64_t kFar = std::int64_t{1} << 32;
 
   /// The number of distances that relative keys and values distinguish.
   std::int64_t distances() const { return 2 * max_distance + 1; }
 
-  /// The number of tables: one per batch entry if batch entries differ, otherwise one.
+  /// The number of tables: one per batch entry if valid_lens or key_lens is set, otherwise one.
   bool differs_by_entry() const {
     return !(options.valid_lens.is_none() && options.key_lens.is_none());
   }
@@ -65,17 +65,17 @@ struct AttentionProblem : AttentionTerms {
   AnyTensor output;
 };
 
-/// Checks only what does not depend on sizes: throws kInvalidArgument for numbers outside their
-/// domains.
+/// Checks only the options that do not depend on sizes. Throws kInvalidArgument for a number
+/// outside its domain.
 void check_attention_numbers(const AttentionOptions& options);
 
-/// Throws Error for options that do not fit the sizes. A caller that must first compute queries and
-/// keys calls this before computing them.
+/// Throws Error for options that do not fit the sizes. Callers that compute queries and keys check
+/// the options before they compute them.
 AttentionTerms check_attention_options(const AttentionOptions& options,
                                        const AttentionSizes& sizes);
 
-/// The two parts of check_attention. The first checks everything except the output; the second
-/// checks a tensor with the output's shape.
+/// The two halves of check_attention(). The first checks everything except the output; the second
+/// checks a tensor that has the output's shape.
 AttentionProblem check_attention_inputs(const ConstAnyTensor& query, const StoredTensor& key,
                                         const StoredTensor& value, const AttentionOptions& options);
 void check_attention_output(const char* name, const ConstAnyTensor& output, int rank,

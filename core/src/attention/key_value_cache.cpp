@@ -28,7 +28,7 @@ std::int64_t bytes_of(ElementType type) noexcept {
   }
 }
 
-/// A view of (B, Hkv, length) rows in memory that has space for more.
+/// A view of (B, Hkv, length) rows in memory that has space for `capacity` rows per head.
 template <class T>
 TensorView<T> stored(T* data, std::int64_t batch, std::int64_t heads, std::int64_t capacity,
                      std::int64_t length, std::int64_t dim) {
@@ -90,7 +90,7 @@ KeyValueCache::Rows KeyValueCache::allocate(std::int64_t dim, std::int64_t capac
   const std::int64_t count = validation::product("cache", {batch_, num_kv_heads_, capacity, dim});
   if (static_cast<std::uint64_t>(count) > static_cast<std::uint64_t>(PTRDIFF_MAX) / sizeof(float)) {
     validation::fail(ErrorCode::kSizeOverflow, "cache", {capacity, " tokens"},
-                     {"no more than fit into the address space"});
+                     {"no more tokens than the address space can hold"});
   }
   Rows rows{dim, std::vector<std::byte>(static_cast<std::size_t>(count * bytes_of(type_))), {}};
   if (type_ == ElementType::kInt8) rows.scales.resize(static_cast<std::size_t>(count / dim));
@@ -175,8 +175,8 @@ void KeyValueCache::append(const ConstAnyTensor& key, const ConstAnyTensor& valu
     widened.resize(
         std::max(widened.size(), static_cast<std::size_t>(std::min(kWidenedRows, added) * dim)));
   }
-  // The replaced memory is kept until the end, because `key` and `value` may be views of this
-  // cache.
+  // Keeps the replaced memory until this function returns, because `key` and `value` may be views
+  // of it.
   std::array<Rows, 2> replaced;
   if (length > capacity_) replaced = reserve(std::max({length, 2 * capacity_, std::int64_t{16}}));
   write(key, keys_, widened.data());

@@ -35,7 +35,8 @@ struct MergedRows {
   std::int64_t batch, head, first, count;
 };
 
-/// Calls body(rows, arguments with both parts) for blocks of rows, on all threads.
+/// Calls body(rows, args) for each block of rows, on all threads. `args` describes the inputs of
+/// the block; `body` must set the output.
 inline void for_merged_rows(
     const ConstTensor& output_a, const ConstTensor& log_sum_exp_a, const ConstTensor& output_b,
     const ConstTensor& log_sum_exp_b, runtime::Execution& run,

@@ -21,7 +21,7 @@ using kernels::ScoreStage;
 /// Number of heads per task if there are few keys.
 constexpr index kFewKeyHeads = 8;
 
-/// Number of multiply-adds in the two products, counting excluded keys too.
+/// Number of multiply-adds in the two products, including those for excluded keys.
 double multiply_adds(const AttentionProblem& p) noexcept {
   return static_cast<double>(p.batch * p.query_heads) *
          static_cast<double>(p.num_queries * p.num_keys) *
@@ -60,9 +60,9 @@ struct WorkerScratch {
   float* of(int worker) const noexcept { return memory + worker * size; }
 };
 
-/// True if the path for few keys can handle this call. Only the scale and key ranges may act
-/// between q·k and the weights. The tiled path gives bit-identical results. A single
-/// query does not use this path, because the path for single queries rounds differently.
+/// True if the path for few keys can handle this call. It supports a scale and key ranges, but no
+/// other option that changes scores or weights. Its results are bit-identical to those of the tiled
+/// path. It never handles a single query, because the path for single queries rounds differently.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
@@ -72,8 +72,8 @@ bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcep
          o.sinks.is_none() && o.softcap == 0 && o.dropout == 0;
 }
 
-/// True if products of bf16 pairs can handle this call. Calls with rare options, or with a scale
-/// whose magnitude is outside [2^-60, 2^60], use the path that widens numbers to float32.
+/// True if the kernels for bfloat16 pairs can handle this call. Calls with rare options, or with a
+/// scale whose magnitude is outside [2^-60, 2^60], use the path that widens numbers to float32.
 bool has_bf16_pairs(const AttentionProblem& p, const runtime::Execution& run) noexcept {
   const AttentionOptions& o = p.options;
   constexpr auto kPair = ElementType::kBFloat16;
@@ -110,8 +110,8 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
       });
 }
 
-/// Computes attention for a single query. All threads process its keys in parts of fixed size; then
-/// the parts are merged in order.
+/// Computes attention for a single query. Its keys are divided into parts of fixed size. The
+/// threads process the parts in parallel, and the results are merged in order.
 void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   constexpr index kSplit = kernels::kSplitKeys;
   const KernelTable& kernels = run.kernels();
@@ -152,10 +152,10 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
   });
 }
 
-/// Divides a call into tasks that consist of whole blocks of queries. The tasks are as equal as
-/// possible and, where possible, each thread gets the same number of them. A block processes the
-/// same tiles of keys no matter which task it belongs to. Calls attend(b, h, row_begin, row_end,
-/// worker), which uses the table `kernels`.
+/// Divides a call into tasks that consist of whole blocks of queries, and calls attend(b, h,
+/// row_begin, row_end, worker) for each task. The tasks have nearly equal sizes and, if possible,
+/// each thread gets the same number of tasks. A block processes the same tiles of keys no matter
+/// which task it belongs to. `kernels` is the table that `attend` uses.
 template <class Table, class Attend>
 void for_query_blocks(const AttentionProblem& p, const Table& kernels, runtime::Execution& run,
                       Attend&& attend) noexcept {

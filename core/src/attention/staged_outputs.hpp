@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Returns scratch memory that replaces an output, so that a call that fails later writes nothing
-/// to the output. An empty output stays empty. Throws kInvalidArgument for null data.
+/// Returns scratch memory that replaces an output, so that a call writes nothing to the output if
+/// it fails later. An empty output stays empty. Throws kInvalidArgument for a null data pointer.
 Tensor staged(const char* name, const Tensor& output, runtime::Execution& run);
 
 /// Likewise replaces the output tensors in the attention options.

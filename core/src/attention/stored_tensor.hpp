@@ -57,7 +57,7 @@ class StoredTensor {
       : type_(type), element_bytes_(element_bytes) {
     std::array<std::int64_t, ConstTensor::kMaxRank> in_bytes{};
     for (std::size_t i = 0; i < strides.size(); ++i) {
-      // The conversion of strides to bytes can overflow only if the tensor has no elements.
+      // Converting a stride to bytes can overflow only if the tensor has no elements.
       if (__builtin_mul_overflow(strides[i], element_bytes, &in_bytes[i])) in_bytes[i] = 0;
     }
     bytes_ = {static_cast<const std::byte*>(data), shape,
@@ -71,7 +71,7 @@ class StoredTensor {
   ConstTensor scales_;
 };
 
-/// Writes the numbers, of shape (B, H, N, D), as float32 to a tensor with any strides.
+/// Writes the numbers, which have shape (B, H, N, D), as float32 to a tensor with any strides.
 void widen(const StoredTensor& from, const Tensor& to,
            const kernels::KernelTable& kernels) noexcept;
 

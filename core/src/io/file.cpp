@@ -71,7 +71,7 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   File file = open_to_write(path);
   const bool is_written =
       file && std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  // Closing the file flushes the buffer, and that may fail too.
+  // Closing the file flushes its buffer, which may also fail.
   if (!is_written || std::fclose(file.release()) != 0) fail_file(path, last_error(), "written");
 }
 

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// The path that a name in UTF-8 means, and the name of a path, with slashes. Windows would take a
-/// plain string for text in its code page.
+/// Convert a UTF-8 name to a path, and a path to a UTF-8 name with forward slashes. On Windows, a
+/// path made from a plain string would be interpreted in the system's code page.
 std::filesystem::path to_path(const std::string& name);
 std::string to_name(const std::filesystem::path& path);
 

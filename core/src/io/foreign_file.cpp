@@ -43,7 +43,7 @@ constexpr Signature kSignatures[] = {
     {"\xFE\xFF", &kUtf16},      {"\x1F\x8B", &kCompressed},
 };
 
-/// True for the beginning of a sentence, such as "Entry not found".
+/// True if the text begins like a sentence, such as "Entry not found".
 bool is_sentence(std::string_view beginning) noexcept {
   const auto is_between = [](char c, char first, char last) { return first <= c && c <= last; };
   constexpr std::size_t kEnough = 8;

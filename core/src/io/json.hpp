@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// Text as a JSON string. Invalid UTF-8 becomes U+FFFD.
+/// Returns `text` as a JSON string. Invalid UTF-8 becomes U+FFFD.
 std::string to_json(std::string_view text);
 
 bool is_utf8(std::string_view text) noexcept;
@@ -14,14 +14,15 @@ bool is_utf8(std::string_view text) noexcept;
 /// The dialects that a JsonReader accepts.
 enum class JsonDialect {
   kStandard,  ///< RFC 8259
-  /// Also accepts what Python's json module and text editors write: NaN, Infinity and -Infinity as
-  /// numbers, and a byte order mark at the beginning.
+  /// Also accepts extensions that Python's json module and text editors write: the numbers NaN,
+  /// Infinity and -Infinity, and a byte order mark at the beginning.
   kPython,
 };
 
-/// Reads JSON (RFC 8259) from front to end, driven by its caller. The reader builds no tree and
-/// does not recurse, so deeply nested or large hostile text does no harm. Throws
-/// Error(kInvalidFormat), `<what>: got "x" at byte 17, needs a digit`; bytes are counted from 1.
+/// Reads JSON (RFC 8259) from beginning to end. The caller decides which value to read next. The
+/// reader builds no tree and does not recurse, so deeply nested or large hostile text does no harm.
+/// Throws Error(kInvalidFormat), `<what>: got "x" at byte 17, needs a digit`; bytes are counted
+/// from 1.
 class JsonReader {
  public:
   JsonReader(const char* what, std::string_view text,

@@ -51,7 +51,7 @@ constexpr const char* kHeader = "safetensors header";
   fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(name), got, needs);
 }
 
-/// Parses the header. Keeps only what is needed, and detects duplicate keys.
+/// Parses the header. Detects unknown and duplicate fields, but not duplicate names.
 class HeaderReader {
  public:
   HeaderReader(std::string_view header, std::vector<SafetensorsEntry>& tensors,
@@ -82,7 +82,8 @@ class HeaderReader {
   enum Field { kDtype, kShape, kOffsets, kFields };
   static constexpr const char* kFieldNames[] = {"dtype", "shape", "data_offsets"};
 
-  /// Duplicates are detected at the end, all at once.
+  /// Does not detect duplicate keys. check_metadata() detects them after the whole header has been
+  /// read.
   void read_metadata() {
     json_.enter();
     for (bool first = true; json_.next('}', first);) {
@@ -169,7 +170,7 @@ class HeaderReader {
         {needs});
   }
 
-  /// Describes the next value, which has the wrong type, for a message.
+  /// Describes the next value for an error message about its type.
   std::string describe_next() {
     return json_.peek() == '"' ? in_quotes(json_.string()) : json_.describe();
   }
@@ -179,7 +180,7 @@ class HeaderReader {
   SafetensorsMetadata& metadata_;
 };
 
-/// The number of bytes for a tensor's dtype and shape.
+/// The number of bytes of a tensor with this dtype and shape.
 std::int64_t bytes_of(const SafetensorsEntry& entry) {
   const auto* dtype = std::ranges::find(kDtypes, entry.dtype, &Dtype::name);
   if (dtype == std::end(kDtypes)) {
@@ -207,7 +208,7 @@ void check_places(const std::vector<SafetensorsEntry>& tensors, std::int64_t dat
     const std::string offsets =
         validation::join({"data_offsets [", entry.begin, ", ", entry.end, ")"});
     if (entry.end < entry.begin) {
-      fail_tensor(entry.name, {offsets}, {"a begin at or before the end"});
+      fail_tensor(entry.name, {offsets}, {"begin <= end"});
     }
     if (entry.end > data_size) {
       fail_tensor(entry.name, {offsets}, {"to end within the ", data_size, " bytes of data"});
@@ -255,7 +256,7 @@ std::string_view header_of(std::span<const std::byte> bytes, std::int64_t file_s
   return header;
 }
 
-/// The tensors' indices sorted by name; no name may appear twice.
+/// Returns the indices of the tensors, sorted by name. Throws if a name appears twice.
 std::vector<std::size_t> by_name(const std::vector<SafetensorsEntry>& tensors) {
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -275,7 +276,7 @@ std::int64_t count_of(const ConstAnyTensor& view) {
   return validation::product(kFile, view.shape());
 }
 
-/// How float32 numbers are converted for a file.
+/// A dtype for writing, and the function that converts a float32 number to its bits.
 struct Writable {
   const char* name;
   int bytes;
@@ -297,8 +298,8 @@ Writable writable(ElementType dtype) {
        {"kFloat32, kFloat16 or kBFloat16"});
 }
 
-/// The conversion for a tensor. `dtype` matters only for float32; other types are written as they
-/// are.
+/// The dtype for writing a tensor. A float32 tensor is written as `dtype`; other tensors keep their
+/// type.
 Writable writable(const ConstAnyTensor& values, ElementType dtype) {
   return writable(values.type() == ElementType::kFloat32 ? dtype : values.type());
 }
@@ -325,7 +326,7 @@ void append_numbers(std::vector<std::byte>& bytes, const ConstAnyTensor& values,
   });
 }
 
-/// A string as JSON.
+/// Returns `text` as a JSON string. Throws if it is not valid UTF-8.
 std::string checked_json(const char* what, const std::string& text) {
   if (!is_utf8(text)) {
     fail(ErrorCode::kInvalidArgument, what, {in_quotes(text)}, {"valid UTF-8"});
@@ -385,7 +386,7 @@ std::string header_for(const std::vector<const NamedTensor*>& tensors,
     write({"],\"data_offsets\":[", data_size, ","});
     if (__builtin_add_overflow(data_size, bytes, &data_size)) {
       fail(ErrorCode::kSizeOverflow, kFile, {"2^63 bytes or more"},
-           {"no more than fit into the address space"});
+           {"no more bytes than the address space can hold"});
     }
     write({data_size, "]}"});
   }
@@ -461,7 +462,7 @@ Safetensors Safetensors::view(std::span<const std::byte> bytes) {
 
 Safetensors Safetensors::own(std::vector<std::byte> bytes) {
   Safetensors file = view(bytes);
-  // Moving a vector leaves its elements where they are.
+  // Moving a vector does not move its elements.
   file.owned_ = std::move(bytes);
   return file;
 }

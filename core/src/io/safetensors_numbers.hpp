@@ -8,7 +8,7 @@
 namespace attn {
 
 /// Formats a name from a file for a message: escapes control characters and quotes, replaces
-/// invalid UTF-8, and shortens the name to at most a line.
+/// invalid UTF-8, and shortens the name to at most one line.
 std::string in_quotes(std::string_view name);
 
 std::uint64_t little_endian(const std::byte* bytes, int count);
@@ -16,7 +16,7 @@ std::uint64_t little_endian(const std::byte* bytes, int count);
 /// Consecutive numbers as stored in a file.
 struct StoredNumbers {
   int bytes;  ///< of each
-  /// Writes `count` numbers as float32. F64 is rounded to the nearest number; all other types are
+  /// Writes `count` numbers as float32. F64 is rounded to the nearest float; all other types are
   /// converted exactly.
   void (*read)(const std::byte* source, std::int64_t count, float* target);
 };

@@ -38,7 +38,7 @@ struct Problem {
   }
 };
 
-/// If `query_dim` and `key_dim` are −1, accepts any width that both share.
+/// If `query_dim` and `key_dim` are −1, accepts any width that query and key share.
 Problem check(const ConstTensor& query, const ConstTensor& key, const ConstTensor& value,
               const Tensor& output, const AttentionPoolingOptions& options, index query_dim,
               index key_dim) {
@@ -140,7 +140,7 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
   });
 }
 
-/// Uses scaled_dot_product_attention(), which is tiled for many queries.
+/// Uses scaled_dot_product_attention(), which has a tiled kernel for many queries.
 void pool_scaled_dot(const Problem& p, float scale, Context& context) {
   AttentionOptions options;
   options.scale = scale;

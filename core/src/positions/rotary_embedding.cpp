@@ -19,8 +19,8 @@
 namespace attn {
 namespace {
 
-/// Number of rows that one task rotates. Their tables stay in the first-level cache from head to
-/// head.
+/// Number of rows that one task rotates. The number is so small that the tables of the rows stay in
+/// the first-level cache while the task processes all heads.
 constexpr std::int64_t kRotaryRowsPerTask = 16;
 
 /// Number of rows whose tables are in memory at once. These tables take at most a few megabytes,
@@ -79,9 +79,9 @@ void require_per_row(const char* name, const TensorView<T>& view, std::int64_t b
   validation::require_data(name, view);
 }
 
-/// Writes a row of tables in the form that rotate_pairs takes: the factor of each column, and the
-/// factor of its partner. Column j of `cos` and `sin` belongs to pair `pair`[j], or to pair j if
-/// `pair` is null.
+/// Writes one row of the tables that rotate_pairs reads: in `keep` the factor of each column, and
+/// in `cross` the factor of the other column of its pair. Column j of `cos` and `sin` belongs to
+/// pair `pair`[j], or to pair j if `pair` is null.
 void expand_row(const float* cos, std::int64_t cos_stride, const float* sin,
                 std::int64_t sin_stride, const std::int64_t* pair, std::int64_t half,
                 RotaryPairing pairing, bool inverse, float* keep, float* cross) noexcept {
@@ -132,8 +132,8 @@ void rotate_converted(const Rotated& r, const void* x, void* out, kernels::Rotat
   kernels.narrow(narrow);
 }
 
-/// Rotates some rows of all heads of a batch entry. `args` contains everything except the addresses
-/// and strides of rows.
+/// Rotates the same range of rows in every head of a batch entry. `args` contains all arguments
+/// except the addresses and strides of rows.
 void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
                   float* memory, const kernels::KernelTable& kernels) noexcept {
   args.x_row = r.x.stride(2);
@@ -159,13 +159,13 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
   }
 }
 
-/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is the index of a row
-/// or, with `per_batch`, its index when rows are counted over all batch entries.
+/// Rotates with the tables that fill_row(i, keep, cross, worker) writes. i is the index of a row.
+/// With `per_batch`, rows are counted across all batch entries.
 void rotate(const Rotated& r, std::int64_t rotary_dim, RotaryPairing pairing, bool per_batch,
             runtime::Execution& run,
             FunctionRef<void(std::int64_t i, float* keep, float* cross, int worker)> fill_row) {
   // Makes tables for this many rows at a time. If batch entries are short, these rows may belong to
-  // several of them.
+  // several batch entries.
   const std::int64_t chunk_rows = std::min(r.rows, kTableRows);
   const std::int64_t chunk_batch =
       per_batch ? std::clamp<std::int64_t>(kTableRows / r.rows, 1, r.batch) : r.batch;
@@ -243,7 +243,7 @@ struct CheckedPositions {
     largest = check_rotary_positions("positions", positions, axes, batch, rows);
   }
 
-  /// The position of row i. Rows are counted over all batch entries, or within one entry if all
+  /// The position of row i. Rows are counted across all batch entries, or within one entry if all
   /// entries share their positions.
   double at(std::int64_t i, std::int64_t axis) const noexcept {
     if (positions.is_none()) return start + static_cast<double>(i % rows);
@@ -276,8 +276,8 @@ void write_table_row(const kernels::SinusoidColumns& columns, std::span<const st
   }
 }
 
-/// The turns per position of a table's columns for sequences of this length. Returns `turns` for
-/// short sequences, otherwise new numbers in scratch memory.
+/// Returns the turns per position of each column, for sequences of this length. The result is
+/// `turns` for short sequences; otherwise it is a new array in scratch memory.
 const double* turns_for(const RotaryEmbeddingOptions& options, const std::vector<double>& turns,
                         const std::vector<std::int64_t>& pair, double sequence_length,
                         runtime::Execution& run) {
@@ -332,7 +332,8 @@ RotaryEmbedding::RotaryEmbedding(const RotaryEmbeddingOptions& options) : option
   std::int64_t end = 0;
   for (const std::int64_t section : options.sections) ends_.push_back(end += section);
   if (options.axes == RotaryAxes::kInterleaved && axes > 1) {
-    // Pairs take turns between the axes. An axis that has no pairs left passes its turns to axis 0.
+    // Consecutive pairs are assigned to the axes in turn. Once an axis has all its pairs, its turns
+    // go to axis 0.
     const auto axis_of = [&](std::int64_t j) {
       const std::int64_t turn = j % axes;
       return j / axes < options.sections[static_cast<std::size_t>(turn)] ? turn : 0;

@@ -81,7 +81,7 @@ void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
   for (std::int64_t c = 0; c < width; ++c) {
     const std::int64_t j = interleaved ? c / 2 : c % sines;
     const float exponent = static_cast<float>(2 * j) / static_cast<float>(width);
-    // Computed in double precision, because powers computed in float differ between systems.
+    // The power is computed in double precision, because float powers differ between systems.
     const double power = std::pow(double{static_cast<float>(options.base)}, double{exponent});
     columns[c] = {exact.frequency[c], static_cast<float>(power), exact.offset[c] != 0};
   }

@@ -12,14 +12,14 @@ namespace {
 
 constexpr double kLargestPosition = 9007199254740992.0;  // 2^53
 
-/// With longer steps, a block would reach much further than the requested positions and so lose
+/// With longer steps, a block would extend far beyond the requested positions, which would cost
 /// accuracy.
 constexpr double kLongestRotatedStep = 131072.0;  // 2^17
 
 }  // namespace
 
 void require_sinusoidal_base(double base) {
-  // The lower bound keeps the largest frequency, 1/base, times 2^53 finite.
+  // The lower bound ensures that the product of the largest frequency, 1/base, and 2^53 is finite.
   if (!(base >= 1e-100) || !std::isfinite(base)) {
     validation::fail_value("base", base, {"a finite number of at least 1e-100"});
   }
@@ -84,7 +84,7 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
   origin_ = options.start;
   double remainder = step_ == 0 ? 0 : std::fmod(options.start, step_);  // exact
   // Values that are computed separately need no common origin. With the remainder as origin,
-  // positions could lose digits if the remainder is much smaller than the step.
+  // positions could lose digits when the remainder is much smaller than the step.
   if (step_ != 0 && (rotated_ || remainder == 0)) {
     if (remainder != 0 && (remainder < 0) != (step_ < 0)) remainder += step_;
     const double steps = std::nearbyint((options.start - remainder) / step_);
@@ -105,7 +105,7 @@ SinusoidalTable::SinusoidalTable(std::int64_t rows, std::int64_t width,
   const bool interleaved = options.layout == SinusoidalLayout::kInterleaved;
   const std::int64_t sines = (width + 1) / 2;
   for (std::int64_t c = 0; c < padded; ++c) {
-    // A cosine has the same step as its sine.
+    // A cosine column is rotated by the same angle per step as the sine column with its frequency.
     const std::int64_t sine = interleaved ? c & ~std::int64_t{1} : c < sines ? c : c - sines;
     const Rotation rotation = c == sine ? rotation_of_turns(step_ * columns_.frequency[c])
                                         : Rotation{step_cos[sine], step_sin[sine]};

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// Throws kInvalidArgument unless `base` can be the base of a sinusoidal encoding.
+/// Throws kInvalidArgument if `base` is not a valid base of a sinusoidal encoding.
 void require_sinusoidal_base(double base);
 
 /// Throws kInvalidArgument unless |position| ≤ 2^53.
@@ -47,7 +47,7 @@ class SinusoidalTable {
   std::int64_t begin(std::int64_t block) const noexcept;
   std::int64_t end(std::int64_t block) const noexcept;
 
-  /// Writes the rows of a block; `out` is the address of the first one.
+  /// Writes the rows of a block. `out` is the address of the first row.
   void write(std::int64_t block, float* out, std::int64_t out_row,
              std::int64_t out_col) const noexcept;
 

@@ -25,8 +25,8 @@ void check(std::int64_t n, std::int64_t d) {
   validation::require_at_least("d", d, 1);
 }
 
-/// Number of layers until the first and the last of n tokens meet, if each layer sees `reach` more
-/// tokens.
+/// Number of layers after which an output can depend on both the first and the last of n tokens, if
+/// each layer extends the receptive field by `reach` tokens.
 std::optional<std::int64_t> layers_to_meet(std::int64_t n, std::int64_t reach) {
   if (n == 1) return 1;
   if (reach == 0) return std::nullopt;
@@ -49,7 +49,8 @@ ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d, std:
   ArchitectureCosts costs = convolution_costs(n, d, k);
   if (k == 1) return costs;
   std::int64_t layers = 1;
-  // Divides instead of multiplying, so that nothing can overflow: ⌈n / k^layers⌉ tokens are left.
+  // Divides n by k instead of computing k^layers, so that nothing can overflow: `left` is ⌈n /
+  // k^layers⌉.
   for (std::int64_t left = (n - 1) / k + 1; left > 1; left = (left - 1) / k + 1) ++layers;
   costs.max_path_length = layers;
   return costs;
@@ -73,7 +74,7 @@ ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::in
   validation::require_at_least("right", right, 0);
   const std::int64_t l = std::min(left, n - 1);
   const std::int64_t r = std::min(right, n - 1);
-  // An even factor is halved before the multiplication.
+  // One of `side` and side + 1 is even. It is halved before the multiplication.
   const auto triangle = [](std::int64_t side) {
     return side % 2 == 0 ? product({side / 2, side + 1}) : product({side, side / 2 + 1});
   };

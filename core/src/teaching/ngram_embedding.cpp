@@ -10,11 +10,12 @@
 namespace attn {
 namespace {
 
-// They are outside the range of Unicode, so no character equals them.
+// These values are outside the range of Unicode, so no character equals them.
 constexpr std::uint32_t kBeginMark = 0x110000;
 constexpr std::uint32_t kEndMark = 0x110001;
 
-// The start values of hashing. They distinguish a whole word from the n-gram with the same letters.
+// The initial values of hashes. They distinguish a whole word from the n-gram with the same
+// letters.
 constexpr std::uint64_t kNgramHash = 0x6E6772616D000000;
 constexpr std::uint64_t kWordHash = 0x776F726400000000;
 
@@ -30,7 +31,8 @@ std::uint64_t extend(std::uint64_t hash, std::uint32_t code_point) noexcept {
   return z ^ (z >> 31);
 }
 
-/// Writes a token's characters and a mark at each end. Returns their number, including the marks.
+/// Writes a token's characters and a mark at each end. Returns the number of characters, including
+/// the marks.
 std::int64_t decode(std::string_view token, std::uint32_t* characters) noexcept {
   std::int64_t n = 0;
   characters[n++] = kBeginMark;
@@ -43,8 +45,8 @@ std::int64_t decode(std::string_view token, std::uint32_t* characters) noexcept 
   return n;
 }
 
-/// The sum of the vectors of one token. Bytes are summed modulo 2^32 and centred at the end, which
-/// is exact as long as no entry of the result exceeds 2^31.
+/// The sum of the vectors of one token. Bytes are summed modulo 2^32 and centred at the end. The
+/// result is exact if no entry exceeds 2^31.
 class VectorSum {
  public:
   /// `sum` has d entries, rounded up to whole blocks. `words` has as many bytes as `sum` has
@@ -99,8 +101,8 @@ void embed(std::span<const std::uint32_t> characters, const NgramEmbeddingOption
   std::uint64_t word = kWordHash;
   for (const std::uint32_t character : characters) word = extend(word, character);
   sum.add(word);
-  // In very few dimensions the vectors may cancel out. The word's own vector is never zero, because
-  // its entries are odd.
+  // If there are very few dimensions, the vectors may cancel out. The word's own vector is never
+  // zero, because its entries are odd.
   if (sum.is_zero()) sum.add(word);
 }
 
@@ -116,7 +118,7 @@ void ngram_embedding(std::span<const std::string_view> tokens, const Tensor& out
   if (options.min_n < 1 || options.min_n > options.max_n) {
     validation::fail_value(
         "min_n", options.min_n,
-        {"a number between 1 and ", validation::Name("max_n"), ", ", options.max_n});
+        {"a number between 1 and ", validation::Name("max_n"), " (", options.max_n, ")"});
   }
   if (options.max_n > 64) validation::fail_value("max_n", options.max_n, {"at most 64"});
 

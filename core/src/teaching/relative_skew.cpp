@@ -59,7 +59,7 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
   const index depth = q.size(3);
   if (q.size(0) == 0 || heads == 0 || rows == 0) return;
 
-  // Uses only the embeddings of distances that occur: −(rows − 1) … 0, or up to rows − 1 if
+  // Uses only the embeddings of distances that occur: from −(rows − 1) to 0, or to rows − 1 if
   // bidirectional.
   const ConstTensor tables = embeddings.rank() == 2 ? embeddings.unsqueeze(0) : embeddings;
   const index zero = options.bidirectional ? tables.size(1) / 2 : tables.size(1) - 1;
@@ -90,7 +90,8 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
     const index h = task / blocks % heads;
     const index b = task / blocks / heads;
     const index end = std::min(begin + block_rows, rows);
-    // Row i uses columns from rows − 1 − i on; the product starts at a whole panel.
+    // Row i uses columns from rows − 1 − i on. The product starts with the panel that contains the
+    // first of these columns.
     const index first = (rows - end) / kernels::kPanelWidth * kernels::kPanelWidth;
     const index last = std::min(cols, rows - 1 - begin + rows);
     kernels::ProductArgs args;

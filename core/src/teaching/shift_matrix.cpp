@@ -23,8 +23,8 @@ void require_shift(const char* name, std::int64_t width, double delta,
   require_position("delta", delta);
 }
 
-/// Column c of a shifted row is keep[c] times the original column c plus cross[c] times its
-/// partner.
+/// Column c of a shifted row is keep[c] times the original column c plus cross[c] times the other
+/// column of its pair.
 struct Shift {
   const float* keep;
   const float* cross;

@@ -317,7 +317,7 @@ TEST(SafetensorsErrorTest, places_that_do_not_fit) {
   const auto at = [](const std::string& place, std::size_t data = 8) {
     return error_for(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + place + "}}", data);
   };
-  EXPECT_EQ(at("[8,0]"), start + "[8, 0), needs a begin at or before the end");
+  EXPECT_EQ(at("[8,0]"), start + "[8, 0), needs begin <= end");
   EXPECT_EQ(at("[0,9]"), start + "[0, 9), needs to end within the 8 bytes of data");
   EXPECT_EQ(at("[0,9223372036854775807]"),
             start + "[0, 9223372036854775807), needs to end within the 8 bytes of data");

@@ -35,9 +35,9 @@ class ATTN_API KeyValueCache {
  public:
   /// `head_dim` is D and `value_dim` is Dv; both are widths of one head.
   /// MultiHeadAttention::make_cache() makes a cache that fits its layer. The cache initially has
-  /// room for `capacity` tokens. The capacity doubles when the cache is full. Throws kSizeOverflow,
-  /// std::bad_alloc, and kInvalidArgument for a size below 1 (`capacity` may be 0) or an unknown
-  /// type.
+  /// room for `capacity` tokens. The capacity doubles when the cache is full. Throws
+  /// kInvalidArgument for a size below 1 (`capacity` may be 0) or an unknown type. May also throw
+  /// kSizeOverflow or std::bad_alloc.
   KeyValueCache(std::int64_t batch, std::int64_t num_kv_heads, std::int64_t head_dim,
                 std::int64_t value_dim, std::int64_t capacity = 0,
                 ElementType type = ElementType::kFloat32);
@@ -53,13 +53,15 @@ class ATTN_API KeyValueCache {
   ConstTensor values() const;
 
   /// Copies the keys or values to `output` as float32, whatever the type of the cache. `output` may
-  /// have any strides. Throws kShapeMismatch, and kInvalidArgument for null data.
+  /// have any strides. Throws kInvalidArgument for a null data pointer. May also throw
+  /// kShapeMismatch.
   void read_keys(const Tensor& output) const;
   void read_values(const Tensor& output) const;
 
   /// Appends `key` (B, Hkv, N, D) and `value` (B, Hkv, N, Dv), which may have any element type and
-  /// strides. They may be views of this cache. Throws kShapeMismatch, kSizeOverflow,
-  /// std::bad_alloc, and kInvalidArgument for null data. If it throws, the cache is unchanged.
+  /// strides. They may be views of this cache. Throws kInvalidArgument for a null data pointer. May
+  /// also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, the cache is
+  /// unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value);
 
   /// Removes all tokens from position `length` on. Throws kInvalidArgument unless 0 ≤ length ≤

@@ -7,8 +7,8 @@
 
 namespace attn {
 
-/// Selects the columns that take part. By default all do. If both options are set, a column takes
-/// part only if both allow it.
+/// Selects the columns that take part. By default, all columns do. If both options are set, a
+/// column takes part only if both allow it.
 struct MaskedSoftmaxOptions {
   /// Only the first valid_lens columns of a row take part. Shape (B) gives one length for all rows
   /// of a batch entry. Shape (B, N) gives one length for each row. Each length is in [0, K].
@@ -27,7 +27,7 @@ struct MaskedSoftmaxOptions {
 /// strides. `output` may be `x` itself; otherwise the two must not overlap. With rank 2, each row
 /// is a batch entry, so valid_lens is (N).
 ///
-/// Excluded values do not enter the arithmetic, so NaN and infinity in them have no effect. If a
+/// Excluded values do not enter the arithmetic, so an excluded NaN or infinity has no effect. If a
 /// value that takes part is NaN or +∞, the results for all values in its row that take part are
 /// NaN, as in PyTorch. A value of −∞ is also excluded. If no value of a row takes part, all results
 /// in that row are 0. In D2L they are 1/K, because D2L replaces excluded values by −10⁶.
@@ -38,8 +38,8 @@ struct MaskedSoftmaxOptions {
 /// The bits of a row depend only on the values that take part, their positions in the row, and the
 /// instruction set.
 ///
-/// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for lengths outside [0, K] and null
-/// data. If it throws, `output` is unchanged.
+/// Throws kInvalidArgument for lengths outside [0, K] or a null data pointer. May also throw
+/// kShapeMismatch or std::bad_alloc. If it throws, `output` is unchanged.
 ATTN_API void masked_softmax(const ConstTensor& x, const Tensor& output,
                              const MaskedSoftmaxOptions& options = {},
                              Context& context = Context::default_context());

@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// Merges two attention results. The same queries attended to two parts of the keys; the merged
-/// result equals attention to both parts at once:
+/// Merges two attention results. Both results are for the same queries, each with one part of the
+/// keys. The merged result equals attention to both parts at once:
 ///
 ///   lse    = ln(exp(lse_a) + exp(lse_b))
 ///   output = exp(lse_a − lse) · output_a + exp(lse_b − lse) · output_b
@@ -15,13 +15,14 @@ namespace attn {
 /// See Dao et al. 2022, arXiv:2205.14135, and, for attention across machines, Liu et al. 2023,
 /// arXiv:2310.01889. With this function, you can attend to the parts of a sequence in any order,
 /// wherever they are stored. Compute each part with scaled_dot_product_attention() and request its
-/// log-sum-exp. Positions continue from part to part: give a causal part the diagonal it has in the
-/// whole sequence. Add a sink to one part only.
+/// log-sum-exp. Positions count from the start of the whole sequence. A causal part therefore needs
+/// the diagonal that corresponds to its position in the whole sequence. Add a sink to one part
+/// only.
 ///
 /// Outputs are (N, Dv), (B, N, Dv) or (B, H, N, Dv). Log-sum-exps have the same shape without the
 /// last dimension and use the natural logarithm. `log_sum_exp` may be none. All may have any
 /// strides. `output` and `log_sum_exp` may be the tensors of part a or b; otherwise they must not
-/// overlap anything.
+/// overlap any other tensor.
 ///
 /// A log-sum-exp of −∞ means that the part has nothing to attend to: its output is not read, and
 /// the other part is returned bit for bit. If both are −∞, the output is 0 and the log-sum-exp is
@@ -37,8 +38,8 @@ namespace attn {
 /// The bits of a row depend only on its own inputs, on the instruction set, and on whether the
 /// columns of all three outputs are contiguous.
 ///
-/// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for null data. If it throws, outputs
-/// are unchanged.
+/// Throws kInvalidArgument for a null data pointer. May also throw kShapeMismatch or
+/// std::bad_alloc. If it throws, outputs are unchanged.
 ATTN_API void merge_attention(const ConstTensor& output_a, const ConstTensor& log_sum_exp_a,
                               const ConstTensor& output_b, const ConstTensor& log_sum_exp_b,
                               const Tensor& output, const Tensor& log_sum_exp = {},

@@ -30,8 +30,8 @@ class Diagonal {
   /// same.
   [[nodiscard]] constexpr Diagonal shifted(std::int64_t by) const {
     Diagonal result = *this;
-    // Instead of overflowing, the offset saturates at the end of its range, which has the same
-    // effect.
+    // The offset saturates instead of overflowing. All offsets with such large magnitudes have the
+    // same effect.
     if (__builtin_add_overflow(offset_, by, &result.offset_)) {
       result.offset_ = by < 0 ? INT64_MIN : INT64_MAX;
     }
@@ -89,7 +89,7 @@ struct AttentionOptions {
   /// remaining keys are excluded.
   ConstTensor bias = {};
 
-  // Exclusion. A key takes part if all of the following allow it.
+  // Exclusion: a key takes part if all of the following options allow it.
 
   /// A query attends to a key where the mask is true (not 0). The mask broadcasts to (B, Hq, Nq,
   /// Nk), aligned at the last dimension. If the mask has fewer than Nk columns (but at least 2),
@@ -135,19 +135,19 @@ struct AttentionOptions {
 /// `output` must not overlap an input.
 ///
 /// Scores pass through scale and relative keys, softcap, bias (ALiBi, T5, additive), exclusion,
-/// softmax and dropout, in this order. Excluded keys and values do not enter the arithmetic, so NaN
-/// and infinity in them have no effect; NaN and infinity in attended keys and values do. A query
-/// with nothing to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
+/// softmax and dropout, in this order. Excluded keys and values do not enter the arithmetic: NaN
+/// and infinity affect results only if they are in attended keys and values. A query with nothing
+/// to attend to gets output 0, weights 0 and log-sum-exp −∞ (or its sink).
 ///
 /// Tensors are float32, float16 or bfloat16, in any mix. Sums, softmax and log-sum-exp are always
 /// float32, so a call with 16-bit tensors gives the same result as a call with float32 tensors of
 /// the same values, rounded once to the output's type.
 ///
-/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 are an exception. If query, key and
-/// value are all bfloat16 with contiguous columns and there are several queries, these instruction
-/// sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before multiplying them
-/// by the values. They still use float32 for calls that have relative keys or values, use dropout,
-/// or request scores or weights as further outputs.
+/// The instruction sets avx512_bf16, amx_bf16 and neon_bf16 also compute with bfloat16. If query,
+/// key and value are all bfloat16 with contiguous columns and there are several queries, these
+/// instruction sets multiply pairs of bfloat16 numbers, and round weights to bfloat16 before
+/// multiplying them by the values. They still use float32 for calls that have relative keys or
+/// values, use dropout, or request scores or weights as further outputs.
 ///
 /// Memory beyond inputs and outputs is linear in Nq and Nk.
 ///
@@ -167,10 +167,10 @@ struct AttentionOptions {
 /// is off by up to a further 2^-8 · Σ_j w_j·|v_j − o|, while the bound for log-sum-exps stays the
 /// same. Inputs with a magnitude below 2^-126 then count as zero.
 ///
-/// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for null
-/// data, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their domains.
-/// Throws kSizeOverflow for lengths or widths above 2^31 − 1. May also throw std::bad_alloc. If it
-/// throws, outputs are unchanged.
+/// Throws kShapeMismatch if ranks or sizes do not fit together. Throws kInvalidArgument for a null
+/// data pointer, D = 0 (other sizes may be 0), lengths outside [0, Nk], or options outside their
+/// domains. Throws kSizeOverflow for lengths or widths above 2^31 − 1. May also throw
+/// std::bad_alloc. If it throws, outputs are unchanged.
 ATTN_API void scaled_dot_product_attention(const ConstAnyTensor& query, const ConstAnyTensor& key,
                                            const ConstAnyTensor& value, const AnyTensor& output,
                                            const AttentionOptions& options = {},

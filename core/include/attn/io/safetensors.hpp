@@ -24,7 +24,7 @@ struct SafetensorsEntry {
   std::string name;
   std::string dtype;  ///< as named in the file, e.g. "F32", "BF16"
   std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  ///< offset of its first byte from the end of the header
+  std::int64_t begin = 0;  ///< offset of the tensor's first byte from the end of the header
   std::int64_t end = 0;
 };
 
@@ -57,13 +57,13 @@ ATTN_API SafetensorsHeader read_safetensors_header(std::span<const std::byte> be
 /// rounded to float32. Tensors of other dtypes are listed but cannot be read.
 class ATTN_API Safetensors {
  public:
-  /// Reads the file in `bytes`, which must outlive this object. Throws std::bad_alloc, and
-  /// kInvalidFormat, whose message names the faulty tensor and its fault.
+  /// Reads the file in `bytes`, which must outlive this object. Throws std::bad_alloc or
+  /// kInvalidFormat. The message of kInvalidFormat names the faulty tensor and describes the fault.
   static Safetensors view(std::span<const std::byte> bytes);
-  /// Reads the file in `bytes` and keeps the bytes. Throws what view() throws.
+  /// Reads the file in `bytes` and keeps the bytes. Throws the same errors as view().
   static Safetensors own(std::vector<std::byte> bytes);
-  /// Reads a file from disk into memory. The path is UTF-8 on every system. Throws what view()
-  /// throws, and kFileError.
+  /// Reads a file from disk into memory. The path is UTF-8 on every system. Throws the same errors
+  /// as view(), and kFileError.
   static Safetensors load(const std::string& path);
 
   /// Can be moved but not copied, because the data may take gigabytes.
@@ -82,8 +82,8 @@ class ATTN_API Safetensors {
   static void require_readable(const SafetensorsEntry& entry);
 
   /// Writes a tensor's values to `output`, which has the same shape and any strides. Throws
-  /// kNotFound, kShapeMismatch, kInvalidArgument for null data, and kUnsupported for a dtype other
-  /// than F32, F16, BF16 and F64.
+  /// kUnsupported for a dtype other than F32, F16, BF16 and F64, and kInvalidArgument for a null
+  /// data pointer. May also throw kNotFound or kShapeMismatch.
   void read(std::string_view name, const Tensor& output) const;
   /// Returns a tensor's values, row-major. Throws kNotFound, kUnsupported or std::bad_alloc.
   std::vector<float> read(std::string_view name) const;
@@ -109,9 +109,9 @@ struct NamedTensor {
 /// the same bytes: it sorts tensors by name and pads the header to a multiple of eight bytes.
 /// Tensors of float16 and bfloat16 are written bit for bit, as F16 and BF16. Tensors of float32 are
 /// written as `dtype`; if that is a smaller type, numbers are rounded as in Float16 and BFloat16.
-/// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a `dtype` of kInt8, for a name
-/// that appears twice, is "__metadata__" or is not UTF-8, for metadata with a duplicate key or text
-/// that is not UTF-8, and for null data.
+/// Throws kInvalidArgument for a `dtype` of kInt8, for a name that appears twice, is "__metadata__"
+/// or is not UTF-8, for metadata with a duplicate key or text that is not UTF-8, and for a null
+/// data pointer. May also throw kSizeOverflow or std::bad_alloc.
 ATTN_API std::vector<std::byte> to_safetensors(std::span<const NamedTensor> tensors,
                                                const SafetensorsMetadata& metadata = {},
                                                ElementType dtype = ElementType::kFloat32);

@@ -14,13 +14,14 @@ namespace attn {
 /// Returns the parameters of a layer, with `prefix` in front of each name, ready to be saved.
 /// Parameters stored as float32 are returned as views, which are valid for as long as the layer
 /// exists; parameters of other types are returned as copies in the same type. A file thus stores
-/// each parameter as the layer does, so F16 or BF16 matrices that were loaded from one file are
-/// written to another bit for bit. Throws std::bad_alloc.
+/// each parameter as the layer does, so F16 or BF16 matrices loaded from one file are written to
+/// another file bit for bit. Throws std::bad_alloc.
 ///
 ///   save_safetensors("model.safetensors", state_dict(model), {{"format", "pt"}});
 ATTN_API std::vector<NamedTensor> state_dict(const Module& module, std::string_view prefix = "");
 
-/// The names that only the file or only the layer has. They include the prefix, as in the file.
+/// The names that the file and the layer do not have in common. They include the prefix, as in the
+/// file.
 struct IncompatibleKeys {
   std::vector<std::string> missing_keys;     ///< in the layer, not in the file
   std::vector<std::string> unexpected_keys;  ///< in the file, not in the layer

@@ -28,7 +28,7 @@ enum class Activation : int {
 /// NaN gives NaN. With ReLU, GELU and SiLU, ∞ gives ∞. −∞ gives 0 with ReLU and NaN with GELU and
 /// SiLU, as in PyTorch.
 ///
-/// Throws kShapeMismatch if the shapes differ, and kInvalidArgument for null data.
+/// Throws kShapeMismatch if the shapes differ, and kInvalidArgument for a null data pointer.
 ATTN_API void apply_activation(const ConstTensor& x, const Tensor& output, Activation activation,
                                Context& context = Context::default_context());
 

@@ -22,16 +22,16 @@ class Variable;
 /// Parameters: "ln.weight" and "ln.bias" (width), as in D2L.
 class ATTN_API AddNorm : public Module {
  public:
-  /// Throws what LayerNorm throws.
+  /// Throws the same errors as LayerNorm.
   explicit AddNorm(std::int64_t width, const LayerNormOptions& options = {});
 
   std::int64_t width() const noexcept { return norm_.width(); }
 
   /// `x` is (…, width); `y` and `output` have the same shape. All may have any strides. `output`
   /// may be `x` or `y`; otherwise it must not overlap either. The sum is one float addition; its
-  /// normalisation has the error bound of LayerNorm. Throws kShapeMismatch, std::bad_alloc, and
-  /// kInvalidArgument for null data or a dropout probability outside [0, 1]. If it throws, `output`
-  /// is unchanged.
+  /// normalisation has the error bound of LayerNorm. Throws kInvalidArgument for a null data
+  /// pointer or a dropout probability outside [0, 1]. May also throw kShapeMismatch or
+  /// std::bad_alloc. If it throws, `output` is unchanged.
   ///
   /// Intermediates: "sum", which is dropout(y) + x, and "ln.output".
   void forward(const ConstTensor& x, const ConstTensor& y, const Tensor& output,

@@ -37,11 +37,11 @@ struct BahdanauDecoderOptions {
 ///
 /// Parameters, with the names of D2L's state_dict, all initially zero: "attention.W_k.weight",
 /// "attention.W_q.weight", "attention.w_v.weight" (see AdditiveAttention), "embedding.weight" (V,
-/// embed_size), "rnn.weight_ih_l0" … (see GRU; its input is encoder_dim + embed_size wide),
+/// embed_size), "rnn.weight_ih_l0" … (see GRU; the input has encoder_dim + embed_size columns),
 /// "dense.weight" (V, H) and "dense.bias" (V).
 class ATTN_API BahdanauDecoder : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   explicit BahdanauDecoder(const BahdanauDecoderOptions& options);
 
   const BahdanauDecoderOptions& options() const noexcept { return options_; }
@@ -80,15 +80,15 @@ class ATTN_API BahdanauDecoder : public Module {
   /// Error, measured over five steps with weights of standard deviation 1/√(number of columns):
   /// logits are within 1e-6 of the exact values, and alignments are within 3e-7.
   ///
-  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for a token outside
-  /// the vocabulary, a state of another decoder or null data. If it throws, the state and the
-  /// outputs are unchanged.
+  /// Throws kInvalidArgument for a token outside the vocabulary, a state of another decoder or a
+  /// null data pointer. May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it
+  /// throws, the state and the outputs are unchanged.
   ///
   /// Intermediates, for all T steps: "attention.projected_queries" (B, T, H), "attention.scores"
   /// and "attention.weights" (B, T, Nk), "attention.output" (B, T, encoder_dim), which is the
   /// context, "embedding.output" (B, T, embed_size), "rnn.output_l0" (B, T, H) and so on for each
-  /// layer, and "dense.output" (B, T, V). In addition, "attention.projected_keys" (B, Nk, H), which
-  /// is part of the state.
+  /// layer, "dense.output" (B, T, V), and, as part of the state, "attention.projected_keys" (B, Nk,
+  /// H).
   void forward(const IdView& tokens, State& state, const Tensor& logits,
                const Tensor& alignment = {}, Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;
@@ -104,13 +104,13 @@ class ATTN_API BahdanauDecoder : public Module {
   ///   attn::Variable logits = decoder.forward(tape, target, outputs, hidden, source_lens);
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
-  /// Values are bit-identical to those of forward() for tensors. Gradients come from the inner
-  /// layers and have the errors stated in their headers. Measured over five steps, they are off by
-  /// at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the length
-  /// of a sequence have gradient 0.
+  /// Values are bit-identical to those of forward() for tensors. The inner layers compute the
+  /// gradients, with the error bounds stated in their headers. Measured over five steps, they are
+  /// off by at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the
+  /// length of a sequence have gradient 0.
   ///
-  /// Throws what init_state() and forward() throw. With Tape::watch(), "attention" and "rnn"
-  /// give the intermediates of the last step.
+  /// Throws the same errors as init_state() and forward(). With Tape::watch(), "attention" and
+  /// "rnn" give the intermediates of the last step.
   Variable forward(Tape& tape, const IdView& tokens, const Variable& encoder_outputs,
                    const Variable& hidden, const LengthsView& encoder_lens = {},
                    Variable* last_hidden = nullptr) const;

@@ -22,7 +22,7 @@ struct Conv1dOptions {
   /// Pads with as many zeros as are needed to keep the length. If their number is odd, the extra
   /// zero goes at the end. This is PyTorch's padding='same'. Requires stride 1 and padding 0.
   bool same = false;
-  std::int64_t dilation = 1;  ///< distance between adjacent tokens that one output reads
+  std::int64_t dilation = 1;  ///< spacing of the tokens that one output reads
   bool bias = true;
 };
 
@@ -38,8 +38,8 @@ struct Conv1dOptions {
 /// in_channels, k) and, with bias, "bias" (out_channels).
 class ATTN_API Conv1d : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1 (below 0 for
-  /// `padding`).
+  /// Throws kInvalidArgument for a size below 1 (below 0 for `padding`). May also throw
+  /// kSizeOverflow or std::bad_alloc.
   explicit Conv1d(const Conv1dOptions& options);
 
   const Conv1dOptions& options() const noexcept { return options_; }
@@ -48,7 +48,7 @@ class ATTN_API Conv1d : public Module {
   /// output would be empty.
   std::int64_t output_length(std::int64_t length) const;
 
-  /// `x` is (B, N, in_channels) and `output` (B, output_length(N), out_channels), or both lack B.
+  /// `x` is (B, N, in_channels) and `output` (B, output_length(N), out_channels). Both may omit B.
   /// They may have any strides and must not overlap. Windows are read in place, without an im2col
   /// copy. Only padding, dilation or gaps between tokens require a copy of `x`.
   ///
@@ -66,7 +66,7 @@ class ATTN_API Conv1d : public Module {
   ///
   /// To first order, dx is within (out_channels + k)·6e-8 · Σ|terms| of the exact value, and the
   /// error of a sum over B·N outputs is at most (1.6e-5 + 1e-9·B·N) · Σ|terms|. The backward pass
-  /// needs additional memory for one token per output.
+  /// needs additional memory for in_channels floats per token of the output.
   Variable forward(const Variable& x) const;
 
  private:

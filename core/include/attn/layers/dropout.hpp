@@ -23,8 +23,8 @@ struct Dropout {
 /// as in fill_uniform, so the same elements are dropped on every machine and for any number of
 /// threads. A dropped NaN or infinity becomes 0. With p = 1 everything is dropped.
 ///
-/// Throws kShapeMismatch if the shapes differ, and kInvalidArgument for a probability outside [0,
-/// 1] or null data. If it throws, `output` is unchanged.
+/// Throws kShapeMismatch if the shapes differ, and kInvalidArgument for a null data pointer or a
+/// probability outside [0, 1]. If it throws, `output` is unchanged.
 ATTN_API void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
                             Context& context = Context::default_context());
 

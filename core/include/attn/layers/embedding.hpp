@@ -23,7 +23,7 @@ struct EmbeddingOptions {
   std::int64_t num_embeddings = 0;  ///< size of the vocabulary
   std::int64_t embedding_dim = 0;   ///< E
   /// The row of the padding token, counted from the end if negative. It is zero after
-  /// initialisation and looked up like any other row, as in PyTorch.
+  /// initialisation and is looked up like any other row, as in PyTorch.
   std::optional<std::int64_t> padding_idx = {};
   /// Multiplies rows by √E, as Transformers do before adding a positional encoding (Vaswani et al.
   /// 2017, section 3.4; D2L 11.7.4).
@@ -41,8 +41,8 @@ struct EmbeddingOptions {
 /// float.
 class ATTN_API Embedding : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1, a padding_idx
-  /// outside the vocabulary or weights of int8.
+  /// Throws kInvalidArgument for a size below 1, a padding_idx outside the vocabulary or weights of
+  /// int8. May also throw kSizeOverflow or std::bad_alloc.
   explicit Embedding(const EmbeddingOptions& options);
 
   const EmbeddingOptions& options() const noexcept { return options_; }
@@ -53,21 +53,21 @@ class ATTN_API Embedding : public Module {
                          Context& context = Context::default_context());
 
   /// `ids` are (N) or (B, N); `output` is (N, E) or (B, N, E). `output` may have any strides and
-  /// any element type, to which each number is rounded once. Throws kShapeMismatch, std::bad_alloc,
-  /// and kInvalidArgument for null data or an id outside the vocabulary. If it throws, `output` is
-  /// unchanged.
+  /// any element type, to which each number is rounded once. Throws kInvalidArgument for a null
+  /// data pointer or an id outside the vocabulary. May also throw kShapeMismatch or std::bad_alloc.
+  /// If it throws, `output` is unchanged.
   void forward(const IdView& ids, const AnyTensor& output,
                Context& context = Context::default_context()) const;
 
   /// Like forward() for tensors, but records the computation on a tape, which copies the ids. The
-  /// gradient of a row of the table is the sum of dy over the tokens that use the row, in their
+  /// gradient of a row of the table is the sum of dy over the tokens that use the row, in token
   /// order, times √E if rows are scaled. For the row of the padding token, the gradient is 0, as in
   /// PyTorch. A layer tied to the table adds its own gradient.
   ///
-  /// Error, to first order: for n tokens that use the row, the gradient is within (6e-6 + 1e-9·n) ·
-  /// Σ|dy| (· √E) of the exact value. The cost is one pass over the table if it receives no other
-  /// gradient, and otherwise one pass over the rows that are used. Throws kUnsupported for weights
-  /// that are not float32.
+  /// Error, to first order: for n tokens that use a row, the row's gradient is within (6e-6 +
+  /// 1e-9·n) · Σ|dy| (· √E) of the exact value. The cost is one pass over the table if it receives
+  /// no other gradient, and otherwise one pass over the rows that are used. Throws kUnsupported for
+  /// weights that are not float32.
   Variable forward(Tape& tape, const IdView& ids) const;
 
  private:
@@ -78,7 +78,7 @@ class ATTN_API Embedding : public Module {
 
   EmbeddingOptions options_;
   Tensor weight_;                         ///< none unless it is stored as float32
-  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it has another type
+  std::shared_ptr<PackedMatrix> packed_;  ///< the table if it is not stored as float32
 };
 
 }  // namespace attn

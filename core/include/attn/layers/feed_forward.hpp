@@ -37,7 +37,7 @@ struct FeedForwardOptions {
 /// the names in torch.nn.TransformerEncoderLayer. D2L calls the layers dense1 and dense2.
 class ATTN_API FeedForward : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   explicit FeedForward(const FeedForwardOptions& options);
 
   const FeedForwardOptions& options() const noexcept { return options_; }
@@ -47,8 +47,9 @@ class ATTN_API FeedForward : public Module {
   /// overlap. Needs memory for B·N·dim_feedforward floats. Each Linear and the activation have the
   /// errors stated in their headers; the second layer multiplies the errors of the first by its
   /// weights. `x` and `output` may have any element types, as in Linear; the values in between are
-  /// float32. Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null
-  /// data or a dropout probability outside [0, 1]. If it throws, `output` is unchanged.
+  /// float32. Throws kInvalidArgument for a null data pointer or a dropout probability outside [0,
+  /// 1]. May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is
+  /// unchanged.
   ///
   /// Intermediates: "linear1.output", "hidden" (after f and dropout) and "linear2.output".
   void forward(const ConstAnyTensor& x, const AnyTensor& output, const Dropout& dropout = {},

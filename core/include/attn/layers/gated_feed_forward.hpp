@@ -37,7 +37,7 @@ struct GatedFeedForwardOptions {
 /// "down_proj.bias".
 class ATTN_API GatedFeedForward : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   explicit GatedFeedForward(const GatedFeedForwardOptions& options);
 
   const GatedFeedForwardOptions& options() const noexcept { return options_; }
@@ -46,9 +46,9 @@ class ATTN_API GatedFeedForward : public Module {
   /// `x` itself; otherwise the two must not overlap. Needs memory for 2·B·N·dim_feedforward floats.
   /// Each Linear and the activation have the errors stated in their headers; the last layer
   /// multiplies the earlier errors by its weights. `x` and `output` may have any element types, as
-  /// in Linear; the values in between are float32. Throws kShapeMismatch, kSizeOverflow,
-  /// std::bad_alloc, and kInvalidArgument for null data, an undefined activation or a dropout
-  /// probability outside [0, 1]. If it throws, `output` is unchanged.
+  /// in Linear; the values in between are float32. Throws kInvalidArgument for a null data pointer,
+  /// an undefined activation or a dropout probability outside [0, 1]. May also throw
+  /// kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is unchanged.
   ///
   /// Intermediates: "gate_proj.output", "up_proj.output", "hidden" (the last layer's input) and
   /// "down_proj.output".

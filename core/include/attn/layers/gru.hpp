@@ -23,7 +23,7 @@ namespace attn {
 /// "weight_hh_l0" (3·H, H), and, with bias, "bias_ih_l0" (3·H) and "bias_hh_l0" (3·H).
 class ATTN_API GRU : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   explicit GRU(const RecurrentOptions& options);
 
   const RecurrentOptions& options() const noexcept;

@@ -15,8 +15,8 @@ namespace attn {
 /// any strides. Elements are drawn in the order of fill_uniform and are bit-identical on every
 /// machine.
 ///
-/// Throws kShapeMismatch unless `weight` has rank 2. Throws kInvalidArgument for a size of 0, null
-/// data or a gain that is not a finite number ≥ 0.
+/// Throws kShapeMismatch unless `weight` has rank 2. Throws kInvalidArgument for a size of 0, a
+/// null data pointer or a gain that is not a finite number ≥ 0.
 ATTN_API void xavier_uniform(const Tensor& weight, const RandomStream& random, float gain = 1,
                              Context& context = Context::default_context());
 

@@ -31,8 +31,8 @@ class ATTN_API Intermediates {
   /// The requested names.
   std::vector<std::string> names() const;
 
-  /// True if the last call computed this value. Attending to a cache, for example, projects no new
-  /// keys. Always false after a failed call.
+  /// True if the last call computed this value. For example, a call that attends to a cache does
+  /// not compute projections of new keys. Always false after a failed call.
   bool contains(std::string_view name) const noexcept;
 
   /// The value from the last call. The view is valid until the next call or until this object is

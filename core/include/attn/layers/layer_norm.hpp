@@ -18,7 +18,7 @@ struct NormArgs;
 
 struct LayerNormOptions {
   float eps = 1e-5F;
-  bool elementwise_affine = true;  ///< multiplies by weight (and adds bias)
+  bool elementwise_affine = true;  ///< multiplies by a learned weight (and adds a bias)
   bool bias = true;
 };
 
@@ -35,16 +35,17 @@ struct LayerNormOptions {
 /// whole row NaN.
 class ATTN_API LayerNorm : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a width below 1 or an eps that
-  /// is not a finite number ≥ 0.
+  /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0. May
+  /// also throw kSizeOverflow or std::bad_alloc.
   explicit LayerNorm(std::int64_t width, const LayerNormOptions& options = {});
 
   std::int64_t width() const noexcept { return width_; }
   const LayerNormOptions& options() const noexcept { return options_; }
 
   /// `x` is (…, width); `output` has the same shape. Both may have any strides. `output` may be `x`
-  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, std::bad_alloc, and
-  /// kInvalidArgument for null data. If it throws, `output` is unchanged. Intermediate: "output".
+  /// itself; otherwise the two must not overlap. Throws kInvalidArgument for a null data pointer.
+  /// May also throw kShapeMismatch or std::bad_alloc. If it throws, `output` is unchanged.
+  /// Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16).

@@ -21,8 +21,8 @@ class Variable;
 /// in_features) and, with bias, "bias" (out_features). Both are initially zero.
 class ATTN_API Linear : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1 or weights of
-  /// int8.
+  /// Throws kInvalidArgument for a size below 1 or weights of int8. May also throw kSizeOverflow or
+  /// std::bad_alloc.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true,
          WeightFormat weights = {});
 
@@ -45,13 +45,13 @@ class ATTN_API Linear : public Module {
   /// float32 weights of the same values, unless inputs are rounded (see WeightFormat). If inputs
   /// are rounded and the instruction set has bfloat16 products, outputs are within the same bound
   /// of the exact value for the rounded x. Rounding x changes that value by at most 2^-8 · Σ|x·w|.
-  /// Magnitudes below 2^-126 then count as zero. Throws kShapeMismatch, kSizeOverflow,
-  /// std::bad_alloc, and kInvalidArgument for null data. If it throws, `output` is unchanged.
-  /// Intermediate: "output".
+  /// Magnitudes below 2^-126 then count as zero. Throws kInvalidArgument for a null data pointer.
+  /// May also throw kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is
+  /// unchanged. Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
-  /// and rounded once if `output` is not float32 (see Float16 and BFloat16). A bfloat16 `x` loses
-  /// nothing when inputs are rounded.
+  /// and rounded once if `output` is not float32 (see Float16 and BFloat16). Rounding inputs to
+  /// bfloat16 does not change a bfloat16 `x`.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                Context& context = Context::default_context(),
                Intermediates* intermediates = nullptr) const;

@@ -19,7 +19,7 @@
 
 namespace attn {
 
-/// How a parameter is initialised.
+/// The initialisation of a parameter.
 struct Initialization {
   enum class Kind : int {
     kZeros,
@@ -99,12 +99,12 @@ class ATTN_API Module {
   std::vector<std::string> parameter_names() const;
 
   /// The values of a parameter, row-major. The view is valid for as long as the layer exists, and
-  /// reflects later changes to the values. Throws kNotFound, and kUnsupported if the parameter is
-  /// not stored as float32.
+  /// reflects later changes to the values. Throws kNotFound for an unknown name, and kUnsupported
+  /// if the parameter is not stored as float32.
   ConstTensor parameter(std::string_view name) const;
 
   /// The type in which a parameter is stored: float32, unless an option of its layer selects
-  /// another. Throws kNotFound.
+  /// another type. Throws kNotFound.
   ElementType parameter_type(std::string_view name) const;
 
   /// The shape of a parameter, valid for as long as the layer exists. Throws kNotFound.
@@ -112,15 +112,16 @@ class ATTN_API Module {
 
   /// Copies the values of a parameter to `values`, which has the same shape and any strides. Both
   /// may have any type. A copy to the same type or to float32 is exact; otherwise values are
-  /// rounded (see Float16 and BFloat16). Throws kNotFound, kShapeMismatch, std::bad_alloc, and
-  /// kInvalidArgument for null data.
+  /// rounded (see Float16 and BFloat16). Throws kInvalidArgument for a null data pointer. May also
+  /// throw kNotFound, kShapeMismatch or std::bad_alloc.
   void read_parameter(std::string_view name, const AnyTensor& values,
                       Context& context = Context::default_context()) const;
 
   /// Copies `values`, which have the same shape and any strides, into the parameter. If the
   /// parameter is not stored as float32, the values are rounded to its type. Values that this type
-  /// represents exactly, e.g. from a BF16 file, do not change. Throws kNotFound, kShapeMismatch,
-  /// std::bad_alloc, and kInvalidArgument for null data. If it throws, the layer is unchanged.
+  /// represents exactly, e.g. from a BF16 file, do not change. Throws kInvalidArgument for a null
+  /// data pointer. May also throw kNotFound, kShapeMismatch or std::bad_alloc. If it throws, the
+  /// layer is unchanged.
   void set_parameter(std::string_view name, const ConstTensor& values,
                      Context& context = Context::default_context());
 
@@ -160,8 +161,9 @@ class ATTN_API Module {
   Module& operator=(Module&&) noexcept;
 
   /// Adds a parameter filled with zeros, or with ones if `initialization` is ones(). The view is
-  /// valid for as long as the layer exists, even if the layer is moved. Throws kSizeOverflow,
-  /// std::bad_alloc, and kInvalidArgument for a negative size. If it throws, nothing is added.
+  /// valid for as long as the layer exists, even if the layer is moved. Throws kInvalidArgument for
+  /// a negative size. May also throw kSizeOverflow or std::bad_alloc. If it throws, nothing is
+  /// added.
   Tensor add_parameter(std::string name, std::span<const std::int64_t> shape,
                        const Initialization& initialization = {});
   Tensor add_parameter(std::string name, std::initializer_list<std::int64_t> shape,
@@ -172,7 +174,7 @@ class ATTN_API Module {
   }
 
   /// Adds a matrix of zeros that the layer stores itself, possibly in a type other than float32. It
-  /// has no gradient. Throws what add_parameter() throws.
+  /// has no gradient. Throws the same errors as add_parameter().
   void add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
                           const Initialization& initialization, ParameterKeeper keeper);
 

@@ -35,7 +35,8 @@ struct AttentionPositions {
   std::optional<RotaryEmbeddingOptions> rotary = {};
   bool alibi = false;  ///< sets AttentionOptions::alibi_slopes to alibi_slopes()
   std::optional<T5BiasOptions> t5_bias = {};  ///< uses the layer's own table
-  /// k of Shaw's relative keys and values, which use the layer's own tables.
+  /// If set, the layer has tables of Shaw's relative keys and values. This number is k, the largest
+  /// distance that has its own row.
   std::optional<std::int64_t> max_relative_distance = {};
 };
 
@@ -61,7 +62,7 @@ struct MultiHeadAttentionOptions {
   bool qk_norm_all_heads = false;
   AttentionPositions positions = {};
   bool sinks = false;  ///< a learned score per head, see AttentionOptions::sinks
-  // As in AttentionOptions; used by calls that do not set them.
+  // Defaults for the AttentionOptions of the same names.
   std::optional<float> scale = {};  ///< Gemma: 1/√query_pre_attn_scalar
   float softcap = 0;
   std::optional<Window> window = {};
@@ -71,9 +72,9 @@ struct MultiHeadAttentionOptions {
 /// The options of a call to MultiHeadAttention.
 struct MultiHeadAttentionCall {
   /// As for scaled_dot_product_attention with Hq = num_heads: masks broadcast to (B, H, Nq, Nk),
-  /// and `weights`, if set, receives (B, H, Nq, Nk). Positional terms and sinks that you set here
-  /// replace the layer's own, and so do a scale, a softcap above 0 and a window. Relative keys and
-  /// values are replaced together: setting one of them drops both of the layer's tables.
+  /// and `weights`, if set, receives (B, H, Nq, Nk). Positional terms, sinks, a scale, a softcap
+  /// above 0 and a window that you set here replace the layer's own. Relative keys and values are
+  /// replaced together: setting one of them drops both of the layer's tables.
   AttentionOptions attention = {};
   /// The positions of the call's rows, which affect rotary positions only. None, or as in
   /// RotaryPositions: (Nq) or (B, Nq), or, for several axes, (A, B, Nq) or (A, 1, Nq) like
@@ -133,8 +134,8 @@ struct MultiHeadAttentionCall {
 ///   layer.forward(x, x, x, output, {.attention = {.causal = true}});  // x, output (B, N, 64)
 class ATTN_API MultiHeadAttention : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument if sizes are not divisible as
-  /// required or options are outside their domains.
+  /// Throws kInvalidArgument if sizes are not divisible as required or options are outside their
+  /// domains. May also throw kSizeOverflow or std::bad_alloc.
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options);
 
   const MultiHeadAttentionOptions& options() const noexcept;
@@ -146,13 +147,13 @@ class ATTN_API MultiHeadAttention : public Module {
   void initialize_identity(Context& context = Context::default_context());
 
   /// `query` is (B, Nq, E), `key` (B, Nk, key_dim), `value` (B, Nk, value_dim) and `output` (B, Nq,
-  /// E), or all lack B. With rotary positions, key j is at position j and query i is at position i
+  /// E). All may omit B. With rotary positions, key j is at position j and query i is at position i
   /// + offset, with the offset of `diagonal`.
   ///
-  /// All may have any strides; `output` must not overlap an input. Errors come from Linear (four
-  /// times), RmsNorm and scaled_dot_product_attention, each multiplied by the weights of the steps
-  /// after it. Inputs and output may have any element types, as in Linear; the values in between
-  /// are float32.
+  /// All may have any strides; `output` must not overlap an input. The error of the output combines
+  /// the errors of Linear (four times), RmsNorm and scaled_dot_product_attention, each multiplied
+  /// by the weights of the steps after it. Inputs and output may have any element types, as in
+  /// Linear; the values in between are float32.
   ///
   /// Throws kShapeMismatch if a shape is wrong, including the sizes of a cache and the number of
   /// rows or axes of positions. Throws kInvalidArgument for invalid values, including positions
@@ -179,21 +180,21 @@ class ATTN_API MultiHeadAttention : public Module {
   // Decoding token by token, with the projected keys and values of past tokens in a cache.
 
   /// Returns an empty cache with the sizes of this layer and initial room for `capacity` tokens.
-  /// Throws what KeyValueCache throws.
+  /// Throws the same errors as KeyValueCache.
   KeyValueCache make_cache(std::int64_t batch, std::int64_t capacity = 0,
                            ElementType type = ElementType::kFloat32) const;
 
   /// Projects `key` and `value` and appends them to the cache. For cross attention, call this once
   /// and then attend() in every step. `positions` are the positions of the keys, like
-  /// MultiHeadAttentionCall::key_positions. Throws what forward() throws. If append() throws, the
-  /// cache is unchanged.
+  /// MultiHeadAttentionCall::key_positions. Throws the same errors as forward(). If append()
+  /// throws, the cache is unchanged.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
               Context& context = Context::default_context(),
               const TensorView<const double>& positions = {}) const;
 
   /// `query` attends to the keys and values in the cache. The diagonal is not shifted by the past
   /// length: query i is at key i + offset. With rotary positions, query i is also rotated for
-  /// position i + offset, unless `positions` are given. Throws what forward() throws.
+  /// position i + offset, unless `positions` are given. Throws the same errors as forward().
   void attend(const ConstAnyTensor& query, const KeyValueCache& cache, const AnyTensor& output,
               const AttentionOptions& attention = {}, Context& context = Context::default_context(),
               Intermediates* intermediates = nullptr,

@@ -20,8 +20,8 @@ struct NormArgs;
 struct RmsNormOptions {
   /// PyTorch's default. Llama uses 1e-5 or 1e-6; Qwen and Gemma use 1e-6.
   float eps = std::numeric_limits<float>::epsilon();
-  bool elementwise_affine = true;  ///< multiplies by weight
-  /// Multiplies by 1 + weight instead of weight. The weights are initially zero (Gemma).
+  bool elementwise_affine = true;  ///< multiplies the result by a learned weight
+  /// Multiplies the result by 1 + weight instead of weight. The weights are initially zero (Gemma).
   bool zero_centred_weight = false;
 };
 
@@ -36,16 +36,17 @@ struct RmsNormOptions {
 /// squares stay in the range of float. NaN in a row makes the whole row NaN.
 class ATTN_API RmsNorm : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a width below 1 or an eps that
-  /// is not a finite number ≥ 0.
+  /// Throws kInvalidArgument for a width below 1 or an eps that is not a finite number ≥ 0. May
+  /// also throw kSizeOverflow or std::bad_alloc.
   explicit RmsNorm(std::int64_t width, const RmsNormOptions& options = {});
 
   std::int64_t width() const noexcept { return width_; }
   const RmsNormOptions& options() const noexcept { return options_; }
 
   /// `x` is (…, width); `output` has the same shape. Both may have any strides. `output` may be `x`
-  /// itself; otherwise the two must not overlap. Throws kShapeMismatch, std::bad_alloc, and
-  /// kInvalidArgument for null data. If it throws, `output` is unchanged. Intermediate: "output".
+  /// itself; otherwise the two must not overlap. Throws kInvalidArgument for a null data pointer.
+  /// May also throw kShapeMismatch or std::bad_alloc. If it throws, `output` is unchanged.
+  /// Intermediate: "output".
   ///
   /// `x` and `output` may have any element types. The result is computed from the exact values of x
   /// and rounded once if `output` is not float32 (see Float16 and BFloat16).

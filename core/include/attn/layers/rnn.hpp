@@ -17,13 +17,13 @@ class Variable;
 struct RecurrentOptions {
   std::int64_t input_size = 0;   ///< E, width of the input
   std::int64_t hidden_size = 0;  ///< H, width of the state and of the output
-  /// Each layer after the first reads the outputs of the previous one.
+  /// Each layer after the first reads the outputs of the previous layer.
   std::int64_t num_layers = 1;
   bool bias = true;
 };
 
 /// The states before and after a sequence: (num_layers, B, H), or (num_layers, H) for a sequence
-/// without B. The last row belongs to the last layer.
+/// without the dimension B. The last row belongs to the last layer.
 struct RecurrentStates {
   ConstTensor h_0 = {};  ///< states before the first step; zeros by default
   Tensor h_n = {};       ///< receives the states after the last step; optional, may be h_0
@@ -40,13 +40,13 @@ enum class RecurrentActivation : int { kTanh, kRelu };
 /// "bias_hh_l0" (H).
 class ATTN_API RNN : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   explicit RNN(const RecurrentOptions& options,
                RecurrentActivation activation = RecurrentActivation::kTanh);
 
   const RecurrentOptions& options() const noexcept;
 
-  /// `x` is (B, N, E) and `output` (B, N, H), or both lack B. They may have any strides and must
+  /// `x` is (B, N, E) and `output` (B, N, H). Both may omit B. They may have any strides and must
   /// not overlap. `output` receives the last layer's h_t. The bits of a sequence's outputs do not
   /// depend on the other sequences. If you split a sequence into parts and start each part with the
   /// final state of the previous one, the results are bit-identical to those for the whole
@@ -55,8 +55,8 @@ class ATTN_API RNN : public Module {
   /// Error: one step adds at most 3e-7 + (E + H + 2) · 6e-8 · (Σ|W x| + Σ|W h| + Σ|b|) to the error
   /// of h_(t−1).
   ///
-  /// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for null data. If
-  /// it throws, outputs are unchanged.
+  /// Throws kInvalidArgument for a null data pointer. May also throw kShapeMismatch, kSizeOverflow
+  /// or std::bad_alloc. If it throws, outputs are unchanged.
   ///
   /// Intermediates: "output_l0" (B, N, H) for the first layer, and so on.
   void forward(const ConstTensor& x, const Tensor& output, const RecurrentStates& states = {},
@@ -79,7 +79,7 @@ class ATTN_API RNN : public Module {
   /// computed s_t. The error of a sum of n products is at most n·6e-8·Σ|terms|, and the error of a
   /// sum over tokens is at most (1.6e-5 + 1e-9·B·N)·Σ|terms|.
   ///
-  /// Throws what forward() for tensors throws.
+  /// Throws the same errors as forward() for tensors.
   Variable forward(const Variable& x, const Variable& h_0, Variable* h_n = nullptr) const;
   Variable forward(const Variable& x) const;
 

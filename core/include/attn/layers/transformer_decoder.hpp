@@ -41,12 +41,12 @@ struct TransformerDecoderLayerCall {
   /// The positions of the tokens `x`, for rotary positions in self-attention; see
   /// MultiHeadAttentionCall.
   TensorView<const double> positions = {};
-  /// In training, acts in six places: on the weights of self-attention, after self-attention, on
-  /// the weights of cross attention, after cross attention, and within and after the feed-forward
-  /// network. Uses streams random.stream to random.stream + 5.
+  /// In training, dropout acts in six places: on the weights of self-attention, after
+  /// self-attention, on the weights of cross attention, after cross attention, and within and after
+  /// the feed-forward network. Uses streams random.stream to random.stream + 5.
   Dropout dropout = {};
   /// None, or a state from start(), which includes the projections of the memory. With a state,
-  /// pass none as `memory`. The rows of `x` are then the next tokens of a sequence: they attend to
+  /// `memory` must be none. The rows of `x` are then the next tokens of a sequence: they attend to
   /// all tokens before them and are appended to the state. Positions, masks and lengths count from
   /// the beginning of the sequence (see MultiHeadAttentionCall), so a causal layer gives the same
   /// results token by token as for the whole sequence.
@@ -78,14 +78,14 @@ class ATTN_API TransformerDecoderLayer : public Module {
  public:
   using State = TransformerDecoderLayerState;
 
-  /// Throws what TransformerEncoderLayer throws.
+  /// Throws the same errors as TransformerEncoderLayer.
   explicit TransformerDecoderLayer(const TransformerLayerOptions& options);
 
   const TransformerLayerOptions& options() const noexcept { return options_; }
   const MultiHeadAttention& self_attention() const noexcept { return self_attention_; }
   const MultiHeadAttention& cross_attention() const noexcept { return cross_attention_; }
 
-  /// `x` and `output` are (B, N, E), `memory` is (B, M, E), or all lack B. They may have any
+  /// `x` and `output` are (B, N, E), and `memory` is (B, M, E). All may omit B. They may have any
   /// strides. `output` may be `x` itself; otherwise it must not overlap the inputs. All may have
   /// any element types, as in TransformerEncoderLayer. Throws kShapeMismatch, kInvalidArgument,
   /// kSizeOverflow or std::bad_alloc. If it throws, outputs and state are unchanged.
@@ -104,7 +104,7 @@ class ATTN_API TransformerDecoderLayer : public Module {
 
   /// Returns a state with the projections of `memory`, which is (B, M, E) or (M, E). The state
   /// contains no tokens yet and initially has room for `capacity` of them. `type` is the type of
-  /// both caches. Throws kShapeMismatch, kInvalidArgument (including for B = 0), kSizeOverflow,
+  /// both caches. Throws kShapeMismatch, kInvalidArgument (including for B = 0), kSizeOverflow or
   /// std::bad_alloc.
   State start(const ConstAnyTensor& memory, std::int64_t capacity = 0,
               Context& context = Context::default_context(),
@@ -158,7 +158,7 @@ struct TransformerDecoderCall {
   /// Nq, Nk). Empty tensors are skipped.
   std::span<const Tensor> self_attention_weights = {};
   std::span<const Tensor> cross_attention_weights = {};
-  /// None, or a state from start(), used as in TransformerDecoderLayerCall.
+  /// None, or a state from start(); see TransformerDecoderLayerCall.
   TransformerDecoderState* state = nullptr;
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
   Intermediates* intermediates = nullptr;
@@ -172,7 +172,7 @@ class ATTN_API TransformerDecoder : public Module {
  public:
   using State = TransformerDecoderState;
 
-  /// Throws what TransformerEncoder throws.
+  /// Throws the same errors as TransformerEncoder.
   explicit TransformerDecoder(const TransformerDecoderOptions& options);
 
   const TransformerDecoderOptions& options() const noexcept { return options_; }

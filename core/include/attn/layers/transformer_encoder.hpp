@@ -41,7 +41,7 @@ struct AttentionVariables;
 ///   Qwen 2     like Llama; .attention_bias = true, .attention_output_bias = false
 ///   Qwen 3     like Llama; .head_dim, .qk_norm
 ///   Gemma 3    like Qwen 3; .activation = kGeluTanh, .norm_outputs, .scale, zero_centred_weight in
-///              .rms_norm and .qk_norm; for each layer its own .window and rotary base
+///              .rms_norm and .qk_norm; a separate .window and rotary base per layer
 ///   OLMo 2     like Llama, but without .norm_first; .norm_outputs, .qk_norm, .qk_norm_all_heads
 ///   gpt-oss    like Llama; .attention_bias = true, .sinks, a .window in every other layer
 struct TransformerLayerOptions {
@@ -49,17 +49,18 @@ struct TransformerLayerOptions {
   std::int64_t num_heads = 1;  ///< PyTorch's nhead
   std::int64_t dim_feedforward = 2048;
   Activation activation = Activation::kRelu;
-  bool gated_feed_forward = false;  ///< GatedFeedForward instead of FeedForward
+  bool gated_feed_forward = false;  ///< uses GatedFeedForward instead of FeedForward
   float layer_norm_eps = 1e-5F;
   /// Uses RmsNorm with these options instead of LayerNorm.
   std::optional<RmsNormOptions> rms_norm = {};
-  bool norm_first = false;  ///< pre-norm instead of post-norm
+  bool norm_first = false;  ///< uses pre-norm instead of post-norm
   /// Normalises the outputs of attention and of the feed-forward network before they are added to
   /// the residual stream. With norm_first, the inputs of both are normalised too (Gemma 2 and 3).
-  /// Without it, only the outputs are normalised (OLMo 2).
+  /// Without norm_first, only the outputs are normalised (OLMo 2).
   bool norm_outputs = false;
-  bool bias = true;                         ///< biases in all linear layers and LayerNorms
-  std::optional<bool> attention_bias = {};  ///< in the attention projections; `bias` by default
+  bool bias = true;  ///< biases in all linear layers and LayerNorms
+  std::optional<bool> attention_bias =
+      {};  ///< biases in the attention projections; `bias` by default
   /// Bias in the last attention projection; attention_bias by default.
   std::optional<bool> attention_output_bias = {};
   /// In training, also applies dropout between the two layers of the feed-forward network.
@@ -85,8 +86,9 @@ using Norm = std::variant<LayerNorm, RmsNorm>;
 
 /// The norms around attention or a feed-forward network.
 struct SublayerNorms {
-  std::optional<Norm> norm;         ///< normalises the input or, with post-norm, the residual sum
-  std::optional<Norm> output_norm;  ///< normalises the output before it is added
+  std::optional<Norm> norm;  ///< normalises the input or, with post-norm, the residual sum
+  std::optional<Norm>
+      output_norm;  ///< normalises the output before it is added to the residual stream
 };
 
 }  // namespace detail
@@ -98,8 +100,8 @@ struct TransformerEncoderLayerCall {
   AttentionOptions attention = {};
   /// The positions of the tokens, for rotary positions; see MultiHeadAttentionCall.
   TensorView<const double> positions = {};
-  /// In training, acts in four places: on the attention weights, after attention, and within and
-  /// after the feed-forward network. Uses streams random.stream to random.stream + 3.
+  /// In training, dropout acts in four places: on the attention weights, after attention, and
+  /// within and after the feed-forward network. Uses streams random.stream to random.stream + 3.
   Dropout dropout = {};
   /// None, or a cache from self_attention().make_cache(). With a cache, the rows of `x` are the
   /// next tokens of a sequence: they also attend to all tokens before them, and are appended to the
@@ -138,8 +140,8 @@ struct TransformerEncoderLayerCall {
 /// N) if the padding is not at the end; and is_causal is `causal`.
 class ATTN_API TransformerEncoderLayer : public Module {
  public:
-  /// Throws what the inner layers throw, and kInvalidArgument if both layer_norm_eps and rms_norm
-  /// are set.
+  /// Throws the errors of the inner layers, and kInvalidArgument if both layer_norm_eps and
+  /// rms_norm are set.
   explicit TransformerEncoderLayer(const TransformerLayerOptions& options);
 
   const TransformerLayerOptions& options() const noexcept { return options_; }
@@ -198,7 +200,7 @@ struct TransformerEncoderCall {
   /// None, or one tensor for each layer. Each tensor receives its layer's attention weights (B, H,
   /// Nq, Nk). Empty tensors are skipped.
   std::span<const Tensor> weights = {};
-  /// None, or the caches from make_caches(), used as in TransformerEncoderLayerCall. With `causal`
+  /// None, or the caches from make_caches(); see TransformerEncoderLayerCall. With `causal`
   /// attention, the stack is a decoder without cross attention, like GPT.
   std::span<KeyValueCache> caches = {};
   /// Receives intermediates: "layers.0.…" and so on for each layer, and "norm.output".
@@ -209,15 +211,16 @@ struct TransformerEncoderCall {
 /// With final_norm, there is also "norm.weight" and, if the norm is a LayerNorm, "norm.bias".
 class ATTN_API TransformerEncoder : public Module {
  public:
-  /// Throws what the layers throw, and kInvalidArgument for fewer than one layer, for `layers` of
-  /// different widths, and for a num_layers that differs from the number of `layers`.
+  /// Throws the errors of the layers, and kInvalidArgument for fewer than one layer, for `layers`
+  /// of different widths, and for a num_layers that differs from the number of `layers`.
   explicit TransformerEncoder(const TransformerEncoderOptions& options);
 
   const TransformerEncoderOptions& options() const noexcept { return options_; }
   std::span<const TransformerEncoderLayer> layers() const noexcept { return layers_; }
 
-  /// `x` and `output` are as for a layer. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow or
-  /// std::bad_alloc. If it throws, outputs and caches are unchanged.
+  /// The requirements for `x` and `output` are the same as for a layer. Throws kShapeMismatch,
+  /// kInvalidArgument, kSizeOverflow or std::bad_alloc. If it throws, outputs and caches are
+  /// unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const TransformerEncoderCall& call = {},
                Context& context = Context::default_context()) const;
@@ -230,8 +233,8 @@ class ATTN_API TransformerEncoder : public Module {
   Variable forward(const Variable& x, const TransformerEncoderCall& call,
                    const AttentionVariables& terms) const;
 
-  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
-  /// KeyValueCache throws.
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws the
+  /// same errors as KeyValueCache.
   std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 

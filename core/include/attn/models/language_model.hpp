@@ -48,8 +48,8 @@ struct LanguageModelOptions {
   bool output = true;  ///< true if the model computes logits; requires a vocabulary
   bool tied = true;    ///< true if the output layer shares the embedding's weight
   bool output_bias = false;
-  /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this f before the output
-  /// layer.
+  /// BERT's masked-language head: applies LayerNorm(f(x · Wᵀ + b)) with this activation f before
+  /// the output layer.
   std::optional<Activation> transform = {};
   float transform_norm_eps = 1e-12F;
   float final_softcap = 0;  ///< with c > 0, logits become c·tanh(logits / c), as in Gemma 2
@@ -68,9 +68,9 @@ struct LanguageModelCall {
   /// Positions of the tokens, (N) or (B, N), e.g. for a batch that is padded on the left. They
   /// apply to the layers' rotary positions (see TransformerEncoderCall), to a sinusoidal encoding,
   /// which accepts any numbers, and to a learned table, where position p uses row first_position +
-  /// p. Positions for a table must be non-negative integers. By default, positions are counted from
-  /// 0 or from the past length; in RoBERTa they are counted from the first token that is not
-  /// padding.
+  /// p. Positions in a learned table must be non-negative integers. By default, positions are
+  /// counted from 0 or from the past length; in RoBERTa they are counted from the first token that
+  /// is not padding.
   TensorView<const double> positions = {};
   /// None, or the caches from make_caches(). With caches, the tokens are the next tokens of a
   /// sequence.
@@ -87,7 +87,7 @@ struct LanguageModelCall {
   Intermediates* intermediates = nullptr;
 };
 
-/// How a token is chosen from logits.
+/// Settings for choosing a token from logits.
 struct SamplingOptions {
   /// Divides the logits. 0 selects the token with the largest logit.
   double temperature = 0;
@@ -127,11 +127,12 @@ struct GenerationOptions {
 /// "token_types.weight", "embedding_norm.…", "encoder.…" (see TransformerEncoder), "transform.…",
 /// "transform_norm.…", "output.weight" unless tied, "output.bias", and "pooler.…".
 ///
-/// Errors come from the layers. For models that have three layers of width 24 and weights of
-/// standard deviation 1/√(number of columns), logits are within 1e-5 of the exact values.
+/// The error of the model combines the errors of its layers. For models that have three layers of
+/// width 24 and weights of standard deviation 1/√(number of columns), logits are within 1e-5 of the
+/// exact values.
 class ATTN_API LanguageModel : public Module {
  public:
-  /// Throws what the layers throw, and kInvalidArgument for options that contradict each other.
+  /// Throws the errors of the layers, and kInvalidArgument for options that contradict each other.
   explicit LanguageModel(const LanguageModelOptions& options,
                          Context& context = Context::default_context());
 
@@ -140,10 +141,10 @@ class ATTN_API LanguageModel : public Module {
   std::int64_t d_model() const noexcept { return stack_.layers().front().options().d_model; }
 
   /// `ids` are (B, N) or (N). `logits`, which is (B, n, V), (n, V) or none, receives the logits of
-  /// the last n tokens, 1 ≤ n ≤ N. Throws kShapeMismatch, kInvalidArgument, kSizeOverflow,
-  /// std::bad_alloc, and kUnsupported if the model has no layer for `logits`, `pooled` or `ids`, or
-  /// if numbers overflow. After an overflow, the error's argument is the first layer whose output
-  /// is not finite. After an error, outputs and caches are unchanged.
+  /// the last n tokens, 1 ≤ n ≤ N. Throws kUnsupported if the model has no layer for `logits`,
+  /// `pooled` or `ids`, or if numbers overflow. May also throw kShapeMismatch, kInvalidArgument,
+  /// kSizeOverflow or std::bad_alloc. After an overflow, the error's argument is the first layer
+  /// whose output is not finite. After an error, outputs and caches are unchanged.
   void forward(const IdView& ids, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
@@ -152,14 +153,14 @@ class ATTN_API LanguageModel : public Module {
   void forward(const ConstTensor& x, const Tensor& logits, const LanguageModelCall& call = {},
                Context& context = Context::default_context()) const;
 
-  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws what
-  /// KeyValueCache throws, and kUnsupported if the model is not causal.
+  /// Returns an empty cache for each layer, with initial room for `capacity` tokens. Throws the
+  /// same errors as KeyValueCache, and kUnsupported if the model is not causal.
   std::vector<KeyValueCache> make_caches(std::int64_t batch = 1, std::int64_t capacity = 0,
                                          ElementType type = ElementType::kFloat32) const;
 
   /// Continues `ids` (N), N ≥ 1, and returns the new tokens, decoded one by one with a cache.
-  /// Throws what forward() and choose_token() throw, and kInvalidArgument for more tokens than
-  /// there are positions.
+  /// Throws the same errors as forward() and choose_token(), and kInvalidArgument for more tokens
+  /// than there are positions.
   std::vector<std::int64_t> generate(const IdView& ids, const GenerationOptions& options = {},
                                      Context& context = Context::default_context()) const;
 

@@ -19,8 +19,8 @@
 
 namespace attn {
 
-/// Facts about a model that its files may lack, and how to store its weights. Facts in the files
-/// take precedence.
+/// Facts about a model that its files may lack, and the format in which to store its weights. Facts
+/// in the files take precedence.
 struct LanguageModelHints {
   /// The number of attention heads, which shapes do not reveal.
   std::optional<std::int64_t> num_heads = {};
@@ -44,7 +44,7 @@ struct WeightSource {
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::size_t file = 0;    ///< index of the file, from 0
-  std::int64_t begin = 0;  ///< offset of its first byte from the beginning of the file
+  std::int64_t begin = 0;  ///< offset of the range's first byte from the beginning of the file
   std::int64_t end = 0;
   std::string parameter;  ///< destination in the LanguageModel
   /// First row of the parameter, if its other rows come from other tensors.
@@ -64,7 +64,7 @@ struct LanguageModelDescription {
   std::int64_t memory = 0;
   std::vector<std::string> unused_tensors = {};  ///< tensors that the model does not use
   std::vector<std::string> unused_fields = {};  ///< fields of the configuration that have no effect
-  /// Sentences about peculiarities of the files, such as a flag that the tensors contradict.
+  /// Warnings about unusual files, such as a flag that contradicts the tensors. Each is a sentence.
   std::vector<std::string> warnings = {};
 };
 
@@ -125,10 +125,10 @@ struct LanguageModelDescription {
 /// The argument of each error is the name of the tensor or the field. Throws kUnsupported for an
 /// architecture or a field that attn cannot compute. Throws kInvalidFormat for text that is not a
 /// configuration, a field that is missing or out of range, or a tensor that appears twice. Throws
-/// kNotFound for tensors that are missing or that a layer has no use for. Throws kShapeMismatch for
-/// a tensor whose shape differs from the configuration. Throws kInvalidArgument if the number of
-/// heads is unknown. LanguageModelLoader rejects combinations of options that layers do not
-/// support.
+/// kNotFound for missing tensors and for tensors that their layer does not use. Throws
+/// kShapeMismatch for a tensor whose shape differs from the configuration. Throws kInvalidArgument
+/// if the number of heads is unknown. LanguageModelLoader rejects combinations of options that
+/// layers do not support.
 ATTN_API LanguageModelDescription describe_language_model(std::span<const SafetensorsHeader> files,
                                                           std::string_view config,
                                                           const LanguageModelHints& hints = {},
@@ -143,8 +143,8 @@ ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index
 /// load_language_model().
 class ATTN_API LanguageModelLoader {
  public:
-  /// Allocates the memory for the weights. Throws what LanguageModel throws. If the weights need
-  /// more than `max_memory` bytes, throws kUnsupported before it allocates anything.
+  /// Allocates the memory for the weights. Throws the same errors as LanguageModel. If the weights
+  /// need more than `max_memory` bytes, throws kUnsupported before it allocates anything.
   explicit LanguageModelLoader(const LanguageModelDescription& description,
                                std::optional<std::int64_t> max_memory = {},
                                Context& context = Context::default_context());
@@ -152,10 +152,10 @@ class ATTN_API LanguageModelLoader {
   LanguageModelLoader(LanguageModelLoader&&) noexcept;
   LanguageModelLoader& operator=(LanguageModelLoader&&) noexcept;
 
-  /// Passes the next bytes of description.weights[source]. The first call starts at its `begin`.
-  /// Each call must pass complete numbers. Throws kInvalidArgument for a source that does not exist
-  /// and for bytes beyond its end. Throws kInvalidFormat for a number that is not finite; the
-  /// message contains the tensor's name and the number's index.
+  /// Passes the next bytes of description.weights[source]. The first call for a source starts at
+  /// the source's `begin`. Each call must pass complete numbers. Throws kInvalidArgument for a
+  /// source that does not exist and for bytes beyond its `end`. Throws kInvalidFormat for a number
+  /// that is not finite; the message contains the tensor's name and the number's index.
   void write(std::size_t source, std::span<const std::byte> bytes,
              Context& context = Context::default_context());
 
@@ -188,15 +188,15 @@ struct LoadLanguageModelOptions {
 ///   const LanguageModel model = load_language_model("SmolLM-135M");
 ///   const std::vector<std::int64_t> next = model.generate(ids);
 ///
-/// Throws what describe_language_model() and LanguageModelLoader throw, and kFileError. If a file
-/// is not a complete model, e.g. an adapter, a Git LFS pointer or a PyTorch checkpoint, the error
-/// says so.
+/// Throws the same errors as describe_language_model() and LanguageModelLoader, and kFileError. If
+/// a file is not a complete model, e.g. an adapter, a Git LFS pointer or a PyTorch checkpoint, the
+/// error says so.
 ATTN_API LanguageModel load_language_model(const std::string& path,
                                            const LoadLanguageModelOptions& options = {},
                                            Context& context = Context::default_context());
 
-/// Describes what load_language_model() would load, without reading weights. Throws the same
-/// errors.
+/// Describes the model that load_language_model() would load, without reading weights. Throws the
+/// same errors.
 ATTN_API LanguageModelDescription describe_language_model(const std::string& path,
                                                           const LanguageModelHints& hints = {});
 

@@ -74,8 +74,8 @@ struct AttentionPoolingOptions {
 ///
 ///   output_i = Σ_j weight_ij · v_j
 ///
-/// `query` is (B, Nq, D), `key` (B, Nk, D), `value` (B, Nk, Dv) and `output` (B, Nq, Dv), or all
-/// lack B. They may have any strides; `output` must not overlap an input. Memory beyond inputs and
+/// `query` is (B, Nq, D), `key` (B, Nk, D), `value` (B, Nk, Dv) and `output` (B, Nq, Dv). All may
+/// omit B. They may have any strides; `output` must not overlap an input. Memory beyond inputs and
 /// outputs is linear in Nq and Nk.
 ///
 /// Excluded keys and values do not enter the arithmetic, nor does the value of a key whose boxcar
@@ -87,9 +87,9 @@ struct AttentionPoolingOptions {
 /// Error: the relative error of distances is at most (D + 4)·6e-8. If scores are within ε of the
 /// exact ones, the relative error of weights is at most 2ε + (Nk + 16)·6e-8.
 ///
-/// Throws kShapeMismatch, kSizeOverflow and std::bad_alloc. Throws kInvalidArgument for lengths out
-/// of range, null data, a width outside [1e-18, 1e18], and, with scaled_dot, for D = 0 or a scale
-/// that is not finite. If it throws, outputs are unchanged.
+/// Throws kInvalidArgument for lengths outside [0, Nk], a null data pointer, a width outside
+/// [1e-18, 1e18], and, with scaled_dot, for D = 0 or a scale that is not finite. May also throw
+/// kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, outputs are unchanged.
 ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key,
                                 const ConstTensor& value, const Tensor& output,
                                 const ScoringFunction& scoring,
@@ -105,7 +105,7 @@ ATTN_API void attention_pooling(const ConstTensor& query, const ConstTensor& key
 /// Nk, num_hiddens) is formed. Unlike in D2L, there is no dropout on the weights in training.
 class ATTN_API AdditiveAttention : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   AdditiveAttention(std::int64_t query_dim, std::int64_t key_dim, std::int64_t num_hiddens);
 
   std::int64_t query_dim() const noexcept { return query_dim_; }
@@ -113,7 +113,7 @@ class ATTN_API AdditiveAttention : public Module {
   std::int64_t num_hiddens() const noexcept { return num_hiddens_; }
 
   /// `query` is (B, Nq, query_dim), `key` (B, Nk, key_dim), `value` (B, Nk, Dv) and `output` (B,
-  /// Nq, Dv), or all lack B. Otherwise the call works like attention_pooling().
+  /// Nq, Dv). All may omit B. In all other respects, the call works like attention_pooling().
   ///
   /// Intermediates: "projected_queries" (B, Nq, num_hiddens), the products W_q q; "projected_keys"
   /// (B, Nk, num_hiddens), the products W_k k; "scores" and "weights" (B, Nq, Nk); "output".
@@ -123,7 +123,7 @@ class ATTN_API AdditiveAttention : public Module {
                Intermediates* intermediates = nullptr) const;
 
   /// Computes W_k · key once, for keys that several calls share. `key` is (B, Nk, key_dim) and
-  /// `projected` (B, Nk, num_hiddens), or both lack B. With `projected` as its input,
+  /// `projected` (B, Nk, num_hiddens). Both may omit B. With `projected` as its input,
   /// forward_projected() gives results that are bit-identical to those of forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;

@@ -17,7 +17,7 @@ class Variable;
 /// Parameter: "weight" (max_length, d_model), initially zeros.
 class ATTN_API LearnedPositionalEncoding : public Module {
  public:
-  /// Throws kSizeOverflow, std::bad_alloc, and kInvalidArgument for a size below 1.
+  /// Throws kInvalidArgument for a size below 1. May also throw kSizeOverflow or std::bad_alloc.
   LearnedPositionalEncoding(std::int64_t max_length, std::int64_t d_model);
 
   std::int64_t max_length() const noexcept { return max_length_; }
@@ -36,8 +36,9 @@ class ATTN_API LearnedPositionalEncoding : public Module {
   /// error of at most 6e-8, followed by apply_dropout. `start` is the position of the first token;
   /// with a key/value cache, pass the past length.
   ///
-  /// Throws kShapeMismatch, and kInvalidArgument for null data, a negative start, positions past
-  /// max_length or a dropout probability outside [0, 1]. If it throws, `output` is unchanged.
+  /// Throws kInvalidArgument for a null data pointer, a negative start, positions past max_length
+  /// or a dropout probability outside [0, 1]. May also throw kShapeMismatch. If it throws, `output`
+  /// is unchanged.
   void forward(const ConstTensor& x, const Tensor& output, std::int64_t start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 

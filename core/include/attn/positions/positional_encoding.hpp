@@ -35,8 +35,9 @@ class ATTN_API PositionalEncoding {
   /// Error: up to position 10^6, x + P is within 3.2e-8 + 6e-8·|x + P| of the exact sum. In
   /// training, dropout divides this bound by 1 − probability.
   ///
-  /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for E = 0, null data, positions
-  /// beyond ±2^53 or a dropout probability outside [0, 1]. If it throws, `output` is unchanged.
+  /// Throws kInvalidArgument for E = 0, a null data pointer, positions beyond ±2^53 or a dropout
+  /// probability outside [0, 1]. May also throw kShapeMismatch or std::bad_alloc. If it throws,
+  /// `output` is unchanged.
   void forward(const ConstTensor& x, const Tensor& output, double start = 0,
                const Dropout& dropout = {}, Context& context = Context::default_context()) const;
 

@@ -20,8 +20,8 @@ namespace runtime {
 class Execution;
 }  // namespace runtime
 
-/// Which two columns of a head are rotated together. Both pairings give the same scores if the rows
-/// of the weights are ordered accordingly.
+/// The two columns of a head that are rotated together. Both pairings give the same scores if the
+/// rows of the weights are in the matching order.
 enum class RotaryPairing : int {
   /// Columns 2j and 2j + 1: RoFormer, GPT-J, Meta's Llama, torchtune; MLX `traditional=True`; ONNX
   /// `interleaved=1`.
@@ -35,7 +35,7 @@ enum class RotaryPairing : int {
 /// factor, which has the same effect as dividing all positions by factor. MLX's `scale` is 1 /
 /// factor.
 struct LinearRotaryScaling {
-  double factor = 1;  ///< here and below: any finite number above 0
+  double factor = 1;  ///< finite and above 0, like the factors of all rules
 };
 
 /// Dynamic NTK scaling, rope_type "dynamic": for sequences of length L > max_position_embeddings,
@@ -137,7 +137,7 @@ struct RotaryEmbeddingOptions {
   /// and `scaling`. MLX calls their reciprocals `freqs`.
   std::vector<double> frequencies = {};
   /// If not empty, the number of pairs for each axis of the positions, such as time, height and
-  /// width; the sum is d/2. Hugging Face's Transformers calls it "mrope_section".
+  /// width; the sum is d/2. Hugging Face's Transformers calls this list "mrope_section".
   std::vector<std::int64_t> sections = {};
   RotaryAxes axes = RotaryAxes::kSections;
 };
@@ -199,14 +199,14 @@ class ATTN_API RotaryEmbedding {
   /// rounded once if `output` is not float32.
   ///
   /// Error: for |positions| ≤ 2^24, each value is within a · 1.7e-7 · (|x| + |y|) of the exact
-  /// rotation. If a ≠ 1, the factor is 2e-7 instead of 1.7e-7. The error comes from tables() and
-  /// from two to three float operations.
+  /// rotation. If a ≠ 1, the factor is 2e-7 instead of 1.7e-7. The bound covers the error of
+  /// tables() and the rounding of two or three float operations.
   ///
   /// The bits of a row depend only on its values, its position, the frequencies and the instruction
   /// set.
   ///
-  /// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for positions beyond ±2^53 and
-  /// null data. If it throws, `output` is unchanged.
+  /// Throws kInvalidArgument for positions beyond ±2^53 or a null data pointer. May also throw
+  /// kShapeMismatch or std::bad_alloc. If it throws, `output` is unchanged.
   void forward(const ConstAnyTensor& x, const AnyTensor& output,
                const RotaryPositions& positions = {},
                Context& context = Context::default_context()) const;
@@ -225,9 +225,10 @@ class ATTN_API RotaryEmbedding {
   /// Error: each value is within 3.1e-8 + 1e-15·|p| of the exact one for |ω_j| ≤ 1 before scaling
   /// (4.8e-8 at position 2^24), or within a·(6e-8 + 1e-15·|p|) with a ≠ 1. Without scaling, 4.5e-16
   /// replaces 1e-15 in these bounds. Frequencies above 1 multiply the second term. With YaRN's
-  /// `truncate` off, that term grows if high − low is small, because the ramp is then steep.
+  /// `truncate` off, the second term also grows if high − low is small, because the ramp is then
+  /// steep.
   ///
-  /// Throws what forward() throws.
+  /// Throws the same errors as forward().
   void tables(const Tensor& cos, const Tensor& sin, const RotaryPositions& positions = {},
               Context& context = Context::default_context()) const;
 
@@ -242,8 +243,8 @@ class ATTN_API RotaryEmbedding {
   /// of each axis contiguous.
   std::vector<double> turns_;
   std::vector<double> offsets_;
-  std::vector<std::int64_t> ends_;  ///< end of each axis's columns among the cosines
-  std::vector<std::int64_t> pair_;  ///< pair of column j; empty if it is j for every j
+  std::vector<std::int64_t> ends_;  ///< index after the last cosine column of each axis
+  std::vector<std::int64_t> pair_;  ///< pair_[j] is the pair of column j; empty if that is pair j
 };
 
 struct RotaryCacheOptions {
@@ -270,8 +271,9 @@ struct RotaryCacheOptions {
 /// Error: at most 1.2e-7 · (|x·cos| + |y·sin|) for x' and 1.2e-7 · (|x·sin| + |y·cos|) for y', with
 /// x, y, x' and y' as in RotaryEmbedding.
 ///
-/// Throws kShapeMismatch, std::bad_alloc, and kInvalidArgument for a rotary_dim that is odd or
-/// negative, position_ids outside the caches and null data. If it throws, `output` is unchanged.
+/// Throws kInvalidArgument for a rotary_dim that is odd or negative, position_ids outside the
+/// caches or a null data pointer. May also throw kShapeMismatch or std::bad_alloc. If it throws,
+/// `output` is unchanged.
 ATTN_API void apply_rotary_embedding(const ConstAnyTensor& x, const ConstTensor& cos_cache,
                                      const ConstTensor& sin_cache, const AnyTensor& output,
                                      const RotaryCacheOptions& options = {},

@@ -46,8 +46,8 @@ struct SinusoidalEncodingOptions {
 ///
 /// Throws kShapeMismatch unless `output` has rank 2. Throws kInvalidArgument for a width of 0, a
 /// base that is not in [1e-100, ∞), positions or a step beyond ±2^53 (up to which doubles represent
-/// all integers), and null data. May also throw kSizeOverflow or std::bad_alloc. If it throws,
-/// `output` is unchanged.
+/// all integers), or a null data pointer. May also throw kSizeOverflow or std::bad_alloc. If it
+/// throws, `output` is unchanged.
 ATTN_API void sinusoidal_encoding(const Tensor& output,
                                   const SinusoidalEncodingOptions& options = {},
                                   Context& context = Context::default_context());
@@ -59,7 +59,7 @@ struct SinusoidalPositionsOptions {
 
 /// The encoding at the given positions p_i, which may be fractional. `positions` is (N) and
 /// `output` (N, d_model). Each value is computed separately and depends only on its own position.
-/// The error bound and the exceptions are those of sinusoidal_encoding(). Also throws
+/// The error bound and the exceptions are the same as for sinusoidal_encoding(). Also throws
 /// kShapeMismatch if the lengths differ.
 ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Tensor& output,
                                      const SinusoidalPositionsOptions& options = {},
@@ -70,15 +70,15 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
 ///
 ///   angle = float(p_i) / float(base^float(2j/d)),   sin and cos of that angle
 ///
-/// The sine and cosine of the rounded angle are rounded only once, so precision is lost earlier, in
-/// the angle. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p ·
-/// 6e-8, and far positions are noise. A base outside the range of float32 (below 1e-45 or above
-/// 3.4e38) becomes 0 or ∞ and gives NaN or the same angle everywhere.
+/// The sine and cosine of the rounded angle are rounded only once, so nearly all of the error comes
+/// from the angle. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p ·
+/// 6e-8. At far positions, the values are noise. A base outside the range of float32 (below 1e-45
+/// or above 3.4e38) becomes 0 or ∞ and gives NaN or the same angle everywhere.
 ///
 /// `encoding` is (N, d_model). `error` has the same shape and receives the encoding minus the exact
-/// values; each difference is off by at most 6e-8 of its magnitude plus 4.5e-16·|p_i|. Either
-/// tensor may be none. They may have any strides and must not overlap. Positions, exceptions and
-/// columns are as for sinusoidal_encoding().
+/// values; each difference is off by at most 6e-8 of its magnitude plus 4.5e-16·|p_i|. Pass none
+/// for a tensor that you do not need. The tensors may have any strides and must not overlap.
+/// Positions, exceptions and columns are as for sinusoidal_encoding().
 ATTN_API void sinusoidal_encoding_in_float32(const Tensor& encoding, const Tensor& error,
                                              const SinusoidalEncodingOptions& options = {},
                                              Context& context = Context::default_context());

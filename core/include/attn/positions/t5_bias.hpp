@@ -13,7 +13,7 @@ struct T5Bias {
   ConstTensor table;  ///< (num_buckets, Hq), the layout of T5's torch.nn.Embedding
   /// True in encoders: half of the buckets are for keys after the query.
   bool bidirectional = true;
-  std::int64_t max_distance = 128;  ///< this and all larger distances share a bucket
+  std::int64_t max_distance = 128;  ///< this distance and all larger ones share a bucket
 };
 
 /// The bucket for `distance` = key position − query position.
@@ -22,8 +22,8 @@ struct T5Bias {
 /// bucket is a itself. For larger a, buckets become logarithmically wider up to max_distance: the
 /// bucket is n/2 + ⌊ln(a / (n/2)) / ln(max_distance / (n/2)) · n/2⌋, but at most n − 1. If
 /// `bidirectional`, n is halved, a = |distance|, and keys after the query use the upper half of the
-/// buckets. The buckets are the same as in Hugging Face's T5, whose float32 logarithm is exact
-/// enough for its defaults.
+/// buckets. With T5's default options, the buckets are the same as in Hugging Face's T5, which
+/// computes the logarithm in float32.
 ///
 /// Throws kInvalidArgument unless num_buckets ≥ 2 (≥ 4 and even if `bidirectional`) and
 /// max_distance is larger than the number of buckets that cover a single distance.

@@ -8,15 +8,15 @@
 namespace attn {
 
 /// The costs of one layer over a sequence (Vaswani et al. 2017, arXiv:1706.03762, table 1; D2L
-/// 11.6.1), as exact numbers; the sources give orders of magnitude.
+/// 11.6.1). The numbers are exact, whereas the sources give orders of magnitude.
 struct ArchitectureCosts {
   /// Number of multiply-adds for one sequence, without biases, activations and the softmax.
   std::int64_t multiply_adds = 0;
   /// Number of steps of a layer that must run one after another.
   std::int64_t sequential_operations = 0;
-  /// The path length: the number of connections that signals from the two most distant tokens pass
-  /// before they meet in one output, in a stack of as many such layers as necessary. None if they
-  /// never meet.
+  /// The path length between the two most distant tokens: the number of connections that their
+  /// signals pass before one output depends on both tokens, in a stack with as many layers as this
+  /// takes. None if no output ever depends on both.
   std::optional<std::int64_t> max_path_length = {};
 };
 
@@ -25,7 +25,7 @@ struct ArchitectureCosts {
 // count beyond 2^63 − 1.
 
 /// A convolution with kernel size k, zero-padded so that the output is as long as the input.
-/// Multiplications by the padding count, too. It costs n·k·d² multiply-adds and 1 sequential
+/// It costs n·k·d² multiply-adds, including multiplications by the padding, and 1 sequential
 /// operation. L layers see L·(k − 1) + 1 tokens, so the path length is ⌈(n − 1) / (k − 1)⌉, but at
 /// least 1.
 ATTN_API ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k);
@@ -46,7 +46,7 @@ ATTN_API ArchitectureCosts recurrent_costs(std::int64_t n, std::int64_t d, std::
 ATTN_API ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d,
                                                 bool projections = false);
 
-/// Self-attention in a window: query i attends to the existing keys among i − left … i + right
+/// Self-attention in a window: query i attends to those of the keys i − left … i + right that exist
 /// (restricted self-attention; causal with left = n − 1 and right = 0). With l = min(left, n − 1)
 /// and r = min(right, n − 1):
 ///

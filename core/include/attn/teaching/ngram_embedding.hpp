@@ -28,15 +28,15 @@ struct NgramEmbeddingOptions {
 /// words with similar spelling point in nearly the same direction; the rows of other words are
 /// nearly orthogonal (cosine 0 ± 1/√d).
 ///
-/// - Characters are Unicode code points. There is no normalisation, so an accent written as a
-///   separate character makes a different spelling.
-/// - A mark that equals no character is added before the first character, and another mark after
-///   the last, so that n-grams at the beginning or end of a word differ from those inside it.
+/// - Characters are Unicode code points. There is no normalisation, so an accented letter differs
+///   from the same letter followed by a separate accent.
+/// - A start mark is added before the first character and an end mark after the last. Neither
+///   equals any character, so n-grams at the start or end of a word differ from n-grams inside it.
 /// - Upper-case letters differ from lower-case letters. If case should not matter, convert the
 ///   tokens to lower case.
 /// - Each byte that is not part of valid UTF-8 counts as one character, which differs from all
 ///   valid ones.
-/// - An empty token consists of its two marks and has a row like any other.
+/// - An empty token consists of the two marks and gets a row like any other token.
 /// - The entries of v(g) are spread evenly over the odd numbers from −255 to 255. They are derived
 ///   from the bytes of RandomStream{seed, hash of g}. Sums of integers are exact, so the embeddings
 ///   are bit-identical on every machine.

@@ -13,8 +13,9 @@ struct RelativeSkewOptions {
 };
 
 /// Relative logits as Music Transformer computes them (Huang et al. 2018, arXiv:1809.04281, section
-/// 3.4): all queries are multiplied by all embeddings in one product. The rows of this product are
-/// then skewed, each by one place more than the row above, so that equal distances form diagonals:
+/// 3.4): all queries are multiplied by all embeddings in one product. The product is then skewed:
+/// each row is shifted one place further than the row above it, so that equal distances form
+/// diagonals:
 ///
 ///   S[i, j] = scale · q_i · e_r,   r = L − 1 + j − i
 ///
@@ -30,19 +31,19 @@ struct RelativeSkewOptions {
 ///
 /// Error: within (D + 2) · 6e-8 · |scale| · Σ|q·e| of the exact value.
 ///
-/// Throws kShapeMismatch, kSizeOverflow, std::bad_alloc, and kInvalidArgument for a scale that is
-/// not finite or null data. If it throws, `output` is unchanged.
+/// Throws kInvalidArgument for a null data pointer or a scale that is not finite. May also throw
+/// kShapeMismatch, kSizeOverflow or std::bad_alloc. If it throws, `output` is unchanged.
 ATTN_API void relative_skew(const ConstTensor& query, const ConstTensor& embeddings,
                             const Tensor& output, const RelativeSkewOptions& options = {},
                             Context& context = Context::default_context());
 
 /// For models trained with the skewed form, computes the relative_keys table that gives the same
 /// logits. `embeddings` (L, D) or (H, L, D) become `relative_keys` (2L − 1, D) or (H, 2L − 1, D),
-/// with zeros for keys after the query. Embeddings of the bidirectional form already are such a
+/// with zeros for keys after the query. Embeddings of the bidirectional form are already such a
 /// table. Queries further than L − 1 from a key use the embedding of the longest distance. The
 /// tensors may have any strides and must not overlap.
 ///
-/// Throws kShapeMismatch, and kInvalidArgument for null data.
+/// Throws kInvalidArgument for a null data pointer. May also throw kShapeMismatch.
 ATTN_API void relative_keys_of_skew(const ConstTensor& embeddings, const Tensor& relative_keys);
 
 }  // namespace attn

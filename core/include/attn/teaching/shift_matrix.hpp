@@ -41,13 +41,13 @@ ATTN_API void shift_matrix(const Tensor& output, double delta, const ShiftOption
 
 /// Computes M_δ · P[i] for every row of an encoding without forming M_δ. `encoding` is (N, d) or
 /// (B, N, d); `output` has the same shape. Both may have any strides. `output` may be `encoding`
-/// itself; otherwise the two must not overlap. This works for any rows, not only for rows of an
-/// encoding: each pair of columns is rotated.
+/// itself; otherwise the two must not overlap. The function accepts any rows, not only rows of an
+/// encoding: it rotates each pair of columns.
 ///
 /// Error: for |δ| ≤ 2^24, values are within 1.5e-7 · (|P[i, 2j]| + |P[i, 2j+1]|) of the exact
 /// product. An encoding with an error of 3.1e-8 thus becomes an encoding with an error of 2.7e-7.
 ///
-/// Throws what shift_matrix() throws, and kShapeMismatch if the shapes differ.
+/// Throws the same errors as shift_matrix(), and kShapeMismatch if the shapes differ.
 ATTN_API void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output,
                           const ShiftOptions& options = {},
                           Context& context = Context::default_context());

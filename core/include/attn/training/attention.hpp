@@ -34,7 +34,7 @@ struct AttentionShown {
 /// The gradients are bit-identical to those of scaled_dot_product_attention_backward() and have the
 /// same error bounds. Memory beyond the recorded tensors is linear in the lengths.
 ///
-/// Throws what scaled_dot_product_attention() throws.
+/// Throws the same errors as scaled_dot_product_attention().
 ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
                                                const Variable& value,
                                                const AttentionOptions& options = {},
@@ -48,16 +48,16 @@ struct AttentionPart {
 };
 
 /// Like merge_attention() for tensors, but records the computation on a tape. Returns the result of
-/// attention to the keys of both parts. If w_a and w_b are the factors on the outputs, and e =
-/// dO·(output_a − output_b), the gradients are
+/// attention to the keys of both parts. If w_a and w_b are the factors by which the outputs are
+/// multiplied, and e = dO·(output_a − output_b), the gradients are
 ///
 ///   d output_a = w_a · dO      d lse_a = w_a · ( w_b · e + d lse)
 ///   d output_b = w_b · dO      d lse_b = w_b · (−w_a · e + d lse)
 ///
-/// If a part has nothing to attend to, its gradients are 0. Errors come from w_a, w_b and a dot
-/// product of Dv terms.
+/// If a part has nothing to attend to, its gradients are 0. The error of a gradient results from
+/// the errors of w_a and w_b and from the rounding of a dot product with Dv terms.
 ///
-/// Throws what merge_attention() throws.
+/// Throws the same errors as merge_attention().
 ATTN_API AttentionPart merge_attention(const AttentionPart& a, const AttentionPart& b);
 
 }  // namespace attn

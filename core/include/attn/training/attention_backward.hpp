@@ -8,7 +8,7 @@
 namespace attn {
 
 /// The outputs of scaled_dot_product_attention_backward(). Each gradient has the shape of its
-/// input. A gradient that is none is not computed and costs nothing.
+/// input. If a gradient is none, it is not computed and costs nothing.
 struct AttentionGradients {
   Tensor query = {};  ///< (B, Hq, Nq, D), or the query's lower rank
   Tensor key = {};    ///< (B, Hkv, Nk, D): summed over the query heads that share a key head

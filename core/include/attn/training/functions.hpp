@@ -16,8 +16,8 @@
 /// a variable is empty or if its tape has been cleared.
 namespace attn {
 
-/// a ∘ b, element by element; both have the same shape. The gradients are dy ∘ b and dy ∘ a, one
-/// float product each. Throws kShapeMismatch.
+/// a ∘ b, element by element, for variables of the same shape. The gradients are dy ∘ b and dy ∘ a,
+/// one float product each. Throws kShapeMismatch.
 ATTN_API Variable operator*(const Variable& a, const Variable& b);
 
 /// Multiplies every element by a constant. The gradient is multiplied by the same constant.
@@ -31,7 +31,7 @@ inline Variable operator+(float constant, const Variable& x) { return x + consta
 inline Variable operator-(const Variable& x, float constant) { return x + -constant; }
 inline Variable operator-(float constant, const Variable& x) { return -x + constant; }
 
-/// a − b, element by element; both have the same shape. Throws kShapeMismatch.
+/// a − b, element by element, for variables of the same shape. Throws kShapeMismatch.
 inline Variable operator-(const Variable& a, const Variable& b) { return a + -b; }
 
 /// Divides every element by a constant. The gradient is divided by the same constant. As in float
@@ -54,8 +54,8 @@ ATTN_API Variable mean(const Variable& x);
 ATTN_API Variable linear(const Variable& x, const Variable& weight, const Variable& bias = {});
 
 /// Returns the same elements in row-major order with another shape. One size may be −1; it is
-/// computed from the others. Copies nothing. Throws kShapeMismatch, and kInvalidArgument for sizes
-/// below −1.
+/// computed from the others. Copies nothing. Throws kInvalidArgument for sizes below −1. May also
+/// throw kShapeMismatch.
 ATTN_API Variable reshape(const Variable& x, std::span<const std::int64_t> shape);
 inline Variable reshape(const Variable& x, std::initializer_list<std::int64_t> shape) {
   return reshape(x, std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -67,12 +67,12 @@ inline Variable reshape(const Variable& x, std::initializer_list<std::int64_t> s
 ATTN_API Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end);
 
 /// Selects index `at` of dimension `dim` and removes that dimension. For example, select(x, 1, n −
-/// 1) is the last token of each sequence. Throws what slice() throws.
+/// 1) is the last token of each sequence. Throws the same errors as slice().
 ATTN_API Variable select(const Variable& x, int dim, std::int64_t at);
 
 /// Joins `parts` along dimension `dim`, the only one in which their sizes may differ. Each part
-/// receives its slice of the gradient. Throws kShapeMismatch, and kInvalidArgument if there are no
-/// parts or if they do not have this dimension.
+/// receives its slice of the gradient. Throws kInvalidArgument if there are no parts or if they do
+/// not have this dimension. May also throw kShapeMismatch.
 ATTN_API Variable concatenate(std::span<const Variable> parts, int dim);
 inline Variable concatenate(std::initializer_list<Variable> parts, int dim) {
   return concatenate(std::span<const Variable>(parts.begin(), parts.size()), dim);

@@ -12,12 +12,12 @@ namespace attn {
 
 /// How the losses of single targets or elements are combined into one.
 enum class LossReduction : int {
-  kMean,  ///< the sum of the losses divided by the number of targets or elements that count
+  kMean,  ///< the mean of the losses, without ignored targets
   kSum,
 };
 
 struct CrossEntropyOptions {
-  /// Targets with this value do not count and pass no gradient.
+  /// Targets with this value are ignored: they add nothing to the loss and have no gradient.
   std::int64_t ignore_index = -100;
   /// The fraction of the target's probability, from 0 to 1, that is spread evenly over all classes.
   float label_smoothing = 0;
@@ -31,9 +31,9 @@ struct CrossEntropyOptions {
 ///
 /// `logits` are (N, C) or (B, N, C); `targets` are (N), (B, N) or (B·N). The loss has rank 0. Its
 /// gradient is computed in the same pass and kept on the tape: (exp(x_c − lse) − (1 − s)·[c = t] −
-/// s/C) / (number of targets that count), or the same without the divisor if the reduction is kSum.
-/// A logit of −∞ means that the class is impossible; its gradient is computed with a probability of
-/// 0.
+/// s/C) / (number of targets that are not ignored), or the numerator alone if the reduction is
+/// kSum. A logit of −∞ means that the class is impossible; its gradient is computed with a
+/// probability of 0.
 ///
 /// Logits may have any magnitude: the largest of a row is subtracted before exp.
 ///
@@ -41,8 +41,8 @@ struct CrossEntropyOptions {
 /// 2e-6 of the exact value, and the total loss is then rounded once to float. Without the divisor,
 /// each element of the gradient is within 2e-6·p + 3e-7, where p is the probability of its class.
 ///
-/// Throws kShapeMismatch, including for zero classes. Throws kInvalidArgument for a target outside
-/// the classes (the message says which and where), for a mean over no targets, for a
+/// Throws kShapeMismatch, including for zero classes. Throws kInvalidArgument for a target that is
+/// not a class (the message gives its value and index), for a mean over no targets, for a
 /// label_smoothing outside [0, 1], and in the cases listed for all functions of variables in
 /// functions.hpp. May also throw std::bad_alloc. A sum over no targets is 0.
 ATTN_API Variable cross_entropy(const Variable& logits, const IdView& targets,

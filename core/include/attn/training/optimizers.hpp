@@ -24,7 +24,7 @@ struct OptimizerData;
 
 /// A part of a model. The names of its parameters are prefixed with `name` and a dot, unless `name`
 /// is empty. While the optimiser exists, the error messages of a tape use these names too. If the
-/// part was added to a larger module, they use the names of that module instead.
+/// part was added to a larger module, the messages use the larger module's names instead.
 struct NamedModule {
   std::string_view name;
   Module& module;
@@ -52,7 +52,8 @@ struct ParameterGroup {
 /// precision.
 ///
 /// The optimiser updates the parameters that the model has when the optimiser is created. It keeps
-/// them alive, and you may move the model. A parameter reached by two paths is updated once.
+/// them alive, and you may move the model. A parameter that appears twice in the model is updated
+/// once.
 ///
 /// A step allocates nothing. On a given instruction set, updates are bit-identical for any number
 /// of threads and on every machine.
@@ -100,16 +101,16 @@ struct SgdOptions {
 /// Stochastic gradient descent, like torch.optim.SGD. For the gradient g of a parameter p, after g
 /// ← g + weight_decay · p:
 ///
-///   buffer ← momentum · buffer + (1 − dampening) · g     (at first: g)
-///   g ← g + momentum · buffer with nesterov, else buffer (without momentum g stays)
+///   buffer ← momentum · buffer + (1 − dampening) · g     (in the first step: g)
+///   g ← g + momentum · buffer with nesterov, else buffer (without momentum: g)
 ///   p ← p − learning_rate · g
 ///
 /// State, with momentum: "momentum_buffer" and "step".
 class ATTN_API Sgd final : public Optimizer {
  public:
-  /// Throws std::bad_alloc, and kInvalidArgument for options that are negative or not finite, for
-  /// nesterov without momentum or with dampening, for groups without `params`, and for names given
-  /// twice.
+  /// Throws kInvalidArgument for options that are negative or not finite, for nesterov without
+  /// momentum or with dampening, for groups without `params`, and for names given twice. May also
+  /// throw std::bad_alloc.
   explicit Sgd(Module& model, const SgdOptions& options = {});
   explicit Sgd(std::span<const NamedModule> models, const SgdOptions& options = {});
   explicit Sgd(std::initializer_list<NamedModule> models, const SgdOptions& options = {})
@@ -136,8 +137,8 @@ struct AdamOptions {
 /// "step" is a float32, so it counts up to 2^24.
 class ATTN_API Adam final : public Optimizer {
  public:
-  /// Throws std::bad_alloc, and kInvalidArgument for options that are negative or not finite, for
-  /// betas of 1 or more, for groups without `params`, and for names given twice.
+  /// Throws kInvalidArgument for options that are negative or not finite, for betas of 1 or more,
+  /// for groups without `params`, and for names given twice. May also throw std::bad_alloc.
   explicit Adam(Module& model, const AdamOptions& options = {});
   explicit Adam(std::span<const NamedModule> models, const AdamOptions& options = {});
   explicit Adam(std::initializer_list<NamedModule> models, const AdamOptions& options = {})
@@ -158,7 +159,7 @@ struct AdamWOptions {
 /// in addition to Adam's step. It has the same state as Adam.
 class ATTN_API AdamW final : public Optimizer {
  public:
-  /// Throws what Adam throws.
+  /// Throws the same errors as Adam.
   explicit AdamW(Module& model, const AdamWOptions& options = {});
   explicit AdamW(std::span<const NamedModule> models, const AdamWOptions& options = {});
   explicit AdamW(std::initializer_list<NamedModule> models, const AdamWOptions& options = {})
@@ -167,16 +168,16 @@ class ATTN_API AdamW final : public Optimizer {
 
 /// The state of an optimiser, with `prefix` in front of each name: "exp_avg.layers.0.weight",
 /// "step.layers.0.weight". The views are valid for as long as the optimiser exists. Options are not
-/// part of the state: if the learning rate changes from step to step, set it again. Throws
-/// std::bad_alloc.
+/// part of the state. If the learning rate changes from step to step, set it again after loading
+/// the state. Throws std::bad_alloc.
 ///
 /// You can stop a run after a step and continue with a model and an optimiser loaded from files.
 /// The results are bit-identical to those of an uninterrupted run.
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 
-/// Sets the state from a file, like load_state_dict() for a module. Throws what that function
-/// throws, and kInvalidArgument for a step that is not a whole number from 0 to 2^24. Everything is
+/// Sets the state from a file, like load_state_dict() for a module. Throws the same errors as that
+/// function. Throws kInvalidArgument if a step is not a whole number from 0 to 2^24. Everything is
 /// checked before anything is set.
 ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensors& file,
                                           std::string_view prefix = "", bool strict = true);
@@ -188,10 +189,10 @@ ATTN_API IncompatibleKeys load_state_dict(Optimizer& optimizer, const Safetensor
 /// to float, and bit-identical for any number of threads.
 ///
 /// Throws kInvalidArgument if backward() has not been called or if max_norm is NaN or negative.
-/// Unlike PyTorch, also throws it if a gradient is not finite, because scaling by the norm would
-/// then destroy all gradients; the message names the first parameter with such a gradient. After an
-/// error the gradients are unchanged. A norm beyond float's range is returned as infinity, but
-/// gradients are still scaled correctly.
+/// Also throws kInvalidArgument, unlike PyTorch, if a gradient is not finite, because scaling by
+/// the norm would then destroy all gradients; the message names the first parameter with such a
+/// gradient. After an error the gradients are unchanged. A norm beyond float's range is returned as
+/// infinity, but gradients are still scaled correctly.
 ATTN_API float clip_grad_norm(Tape& tape, double max_norm);
 
 }  // namespace attn

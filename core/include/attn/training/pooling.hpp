@@ -33,7 +33,7 @@ namespace attn {
 /// 80)·6e-8 · w·(Σ_c |dy_c·v_c| + Σ_j w_j·Σ_c |dy_c·v_jc|) + 2δ·w·|dw| of the exact value, and the
 /// error of a sum over n pairs is at most (n/64 + 72)·6e-8 · Σ|terms|.
 ///
-/// Throws what attention_pooling() throws, and kInvalidArgument if options.scores or
+/// Throws the same errors as attention_pooling(), and kInvalidArgument if options.scores or
 /// options.weights is set, or if a width is passed for a kernel that has none.
 ATTN_API Variable attention_pooling(const Variable& query, const Variable& key,
                                     const Variable& value, const ScoringFunction& scoring,

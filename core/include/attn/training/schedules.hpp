@@ -9,7 +9,7 @@
 namespace attn {
 
 /// peak · min(1, step / warmup_steps): linear warm-up, then constant. Throws kInvalidArgument for a
-/// step below 1, negative warmup_steps, and a rate that is negative or not finite.
+/// step below 1, negative warmup_steps, or a rate that is negative or not finite.
 ATTN_API double constant_learning_rate(std::int64_t step, double peak,
                                        std::int64_t warmup_steps = 0);
 
@@ -19,14 +19,14 @@ ATTN_API double constant_learning_rate(std::int64_t step, double peak,
 ///   peak · step / warmup_steps                                   for step ≤ warmup_steps
 ///   last + (peak − last) · (1 + cos(π · (step − warmup_steps) / (total_steps − warmup_steps))) / 2
 ///
-/// The result is within 1e-10 · peak of the exact value. Throws what constant_learning_rate()
-/// throws, and kInvalidArgument for total_steps below warmup_steps.
+/// The result is within 1e-10 · peak of the exact value. Throws the same errors as
+/// constant_learning_rate(), and kInvalidArgument for total_steps below warmup_steps.
 ATTN_API double cosine_learning_rate(std::int64_t step, double peak, std::int64_t warmup_steps,
                                      std::int64_t total_steps, double last = 0);
 
 /// factor · d_model^(−1/2) · min(step^(−1/2), step · warmup_steps^(−3/2)): Vaswani et al. 2017,
 /// arXiv:1706.03762, equation 3. Throws kInvalidArgument for a step, a d_model or warmup_steps
-/// below 1, and a factor that is negative or not finite.
+/// below 1, or a factor that is negative or not finite.
 ATTN_API double inverse_sqrt_learning_rate(std::int64_t step, std::int64_t d_model,
                                            std::int64_t warmup_steps, double factor = 1);
 

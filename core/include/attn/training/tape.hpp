@@ -78,7 +78,8 @@ class ATTN_API Tape {
   void clear_keeping_gradients();
 
   /// Copies `values` (row-major) onto the tape as an input. Read its gradient after backward().
-  /// Throws std::bad_alloc, and kInvalidArgument for null data or when called after backward().
+  /// Throws kInvalidArgument for a null data pointer or if called after backward(). May also throw
+  /// std::bad_alloc.
   Variable variable(const ConstTensor& values);
 
   /// Like variable(), but without a gradient, for inputs that are not learned.
@@ -86,8 +87,8 @@ class ATTN_API Tape {
 
   /// Records a parameter of a layer with its current value. Layers record their own parameters
   /// themselves; call this function for weights that you also use in other ways. Repeated calls
-  /// return the same variable, and its gradient is the sum over all uses. Throws kNotFound, and
-  /// what variable() throws.
+  /// return the same variable, and its gradient is the sum over all uses. Throws kNotFound for an
+  /// unknown name. May also throw the same errors as variable().
   Variable parameter(const Module& layer, std::string_view name);
 
   /// Makes `layer` record the intermediates with these names on this tape from now on.
@@ -107,10 +108,10 @@ class ATTN_API Tape {
   ///
   /// Throws kInvalidArgument if `loss` is on another tape, was recorded before clear(), or has more
   /// than one element, or if backward() has already been called since clear(). Throws
-  /// kInvalidArgument if the loss is not finite; the message says in which call to backward(), and
-  /// names the first parameter or layer output that is not finite. Throws kInvalidArgument if a
-  /// parameter has changed since it was recorded; the message names it. May also throw
-  /// std::bad_alloc. After an error there are no gradients.
+  /// kInvalidArgument if the loss is not finite; the message gives the number of the call to
+  /// backward() and names the first parameter or layer output that is not finite. Throws
+  /// kInvalidArgument if a parameter has changed since it was recorded; the message names it. May
+  /// also throw std::bad_alloc. After an error there are no gradients.
   void backward(const Variable& loss);
 
   /// Like backward(loss), but starts from the gradient of a loss with respect to `output`, which
@@ -156,7 +157,8 @@ class ATTN_API Variable {
 
   training::TapeData* tape_ = nullptr;
   training::Node* node_ = nullptr;
-  std::uint64_t era_ = 0;  ///< number of the tape's clear() calls before this variable
+  std::uint64_t era_ =
+      0;  ///< number of clear() calls on the tape before this variable was recorded
 };
 
 /// a + b, element by element, e.g. for a residual connection. Both must have the same shape. Throws
