@@ -9,5 +9,9 @@ export const icons = {
   contents: 'M2.5 4h11M2.5 8h11M2.5 12h7',
   settings:
     'M2 5h7M13 5h1M2 11h1M7 11h7M9 5a2 2 0 1 0 4 0a2 2 0 1 0-4 0M3 11a2 2 0 1 0 4 0a2 2 0 1 0-4 0',
+  present: 'M2 3h12v8.5H2zM8 11.5V14M5 14h6',
+  previous: 'M10 3 5 8l5 5',
+  next: 'M6 3l5 5-5 5',
+  close: 'M3.5 3.5l9 9M12.5 3.5l-9 9',
   done: 'M3 8.5 6.5 12 13 4.5',
 };

@@ -11,6 +11,11 @@ class Place {
   wanted = $state(null);
   /** @type {string | undefined} a figure to draw although it is not visible */
   figure = $state();
+  /**
+   * The figure that is shown without the rest of the page: in a presentation, or in another page.
+   * @type {{ chapter: string, figure: string, how: 'presented' | 'embedded' } | null}
+   */
+  alone = $state.raw(null);
   /** True while all chapters and figures are drawn for printing. */
   isWhole = $state(false);
   /** True while everything is drawn before the print dialog opens. */
@@ -192,11 +197,61 @@ class Place {
     );
   }
 
+  /**
+   * Shows a figure without the rest of the page.
+   * @param {string} place the figure as in links: `chapter.figure`
+   * @param {'presented' | 'embedded'} how
+   */
+  showAlone(place, how) {
+    const [chapter, figure] = place.split('.');
+    this.alone = { chapter, figure, how };
+    this.wanted = chapter;
+    this.#going = undefined;
+    delete document.documentElement.dataset.going;
+    document.getElementById(figure)?.closest('details')?.setAttribute('open', '');
+  }
+
+  /** Ends a presentation at the presented figure. */
+  endPresentation() {
+    if (this.alone?.how !== 'presented') return;
+    const { chapter, figure } = this.alone;
+    this.alone = null;
+    void this.goTo(`${chapter}.${figure}`);
+  }
+
+  /**
+   * Presents the next or the previous figure of the page. Loads its chapter if necessary.
+   * @param {1 | -1} direction
+   */
+  async presentNeighbour(direction) {
+    const from = this.alone;
+    if (from?.how !== 'presented') return;
+    const sections = [...document.querySelectorAll('[data-chapter]')];
+    const figuresOf = (/** @type {Element | null} */ section) =>
+      Array.from(section?.querySelectorAll('figure[id]:not(#still)') ?? [], ({ id }) => id);
+    const here = figuresOf(document.getElementById(from.chapter));
+    const next = here[here.indexOf(from.figure) + direction];
+    if (next) return this.showAlone(`${from.chapter}.${next}`, 'presented');
+    const at = sections.findIndex(({ id }) => id === from.chapter) + direction;
+    for (const { id } of direction > 0 ? sections.slice(at) : sections.slice(0, at + 1).reverse()) {
+      this.wanted = id;
+      const isLoaded = () => document.getElementById(id)?.matches('[data-loaded]');
+      while (!isLoaded()) {
+        await new Promise((resolve) => setTimeout(resolve, 40));
+        if (this.alone !== from) return;
+      }
+      await tick();
+      const figure = figuresOf(document.getElementById(id)).at(direction > 0 ? 0 : -1);
+      if (figure) return this.showAlone(`${id}.${figure}`, 'presented');
+    }
+  }
+
   /** Returns to the top, as on a freshly opened page. */
   reset() {
     this.chapter = '';
     this.wanted = null;
     this.figure = this.#going = undefined;
+    this.alone = null;
     delete document.documentElement.dataset.going;
     scrollTo({ top: 0, behavior: 'instant' });
   }
@@ -207,6 +262,8 @@ class Place {
    */
   follow(fragment) {
     const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
+    const embedded = parameters.get('embed');
+    if (embedded !== null) return this.showAlone(embedded, 'embedded');
     const at = parameters.get('at') ?? [...parameters.keys()].find((name) => name !== 'v');
     if (at) void this.goTo(at);
   }

@@ -18,7 +18,7 @@ const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 export const beginning = saves ? untrained : initial;
 
 /** True if a link has no settings. The link may still lead to a place. @param {string} hash */
-const isBare = (hash) => /^(?:#(?:at=[^&]*)?)?$/.test(hash);
+const isBare = (hash) => /^(?:#(?:(?:at|embed)=[^&]*)?)?$/.test(hash);
 
 /** @param {string} hash */
 const settingsIn = (hash) => (isBare(hash) ? { ...beginning } : parseSettings(hash));
@@ -42,13 +42,22 @@ export const linksFollowed = () => followed;
 
 /** @param {string} hash */
 function linkOf(hash) {
+  const parameters = new URLSearchParams(hash.slice(1));
   return {
     later: isFromLaterVersion(hash),
     read: formatSettings(settingsIn(hash)),
-    at: new URLSearchParams(hash.slice(1)).get('at'),
+    at: parameters.get('at'),
+    isEmbedded: parameters.has('embed'),
+    hasSentence: parameters.get('sentence') === '1',
     corrected: correctedSettings(hash),
   };
 }
+
+/** True if the link shows a single figure, as a part of another page. */
+export const isEmbedded = () => link.isEmbedded;
+
+/** True if the link of an embedded figure also asks for the field with the sentence. */
+export const hasSentence = () => link.hasSentence;
 
 /** True if the page shows a link made by a later version, which may contain unknown settings. */
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
@@ -99,8 +108,9 @@ export const currentFragment = () => fragment;
  */
 export function mirrorSettingsInUrl() {
   const write = () => {
-    // Leave such a link unchanged, so that the later version can still read it.
-    if (isLinkFromLaterVersion()) return;
+    // Leave a link of a later version unchanged, so that the later version can still read it. The
+    // address of an embedded figure is invisible.
+    if (isLinkFromLaterVersion() || link.isEmbedded) return;
     if (link.at && !place.isGoing && place.chapter !== link.at.split('.')[0]) {
       link = { ...link, at: null };
     }
@@ -172,6 +182,10 @@ const leading = (fragment, at) => `#${fragment}${fragment && '&'}at=${at}`;
 
 /** The page's address at a place, with '#', for links within the page. @param {string} at */
 export const fragmentTo = (at) => leading(address, at);
+
+/** The complete link that shows a figure alone, in its current state. @param {string} figure */
+export const linkToEmbed = (figure) =>
+  location.href.replace(/#.*|$/, `#embed=${figure}${linked && '&'}${linked}`);
 
 /** The complete link to the page's current state at a place. @param {string} at */
 export const linkTo = (at) => location.href.replace(/#.*|$/, leading(linked, at));

@@ -1,0 +1,10 @@
+/** Texts around a figure that is shown without the rest of the page. */
+export const aloneTexts = {
+  region: 'Presentation',
+  previous: 'Previous figure (left arrow)',
+  next: 'Next figure (right arrow)',
+  end: 'End the presentation (Escape)',
+  whole: 'Open the whole page',
+  /** @param {string} name */
+  missing: (name) => `There is no figure “${name}”. It may have been renamed or removed.`,
+};
