@@ -226,8 +226,8 @@ void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Recomputes the chosen queries of [first, first + count), because something in their outputs is
-/// not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
+/// Recomputes the chosen queries of [first, first + count), because their outputs are not finite: a
+/// weight of zero may have been multiplied by an excluded infinity or NaN.
 template <class Isa>
 QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, const bool* chosen,
                         const BlockScratch<Isa>& scratch) noexcept {

@@ -101,7 +101,7 @@ ATTN_INLINE void copy_part(index rows, index cols, const float* from, index from
   }
 }
 
-/// The arguments of a product that its blocks need. `depth` and `a_row` are counted in elements,
+/// The arguments that the blocks of a product need. `depth` and `a_row` are counted in elements,
 /// which are floats or pairs.
 template <class Isa>
 struct BlockedProduct {
@@ -267,7 +267,8 @@ void product(const ProductArgs& p, float* scratch) noexcept {
   const auto copy_rows = [&](const ProductBlock& block, float* copy, index row) {
     const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
     if (p.a_row == 1) {
-      // A is stored transposed. Writes beyond the end of the block's rows stay within the tile.
+      // A is stored transposed. transpose() may write beyond the end of the block's rows, but not
+      // beyond the tile.
       transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
     } else {
       for (index r = 0; r < block.rows; ++r) {

@@ -58,7 +58,8 @@ ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index ke
   }
 }
 
-/// Computes the scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
+/// Computes the scores of query `row` and keys [key0, key0 + keys). The number of keys is rounded
+/// up to whole panels.
 template <class Isa>
 ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index keys,
                              float* scores) noexcept {
@@ -92,8 +93,8 @@ ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index 
   }
 }
 
-/// One vector of a row of values: columns [col, col + width), or as many as there are. `Whole`
-/// promises that all exist and are contiguous.
+/// Loads a vector from a row of values: columns [col, col + width), with zeros after the last
+/// column. `Whole` asserts that all these columns exist and are contiguous.
 template <class Isa, bool Whole>
 ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) noexcept {
   using F = Floats<Isa>;

@@ -24,8 +24,8 @@ ATTN_INLINE Floats<Isa> widen_finite_float16(
          Floats<Isa>(0x1p112F);
 }
 
-/// A vector of row k of a panel. Rows of float16 are consecutive; rows of bfloat16 are interleaved
-/// in pairs. `column` is the address of the vector in row 0.
+/// Loads a vector from row k of a panel. `column` is the address of the same columns in row 0. Rows
+/// of float16 are consecutive; rows of bfloat16 are interleaved in pairs.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load_panel(const Float16* column, index k) noexcept {
   const Float16* const from = column + k * kPanelWidth;

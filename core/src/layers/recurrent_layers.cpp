@@ -15,7 +15,8 @@ namespace {
 
 using kernels::index;
 
-/// How many numbers of a state one task computes; fewer are not worth a thread.
+/// Number of elements of a state that one task computes. With fewer, waking another thread does not
+/// pay.
 constexpr index kStateBlock = 4096;
 
 }  // namespace

@@ -47,7 +47,7 @@ struct ModelDescription {
 };
 
 void describe_gpt2(ModelDescription& d);
-/// BERT, DistilBERT, and RoBERTa under each of its names.
+/// BERT, DistilBERT and RoBERTa, including the other model types with RoBERTa's architecture.
 void describe_bert(ModelDescription& d);
 /// Llama and the families that descend from it. `d.result.family` says which one.
 void describe_llama(ModelDescription& d);

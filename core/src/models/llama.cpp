@@ -95,8 +95,7 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Reads the fields of a rotary rule. Each field is taken from the first of several objects that
-/// contains it.
+/// Reads the fields of a rotary rule. Each field is taken from the first object that contains it.
 class RotaryRuleReader {
  public:
   RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
@@ -111,7 +110,7 @@ class RotaryRuleReader {
     rotary.rotary_dim = head_dim;
     const std::string field = at(config_.has(at("rope_type")) ? "rope_type" : "type");
     const std::string rule = config_.find_text(field).value_or("default");
-    // Text has the same positions along all axes, so sections make no difference.
+    // Text has the same positions along all axes, so mrope sections make no difference.
     config_.has_any(at("mrope_section"));
     const double part = partial_rotary_factor();
     if (rule == "proportional") {
@@ -153,7 +152,7 @@ class RotaryRuleReader {
     return paths_.front() + "." + name;
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or none if it is 0, because a value of 0 means the same as a missing field.
+  /// The number, or nullopt if it is 0, which means the same as a missing field.
   std::optional<double> number_but_zero(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;
@@ -436,7 +435,7 @@ void describe_llama(ModelDescription& d) {
   for (std::int64_t l = 0; l < count; ++l) {
     kinds.set(layer, l);
     if (!options.causal && layer.window) {
-      config.refuse("is_causal", "true in a model with windows");
+      config.refuse("is_causal", "true in a model with sliding windows");
     }
     options.stack.layers.push_back(layer);
     const std::string from = layers + std::to_string(l) + ".";

@@ -111,8 +111,8 @@ struct SharedSums {
   index key_row, value_row;
   index buckets = 0;
   // Each of these is null or has one array for each batch entry, query head and chunk of keys:
-  float* relative_keys;    ///< (2k+1, head_dim in whole vectors)
-  float* relative_values;  ///< (2k+1, value_dim in whole vectors)
+  float* relative_keys;    ///< (2k+1, head_dim rounded up to whole vectors)
+  float* relative_values;  ///< (2k+1, value_dim rounded up to whole vectors)
   float* slopes;
   float* t5_table;  ///< (buckets)
 };

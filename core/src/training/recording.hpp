@@ -139,7 +139,7 @@ class Step {
 
   Step* previous = nullptr;
   Node* output = nullptr;
-  Node* second_output = nullptr;  ///< or null; may have no gradient
+  Node* second_output = nullptr;  ///< null if there is none; need not have a gradient
   // The function or class that computed it, and the layer if there is one, for error messages.
   const char* name = nullptr;
   const void* layer = nullptr;
@@ -239,7 +239,7 @@ inline void require_none(const char* argument, bool given) {
 struct TapeData {
   explicit TapeData(Context& c) : context(c) {}
 
-  /// A parameter that was used.
+  /// A parameter that recorded calls use.
   struct Parameter {
     Parameter* previous;
     Node node;
@@ -255,7 +255,7 @@ struct TapeData {
     Node* node;  ///< as computed by the layer's last call
   };
 
-  /// A parameter with a gradient that outlives clear_keeping_gradients().
+  /// A parameter whose gradient clear_keeping_gradients() keeps.
   struct KeptGradient {
     Parameter parameter;
     std::vector<float> values;

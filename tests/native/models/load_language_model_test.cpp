@@ -264,7 +264,7 @@ TEST(LoadLanguageModel, models_may_look_ahead_or_have_no_output_layer) {
   const auto ahead = with_config("llama_none", "\"mlp_bias\": false", "\"is_causal\": false");
   EXPECT_FALSE(describe(ahead).options.causal);
   EXPECT_THAT(loading_error(with_config("mistral", "\"mlp_bias\": false", "\"is_causal\": false")),
-              HasSubstr("\"is_causal\": got false, needs true in a model with windows"));
+              HasSubstr("\"is_causal\": got false, needs true in a model with sliding windows"));
 
   const RecordedFiles headless = with("olmo2", [](Tensors& t) { t.remove("lm_head.weight"); });
   EXPECT_FALSE(describe(headless).options.output);

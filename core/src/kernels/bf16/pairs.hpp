@@ -147,7 +147,7 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
 /// Like exp2_shifted, for scores that must still be multiplied by `unit`, with lowest = (m − 127) /
 /// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial
 /// of degree 5 (minimax in relative error, 9.2e-8) is accurate to the rounding of float32. Weights
-/// keep only eight bits.
+/// are then rounded to eight significant bits.
 template <class Isa, int N>
 ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
                              const Floats<Isa> (&lowest)[N]) noexcept {
