@@ -40,7 +40,7 @@ class Name {
 };
 
 /// Appends the name of an argument to a message. Names are spelt as in C++ unless a language
-/// binding sets another function, which it does before its first call.
+/// binding sets another function. A binding does this before its first call.
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 

@@ -56,7 +56,7 @@ class RowScratch {
 
   float* query;         ///< scaled
   float* scaled_again;  ///< the query multiplied by kPairScale
-  float* scores;        ///< of one block of keys
+  float* scores;        ///< scores of one block of keys
   float* kept;          ///< values or keys of one block, as floats
   RowSums sums;
   float* relative_products;  ///< products of the query with the Shaw table, or null

@@ -142,7 +142,7 @@ class BlockScratch {
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
   Bf16Pair* kept_pairs = nullptr;   ///< pairs of keys × value columns, with zeros for keys that a
                                     ///< query may not attend to
-  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if they cannot be read in place
+  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if the keys cannot be read in place
   float* total_weight = nullptr;    ///< per query: sum of its weights after they are rounded to
                                     ///< bf16
   float* outputs = nullptr;         ///< with tile hardware: first temporary memory for pairing

@@ -173,8 +173,8 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
-/// The factor that converts scores of a tile of pairs to units of ln 2. It is 1 if steps on rows
-/// have already applied it.
+/// The factor that converts scores of a tile of pairs to units of ln 2. The factor is 1 if steps on
+/// rows have already converted the scores.
 template <class Isa>
 ATTN_INLINE float score_unit(const AttentionHead& head) noexcept {
   return !kPairs<Isa> || BlockScratch<Isa>::works_on_rows(head) ? 1.0F

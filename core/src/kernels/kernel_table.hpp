@@ -18,8 +18,8 @@ using index = std::int64_t;
 inline constexpr index kPanelWidth = 16;
 
 /// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
-/// this number, counted from key 0, whatever the masks are. Sums are therefore always formed in the
-/// same order.
+/// this number, counted from key 0, for every mask. Sums are therefore always formed in the same
+/// order.
 inline constexpr index kKeyTile = 256;
 
 /// The largest number of keys that the separate path for few keys accepts; all of them fit in one

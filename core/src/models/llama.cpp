@@ -264,8 +264,8 @@ class DecoderLayerKinds {
     const std::string full = newer + ".full_attention", sliding = newer + ".sliding_attention";
     const double base = config_.number("rope_theta", 1e4);
     if (family_.windows == DecoderFamily::kPattern) {
-      // Gemma 3 has one rule for each kind of layer. A rule in the older field applies to the
-      // layers with full attention.
+      // Gemma 3 has one rule for each kind of layer. A rule in rope_scaling applies to the layers
+      // with full attention.
       for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
         if (config_.has(newer + "." + field)) {
           config_.refuse(newer + "." + field,
@@ -288,8 +288,7 @@ class DecoderLayerKinds {
       global_.scaling = YarnRotaryScaling{
           .factor = 32, .original_max_position_embeddings = 4096, .truncate = false};
     } else {
-      // A rule in the older field replaces all fields of a rule in the newer one, including the
-      // base.
+      // A rule in rope_scaling replaces the whole rule in rope_parameters, including the base.
       global_ = RotaryRuleReader(config_, {has_older ? older : newer}).read(base, head_dim);
     }
     local_ = global_;

@@ -100,7 +100,7 @@ struct LanguageModelLoader::Impl {
         source.target = found->values.slice(0, weight.first_row, end);
       }
       source.numbers = stored_numbers(weight.tensor, weight.dtype);
-      // The caller may have changed the description, but the numbers must still fit into the
+      // The caller may have changed the description, so check that the numbers still fit into the
       // target.
       const std::int64_t count = validation::product("shape", weight.shape);
       if (weight.end - weight.begin != count * source.numbers.bytes) {

@@ -49,7 +49,7 @@ struct Node {
   ConstTensor value;     ///< row-major
   Tensor gradient = {};  ///< row-major; empty before the first addition
   bool needs_gradient = false;
-  bool only_shown = false;  ///< has a gradient, but later operations add nothing to it
+  bool only_shown = false;  ///< later operations add nothing to the gradient
 };
 
 class Step;
@@ -273,7 +273,7 @@ struct TapeData {
   std::vector<Watch> watches;
   std::vector<std::shared_ptr<const void>> kept;  ///< keeps alive the layers that were used
   std::deque<KeptGradient> kept_gradients;        ///< a deque, so that elements never move
-  std::size_t num_kept_gradients = 0;             ///< the elements after these are spare memory
+  std::size_t num_kept_gradients = 0;             ///< elements after this number are spare memory
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);
