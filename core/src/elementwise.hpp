@@ -12,7 +12,7 @@
 namespace attn {
 
 /// Approximate number of elements that one task computes or copies; tasks may be rounded to whole
-/// rows. With fewer, waking another thread does not pay.
+/// rows. Smaller tasks would not justify waking another thread.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
 /// Calls body(first, count) on all threads for runs of elements [first, first + count) in row-major

@@ -179,8 +179,8 @@ inline void require_data(const char* argument, const IdView& ids) {
 }
 
 /// Requires lengths of shape (B), one per batch entry. Unless `rows` is −1, also accepts shape (B,
-/// rows), one per row. The view may be empty. Lengths must be from 0 to `most`, which is the number
-/// of `what`.
+/// rows), one per row. The view may be empty. Lengths must be from 0 to `most`. Error messages call
+/// this limit the number of `what`.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 

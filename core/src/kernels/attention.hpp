@@ -24,9 +24,9 @@
 // weights in the layout that this product needs. Only values are rearranged, once for all blocks of
 // a pass.
 //
-// From the bottom up: attention_scratch.hpp has the memory of a block, attention_tile.hpp processes
-// one tile of keys, attention_block.hpp starts and finishes a block, and this file runs blocks over
-// all tiles.
+// From the bottom up: attention_scratch.hpp defines the memory of a block, attention_tile.hpp
+// processes one tile of keys, attention_block.hpp starts and finishes a block, and this file runs
+// blocks over all tiles.
 
 #include <algorithm>
 

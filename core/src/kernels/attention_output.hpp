@@ -49,7 +49,7 @@ ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* dis
   }
 }
 
-/// output = factor · values. Returns true if all of it is finite.
+/// output = factor · values. Returns true if the whole output is finite.
 template <class Isa>
 bool write_output(const AttentionHead& head, index row, const float* values,
                   float factor) noexcept {

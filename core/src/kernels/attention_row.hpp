@@ -78,8 +78,8 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   }
 }
 
-/// Initialises the sums before the first key. At first they contain only the extra score, which is
-/// −∞ if there is none.
+/// Initialises the sums before the first key. At first they contain only the sink's score, which is
+/// −∞ if there is no sink.
 template <class Isa>
 void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;

@@ -138,7 +138,7 @@ class BlockScratch {
   float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
   float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
   float* row_memory;           ///< memory of a RowScratch
-  // The remaining members are only for pairs.
+  // The remaining members are used only for products of pairs.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
   Bf16Pair* kept_pairs = nullptr;   ///< pairs of keys × value columns, with zeros for keys that a
                                     ///< query may not attend to

@@ -94,7 +94,7 @@ struct StoredProductArgs {
   index a_row = 0;
   index a_col = 1;
   ElementType type = ElementType::kFloat16;
-  /// Panels like the panels of packed float matrices. For kBFloat16, panels consist of pairs; see
+  /// Packed into panels, as float matrices are. For kBFloat16, panels consist of pairs; see
   /// bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null

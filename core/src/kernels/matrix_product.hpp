@@ -79,7 +79,7 @@ index product_scratch(index depth) noexcept {
 }
 
 /// Stores a tile to C (rows × cols), or adds it to C. The tile was computed in a buffer because C
-/// is narrower or strided.
+/// is narrower than the tile or strided.
 template <class Isa>
 void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
                    index c_row, index c_col) noexcept {

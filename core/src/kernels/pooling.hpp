@@ -13,8 +13,8 @@
 
 namespace attn::kernels {
 
-/// Adds the term that one column of a query and a key contributes to the pair's sum. For kernels of
-/// the distance, the term is the squared difference.
+/// Adds the term that one column of a query and a key contributes to the pair's sum. For kernels
+/// that depend on the distance, the term is the squared difference.
 template <class Isa, PairScore Score>
 ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float weight,
                                    Floats<Isa> sum) noexcept {

@@ -189,7 +189,8 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
-/// How many numbers are gathered at a time if they are not contiguous or end within a vector.
+/// Number of elements that are gathered at a time if they are not contiguous or end within a
+/// vector.
 inline constexpr index kGathered = 64;
 
 /// Copies `count` floats, in whole vectors if they are contiguous.
@@ -255,7 +256,7 @@ ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[
   each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
-/// 2^x for x ≤ 0 and for NaN, with the error above.
+/// 2^x for x ≤ 0 and for NaN, with the error of exp2_shifted.
 template <class Isa>
 ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

@@ -117,8 +117,8 @@ Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float*
   return args;
 }
 
-/// Number of columns per task, in whole tiles of any instruction set, so that their panels have
-/// about `floats` numbers.
+/// Number of columns per task, chosen so that their panels have about `floats` numbers. It is a
+/// multiple of the tile width of every instruction set.
 index columns_of(index floats, index depth) noexcept {
   constexpr index kStep = 4 * kPanelWidth;
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);

@@ -83,7 +83,7 @@ inline TensorView<const double> positions_of(const TensorView<const double>& pos
   return layer.positions.rotary ? positions : TensorView<const double>();
 }
 
-/// The layer in a variant, as a Module.
+/// The layer that a variant contains, as a Module.
 template <class... Layers>
 const Module& as_module(const std::variant<Layers...>& layer) {
   return std::visit([](const Module& module) -> const Module& { return module; }, layer);

@@ -42,7 +42,8 @@ struct ModelDescription {
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
 
   /// Decides which matrix gives logits, as Transformers does. An output layer in the files is
-  /// always used, whatever `tied` says. Without one, the embedding is used if the weights are tied.
+  /// always used, regardless of `tied`. Without an output layer, the embedding is used if the
+  /// weights are tied.
   void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
 

@@ -215,7 +215,7 @@ LanguageModel LanguageModelLoader::finish() {
   return std::move(impl_->model);
 }
 
-// Files on disk.
+// Loading from files on disk.
 
 namespace {
 

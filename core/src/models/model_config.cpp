@@ -46,7 +46,7 @@ double to_double(std::string_view text) {
   return negative ? -magnitude : magnitude;
 }
 
-/// An object or array that the reader has entered.
+/// An object or array that the parser has entered but not yet left.
 struct EnteredValue {
   std::size_t field;
   bool is_object;

@@ -77,8 +77,8 @@ int processors_in_quota(const std::string& groups, const std::string& root) {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const bool is_version_2 = controllers.empty();
     if (!is_version_2 && !lists_cpu(controllers)) continue;
-    // A quota also limits the groups below it. In a container the outer groups of the path may be
-    // missing, and the mounted folder itself is the container's group.
+    // The quota of a group also limits its subgroups. In a container, the outer groups of the path
+    // may be missing, and the mounted folder itself is the container's group.
     std::string group = line.substr(second + 1);
     while (true) {
       if (is_version_2) {

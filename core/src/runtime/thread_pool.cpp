@@ -15,7 +15,7 @@ namespace {
 
 /// Number of times that an idle worker looks for a new loop before it sleeps. This takes some tens
 /// of microseconds, so that the parallel loops of one call follow each other without a wake-up in
-/// between. A tenfold number was no faster in WebAssembly.
+/// between. Ten times as many attempts are no faster in WebAssembly.
 constexpr int kSpinsBeforeSleep = 4000;
 /// Number of times that the caller checks whether the other threads have finished before it yields
 /// to them.

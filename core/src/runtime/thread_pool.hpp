@@ -31,8 +31,8 @@ class ThreadPool {
 
   /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. Workers
   /// claim indices one at a time, so the caller waits only for indices that are already in progress
-  /// on other threads. A thread that has not started an index never delays it. Must not be called
-  /// by two threads at the same time.
+  /// on other threads. A thread that has not started an index never delays the caller. Must not be
+  /// called by two threads at the same time.
   void run(std::int64_t count, Body body) noexcept;
   /// Like run(), but the calling thread does all the work.
   static void run_alone(std::int64_t count, Body body) noexcept;

@@ -83,8 +83,8 @@ class Thread {
 /// thread.
 inline void yield() { sched_yield(); }
 
-/// If the word has this value, sleeps until it is woken. May return early. Must not be called on a
-/// browser's main thread. In WebAssembly, the standard library's wait() would poll instead of
+/// If `word` equals `value`, sleeps until wake() is called. May return early. Must not be called
+/// on a browser's main thread. In WebAssembly, the standard library's wait() would poll instead of
 /// sleeping.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   auto* address = reinterpret_cast<std::int32_t*>(const_cast<std::atomic<std::uint32_t>*>(&word));
@@ -117,7 +117,7 @@ void wake(std::atomic<std::uint32_t>& word) noexcept;
 
 #else
 
-/// If the word has this value, sleeps until it is woken. May return early.
+/// If `word` equals `value`, sleeps until wake() is called. May return early.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   word.wait(value, std::memory_order_acquire);
 }

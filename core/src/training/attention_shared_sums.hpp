@@ -27,8 +27,8 @@ inline void clear(const Tensor& t) noexcept {
   }
 }
 
-/// Gradients of everything that all queries share. Each head and chunk of keys has its own sum, and
-/// these sums are then added in order.
+/// Gradients of the relative-position tables and slopes, which all queries share. Each head and
+/// chunk of keys has its own sum, and these sums are then added in order.
 struct SharedSums {
   SharedSums(const BackwardProblem& p, const kernels::TrainingTable& kernels, index chunk_keys,
              runtime::Execution& run)

@@ -59,7 +59,7 @@ class BackwardPass {
  public:
   BackwardPass(TapeData& tape, runtime::Execution& execution) : run(execution), tape_(tape) {}
 
-  /// True if the gradient of this node is needed. `node` may be null.
+  /// True if `node` is not null and its gradient is needed.
   static bool wants(const Node* node) noexcept { return node && node->needs_gradient; }
 
   Context& context() const noexcept;
@@ -140,7 +140,8 @@ class Step {
   Step* previous = nullptr;
   Node* output = nullptr;
   Node* second_output = nullptr;  ///< null if there is none; need not have a gradient
-  // The function or class that computed it, and the layer if there is one, for error messages.
+  // The function or class that computed the output, and the layer if there is one, for error
+  // messages.
   const char* name = nullptr;
   const void* layer = nullptr;
 

@@ -33,7 +33,7 @@ struct AttentionGradientHead {
   float* bias = nullptr;
   index bias_row = 0;
   index bias_col = 1;
-  /// The gradient of the bias by distance, indexed by j − i, for every i and j.
+  /// The gradient of AttentionHead::distance_bias, indexed by j − i, for every i and j.
   float* distances = nullptr;
   float* relative_key_gradients = nullptr;    ///< as relative_keys
   float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
