@@ -123,7 +123,7 @@ void keep_attended(const AttentionHead& head, index row, index key0, index keys,
 
 /// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales are multiplied into the
 /// weights. With `skip_excluded`, values of excluded keys are not even multiplied by zero, and the
-/// others are copied to `kept_values`.
+/// values of all other keys are copied to `kept_values`.
 template <class Isa>
 void add_weighted_values(const AttentionHead& head, index row, index key0, index keys,
                          bool skip_excluded, float* weights, float factor, float* kept_values,

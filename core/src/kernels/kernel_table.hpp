@@ -214,7 +214,7 @@ struct SinusoidColumns {
   const double* step_sin = nullptr;
 };
 
-/// The number of rows of a sinusoidal table that are rotated from one exact row.
+/// The number of rows of a sinusoidal table that are computed by rotating one exact row.
 inline constexpr index kSinusoidRows = 64;
 
 /// out[i, c] = keep[c]·x[i, c] + cross[c]·x[i, partner of c], for an even number of columns.
@@ -456,7 +456,7 @@ struct KernelTable {
   /// The best number of rows for one call if several threads share a product, and the number of
   /// scratch floats that a call needs.
   index product_rows;
-  /// The number of rows in a call should be a multiple of this.
+  /// The number of rows in a call should be a multiple of this number.
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
@@ -468,7 +468,7 @@ struct KernelTable {
 
   /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
-  /// Each call starts at a row that is a multiple of this number.
+  /// The first row of each call is a multiple of this number.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
   /// Computes attention for queries [row_begin, row_end) of a head; row_begin is a multiple of

@@ -152,8 +152,8 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
   }
 }
 
-/// The keys in a block that a query may attend to, and their scores, both without gaps. Keys
-/// outside a kernel's edge are left out.
+/// The keys in a block that a query may attend to, and the scores of these keys, stored without
+/// gaps. Keys beyond a kernel's edge are left out.
 template <class Isa>
 struct AttendedKeys {
   std::int32_t key[kKeyTile];

@@ -75,7 +75,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   const auto block_begin = [&](index block) {
     return std::min(tiles * block / row_blocks * tile_rows, rows);
   };
-  // If there are few rows, the work is also split by columns, so that every thread has some.
+  // If there are few rows, the work is also split by columns, so that all threads are busy.
   if (column_block == 0) {
     const bool split = shared && batch * row_blocks < 4 * run.num_threads();
     column_block = split ? kColumnBlock : std::max<index>(cols, 1);

@@ -155,7 +155,8 @@ void refuse_quantized(ModelTensors& tensors) {
     nearest += ", which has " + mark;
   }
   fail(ErrorCode::kUnsupported, "architecture",
-       {type.empty() ? "an unknown one" : in_quotes(type), " with the tensors ", listed(names)},
+       {type.empty() ? "an unknown architecture" : in_quotes(type), " with the tensors ",
+        listed(names)},
        {"one of ", known, nearest.empty() ? "" : "; the nearest is ", nearest});
 }
 

@@ -181,7 +181,7 @@ void LanguageModelLoader::write(std::size_t source_index, std::span<const std::b
   const std::int64_t left = source.weight.end - source.weight.begin - source.written * size;
   if (std::ssize(bytes) > left || std::ssize(bytes) % size != 0) {
     validation::fail_value("bytes", bytes.size(),
-                           {"complete elements and at most the ", left, " bytes that remain"});
+                           {"whole elements and at most the ", left, " remaining bytes"});
   }
   for (std::int64_t at = 0; at < std::ssize(bytes); at += kSlice * size) {
     const std::int64_t count = std::min(kSlice, (std::ssize(bytes) - at) / size);
@@ -281,7 +281,7 @@ fs::path folder_of_model(const fs::path& folder) {
   fail(ErrorCode::kFileError, "path",
        {in_quotes(to_name(folder)), names.empty() ? " without snapshots" : " with the snapshots ",
         listed(names)},
-       {"the path of one snapshot, because refs/main names none that exists"});
+       {"the path of one snapshot, because refs/main names no existing snapshot"});
 }
 
 ModelFiles find_files(const fs::path& path) {

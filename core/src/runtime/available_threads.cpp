@@ -51,8 +51,8 @@ struct QuotaWords {
   explicit QuotaWords(const std::string& path) { std::ifstream(path) >> first >> second; }
 };
 
-/// Number of whole processors that a quota of time per period allows, both in microseconds. If a
-/// file is missing or contains "max" or -1, there is no limit; none of these is parsed as a
+/// Number of whole processors that `quota` microseconds of time per `period` microseconds allow. If
+/// a file is missing or contains "max" or -1, there is no limit; none of these is parsed as a
 /// positive number.
 int whole_processors(const std::string& quota, const std::string& period) {
   const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());

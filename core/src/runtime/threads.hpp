@@ -78,9 +78,9 @@ class Thread {
   pthread_t handle_;
 };
 
-/// In WebAssembly this does not give up the processor. However, if another thread has trapped, it
-/// throws on the thread that created the module. That thread then stops waiting for the trapped
-/// thread.
+/// In WebAssembly, sched_yield() does not give up the processor. However, if another thread has
+/// trapped, sched_yield() throws on the thread that created the module. That thread then stops
+/// waiting for the trapped thread.
 inline void yield() { sched_yield(); }
 
 /// If `word` equals `value`, sleeps until wake() is called. May return early. Must not be called
@@ -128,7 +128,7 @@ inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all();
 #endif
 #endif
 
-/// Lets one thread sleep until another one wakes it. This is the only place where the thread pool
+/// Lets a thread sleep until another thread wakes it. This is the only place where the thread pool
 /// waits without computing, so a platform with other means of waiting needs changes only in this
 /// class.
 class Sleeper {
@@ -142,8 +142,8 @@ class Sleeper {
     while (is_asleep_.load(std::memory_order_acquire) != 0) sleep_while(is_asleep_, 1);
   }
 
-  /// Ends a sleep, even if it was only announced. Returns false if there was none, or if another
-  /// thread has ended it.
+  /// Ends a sleep, even if it was only announced. Returns false if there was no sleep, or if
+  /// another thread has already ended it.
   bool wake() noexcept {
     if (is_asleep_.load(std::memory_order_seq_cst) == 0) return false;
     if (is_asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;

@@ -115,8 +115,8 @@ class Backward {
     return is_shared(dimension) ? std::min<index>(count, 1) : count;
   }
 
-  /// Lays out a thread's part of the scratch memory. If there is no memory yet, returns the size it
-  /// needs.
+  /// Lays out a thread's part of the scratch memory. Returns the size of this part, also if
+  /// `memory` is null.
   index lay_out(float* memory, Worker& worker) const noexcept {
     index size = 0;
     const auto take = [&](float*& part, index count) {

@@ -21,7 +21,7 @@
 #include "runtime/training_dispatch.hpp"
 #include "validation.hpp"
 
-/// How layers record what they compute.
+/// How layers record their computations.
 ///
 ///   Variable Linear::forward(const Variable& x) const {
 ///     Recording record("Linear", this, {&x});
@@ -230,7 +230,7 @@ class Recording {
 /// Shows an intermediate of a layer if it was requested.
 void show(const Module& layer, const char* name, const Variable& variable) noexcept;
 
-/// Throws if a call requests anything but values.
+/// Throws if the caller passed an argument that is not allowed in a recorded call.
 inline void require_none(const char* argument, bool given) {
   if (given) {
     validation::fail_value(argument, "a value", {"none when a tape records the call"});

@@ -1,4 +1,5 @@
-// Layers of a Transformer on a tape. They consist of layers that know their own gradients.
+// Records the layers of a Transformer on a tape. No steps are defined here, because the inner
+// layers record their own steps.
 
 #include "layers/transformer.hpp"
 
