@@ -18,7 +18,8 @@
 #include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
-/// How public functions report errors: the name of the argument, what it got, and what it needs.
+/// How public functions report errors: the name of the argument, the value it got, and the value it
+/// needs.
 namespace attn::validation {
 
 /// "(2, 4, 100)"

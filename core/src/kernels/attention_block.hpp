@@ -60,7 +60,8 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     const index columns = 2 * head.max_distance + 1;
     for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
       const float* b[kVectors];
-      // A vector wholly beyond the last panel is never used; let it read the first panel instead.
+      // A vector that lies wholly beyond the last panel is never used, so it may read the first
+      // panel instead.
       unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
         const index c = col + v * kWidth<Isa>;
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);

@@ -12,7 +12,7 @@ template <class Isa>
 ATTN_INLINE index value_cols(const AttentionHead& head) noexcept {
   return round_up(head.value_dim, kLanes<Isa>);
 }
-/// Number of columns of the Shaw tables, in whole micro-kernel tiles.
+/// Number of columns of the Shaw tables, rounded up to whole micro-kernel tiles.
 template <class Isa>
 ATTN_INLINE index relative_cols(const AttentionHead& head) noexcept {
   return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);

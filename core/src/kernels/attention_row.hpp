@@ -19,7 +19,7 @@ namespace attn::kernels {
 struct RowSums {
   float* row_max;
   float* row_sum;
-  float* values;     ///< value columns: unnormalised output
+  float* values;     ///< unnormalised output, one float per value column
   float* distances;  ///< relative columns: weights per clipped distance, or null
 };
 

@@ -116,7 +116,7 @@ ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores
   }
 }
 
-/// Adds the bias by distance and the additive bias. A bias of −∞ excludes a key.
+/// Adds the distance bias and the additive bias. A bias of −∞ excludes a key.
 template <class Isa>
 ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, index keys,
                              float* scores) noexcept {

@@ -18,8 +18,8 @@ using index = std::int64_t;
 inline constexpr index kPanelWidth = 16;
 
 /// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
-/// this number, counted from key 0, for every mask. Sums are therefore always formed in the same
-/// order.
+/// this number, counted from key 0, regardless of the mask. Sums are therefore always formed in the
+/// same order.
 inline constexpr index kKeyTile = 256;
 
 /// The largest number of keys that the separate path for few keys accepts; all of them fit in one
@@ -339,7 +339,7 @@ enum class PairScore : int {
 
 /// Pools the values of one batch entry. Weights are the softmax of the scores or, for kBoxcar and
 /// the kinds after it, the scores divided by their sum. A query whose weights sum to zero gets
-/// zeros. Excluded keys, and keys beyond a kernel's edge, do not enter the arithmetic.
+/// zeros. Excluded keys, and keys beyond a kernel's edge, are not used in any computation.
 struct PoolingArgs {
   PairScore score = PairScore::kDot;
   bool hard = false;  ///< the first key with the highest score gets weight 1
@@ -512,7 +512,7 @@ struct KernelTable {
 
   void (*merge)(const MergeArgs&) noexcept;
 
-  /// Pools queries [row_begin, row_end); scratch has value_dim floats, rounded up to panels.
+  /// Pools queries [row_begin, row_end); scratch has value_dim floats, rounded up to whole panels.
   void (*pool)(const PoolingArgs&, index row_begin, index row_end, float* scratch) noexcept;
 
   void (*gru_cell)(const RecurrentCellArgs&) noexcept;

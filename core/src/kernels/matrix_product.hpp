@@ -79,7 +79,7 @@ index product_scratch(index depth) noexcept {
 }
 
 /// Stores a tile to C (rows × cols), or adds it to C. The tile was computed in a buffer because C
-/// is narrower than the tile or strided.
+/// is strided or narrower than the tile.
 template <class Isa>
 void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
                    index c_row, index c_col) noexcept {
@@ -153,7 +153,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
     const TileElement<Isa>* b[kVectors];
-    // A vector wholly beyond the last panel is never stored; let it read the first panel instead.
+    // A vector that lies wholly beyond the last panel is never stored, so it may read the first
+    // panel instead.
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;

@@ -88,7 +88,7 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 
 /// True if an instruction set multiplies pairs. In addition to what it inherits from `FloatIsa`,
 /// such an `Isa` defines these functions, with pairs in the lanes of vectors of floats:
-/// - dot(a, b, c): c + a.first·b.first + a.second·b.second, rounded as by the instruction.
+/// - dot(a, b, c): c + a.first·b.first + a.second·b.second, with the instruction's rounding.
 /// - narrow(a, b): the lanes of a followed by the lanes of b, rounded to bf16, as a row of pairs.
 /// - pair(a, b): (a, b) rounded to bf16, lane by lane.
 template <class Isa>

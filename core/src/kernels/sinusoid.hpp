@@ -98,7 +98,7 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
     const D step_cos = D::load_unaligned(columns.step_cos + col + v * kHalf);
     factor[v] = step_cos + step_cos;
   });
-  // Replaces the row before `now`, in `other`, with the row after `now`.
+  // `other` contains the row before `now`. Replaces it with the row after `now`.
   const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
                            __attribute__((always_inline)) {
                              unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {

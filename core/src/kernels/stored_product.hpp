@@ -84,7 +84,8 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   constexpr int kVectors = kStoredVectors<Isa, Rows>;
   constexpr index kW = kWidth<Isa>;
   const Panel* b[kVectors];
-  // A vector wholly beyond the last panel is never stored; let it read the first panel instead.
+  // A vector that lies wholly beyond the last panel is never stored, so it may read the first panel
+  // instead.
   unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);

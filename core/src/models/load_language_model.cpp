@@ -32,7 +32,7 @@ using validation::fail;
 constexpr std::int64_t kSlice = 1 << 20;
 
 /// Number of bytes available for weights: the machine's memory. In WebAssembly, where memory never
-/// shrinks, it is the free part of memory plus the amount by which memory can still grow.
+/// shrinks, this is the free part of memory plus the amount by which memory can still grow.
 std::int64_t memory_of_machine() {
 #ifdef __EMSCRIPTEN__
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -

@@ -49,7 +49,7 @@ class ModelTensors {
   /// outermost module.
   std::string name_around(std::string_view prefix, const std::string& name) const;
 
-  /// Number of layers, counted from `path` + "0.".
+  /// Number of layers whose names begin with `path` + "0.", `path` + "1." and so on.
   std::int64_t count_layers(const std::string& path) const;
 
   /// The names in the files, in alphabetical order.

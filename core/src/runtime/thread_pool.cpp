@@ -51,7 +51,8 @@ struct ThreadPool::Shared {
   int most_helpers = 0;
   bool must_start = false;
 
-  /// The number of unclaimed indices. Each failed attempt to claim one makes it more negative.
+  /// The number of unclaimed indices. Each failed attempt to claim an index makes this number more
+  /// negative.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
   /// The number of indices that workers other than the caller have finished.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};

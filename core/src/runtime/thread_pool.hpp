@@ -13,8 +13,8 @@ namespace attn::runtime {
 /// caller's parallel_for. The calling thread works too, so a pool of one has no thread of its own.
 class ThreadPool {
  public:
-  /// A loop body: called once per index with the number, 0 … num_threads-1, of the worker it runs
-  /// on.
+  /// A loop body. It is called once per index, with the number of the worker that runs it: 0 …
+  /// num_threads-1.
   using Body = FunctionRef<void(std::int64_t index, int worker)>;
 
   /// Uses fewer threads if the system refuses to start that many. A loop wakes at most

@@ -56,7 +56,7 @@ class Lock {
   M& mutex_;
 };
 
-/// Must be joined before it is destroyed.
+/// A thread that must be joined before it is destroyed.
 class Thread {
  public:
   /// Throws std::bad_alloc if the system cannot start another thread.

@@ -27,8 +27,8 @@ struct QueryGradientPart {
 /// leaves the part behind, and the thread that adds the previous part adds this part as well.
 class QueryGradients {
  public:
-  /// If threads share heads, each thread gets memory for several parts, so that it can compute the
-  /// next parts while others wait to be added.
+  /// If threads share heads, each thread gets memory for several parts, so that it can compute
+  /// further parts while earlier ones wait to be added.
   QueryGradients(const AttentionPlan& plan, index block_queries, index chunk_keys, index row,
                  bool shares_heads, runtime::Execution& run)
       : problem_(plan.problem()),

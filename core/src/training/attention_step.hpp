@@ -44,7 +44,7 @@ struct AttentionNodes {
   Node* shown_output = nullptr;
 };
 
-/// Sets the option of the same name for each term that is a variable. Throws kInvalidArgument.
+/// For each term that is a variable, sets the option of the same name. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
 /// Returns a row-major copy on the tape. A tensor with null data is returned unchanged: either it

@@ -60,7 +60,7 @@ ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// Rounds a row of at most 2 · kDepthBlock floats to bf16 and writes it to its half of the quads.
+/// Rounds a row of at most 2 · kDepthBlock floats to bf16 and writes it to its half of each quad.
 template <class Isa>
 ATTN_INLINE void round_quad_row(index count, const float* from, index from_col,
                                 Bf16Pair* to) noexcept {

@@ -9,7 +9,7 @@ namespace attn::kernels {
 namespace {
 
 /// Loads eight stored numbers at once as two vectors of floats, which takes fewer instructions than
-/// four at a time.
+/// loading four at a time.
 struct WasmPairLoads {
   using Floats4 = xsimd::batch<float, xsimd::wasm>;
   struct Pair {

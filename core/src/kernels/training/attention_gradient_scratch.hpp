@@ -106,7 +106,7 @@ struct GradientScratch {
   float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
   float* query_rows = nullptr;            ///< kBlockQueries × padded_row(head_dim)
   float* output_gradient_rows = nullptr;  ///< kBlockQueries × padded_row(value_dim)
-  float* log_sum_exp = nullptr;  ///< per query, in units of ln 2; 0 for a query without keys
+  float* log_sum_exp = nullptr;  ///< one per query, in units of ln 2; 0 for a query without keys
   float* delta = nullptr;        ///< per query
   std::int32_t* key_begin = nullptr;
   std::int32_t* key_end = nullptr;

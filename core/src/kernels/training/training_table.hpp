@@ -185,8 +185,9 @@ enum class PairWeight : int {
 ///   kGaussian      gradient_j = weight_j · d_j / width²
 ///   kEpanechnikov  gradient_j = d_j / (Σ_k score_k · width · distance_j)
 ///
-/// For kGaussian and kEpanechnikov, query and key then get ±gradient · (key − query). The gradient
-/// is 0 if the weight or the distance is 0, even if other numbers are not finite.
+/// For kGaussian and kEpanechnikov, the gradients of query and key are then ±gradient · (key −
+/// query). gradient_j is 0 if the weight or the distance is 0, even if other numbers are not
+/// finite.
 struct WeightGradientArgs {
   PairWeight pair = PairWeight::kSoftmax;
   index rows = 0;
