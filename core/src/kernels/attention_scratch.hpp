@@ -23,8 +23,8 @@ inline constexpr index kPassBlocks = 4;
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
-/// If the absolute value of a query's maximum is below this, the maximum can be subtracted as an
-/// exponent. Other queries are computed row by row.
+/// If the absolute value of a query's maximum is below this limit, the maximum can be subtracted as
+/// an exponent. Other queries are computed row by row.
 inline constexpr float kLargestExponent = 0x1p22F;
 
 /// A head in the form that tiles read.

@@ -1,5 +1,5 @@
 // Records feed-forward networks, and the norms around them, on a tape. No steps are defined here,
-// because the inner layers record their own steps.
+// because the layers and functions used here record their own steps.
 
 #include "attn/layers/feed_forward.hpp"
 

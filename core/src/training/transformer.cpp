@@ -1,5 +1,5 @@
-// Records the layers of a Transformer on a tape. No steps are defined here, because the inner
-// layers record their own steps.
+// Records the layers of a Transformer on a tape. No steps are defined here, because the layers and
+// functions used here record their own steps.
 
 #include "layers/transformer.hpp"
 
