@@ -3,7 +3,7 @@
 
 import { AttnError } from './errors.js';
 
-/** Prototypes whose methods are wrapped already. @type {WeakSet<object>} */
+/** Prototypes whose methods are already wrapped. @type {WeakSet<object>} */
 const done = new WeakSet();
 
 /**

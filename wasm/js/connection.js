@@ -61,7 +61,7 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  */
 
 /**
- * An object in the worker. Several objects here may represent it.
+ * An object in the worker. Several remote objects may represent it.
  * @typedef {object} State
  * @property {Connection} connection
  * @property {number} id
@@ -72,7 +72,8 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * @typedef {object} Pending
  * @property {Request} request
  * @property {ArrayBuffer[]} buffers
- * @property {State[]} states  of all objects that it needs, so that none is garbage-collected meanwhile
+ * @property {State[]} states  of all objects that the call needs; keeps them from being
+ *   garbage-collected during the call
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {((progress: any) => void) | undefined} onProgress
@@ -107,7 +108,7 @@ export class Connection {
   #loaded = false;
   /** @type {Map<number, object>} prototypes */
   #types = new Map();
-  /** Number of the worker's objects that are in use here. */
+  /** Number of objects in the worker that this connection still uses. */
   #used = 0;
   /** @type {FinalizationRegistry<number>} */
   #released = new FinalizationRegistry((target) => this.#release(target));
@@ -163,7 +164,7 @@ export class Connection {
 
   /**
    * Loads the module in the worker.
-   * @param {unknown[]} args  of `load()` there
+   * @param {unknown[]} args  arguments of `load()` in the worker
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>} the object that represents the module
    */
@@ -373,7 +374,7 @@ function prototypeOf({ type, functions, values, groups }) {
     Object.defineProperty(prototype, name, {
       // For modules, `moduleMembers` replaces some of these properties.
       configurable: true,
-      // Created for each object, so that a class knows the object to which it belongs.
+      // Makes a new function for each object, so that a class knows the object to which it belongs.
       get() {
         return caller(this, name);
       },
@@ -544,7 +545,7 @@ export async function connectTo(makeWorker, options) {
  * @param {string | URL} wasmUrl
  */
 function resolve(wasmUrl) {
-  // The worker reports the error if this is not an address.
+  // If `wasmUrl` is not an address, the worker reports the error.
   if (typeof wasmUrl !== 'string' && !isA(wasmUrl, 'URL')) return wasmUrl;
   try {
     return new URL(wasmUrl, baseAddress() ?? import.meta.url).href;

@@ -13,8 +13,8 @@ import { isA, typedArrayName } from './realm.js';
 /**
  * Numbers of any element type.
  * @typedef {object} ElementsLike
- * @property {ArrayLike<number>} data  row-major; for a two-byte `type` a `Uint16Array` of bits or a
- *   `Float16Array`
+ * @property {ArrayLike<number>} data  row-major; for a two-byte `type`, a `Uint16Array` of bits or
+ *   a `Float16Array`
  * @property {readonly number[]} shape
  * @property {ElementType} [type]  by default float16 for a `Float16Array`, otherwise float32
  */

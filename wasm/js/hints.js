@@ -4,7 +4,7 @@ import { AttnError } from './errors.js';
 
 /**
  * Option names in PyTorch, Hugging Face's Transformers, D2L, Keras and TensorFlow.js, in lower case and without
- * underscores. The values are attn's names; an error suggests the ones that the call accepts.
+ * underscores. The values are attn's names; an error suggests the names that the call accepts.
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const kOtherNames = {

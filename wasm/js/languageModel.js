@@ -87,9 +87,9 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @template {boolean} [Pooled=boolean]
  * @typedef {object} LanguageModelCall
  * @property {ScoreOptions & ExclusionOptions} [attention]  for every layer; `causal` applies in
- *   addition to the model's own
+ *   addition to the model's own `causal`
  * @property {LayerCaches} [caches]  from `makeCaches()`; the tokens then continue a sequence
- * @property {Integers} [tokenTypes]  for BERT, in the shape of the ids; all 0 by default
+ * @property {Integers} [tokenTypes]  for BERT, with the shape of the ids; all 0 by default
  * @property {Logits} [needLogits]  `true` by default
  * @property {number} [numLogits]  number of last tokens that get logits; all by default
  * @property {Hidden} [needHidden]  return the output of the last layer, after the last norm
@@ -115,9 +115,10 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  */
 
 /**
- * How a token is chosen from logits.
+ * Options for choosing a token from logits.
  * @typedef {object} SamplingChoice
- * @property {number} [temperature]  divides the logits; 0, the default, takes the largest logit
+ * @property {number} [temperature]  divides the logits; 0, the default, chooses the token with the
+ *   largest logit
  * @property {number} [topK]  number of most probable tokens to choose from; 0, the default, allows all
  */
 
@@ -319,8 +320,8 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * Generates the tokens that follow the ids, one by one from a cache. The result does not include
-   * `ids`. To stop early or to show each token at once, call `forward` with `caches` and
+   * Generates the tokens that follow the ids, one at a time, with a cache. The result does not
+   * include `ids`. To stop early or to show each token at once, call `forward` with `caches` and
    * `attn.chooseToken()` instead.
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]

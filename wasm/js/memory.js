@@ -21,8 +21,8 @@ const kAddressableBytes = 2 ** 32;
  * The WebAssembly memory of one module: views of it, and a stack of memory for the current call. The
  * stack is kept between calls, so small calls never need malloc.
  *
- * All views are made here. Call reach() before reading or writing, because growing the memory
- * invalidates them.
+ * Only this class creates views of the memory. Call reach() before reading or writing, because
+ * growing the memory invalidates the views.
  */
 export class Memory {
   /** @type {Native | undefined} */
@@ -98,7 +98,8 @@ export class Memory {
   }
 
   /**
-   * Closes the module after a trap. Its state may be inconsistent, so nothing touches it again.
+   * Closes the module after a trap. The module's state may be inconsistent, so attn does not use
+   * the module again.
    * @param {any} cause  the exception from the module
    * @returns {AttnError} the error to throw instead
    */
@@ -298,8 +299,8 @@ export class Memory {
 const keepErrorIn =
   (reported) =>
   /**
-   * @param {AttnErrorCode} [code]  missing if memory has run out; with `internal`, only the other
-   *   arguments are missing
+   * @param {AttnErrorCode} [code]  undefined if memory has run out; if it is `internal`, the other
+   *   arguments are omitted
    * @param {string} [argument]
    * @param {string} [got]
    * @param {string} [needs]

@@ -100,7 +100,7 @@ export function nearestName(name, known) {
 /** Names with more differences count as unrelated. */
 const kLongestName = 100;
 
-/** Normalises names that are spelt as in other languages: num_heads matches numHeads. @param {string} name */
+/** Ignores differences in naming style: num_heads matches numHeads. @param {string} name */
 const plain = (name) => name.toLowerCase().replaceAll('_', '');
 
 /**

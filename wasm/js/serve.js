@@ -244,7 +244,7 @@ function membersOf(object) {
 }
 
 /**
- * True if a value is a group of functions and contains nothing else.
+ * True for a non-empty object whose members are all functions.
  * @param {unknown} value
  */
 function isGroup(value) {
@@ -254,7 +254,8 @@ function isGroup(value) {
 }
 
 /**
- * Returns the parts of an error that can be sent. The error may be any value, with any properties.
+ * Returns the properties of an error that can be sent. The thrown error may be any value, with any
+ * properties.
  * @param {any} error
  */
 function textsOf(error) {

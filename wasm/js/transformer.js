@@ -52,8 +52,8 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {RMSNormRule} [qkNorm]  normalises attention's queries and keys, see MultiHeadAttention; none by
  *   default
  * @property {boolean} [qkNormAllHeads]  see MultiHeadAttention; `false` by default
- * @property {number} [scale]  attention's scale in calls that set none; 1/√D by default
- * @property {number} [softcap]  attention's softcap in calls that set none; none by default
+ * @property {number} [scale]  attention's scale in calls that do not set it; 1/√D by default
+ * @property {number} [softcap]  attention's softcap in calls that do not set it; none by default
  * @property {AttentionPositions} [positions]  positions of self-attention; none by default
  * @property {boolean} [sinks]  adds sinks to self-attention; `false` by default
  * @property {Window} [window]  window of self-attention in calls that set none; none by default

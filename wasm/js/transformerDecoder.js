@@ -337,8 +337,8 @@ export class TransformerDecoder extends Decoder {
   constructor(runtime, options) {
     super(runtime, makeStack('TransformerDecoder'), options, kStackOptions);
     /**
-     * The layers, which share the weights of the stack. Run one alone to get every stage of its attentions.
-     * The layers live as long as the stack.
+     * The layers, which share the weights of the stack. To get every stage of a layer's attention,
+     * run that layer alone. The layers live as long as the stack.
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */

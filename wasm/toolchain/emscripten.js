@@ -28,7 +28,7 @@ import {
 /** Versions that the build has been tested with, from oldest to newest. */
 const kOldestTried = '3.1.69';
 const kNewestTried = '3.1.69';
-/** If set, any version is accepted. */
+/** Environment variable. If it is set, the build accepts any version of Emscripten. */
 const kOverride = 'ATTN_ANY_EMSCRIPTEN';
 const kDebianRelease = 'trixie';
 // Increase the number after the dash whenever `unpackEmscripten` changes its output.
@@ -74,15 +74,15 @@ export function refusal(version) {
   const found = version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH';
   const tried = [...new Set([kOldestTried, kNewestTried])].join(' to ');
   return (
-    `Emscripten ${tried} is missing (${found}); others have not been tried. Install ${kNewestTried} ` +
+    `Emscripten ${tried} is missing (${found}); other versions are untested. Install ${kNewestTried} ` +
     'with emsdk as described on emscripten.org, activate it in this shell and try again; ' +
-    `${kOverride}=1 tries the one on PATH.`
+    `${kOverride}=1 uses the emcc on PATH.`
   );
 }
 
 /**
- * True if Emscripten's JavaScript passes find their parser. With Debian's package, this depends on who
- * built the Node in use.
+ * True if Emscripten's scripts that optimise JavaScript can import their parser. With Debian's
+ * package, the result depends on which build of Node is in use.
  * @param {string} emcc
  * @param {string} root
  */
