@@ -26,7 +26,7 @@ import { kBuckets } from './t5Bias.js';
  * @property {boolean} [alibi]  adds ALiBi with the slopes of `alibiSlopes()`
  * @property {T5BucketOptions} [t5Bias]  adds T5's bias, with a table that belongs to the layer
  * @property {number} [maxRelativeDistance]  adds Shaw's relative keys and values for distances up
- *   to k, with tables that belong to the layer; this option is k
+ *   to this number, k, with tables that belong to the layer
  */
 
 /**

@@ -575,8 +575,9 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * The weights are computed from the scores a(q_i, k_j); see `Scoring`. The output of a query is
-   * zero if it has nothing to attend to, or if a kernel scores all keys as 0.
+   * The weights are computed from the scores a(q_i, k_j); see `Scoring`. The output is zero for a
+   * query that has nothing to attend to. It is also zero if a kernel's scores for the query are all
+   * 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -624,8 +625,8 @@ export class Attn {
 
   /**
    * Returns the buckets of T5's relative position bias (Raffel et al. 2020). Each short distance
-   * has its own bucket. For longer distances up to `maxDistance`, the width of the buckets grows
-   * logarithmically.
+   * has its own bucket. Longer distances share buckets, which are spaced logarithmically up to
+   * `maxDistance`.
    *
    * @param {ArrayLike<number>} distances  key position − query position
    * @param {T5BucketOptions} [options]

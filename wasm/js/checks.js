@@ -13,7 +13,7 @@ import { readOptions } from './options.js';
  * Checks the names and the values of options.
  * @param {object} options
  * @param {CheckTable} table
- * @param {string} [path]  name of the option that contains them
+ * @param {string} [path]  name of the option that contains `options`
  * @returns {any} each option of the table with its value
  */
 export function checkOptions(options, table, path) {

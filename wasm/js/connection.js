@@ -72,8 +72,8 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * @typedef {object} Pending
  * @property {Request} request
  * @property {ArrayBuffer[]} buffers
- * @property {State[]} states  of all objects that the call needs; keeps them from being
- *   garbage-collected during the call
+ * @property {State[]} states  of all objects that the call needs, so that these objects stay alive
+ *   during the call
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {((progress: any) => void) | undefined} onProgress
@@ -279,7 +279,7 @@ export class Connection {
       pending.reject(toError(error));
       return;
     }
-    // The caller never receives the object of an aborted call, so it must be disposed of here.
+    // The caller never receives the object of an aborted call, so dispose of the object here.
     if (pending.aborted && pending.request.verb === 'new') result.dispose().catch(() => {});
     pending.resolve(result);
   }
@@ -357,7 +357,7 @@ function remote(prototype, state, options) {
 }
 
 /**
- * Makes a prototype for the local objects that represent a worker's objects of one class.
+ * Makes the prototype of remote objects, which represent objects of one class in the worker.
  * @param {Members} members
  */
 function prototypeOf({ type, functions, values, groups }) {

@@ -46,7 +46,7 @@ export class AttnError extends Error {
   constructor(code, message, details = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
     this.name = 'AttnError';
-    /** @readonly The stable reason of the failure. */
+    /** @readonly Stable code for the reason of the failure. */
     this.code = code;
     /**
      * Name of the argument that the error concerns, for example `validLens`. It may also be the name of a parameter, or

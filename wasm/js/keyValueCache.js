@@ -16,8 +16,7 @@ import { checkShapeIs } from './shape.js';
  * @property {number} numKvHeads  Hkv
  * @property {number} headDim  D, width of keys
  * @property {number} [valueDim]  Dv; `headDim` by default
- * @property {number} [capacity]  initial capacity in tokens; it doubles whenever more tokens no
- *   longer fit
+ * @property {number} [capacity]  initial capacity in tokens; it doubles when new tokens do not fit
  * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
@@ -143,7 +142,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * Appends the keys and values of N tokens. They may have any element types.
+   * Appends the keys and values of N tokens. Keys and values may have any element type.
    * @param {ElementsLike | TensorHandle} key  (B, Hkv, N, D)
    * @param {ElementsLike | TensorHandle} value  (B, Hkv, N, Dv)
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then unchanged

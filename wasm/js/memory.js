@@ -124,7 +124,8 @@ export class Memory {
     try {
       result = function_(native);
     } catch (cause) {
-      // After a reported error, calls return no objects, so `function_` may fail on a missing method.
+      // After C++ has reported an error, its calls return undefined instead of objects, so
+      // `function_` may fail.
       if (!this.#reported.error) throw cause instanceof AttnError ? cause : this.stop(cause);
     }
     const { error } = this.#reported;

@@ -42,8 +42,8 @@ import { kRowRanks } from './tensor.js';
  *   and before it is rotated (Qwen 3, Gemma 3); none by default
  * @property {boolean} [qkNormAllHeads]  normalises all heads together instead (OLMo 2); `false` by default
  * @property {AttentionPositions} [positions]  none by default
- * @property {boolean} [sinks]  adds one learned score per head to the softmax, without a value;
- *   `false` by default
+ * @property {boolean} [sinks]  adds one learned score per head to the softmax; this score has no
+ *   value vector; `false` by default
  * @property {number} [scale]  default of the attention option `scale` in calls; `softcap` and
  *   `window` work the same way. Gemma uses 1/√query_pre_attn_scalar
  * @property {number} [softcap]  none by default

@@ -1,5 +1,5 @@
-// The layers of a training module. If you call one with a variable, it returns a variable and
-// records the computation on its tape.
+// The layers of a training module. A layer that is called with a variable returns a variable, and
+// records the computation on the variable's tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
 import { kAttention, checkTerms, nativeTerms } from './attentionOfVariables.js';

@@ -135,7 +135,8 @@ function entriesOf(argument, named) {
     invalid(argument, got, 'a plain object, a Map or [name, value] pairs');
   if (named === null || typeof named !== 'object' || ArrayBuffer.isView(named)) throw fail(named);
   const isIterable = Symbol.iterator in named;
-  // An object with its own class, such as a layer, is not a list of values by name.
+  // Reject instances of other classes, such as a layer, because their properties are not values by
+  // name.
   const prototype = Object.getPrototypeOf(named);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   if (!isIterable && !isPlain) throw fail(named);

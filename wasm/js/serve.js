@@ -180,7 +180,7 @@ class Server {
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The page did not receive this answer, so it knows none of the answer's new objects and
+      // The page did not receive this answer, so it does not know the answer's new objects and
       // classes.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
@@ -192,8 +192,8 @@ class Server {
   }
 
   /**
-   * Returns a reference to an object that has dispose(), because such objects stay in the worker. Returns undefined for
-   * data.
+   * For an object with dispose(), returns a reference, because such objects stay in the worker. For
+   * data, returns undefined.
    * @param {object} value
    * @param {boolean} isOfAttn
    * @returns {Reference | undefined}

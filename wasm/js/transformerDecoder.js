@@ -256,7 +256,7 @@ export class TransformerDecoderLayer extends Decoder {
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {Place} [place]  where the layer is in a stack, if it belongs to one
+   * @param {Place} [place]  the layer's position in its stack, if it belongs to a stack
    */
   constructor(runtime, options, place) {
     super(runtime, makeBlock('TransformerDecoderLayer'), options, kLayerOptions, place);

@@ -195,7 +195,7 @@ function startWorker() {
   try {
     if (typeof Worker === 'function') {
       if (isForeign(import.meta.url)) return webWorker(script.href, { type: 'module' });
-      // Bundlers find the script by exactly this expression, so it cannot use `script`.
+      // Bundlers find the script by exactly this expression, so the expression cannot use `script`.
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');

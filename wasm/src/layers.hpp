@@ -23,7 +23,8 @@ struct FirstWeights {
   RandomStream random = {};
 };
 
-/// Initialises the weights of a new layer and hands the layer to JavaScript, which owns it.
+/// Initialises the weights of a new layer and passes the layer to JavaScript, which then owns the
+/// layer.
 template <class L>
 L* initialized(std::unique_ptr<L> layer, const FirstWeights& weights) {
   if (weights.init == Init::kXavier) layer->initialize_xavier(weights.random, context());

@@ -1,6 +1,7 @@
-// Provides Emscripten. Uses the one on PATH if the build has been tested with its version. Otherwise unpacks Debian
-// 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs on older and newer
-// Debian releases and with any Node. Installed by apt-get, the package would find `acorn` only with Debian's own Node.
+// Provides Emscripten. Uses the Emscripten on PATH if the build has been tested with that version.
+// Otherwise unpacks Debian 13's package into the cache, with LLVM from the system's own packages.
+// The unpacked copy runs on older and newer Debian releases and with any Node. Installed by
+// apt-get, the package would find `acorn` only with Debian's own Node.
 
 import {
   chmodSync,
@@ -98,8 +99,8 @@ function canOptimizeJavaScript(emcc, root) {
  */
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
-  // These are system libraries for link-time optimisation and dynamic linking, and files that are
-  // not needed at run time. They make up most of the size.
+  // Leave out the system libraries for link-time optimisation and for dynamic linking, and files
+  // that are not needed at run time. Together they make up most of the packages' size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',
@@ -117,8 +118,8 @@ async function unpackEmscripten(folder, finalFolder) {
   mkdirSync(join(root, 'node_modules'), { recursive: true });
   symlinkSync('../../nodejs/acorn', join(root, 'node_modules/acorn'));
 
-  // Binaryen's programs need a newer C library than Debian 12 has, so they use the one unpacked next to
-  // them.
+  // Binaryen's programs need a newer C library than Debian 12 has, so they use the C library that
+  // is unpacked next to them.
   const [libraries] = readdirSync(join(folder, 'usr/lib')).filter((name) => name.includes('linux'));
   const [loader] = readdirSync(join(folder, 'usr/lib', libraries)).filter((name) =>
     name.startsWith('ld-linux'),
