@@ -41,7 +41,7 @@ import { checkOptions, flag, natural, size } from './checks.js';
 
 /**
  * @typedef {object} WindowSizes
- * @property {number} left  keys to the left that a query attends to
+ * @property {number} left  number of keys to the left that a query attends to
  * @property {number} right  keys to the right
  */
 

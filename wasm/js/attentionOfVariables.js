@@ -16,8 +16,8 @@ import { isVariable } from './tape.js';
 /** @import { Tape, Variable } from './tape.js' */
 
 /**
- * Options of a layer's attention over variables. Use `Tape.watch()` to get more results than the
- * output.
+ * Options of a layer's attention over variables. To get results other than the output, use
+ * `Tape.watch()`.
  * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
  */
 

@@ -26,8 +26,8 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Options that exclude keys. A query attends to the keys that no option excludes; if no key is left, its
- * output and weights are 0. NaN and infinity in excluded keys have no effect.
+ * Options that exclude keys. A query attends to the keys that no option excludes; if no key is
+ * left, the query's output and weights are 0. NaN and infinity in excluded keys have no effect.
  * @typedef {object} ExclusionOptions
  * @property {Diagonal} [diagonal]  aligns query i with key i + offset. It affects causal order, the
  *   window, and the terms that depend on the distance j − (i + offset): relative keys and values,
@@ -61,7 +61,7 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Requests further results. Results of shape (B, Hq, Nq, Nk) cost a second pass.
+ * Requests further results. Results of shape (B, Hq, Nq, Nk) require a second pass.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]

@@ -30,8 +30,9 @@ const kStartTimeout = 20_000;
  * Options of a call, independent of its arguments.
  * @typedef {object} CallOptions
  * @property {AbortSignal} [signal]  rejects the call with the signal's reason at once. A call that
- *   has not started is dropped. A running call cannot be interrupted: its result is ignored, and the calls
- *   after it wait until it ends. If you cannot wait, terminate the worker. A task ends at its next `yield`.
+ *   has not started is dropped. A running call cannot be interrupted: its result is ignored, and
+ *   later calls wait until that call ends. If you cannot wait, terminate the worker. A task ends at
+ *   its next `yield`.
  * @property {readonly ArrayBuffer[]} [transfer]  buffers in the arguments to move instead of
  *   copying; you cannot use them afterwards
  * @property {(progress: any) => void} [onProgress]  receives the values that a task yields. If it throws, the call

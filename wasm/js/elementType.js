@@ -4,7 +4,7 @@ import { isA, typedArrayName } from './realm.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * Type of the numbers in a tensor, which have four bytes or two bytes each. Two-byte numbers are
+ * Type of the numbers in a tensor. Each number has four bytes or two bytes. Two-byte numbers are
  * stored in a `Float16Array`, if the engine has it, or as bits in a `Uint16Array` with the name of
  * their type.
  * @typedef {'float32' | 'float16' | 'bfloat16'} ElementType

@@ -125,8 +125,8 @@ export const kOptimizerElsewhere = {
 };
 
 /**
- * Adds methods under the names that other libraries use. The methods throw an error that says what to use.
- * Type definitions and completions do not list them.
+ * Adds methods under the names that other libraries use. The methods throw an error that names
+ * attn's equivalent. Type definitions and completions do not list these methods.
  * @param {object} prototype
  * @param {Readonly<Record<string, string>>} hints
  */

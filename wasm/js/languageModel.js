@@ -62,7 +62,8 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {string} family  `'gpt2'`, `'llama'` and so on, as `model_type` in config.json;
  *   `'torch.nn.TransformerEncoder'` or `'attn'`
  * @property {number} numParameters
- * @property {WeightType} weightType  type in which the embedding and the matrices that products read are stored
+ * @property {WeightType} weightType  storage type of the embedding and of the matrices that
+ *   products read
  * @property {number} memory  bytes for the weights. A float32 weight takes 4, plus 4 more in a matrix that
  *   products read; a 16-bit weight takes 2. Caches and the data of a call need additional memory.
  * @property {number} vocabSize  V; 0 if the model takes vectors
@@ -187,8 +188,8 @@ export class LanguageModel extends Layer {
     );
     this.#description = description;
     /**
-     * The layers, which share the weights of the model. You can run each one alone, for example to see all
-     * stages of its attention. They live as long as the model.
+     * The layers, which share the weights of the model. You can run each layer alone, for example
+     * to see all stages of its attention. The layers live as long as the model.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */

@@ -38,8 +38,8 @@ import { kRowRanks } from './tensor.js';
  * @property {number} [valueDim]  width of the input values; E by default
  * @property {boolean} [bias]  true if the projections have biases; `false` by default
  * @property {boolean} [outputBias]  true if the output projection has a bias; `bias` by default (Qwen 2: `false`)
- * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after its projection
- *   and before it is rotated (Qwen 3, Gemma 3); none by default
+ * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after the projection
+ *   and before the rotation (Qwen 3, Gemma 3); none by default
  * @property {boolean} [qkNormAllHeads]  normalises all heads together instead (OLMo 2); `false` by default
  * @property {AttentionPositions} [positions]  none by default
  * @property {boolean} [sinks]  adds one learned score per head to the softmax; this score has no

@@ -27,9 +27,10 @@ import { requireTape } from './tape.js';
 /**
  * Parameters with their own learning rate or weight decay, like the param_groups of torch.optim.
  * @typedef {object} ParameterGroup
- * @property {(name: string, shape: readonly number[]) => boolean} params  returns true for the parameters of the group,
- *   given their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
- *   and norms, for example, are `(name, shape) => shape.length < 2`
+ * @property {(name: string, shape: readonly number[]) => boolean} params  returns true if the group
+ *   contains the parameter with this name in the model and this shape. A parameter belongs to the
+ *   first group that selects it. For example, `(name, shape) => shape.length < 2` selects biases
+ *   and norms
  * @property {number} [lr]  by default the current learning rate of the optimiser, which may change
  * @property {number} [weightDecay]  by default the weight decay of the optimiser
  */

@@ -14,10 +14,10 @@ import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
 /** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
- * Which two columns of a head are rotated together. `'halfSplit'` pairs columns j and j + rotaryDim/2
- * (GPT-NeoX, Llama in Hugging Face's Transformers, MLX `traditional=False`, ONNX `interleaved=0`).
- * `'interleaved'` pairs columns 2j and 2j + 1 (RoFormer, GPT-J, Meta's Llama, MLX `traditional=True`, ONNX
- * `interleaved=1`).
+ * Rule that pairs the columns of a head; the columns of a pair are rotated together. `'halfSplit'`
+ * pairs columns j and j + rotaryDim/2 (GPT-NeoX, Llama in Hugging Face's Transformers, MLX
+ * `traditional=False`, ONNX `interleaved=0`). `'interleaved'` pairs columns 2j and 2j + 1
+ * (RoFormer, GPT-J, Meta's Llama, MLX `traditional=True`, ONNX `interleaved=1`).
  * @typedef {'halfSplit' | 'interleaved'} RotaryPairing
  */
 
@@ -31,7 +31,7 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
  */
 
 /**
- * Dynamic NTK: for sequences of length L > maxPositionEmbeddings
+ * Dynamic NTK: for sequences of length L > maxPositionEmbeddings,
  * base' = base · (factor·L/maxPositionEmbeddings − (factor − 1))^(d/(d−2)).
  * @typedef {object} DynamicNtkRotaryScaling
  * @property {'dynamic'} type
@@ -75,8 +75,8 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
 
 /**
  * LongRoPE (arXiv:2402.13753): ω'_j = ω_j / λ_j, where λ is longFactor for sequences of length
- * L > originalMaxPositionEmbeddings, and shortFactor for shorter ones. All cosines and sines are multiplied by
- * the attention factor.
+ * L > originalMaxPositionEmbeddings, and shortFactor for shorter sequences. All cosines and sines
+ * are multiplied by the attention factor.
  * @typedef {object} LongRotaryScaling
  * @property {'longrope'} type
  * @property {ArrayLike<number>} shortFactor  λ_0 … λ_(d/2−1)

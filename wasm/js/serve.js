@@ -70,7 +70,7 @@ class Server {
   /** Ids of objects that were created by attn, not by tasks. @type {Set<number>} */
   #ofAttn = new Set();
   #lastId = 0;
-  /** @type {Map<object, number>} by prototypes */
+  /** @type {Map<object, number>} ids of classes, by prototype */
   #types = new Map();
   /** @type {Map<number, AbortController>} */
   #running = new Map();

@@ -285,8 +285,8 @@ class TapeWithVariables {
 }
 
 /**
- * Records what layers and functions compute from variables, and computes the gradients of a loss by going back
- * through the record.
+ * Records the computations of layers and functions on variables. Computes the gradients of a loss
+ * by going backwards through the record.
  *
  * ```js
  * const tape = new attn.Tape();

@@ -120,7 +120,7 @@ export function readMask(name, mask) {
 /**
  * @param {string} name
  * @param {any} tensor
- * @param {string} what  kind of value that is expected
+ * @param {string} what  the expected value, for the error message
  * @returns {{ data: any, shape: any, type: any }}
  */
 function readObject(name, tensor, what) {
@@ -149,7 +149,7 @@ function checkLength(name, got, shape) {
  * @param {Integers} integers
  * @param {number} least
  * @param {number} most
- * @param {string} what  kind of integers that are expected, for the error message
+ * @param {string} what  the expected integers, for the error message
  * @returns {ReadTensor}
  */
 export function checkIntegers(name, integers, least, most, what) {

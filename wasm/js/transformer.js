@@ -37,9 +37,9 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {number} [layerNormEps]  1e-5 by default
  * @property {RMSNormRule} [rmsNorm]  uses RMSNorm with these options instead of LayerNorm; none by default
  * @property {boolean} [normFirst]  uses pre-norm instead of post-norm; `false` by default
- * @property {boolean} [normOutputs]  normalises the outputs of attention and the feed-forward network before
- *   they are added. With `normFirst` their inputs are normalised, too (Gemma 2 and 3); without it, only their
- *   outputs are (OLMo 2). `false` by default
+ * @property {boolean} [normOutputs]  normalises the outputs of attention and the feed-forward
+ *   network before the residual addition. With `normFirst`, the inputs of both are normalised, too
+ *   (Gemma 2 and 3); without `normFirst`, only the outputs are (OLMo 2). `false` by default
  * @property {boolean} [bias]  adds biases to all linear layers and LayerNorms; `true` by default
  * @property {boolean} [attentionBias]  adds biases to attention's projections; `bias` by default
  * @property {boolean} [attentionOutputBias]  adds a bias to attention's output projection; `attentionBias` by

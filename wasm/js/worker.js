@@ -69,8 +69,8 @@ const kOptions = { ...kConnectOptions, worker: true };
 /**
  * An object in the worker. Its methods and properties have the same names as in the original and
  * return promises. Constructors return promises, too: `await new attn.MultiHeadAttention(…)`.
- * Dispose of it with `dispose()` or `using`; otherwise it is disposed of when it is
- * garbage-collected. `with` returns the same object with these options for its calls.
+ * Dispose of the object with `dispose()` or `using`; otherwise it is disposed of when it is
+ * garbage-collected. `with` returns the same object, with the given options for its calls.
  * @template T
  * @typedef {RemoteMembers<T> & {
  *   with(options: CallOptions): Remote<T>,

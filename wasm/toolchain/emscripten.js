@@ -68,7 +68,7 @@ export const isTried = (version, env = process.env) =>
   Boolean(env[kOverride]) || (atLeast(version, kOldestTried) && atLeast(kNewestTried, version));
 
 /**
- * Says what to do if there is no suitable Emscripten.
+ * Returns the error message for a machine without a suitable Emscripten.
  * @param {string | undefined} version  of the Emscripten on PATH
  */
 export function refusal(version) {
