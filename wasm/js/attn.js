@@ -867,7 +867,7 @@ export class Attn {
    * ```
    *
    * @param {Named<ElementsLike | TensorHandle>} tensors  by name: a plain object, a Map or [name, tensor]
-   *   pairs. If there are none, the file is valid and empty
+   *   pairs. Without tensors, the file is valid and empty
    * @param {Named<string>} [metadata]  texts by name: a plain object, a Map or [name, text] pairs
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`

@@ -157,8 +157,8 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Calls the layer's C++ `forward`, which takes one input and fills one result. Both may have any
-   * element type.
+   * Calls the layer's C++ `forward`, which takes one input and fills one result. The input and the
+   * result may have any element type.
    * @protected
    * @template {ElementType} Output
    * @param {OutputTypeOption<Output>} options

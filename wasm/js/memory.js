@@ -189,8 +189,8 @@ export class Memory {
    * Allocates memory that stays until it is freed.
    * @param {string} name  as in take()
    * @param {number} bytes
-   * @param {number} [room]  number of bytes to allocate if larger than `bytes`; the error message
-   *   names `bytes`
+   * @param {number} [room]  number of bytes to allocate, at least `bytes`; the error message states
+   *   `bytes`
    * @returns {number} an address, a multiple of 16
    */
   allocate(name, bytes, room = bytes) {
@@ -276,7 +276,10 @@ export class Memory {
     return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
   }
 
-  /** Frees the call's memory. Keeps a single small block, or makes the next block large enough for a call like this. */
+  /**
+   * Ends the use of the call's memory. A single small block is kept for the next call. Other blocks are
+   * freed, and if they are small in total, the next block will be as large as all of them.
+   */
   reset() {
     if (this.#blocks.length > 1 || this.#size > kKeptBytes) {
       let size = 0;
