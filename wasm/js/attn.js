@@ -555,9 +555,9 @@ export class Attn {
    *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
-   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with a
-   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several parts
-   * pairwise, the grouping changes the result only by rounding errors.
+   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. If the
+   * log-sum-exp of a part is −∞, the part has nothing to attend to, and its output is not read. If
+   * you merge several parts pairwise, the grouping changes the result only by rounding errors.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)

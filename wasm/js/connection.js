@@ -147,8 +147,8 @@ export class Connection {
         if (!this.#loaded) void this.end(notStarted(message));
       });
     }
-    // If the worker already serves attn, it confirms that. Otherwise this question may be lost, but
-    // the worker also sends a message when it starts to serve.
+    // If the worker already serves attn, it answers this question. Otherwise the question may be
+    // lost, but the worker also sends a message when it starts to serve.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
       this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);

@@ -1,8 +1,8 @@
 // Starts worker threads, and the worker of attn/worker.
 
 /**
- * Makes a Node worker look enough like a browser worker for Emscripten's glue. The code is a
- * string, because bundlers for Node would not include a separate file.
+ * Gives a Node worker those members of a browser's worker that Emscripten's JavaScript uses. The
+ * code is a string, because bundlers for Node would not include a separate file.
  */
 const kNodeScript = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');

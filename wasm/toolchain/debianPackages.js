@@ -64,7 +64,7 @@ async function unpack(file, folder, exclude) {
 }
 
 /**
- * Returns the machine's package source, with its release replaced by another.
+ * Returns the machine's package source, changed to another release.
  * @param {string} release
  * @param {string} [own]  code name of the machine's release
  * @param {string} [configFolder]
