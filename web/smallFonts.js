@@ -7,7 +7,7 @@ import subsetFont from 'subset-font';
 import { allEquations, usedBy } from './equations.js';
 
 const ascii = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => 32 + i));
-/** Letters that readers may type. Rarer ones come from a system font. */
+/** Letters that readers may type. Rarer letters come from a system font. */
 const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉÖØÜ';
 
 /** Symbols that occur only in labels. */
@@ -56,7 +56,7 @@ export async function usedFonts() {
       text: ascii.replace(/[^A-Za-z3+ ]/g, ''),
     },
     { ...labels, file: sans, text: latin },
-    // As in fonts.css.
+    // The same characters as in fonts.css.
     { ...labels, ...katex('Main-Regular'), text: '←→√∝∞≈≤≥⌈⌉' },
     { ...labels, ...katex('Math-Italic'), text: 'δλσω' },
     ...Object.entries(characters).map(([face, used]) => ({

@@ -104,7 +104,7 @@ export default defineConfig(({ command }) => ({
           includeDependenciesRecursively: false,
           groups: [
             { name: sharedFileOf, debugName: 'shared', minShareCount: 2, priority: 1 },
-            // Shared by the page and its worker, which has no document.
+            // Code that the page shares with its worker, which has no document.
             {
               name: 'tokenizers',
               test: /@huggingface[\\/]tokenizers|models[\\/]tokenizer[\\/]/,

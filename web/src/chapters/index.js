@@ -105,7 +105,7 @@ export const shortPath = [
   'training.training-run',
 ];
 
-/** Texts about the short path. */
+/** Texts of the short path through the page. */
 export const shortTexts = {
   contents: (/** @type {number} */ count) => `Short path: ${count} figures, about 45 minutes`,
   mark: (/** @type {number} */ step) => `${step} of ${shortPath.length}`,

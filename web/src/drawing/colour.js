@@ -159,7 +159,7 @@ export function colourMaps(dark) {
   return dark ? maps.dark : maps.light;
 }
 
-/** Number of entries per unit step of the value or its logarithm. @param {ColourScale} scale */
+/** Number of map entries per unit of the value, or of its logarithm. @param {ColourScale} scale */
 const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 

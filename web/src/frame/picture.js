@@ -240,7 +240,8 @@ function copyText(node, style, end, into, picture) {
 /** @param {HTMLElement} element the picture to draw @param {About} about */
 export function toSvg(element, about) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
-  // Moves floating elements below the picture. The state is restored before the next frame.
+  // `data-still` moves floating elements below the picture. The attribute is removed before the
+  // next frame.
   figure.dataset.still = '';
   const { svg, width, height } = drawn(element, about);
   delete figure.dataset.still;

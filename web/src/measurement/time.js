@@ -57,7 +57,7 @@ export function timeCall(call, pace, now = () => performance.now()) {
 }
 
 /**
- * Predicts whether the next size would take too long: extrapolates the last measured time, given
+ * Predicts whether the next size would take too long. Extrapolates the last measured time, assuming
  * that the time grows like length^`power`.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next

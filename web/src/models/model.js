@@ -133,7 +133,7 @@ import { inSlices } from '../work/inSlices.js';
 
 /**
  * If a pass through a layer needs more multiply-adds than this, a worker computes it. A pass of
- * this size takes 3 to 5 ms, and the visible figures need three or four of them.
+ * this size takes 3 to 5 ms, and the visible figures need three or four passes.
  */
 export const mostHere = 8e6;
 
@@ -151,7 +151,7 @@ export const sized = ({ layer, base }, config) => ({
 export class LayerSentence {
   #attn;
   #given;
-  /** The parts. Each is computed only when it is needed. */
+  /** The parts of the results. Each part is computed only when it is needed. */
   parts;
   dispose;
 

@@ -52,7 +52,7 @@ class Place {
     const entry = this.#entry;
     history.replaceState({ ...this.#here(), entry }, '');
     this.#entry = entry + 1;
-    // pushState() removes the entries ahead of this one.
+    // pushState() removes the history entries after the current one.
     this.#left.delete(this.#entry);
     history.pushState({ chapter, past: 0, entry: this.#entry }, '', url);
     void this.goTo(chapter);

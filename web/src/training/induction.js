@@ -10,8 +10,8 @@
  * The scores of each head over examples, layer by layer (Olsson et al. 2022).
  * @param {readonly import('attn').Tensor[]} weights weights of each layer, (examples, heads, n, n)
  * @param {Int32Array} ids (examples, n)
- * @param {(at: number) => boolean} isAsked whether the token after a token of `ids` must be
- *   predicted
+ * @param {(at: number) => boolean} isAsked true if the model must predict the token that follows
+ *   `ids[at]`
  * @returns {HeadScores[]}
  */
 export function headScores(weights, ids, isAsked) {

@@ -26,7 +26,7 @@ export class Snapshots {
   }
 
   /**
-   * Keeps these weights for a step. Removes the snapshots of this step and of all later ones.
+   * Keeps these weights for a step. Removes the snapshots of this step and of all later steps.
    * @param {number} step
    * @param {Weights} weights
    */

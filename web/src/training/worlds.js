@@ -33,7 +33,7 @@ import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
  * @property {number} padding the token that pads the input; nothing attends to it
  */
 
-/** A target that does not count. */
+/** A target that the loss and the accuracy ignore. */
 export const ignored = -100;
 
 /** @typedef {'copy' | 'reverse' | 'sort' | 'repeat' | 'add' | 'count' | 'dates'} WorldName */
@@ -43,12 +43,16 @@ const range = (/** @type {number} */ length) => Array.from({ length }, (_, i) =>
 const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 const blank = '·';
 
-/** A whole number below `most`. @param {number} uniform @param {number} most */
+/**
+ * Maps a number between 0 and 1 to a whole number from 0 to `most` − 1.
+ * @param {number} uniform
+ * @param {number} most
+ */
 const below = (uniform, most) => Math.min(most - 1, Math.floor(uniform * most));
 
 /**
- * A world with some symbols, followed by as many blanks. The model fills the blanks with the
- * symbols in another order.
+ * A world with some symbols, followed by the same number of blanks. The model fills the blanks with
+ * the symbols in another order.
  * @param {number} given number of symbols
  * @param {number} kinds number of distinct symbols
  * @param {(given: Int32Array) => Int32Array} answer
@@ -233,8 +237,9 @@ export const worlds = /** @type {Record<WorldName, World>} */ (
 
 /**
  * A held-out example with the reader's text. The text's symbols replace the tokens that the reader
- * can choose, starting with the first. In a world with written answers, padding replaces the rest
- * of those tokens. Characters that are not symbols of the world are ignored.
+ * can choose, starting with the first. In a world with written answers, padding replaces the
+ * remaining tokens that the reader can choose. Characters that are not symbols of the world are
+ * ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed

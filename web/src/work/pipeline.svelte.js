@@ -156,8 +156,8 @@ export class Pipeline {
    * The programs of a figure.
    * @param {string} figure
    * @param {Code | undefined} pages the programs for the page's own models
-   * @param {() => any} [shown] in addition to the settings, the values on which the programs for
-   * other models depend
+   * @param {() => any} [shown] returns the values that the programs for other models need besides
+   *   the settings
    * @returns {Code | undefined}
    */
   code(figure, pages, shown) {

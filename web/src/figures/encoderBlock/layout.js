@@ -186,7 +186,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ]);
   }
   for (let head = 0; head < heads; head++) {
-    // The heads in the first column represent all heads.
+    // Only the heads in the first column have lines. They represent all heads.
     if (head >= headRows) break;
     const id = `weights${head}`;
     const turn = right('q') + gap / 2;
@@ -364,7 +364,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));
-    // The line starts below the middle of the matrix, because the lines into sums do not end there.
+    // The line starts below the middle of the matrix, where no line into a sum ends.
     const out = start.y + 0.85 * start.height;
     lines.push({
       ...{ from: /** @type {string} */ (from), to: id, residual: true },

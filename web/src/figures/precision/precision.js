@@ -120,7 +120,7 @@ export function largestOf(code) {
 }
 
 /**
- * The largest |difference| of each matrix from the first one.
+ * The largest |difference| of each matrix from the first matrix.
  * @param {import('attn').Tensor} matrices (count, rows, columns)
  * @returns {number[]}
  */

@@ -19,8 +19,8 @@ export const t5 = { numBuckets: 32, maxDistance: 128 };
 const deviation = 1;
 
 /**
- * The head whose ALiBi slope is used. Its slope is the steepest. The effect of the last head's
- * slope would be invisible within a sentence.
+ * Index of the head whose ALiBi slope is used. The first head has the steepest slope. The effect of
+ * the last head's slope would be invisible within a sentence.
  */
 export const alibiHead = 0;
 

@@ -15,6 +15,7 @@ export function uneven(products) {
     if (products[far] < products[near]) near = far;
     if (rise({ near, far }) > rise(best)) best = { near, far };
   }
-  // A rise is visible if it is more than a hundredth of a position's product with itself.
+  // A rise of the product is visible if it is more than a hundredth of a position's product with
+  // itself.
   return rise(best) > 0.01 * products[0] ? best : null;
 }

@@ -7,7 +7,7 @@ import { Spelled } from '../spelled.js';
 
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
-/** The download size, for readers who are asked first. */
+/** The download size, for readers who are asked before the download. */
 export const megabytes = '2 MB';
 
 /** The page's language model and the state of fetching it. */
@@ -45,7 +45,7 @@ export class Language {
   coming = $state(false);
   problem = $state('');
   #attn;
-  /** Receives the bytes of the model's file, for computations elsewhere. */
+  /** Receives the bytes of the model's file, so that the worker can load the model, too. */
   #tell;
   /** @type {Promise<boolean> | undefined} */
   #fetching;

@@ -71,7 +71,7 @@ export class Own {
     return notesOf(this.facts.description);
   }
 
-  /** Sizes and options that controls need. */
+  /** The model's sizes and options that the page's controls need. */
   get config() {
     const { vocabSize: vocabularySize, layers } = this.facts.description;
     const { activation } = layers[0];

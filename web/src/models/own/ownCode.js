@@ -40,7 +40,7 @@ function printOwn(name, rows, columns, calls) {
 }
 
 /**
- * The opening calls of each program. They define `model`, `ids` and `n`.
+ * The calls with which each program begins. They define `model`, `ids` and `n`.
  * @param {Pick<Given, 'ids' | 'tokens'>} given
  * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
  * @returns {Call[]}
@@ -256,8 +256,8 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * JavaScript conditions for each habit: which queries count, and to which keys a head with this
- * habit attends.
+ * JavaScript conditions for each habit: which queries to include, and to which keys a head with
+ * this habit attends.
  */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },

@@ -107,7 +107,7 @@ export class NextTokens {
   }
 
   /**
-   * Samples tokens one after another, with a cache. Yields the text that each appends.
+   * Samples tokens one after another, with a cache. Yields the text that each token appends.
    * @param {{ ids: number[], count: number, temperature: number, topK: number, seed: number }}
    *   given
    */

@@ -10,8 +10,8 @@ const slice = 64;
 
 /**
  * Computes the discrete Fourier transform of each column along the rows. The core multiplies the
- * columns by cosines and sines. For each k = 1 … ⌊n/2⌋, returns the share of the variation about
- * the mean row that has k periods over the table. The shares add up to 1.
+ * columns by cosines and sines. For each k = 1 … ⌊n/2⌋, returns the frequency's share of the
+ * variance about the mean row. Frequency k has k periods over the table. The shares add up to 1.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @returns {Generator<null, number[]>}

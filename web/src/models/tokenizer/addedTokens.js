@@ -50,8 +50,8 @@ export function addedTokenFinder(all) {
       let end = at + content.length;
       at = end;
       if (token.single_word) {
-        // Two code units are enough for the last character before the token and for the first one
-        // after it.
+        // Two code units are enough for the last character before the token and for the first
+        // character after the token.
         const before = text.slice(Math.max(0, start - 2), start);
         if (endsWithWord.test(before) || startsWithWord.test(text.slice(end, end + 2))) continue;
       }

@@ -121,8 +121,8 @@ function bpe(config, ids) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // The library holds an unknown character back until the next known character, even if it writes
-    // bytes in between.
+    // The library emits an unknown token only before the next known token, even if it emits byte
+    // tokens in between.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;

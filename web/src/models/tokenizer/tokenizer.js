@@ -137,7 +137,7 @@ export class Tokenizer {
 
   /**
    * @param {string} text a text without literal added tokens
-   * @param {boolean} first whether the whole text begins with it
+   * @param {boolean} first true for the beginning of the whole text
    */
   #idsOf(text, first) {
     const normalized = this.#normalize(text);

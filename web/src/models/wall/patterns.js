@@ -9,8 +9,8 @@
  */
 
 /**
- * The first query that counts. Earlier ones cannot distinguish the first token from the previous
- * one.
+ * The first query to include in the shares. Earlier queries have no previous token other than the
+ * first token.
  */
 export const firstQuery = 2;
 

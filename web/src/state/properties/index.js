@@ -47,7 +47,7 @@ const shared = {
   heads: choice(4, headCounts),
   /** The head that figures show: at first one whose habit is easy to see. */
   head: ordinal(3, maxHeads),
-  /** The layer's query, key, value and output projections, and the seed of random ones. */
+  /** The layer's query, key, value and output projections, and the seed of random projections. */
   weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
   /** The layer that figures show, if the weights are a language model's. */
   layer: ordinal(1, maxLayers),

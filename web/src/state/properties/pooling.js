@@ -41,7 +41,7 @@ export const properties = {
   poolCell: cell(limits.points.max),
   /** Inputs of the dot product: encodings of x, or x itself. */
   dotInput: choice(/** @type {'encoding' | 'number'} */ ('encoding'), ['encoding', 'number']),
-  /** The untrained weights of additive attention, and the seed of random ones. */
+  /** The untrained weights of additive attention, and the seed of random weights. */
   additiveWeights: choice(/** @type {'byHand' | 'random'} */ ('byHand'), ['byHand', 'random']),
   additiveSeed: integer(1, limits.seed),
 };

@@ -23,7 +23,7 @@ const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
  * The differences that a world offers between its two models. Worlds with written answers offer a
- * choice of decoder instead of a mask, because a mask makes no sense there.
+ * choice of decoder instead of a mask, because a mask makes no sense in them.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>

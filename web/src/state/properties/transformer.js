@@ -18,7 +18,7 @@ export const limits = {
 
 /** The settings of this chapter. */
 export const properties = {
-  /** Where the norms are: after the residual connections, or before the sublayers. */
+  /** Placement of the norms: after the residual connections, or before the sublayers. */
   norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
   /** The locked cell of one of the block's matrices. */
   blockCell: linkedCell(1023),
