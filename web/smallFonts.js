@@ -23,7 +23,7 @@ const sans = '@fontsource-variable/source-sans-3/files/source-sans-3-latin-wght-
  * @property {string} family
  * @property {boolean} [italic]
  * @property {[number, number]} weights the lightest and heaviest weights in use
- * @property {string} text the characters that the page sets in it
+ * @property {string} text the characters that the page sets in this font
  * @property {string[]} keepFeatures
  */
 

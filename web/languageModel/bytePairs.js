@@ -51,7 +51,7 @@ function wordsOf(text, characters) {
  * @property {string} first
  * @property {string} second
  * @property {number} count  number of occurrences
- * @property {Set<Word>} words  that contain the pair, or once did
+ * @property {Set<Word>} words that contain the pair, or contained it before a merge
  */
 
 /** @param {Pair} a @param {Pair} b */

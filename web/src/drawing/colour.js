@@ -9,7 +9,7 @@ import { bisectCenter } from 'd3-array';
  * @property {boolean} signed true if the paper's colour is in the middle, false if it is at the
  *   start
  * @property {Uint8Array} bytes red, green and blue of each of `size` entries
- * @property {string[]} css the same as CSS colours
+ * @property {string[]} css the same entries as CSS colours
  *
  * @typedef {object} ColourScale
  * @property {ColourMap} map

@@ -31,7 +31,7 @@ import { inSlices } from '../work/inSlices.js';
  * @property {(text: string) => Split} split tokenizes a text
  * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
  * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
- *   here: whether this thread must compute it if it can
+ *   here: whether this thread must compute the sentence if possible
  * @property {boolean} readsHere whether this thread embeds even long sentences
  * @property {(given: Given, exclusion: ExclusionOptions, most?: number) => Reading} read reads
  *   a sentence, or only its first `most` tokens
@@ -93,7 +93,8 @@ import { inSlices } from '../work/inSlices.js';
  */
 
 /**
- * A sentence in a layer of a model, on the thread that computes it. Tasks ask it for everything.
+ * A sentence in a layer of a model, on the thread that computes it. Tasks take all results from
+ * this object.
  * @typedef {object} Computing
  * @property {() => { output: Tensor, weights: Tensor }} attend (n, E) and (heads, n, n)
  * @property {() => import('../core/stages.js').Stages & { how: How }} stages stages of the selected head

@@ -1,9 +1,9 @@
 /**
  * How strongly a head behaves like each part of an induction circuit, from 0 to 1.
  * @typedef {object} HeadScores
- * @property {number} previous mean attention from a token to the previous one
- * @property {number} followed mean attention from a repeated token to the token that followed it
- *   last time
+ * @property {number} previous mean attention from a token to the previous token
+ * @property {number} followed mean attention from a repeated token to the token that followed its
+ *   previous occurrence
  */
 
 /**

@@ -16,7 +16,8 @@ import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
  * @property {number} numbers number of random numbers per example
  * @property {boolean} causal whether the world is meant for models with a causal mask
  * @property {number[]} own positions of the tokens that a reader may choose
- * @property {number} kinds number of symbols allowed there, counted from the first
+ * @property {number} kinds number of symbols allowed at these positions, counted from the first
+ *   symbol
  * @property {boolean} next whether an answer is the next token of the sequence itself
  * @property {(uniform: ArrayLike<number>, ids: Int32Array, targets: Int32Array) => void} fill
  *   makes an example from numbers in [0, 1): the tokens and the target of each, `ignored` if there
@@ -29,7 +30,7 @@ import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
  * The written sequence.
  * @typedef {object} Written
  * @property {string[]} symbols its vocabulary
- * @property {number} start the token before the first written one
+ * @property {number} start the token before the first written token
  * @property {number} padding the token that pads the input; nothing attends to it
  */
 

@@ -7,8 +7,9 @@
  * @typedef {object} Diagram
  * @property {number} rows  including the row of tokens
  * @property {Connection[]} connections  all connections
- * @property {Connection[]} path  the connections from the two tokens to where they meet
- * @property {Node | null} meeting  the node where they meet
+ * @property {Connection[]} path the connections from the two tokens to the node where both paths
+ *   meet
+ * @property {Node | null} meeting the node where both paths meet
  */
 
 /** Largest number of tokens to draw. */

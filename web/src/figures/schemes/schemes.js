@@ -35,7 +35,7 @@ export const streams = { t5: 1, shaw: 2 };
  * @property {number} seed seed of the weights and the learned tables
  * @property {number} base
  * @property {number} factor length factor of scaled rotary embeddings
- * @property {number} trained number of positions that they were trained for
+ * @property {number} trained number of positions for which scaled rotary embeddings were trained
  * @property {number} clip largest distance that Shaw's keys distinguish
  * @property {boolean} causal
  *

@@ -3,8 +3,8 @@
 /** @typedef {'previousToken' | 'firstToken' | 'sameToken' | 'induction' | 'place'} Pattern */
 
 /**
- * Shares of a head's attention from 0 to 1; null if the sentence contains nothing to measure them
- * on.
+ * Shares of a head's attention from 0 to 1; null if no token of the sentence allows the
+ * measurement.
  * @typedef {Record<Pattern, number | null>} Shares
  */
 
