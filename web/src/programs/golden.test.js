@@ -76,7 +76,7 @@ function shortened(lines, earlier) {
  * @param {Record<string, Programs>} programs by their settings
  */
 const compare = (figure, programs) =>
-  test(`the programs of ${figure} are the recorded ones`, () => {
+  test(`the programs of ${figure} match the recorded programs`, () => {
     const parts = [];
     for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
       /** @type {{ settings: string, lines: string[] }[]} */
