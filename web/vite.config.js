@@ -52,7 +52,7 @@ const crossOriginIsolation = {
 
 const worker = sharedWorker('./worker.js');
 
-/** Modules with the programs of figures. They are fetched when a reader opens a program. */
+/** Modules with the programs that figures offer. They are fetched when a reader opens a program. */
 const programs = /[\\/](code|\w+Code|trainingCalls)\.js$|[\\/]src[\\/]programs[\\/]/;
 /** @param {Parameters<typeof worker.fileOf>} module */
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
