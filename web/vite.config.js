@@ -96,7 +96,7 @@ export default defineConfig(({ command }) => ({
       polyfill: false,
       resolveDependencies: (_, files, { hostType }) => (hostType === 'html' ? files : []),
     },
-    // One style sheet is smaller than ten similar ones.
+    // One style sheet is smaller than ten similar style sheets.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -115,7 +115,7 @@ export default defineConfig(({ command }) => ({
               test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
               priority: 2,
             },
-            // As with the styles, one file is smaller than thirty similar ones.
+            // As with the styles, one file is smaller than thirty similar files.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },
           ],

@@ -285,7 +285,7 @@ std::string json_of(const std::vector<HeadScores>& heads) {
 }
 
 /// The saved state of a run. It is written to a temporary file that then replaces the previous
-/// state, so that a run that is interrupted while writing still has the previous one.
+/// state, so that a run that is interrupted while writing still has the previous state.
 class Checkpoint {
  public:
   Checkpoint(std::filesystem::path path, std::string settings)

@@ -80,7 +80,7 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
 
 /**
  * Places the two columns of each rotated pair next to each other, as in an encoding. In the
- * language model they are half a head apart. Dot products stay the same.
+ * language model, the two columns are half a head apart. Dot products stay the same.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */

@@ -78,7 +78,7 @@ export function logarithmicScale(low, high) {
 
 /**
  * For small pictures of attention: a logarithmic scale that starts below the weight each key gets
- * under uniform attention. In long sentences it shows the weak weights as well as the strong ones.
+ * under uniform attention. In long sentences it shows both weak and strong weights.
  * @param {number} length of the sentence
  */
 export const sharesScale = (length) =>

@@ -106,7 +106,8 @@ export const strongest =
 export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 
 /**
- * The pixels of the current image. Allocating new ones for each drawing would soon waste megabytes.
+ * The pixels of the current image. Allocating a new array for each drawing would soon waste
+ * megabytes.
  */
 let pixels = new Uint32Array();
 

@@ -30,7 +30,7 @@ const inherited = [
   ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
   ...['visibility', 'shape-rendering'],
 ];
-/** Properties with their default values, which need not be written. */
+/** CSS properties with their default values, which need not be written. */
 const others = Object.entries({
   ...{ opacity: '1', 'mix-blend-mode': 'normal' },
   ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },
@@ -258,7 +258,7 @@ const creditHeight = 28;
 const lineHeight = 16;
 
 /**
- * Breaks parts into lines of at most this width.
+ * Breaks parts into lines that are at most `width` wide.
  * @param {readonly string[]} parts
  * @param {string} font
  * @param {number} width

@@ -1,4 +1,4 @@
-// Compares the programs that figures offer with recorded ones. After an intended change to the
+// Compares the programs that figures offer with recorded programs. After an intended change to the
 // programs, record them again with RECORD=1 and review the difference:
 //
 //   RECORD=1 node --test web/src/programs/golden.test.js

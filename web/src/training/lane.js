@@ -180,8 +180,8 @@ export class Lane {
   }
 
   /**
-   * Tests the model on inputs that are longer than those it is trained on. A learned table limits
-   * the length.
+   * Tests the model on inputs that are longer than its training inputs. A learned table limits the
+   * length.
    * @param {number} [step] an earlier step to test
    * @returns {Reach}
    */

@@ -38,7 +38,7 @@ const [slice, betweenPictures] = [40, 70];
  */
 const betweenReaches = 3000;
 
-/** Shortest time between two checkpoints, in ms. They are kept in case a worker is lost. */
+/** Shortest time between two checkpoints, in ms. Checkpoints are kept in case a worker is lost. */
 const betweenKept = 2000;
 
 /** Largest number of steps at once. */

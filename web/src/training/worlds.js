@@ -116,8 +116,8 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * A world that asks at each symbol how many symbols are equal to it. Numbers above `counted` have
- * no word and are not asked for.
+ * A world whose answer at each symbol is the number of symbols equal to it. There are no answers
+ * above `counted`, because the world has no words for these numbers.
  * @param {number} size
  * @returns {World}
  */
@@ -165,7 +165,7 @@ function repeated(size) {
       for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
     },
     ask(ids, targets) {
-      // Find the longest repeated run. If several runs have that length, take the last one.
+      // Find the longest repeated run. If several runs have that length, take the last run.
       let [from, run] = [0, 0];
       for (let second = 1; second < size; second++) {
         for (let first = 0; first < second; first++) {
@@ -224,8 +224,8 @@ const makers = {
 };
 
 /**
- * A world with the same symbols and with inputs that are longer by this factor. The length of dates
- * does not change.
+ * A world with the same symbols and with inputs that are `times` as long. The length of dates does
+ * not change.
  * @param {WorldName} name
  * @param {number} times factor relative to `worlds`
  */
@@ -267,7 +267,7 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
     .slice(0, own.length);
 
 /**
- * Streams of random numbers for held-out examples and for each step, separate from those for
+ * Streams of random numbers for held-out examples and for each step, separate from the streams for
  * weights.
  */
 export const heldOutStream = 1 << 20;

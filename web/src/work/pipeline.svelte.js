@@ -69,7 +69,7 @@ export class Pipeline {
   /**
    * @param {Attn} attn the loaded module
    * @param {Work} work
-   * @param {'live' | 'shown'} which whether to compute from the live settings or the shown ones
+   * @param {'live' | 'shown'} which whether to compute from the live settings or the shown settings
    */
   constructor(attn, work, which) {
     this.#attn = attn;

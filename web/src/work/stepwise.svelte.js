@@ -3,7 +3,7 @@ import { inSlices } from './inSlices.js';
 
 /**
  * A result that takes a long time to compute. The steps of a generator run in slices, so that the
- * page stays responsive. The previous result stays until the new one is complete.
+ * page stays responsive. The previous result stays until the new result is complete.
  * @template T
  */
 export class Stepwise {

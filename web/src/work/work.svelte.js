@@ -21,9 +21,9 @@ import { timed } from './timed.js';
 
 /**
  * Computes everything that figures show for the whole sentence. Short computations run on the
- * page's thread, so that a key press is drawn in the same frame. Long ones run in a worker, and
- * only for the latest settings. Figures keep showing the earlier results until everything visible
- * has been computed from the latest settings: `shown` lags behind `live` as a whole.
+ * page's thread, so that a key press is drawn in the same frame. Long computations run in a worker,
+ * and only for the latest settings. Figures keep showing the earlier results until everything
+ * visible has been computed from the latest settings: `shown` lags behind `live` as a whole.
  */
 export class Work {
   /** True while figures lag behind the settings. */

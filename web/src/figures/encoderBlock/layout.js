@@ -1,7 +1,8 @@
 /**
  * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout,
  * the block is drawn in two rows, attention above and the feed-forward network below. In a narrow
- * layout, it is drawn from top to bottom. All matrices have the same row height and column width.
+ * layout, the block is drawn from top to bottom. All matrices have the same row height and column
+ * width.
  */
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
@@ -54,7 +55,7 @@ const middle = ({ x, y, width, height }) => ({ x: x + width / 2, y: y + height /
 
 /**
  * A line with rounded corners through points, each of which is left of, right of, above or below
- * the previous one.
+ * the previous point.
  * @param {[number, number][]} points
  */
 function route(points) {

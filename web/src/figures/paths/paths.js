@@ -43,7 +43,7 @@ export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil(
 const up = (row, from, to) => ({ from: { row, column: from }, to: { row: row + 1, column: to } });
 
 /**
- * The convolution layers needed until one output depends on both tokens.
+ * The convolution layers up to the first layer in which one output depends on both tokens.
  * @param {number} n
  * @param {number} k
  * @param {number} layers

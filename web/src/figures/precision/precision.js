@@ -25,7 +25,7 @@ export const positions = [
 
 /**
  * The exact encoding in double precision. For positions up to 2^24, its angles are accurate to
- * 1e-9, far better than the errors measured with it.
+ * 1e-9, far below the errors that are measured with it.
  * @param {number} position
  * @param {number} column
  * @param {number} width

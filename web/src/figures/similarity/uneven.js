@@ -1,6 +1,6 @@
 /**
- * Finds two distances of which the larger one has the larger product, so that products do not
- * always decrease with distance. This happens when a fast hand completes a turn. Returns the
+ * Finds two distances of which the larger has the larger product, which shows that products do not
+ * always decrease with distance. Products rise when a fast hand completes a turn. Returns the
  * clearest such pair, if any.
  * @param {ArrayLike<number>} products products of a position with itself and with the positions
  *   1, 2, 3 … later

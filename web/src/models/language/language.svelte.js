@@ -127,8 +127,8 @@ export class Language {
 }
 
 /**
- * Switches to other projections. Learned ones belong to a model that was trained with a causal
- * mask.
+ * Switches to other projections. Learned projections belong to a model that was trained with a
+ * causal mask.
  * @param {Language} language
  * @param {import('../../state/properties/index.js').Weights} weights
  */
@@ -141,7 +141,7 @@ export async function chooseWeights(language, weights) {
 }
 
 /**
- * Shows a model that the reader has just opened. Closes an earlier one.
+ * Shows a model that the reader has just opened. Closes the reader's earlier model, if any.
  * @param {Language} language
  * @param {import('../own/own.svelte.js').Own} own
  */

@@ -180,7 +180,7 @@ export class LanguageModel {
     const streams = [added ? this.#attn.positionalEncoding(embedding, { base }) : embedding];
     const { layers } = this.stack(positions);
     /**
-     * The input of a layer, which is the output of the previous one: (n, E).
+     * The input of a layer, which is the output of the previous layer: (n, E).
      * @param {number} layer
      */
     const stream = (layer) => {

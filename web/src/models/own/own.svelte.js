@@ -145,7 +145,10 @@ export class Own {
     }
   }
 
-  /** Tokenizes a text. A later call replaces an earlier one that is still running. @param {string} text */
+  /**
+   * Tokenizes a text. A later call replaces an earlier call that is still running.
+   * @param {string} text
+   */
   async follow(text) {
     if (text === this.#wanted) return;
     this.#wanted = text;

@@ -22,7 +22,8 @@ import { rowsOf } from './ownStages.js';
 const noMasks = { window: 0, validLen: 0, blocked: [] };
 
 /**
- * The words appear in a comment, and a backslash at its end would continue it on the next line.
+ * The words appear in a comment, and a backslash at the comment's end would continue it on the next
+ * line.
  * @param {readonly string[]} tokens
  */
 const words = (tokens) =>

@@ -126,7 +126,7 @@ export class NextTokens {
         const ended = this.#tokens.isSpecial(id);
         if (!ended) written.push(id);
         const text = this.#tokens.added(ids, written);
-        // A character may take several tokens, and is yielded after its last one.
+        // A character may take several tokens, and is yielded after its last token.
         if (ended || text.length > said.length) {
           yield { text: text.slice(said.length), ended };
           said = text;

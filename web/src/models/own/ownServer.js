@@ -24,7 +24,8 @@ const mostTokens = 512;
 const mostKept = 2 ** 24;
 
 /**
- * Number of sentences whose values are kept: the reader's sentence and the one it is compared with.
+ * Number of sentences whose values are kept: the reader's sentence and the sentence that it is
+ * compared with.
  */
 const mostSentences = 2;
 

@@ -220,7 +220,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
       if (!single) reach(from, from + letter.length, unknown, unknownScore);
       from += letter.length;
     }
-    /** Collects the tokens from last to first and joins adjacent unknown ones. */
+    /** Collects the tokens from last to first and joins adjacent unknown tokens. */
     /** @type {{ from: number, to: number, known: boolean }[]} */
     const parts = [];
     for (let to = text.length; to > 0; to = best[to].from) {

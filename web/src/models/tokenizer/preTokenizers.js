@@ -27,8 +27,8 @@ const behaviors = {
 };
 
 /**
- * Joins each part to the previous one if `joins` returns true. The arguments of `joins` say whether
- * the part and the previous part match the pattern.
+ * Joins each part to the previous part if `joins` returns true. The arguments of `joins` say
+ * whether the part and the previous part match the pattern.
  * @param {Part[]} parts
  * @param {(found: boolean, before: boolean) => boolean} joins
  */

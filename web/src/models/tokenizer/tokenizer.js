@@ -25,8 +25,8 @@ function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids 
 
 /**
  * Gives added tokens the ids that the library gives them, whatever the file says. Tokens of the
- * model keep their ids, and other tokens get the next free ones. If two tokens have the same text,
- * the last one counts.
+ * model keep their ids, and other tokens get the next free ids. If two tokens have the same text,
+ * the last token counts.
  * @param {AddedToken[]} tokens
  * @param {ReadonlyMap<string, number>} ids
  * @returns {AddedToken[]}

@@ -32,7 +32,7 @@ export const twinsOf = (ids, causal) =>
   });
 
 /**
- * Reverses the order of the tokens, except those that are kept in place.
+ * Reverses the order of the tokens, except for tokens that are kept in place.
  * @param {readonly number[]} ids
  * @param {(id: number) => boolean} isKept
  */

@@ -27,7 +27,7 @@ const points = {
     (value ?? []).map(({ x, y }) => `${Math.round(100 * x)}.${Math.round(100 * y)}`).join('_'),
 };
 
-/** The settings of this chapter. */
+/** The settings of the chapter on attention pooling. */
 export const properties = {
   /** The selected scoring function. */
   scoring: choice(/** @type {(typeof scoringFunctions)[number]} */ ('gaussian'), scoringFunctions),

@@ -23,13 +23,13 @@ const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
  * The differences that a world offers between its two models. Worlds with written answers offer a
- * choice of decoder instead of a mask, because a mask makes no sense in them.
+ * choice of decoder instead of a mask, because a mask makes no sense in such worlds.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>
   differences.filter((each) => each !== (written ? 'mask' : 'decoder'));
 
-/** The settings of this chapter. */
+/** The settings of the chapter on training. */
 export const properties = {
   /** The task, the seed, the learning rate, and the step to show. */
   world: choice('reverse', worldNames),
