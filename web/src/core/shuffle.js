@@ -24,7 +24,7 @@ export function shuffledOrder(length, seed) {
 }
 
 /**
- * The order in the settings: the custom order if its length matches, otherwise the seeded one.
+ * The order in the settings: the custom order if its length matches, otherwise the seeded order.
  * @param {number} length
  * @param {{ order: number[] | null, shuffle: number }} settings
  */

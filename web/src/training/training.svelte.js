@@ -479,8 +479,8 @@ export class Training {
   /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
   #evaluated({ evaluations: all }, evaluations) {
     for (const evaluation of evaluations) {
-      // After weights are loaded, the same step is evaluated again. Its new result replaces the old
-      // one.
+      // After weights are loaded, the same step is evaluated again. The new result replaces the old
+      // result.
       if (all.at(-1)?.step === evaluation.step) all.pop();
       all.push(evaluation);
     }

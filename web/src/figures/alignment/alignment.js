@@ -27,7 +27,7 @@ export const shift = 1;
  */
 
 /**
- * Weights with which additive attention compares spellings. Without a constant, its scores would be
+ * Weights with which additive attention compares spellings. Without a constant, the scores would be
  * an odd function of (q, k) jointly, which cannot distinguish similar vectors from opposite
  * vectors. Each query therefore ends in a 1. Two hidden units for each column c of the embeddings
  * then compute

@@ -141,7 +141,8 @@ function unicodeScripts(piece) {
 const inOrder = (all) => (piece) => all.reduce((pieces, each) => pieces.flatMap(each), [piece]);
 
 /**
- * Creates the function for a pre-tokenizer in tokenizer.json. It never receives empty text.
+ * Creates the function for a pre-tokenizer in tokenizer.json. The function never receives empty
+ * text.
  * @param {any} config
  * @param {string} [field] name of the field, for error messages
  * @returns {PreTokenizer}

@@ -70,8 +70,8 @@ export class Tokenizer {
   /** True if the vocabulary's tokens are written in byte letters. */
   #byteLevel;
   /**
-   * How a token that continues a word differs from a token that begins one: it has a prefix, or
-   * else the previous token lacks a suffix, or else the token lacks a space.
+   * How a token that continues a word differs from a token that begins a word: the continuing token
+   * has a prefix, or else the previous token lacks a suffix, or else the token lacks a space.
    */
   marks;
 
