@@ -17,18 +17,18 @@
  * @property {number} layers number of layers of the model
  * @property {boolean} hidden whether later words are hidden from the word
  * @property {{ word: string, itself: boolean, weight: string, score: string, is: 'followed' | 'before' | null } | null} best
- *   the key with the largest weight; `is`: whether this key followed the same word earlier, or is just
- *   before the word
- * @property {{ word: string, weight: string, rest: string } | null} second the key with the second largest
- *   weight; `rest`: total weight of the other keys
+ *   the key with the largest weight; `is`: whether this key followed the same word earlier, or is
+ *   just before the word
+ * @property {{ word: string, weight: string, rest: string } | null} second
+ *   the key with the second largest weight; `rest`: total weight of the other keys
  * @property {string} root √D
  * @property {{ entropy: string, largest: string, slope: string }} divided
  * @property {{ entropy: string, largest: string, slope: string }} undivided
  * @property {string} changed how much shuffling changes the output, with positions
  * @property {{ word: string, share: string } | null} guess
  * @property {{ word: string, share: string, guessed: boolean } | null} next the actual next word
- * @property {{ word: string, share: string, rank: number } | null} looked the prediction of the key with the largest
- *   weight, if this key followed the same word earlier
+ * @property {{ word: string, share: string, rank: number } | null} looked
+ *   the prediction of the key with the largest weight, if this key followed the same word earlier
  * @property {number} heads number of heads in all layers
  * @property {string} vocabulary number of tokens to guess from
  *
@@ -36,7 +36,8 @@
  * @property {(facts: Facts) => string} title
  * @property {(facts: Facts) => string} says
  * @property {(facts: Facts) => string} [more]
- * @property {boolean} [breaks] whether the step leaves out the division or the positions, to show their effect
+ * @property {boolean} [breaks] whether the step leaves out the division or the positions, to show
+ *   their effect
  * @property {string} chapter the chapter that explains the step completely
  * @property {(number: number) => string} link number: number of that chapter
  * @property {number} seconds duration of the step during playback
