@@ -51,9 +51,9 @@ async function forgetOld() {
   for (const { url } of await cache.keys()) if (!current.has(url)) await cache.delete(url);
 }
 
-// Asset names contain hashes of their contents, so a match in any cache is the right file. A tab
-// may belong to a different version than this worker. A waiting worker has already cached the files
-// of its own version.
+// Asset names contain hashes of their contents, so a match in any cache is the right file. All
+// caches are searched, because a tab may belong to a different version than this worker. For
+// example, a waiting worker has already cached the files of its own version.
 registerRoute(
   ({ url }) => url.href.startsWith(`${scope}assets/`),
   async ({ request }) => (await caches.match(request.url, { ignoreVary: true })) ?? fetch(request),

@@ -141,6 +141,7 @@ async function titlesOfSources() {
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');
-  // Code between the titles of the walk also matches, so keep only letters, digits and punctuation.
+  // The pattern also matches code between the titles of the walk, so keep only letters, digits and
+  // punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

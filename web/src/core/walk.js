@@ -16,7 +16,8 @@ import { entropyOf } from './statistics.js';
 const mostTicks = 12;
 
 /**
- * The steps of one word through a head, and the results without two of these steps.
+ * The steps of one word through a head, and the results without the division by √D and without
+ * positions.
  * @param {Attn} attn
  * @param {import('./sentence.js').Given} given
  * @param {{

@@ -76,9 +76,9 @@ const mostDrawn = 512;
 
 /**
  * If a matrix has more than `most` rows or columns, returns a smaller matrix to draw instead.
- * Otherwise returns undefined. Each of its cells contains the value with the largest magnitude in a
- * group of cells, so that a single strong weight is not lost among weak ones. Infinities and NaN
- * count as 0.
+ * Otherwise returns undefined. Each cell of the smaller matrix contains the value with the largest
+ * magnitude in a group of cells, so that a single strong weight is not lost among weak weights.
+ * Infinities and NaN count as 0.
  * @param {Matrix} matrix
  * @param {number} [most]
  * @returns {Matrix | undefined}

@@ -102,7 +102,7 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   opacity === '0' ||
   clipPath === 'inset(50%)' ||
   element.matches(controls) ||
-  // Closed content has boxes, too.
+  // The content of a closed `details` element has boxes, too.
   element.matches('details:not([open]) > :not(summary)');
 
 /**

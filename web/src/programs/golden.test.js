@@ -43,8 +43,8 @@ const isRecording = Boolean(process.env.RECORD);
 const shortest = 4;
 
 /**
- * Shortens a program: replaces each run of lines that also occurs in an earlier program with a
- * reference.
+ * Shortens a program. A reference replaces each run of lines that also occurs in an earlier
+ * program.
  * @param {string[]} lines
  * @param {{ settings: string, lines: string[] }[]} earlier
  */

@@ -130,7 +130,7 @@ const tag =
       const written = write(value, line.length, line.search(/\S|$/));
       const isShort = !written.includes('\n') && isNarrow(written, line.length);
       if (write !== cpp || isShort || !isOptions(value)) return before + written + text;
-      // Long options in C++ start below the first argument, or on the next line.
+      // In C++, long options start below the first argument, or on the next line.
       const next = 4 + line.search(/\S|$/);
       const starts = before.endsWith(', ') ? [openedAt(line), next] : [line.length, next];
       const at = starts.find((start) => isNarrow(write(value, start, 0), start)) ?? next;

@@ -128,7 +128,7 @@ export function mirrorSettingsInUrl() {
     }, carriedDelay);
   });
   $effect(() => {
-    // Back and Forward move through the places that the reader visited. Settings stay.
+    // Back and Forward move through the places that the reader visited. The settings stay the same.
     const goBack = () => {
       if (!place.isInHistory) return;
       place.goBack();

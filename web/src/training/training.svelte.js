@@ -41,7 +41,7 @@ const betweenReaches = 3000;
 /** Shortest time between two checkpoints, in ms. Checkpoints are kept in case a worker is lost. */
 const betweenKept = 2000;
 
-/** Largest number of steps at once. */
+/** Largest number of steps that workers take at once. */
 const mostAtOnce = 20;
 
 /**

@@ -26,7 +26,7 @@ export function tellingHeads(heads) {
 }
 
 /**
- * A head's strongest habit, if it has learned one that has a name.
+ * A head's strongest habit, if the head has learned a habit that has a name.
  * @param {Scores | undefined} scores
  */
 export function habitOf(scores) {

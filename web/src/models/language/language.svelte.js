@@ -29,7 +29,9 @@ export class Language {
   programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
-  /** True if selecting learned projections shows the reader's model rather than the page's. */
+  /**
+   * True if selecting learned projections shows the reader's model rather than the page's model.
+   */
   looksAtOwn = $state(false);
   /**
    * All models that the reader has opened, by id. Figures may still show results of closed ones.
@@ -146,7 +148,8 @@ export async function chooseWeights(language, weights) {
  * @param {import('../own/own.svelte.js').Own} own
  */
 export function showOwn(language, own) {
-  // If another of the reader's models is shown, keep the settings from before that one was opened.
+  // If another of the reader's models is shown, keep the settings from before that model was
+  // opened.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.replaceOwn(own);
   lookAtOwn(language);

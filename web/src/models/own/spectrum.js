@@ -37,8 +37,7 @@ export function* spectrum(attn, table) {
       const power = data
         .subarray(k * size, (k + 1) * size)
         .reduce((sum, value) => sum + value * value, 0);
-      // Except for the last frequency of an even n, each frequency also represents its mirror
-      // image.
+      // Each frequency also represents its negative, except for the last frequency of an even n.
       const twice = 2 * (first + k) === n ? 1 : 2;
       shares.push((twice * power) / n / (total || 1));
     }

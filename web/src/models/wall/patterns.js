@@ -45,7 +45,7 @@ export function reversed(ids, isKept) {
  * @param {Float32Array} weights (n, n)
  * @param {Float32Array} others (n, n): the same head's weights for the words in reverse order
  * @param {readonly (readonly number[])[]} twins twins of each token
- * @returns {Shares} means over the queries that attend to anything
+ * @returns {Shares} means over the queries that attend to at least one key
  */
 export function sharesOf(weights, others, twins) {
   const n = twins.length;

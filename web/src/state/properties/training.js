@@ -37,7 +37,10 @@ export const properties = {
   rate: number(3e-3, limits.rate),
   trainStep: integer(0, limits.step),
 
-  /** The setting shared by both models, and the second model's alternative. */
+  /**
+   * The scheme, heads and layers of the models, the second model's alternative scheme, and the
+   * option in which the models differ.
+   */
   schemeA: choice('sinusoidal', schemes),
   schemeB: choice('none', schemes),
   trainHeads: choice(4, [1, 4]),
