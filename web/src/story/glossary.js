@@ -1,6 +1,6 @@
 // The page uses one term for one thing:
 //   position          where a token is, counted from 0 (not "place")
-//   attention weight  what one token gives another, from 0 to 1; "weight" where it is clear (not "share")
+//   attention weight  what one token gives another, from 0 to 1; also "weight" (not "share")
 //   matrix            a table of numbers that a vector is multiplied by
 //   projection        a matrix that makes queries, keys, values or the output
 //   pair of columns   two neighbouring numbers of an encoding; "clock hand" is a picture of it

@@ -1,4 +1,4 @@
-/** The texts of the engineers' chapter on how rounding affects positions. */
+/** The texts of the chapter for engineers on how rounding affects positions. */
 export const texts = {
   question: 'How far can you count before positions blur?',
   lead: [

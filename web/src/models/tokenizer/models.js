@@ -121,8 +121,8 @@ function bpe(config, ids) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // The library holds an unknown character back until the next known character, even if it writes
-    // bytes in between.
+    // The library emits an unknown token only before the next known token, even if it emits byte
+    // tokens in between.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
@@ -220,7 +220,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
       if (!single) reach(from, from + letter.length, unknown, unknownScore);
       from += letter.length;
     }
-    /** Collects the tokens from last to first and joins adjacent unknown ones. */
+    /** Collects the tokens from last to first and joins adjacent unknown tokens. */
     /** @type {{ from: number, to: number, known: boolean }[]} */
     const parts = [];
     for (let to = text.length; to > 0; to = best[to].from) {
