@@ -41,7 +41,7 @@ export const glossary = {
   causal:
     'No token may look at later tokens. This lets a model learn to predict the next word without seeing it.',
   padding:
-    'Sentences that are computed together must have the same length, so short ones are padded. No token may look at the padding.',
+    'Sentences that are processed together must have the same length, so short ones are padded. No token may look at the padding.',
   window: 'A token may look only at a given number of nearest tokens on each side.',
   saturation:
     'One weight is nearly 1 and all others are nearly 0, so small changes in the scores change almost nothing.',

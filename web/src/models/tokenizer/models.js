@@ -109,7 +109,7 @@ function bpe(config, ids) {
   const { unk_token, fuse_unk, byte_fallback, ignore_merges } = config;
   if (config.dropout) {
     throw new Error(
-      'model.dropout leaves out merges at random; set it to null to get fixed tokens',
+      'model.dropout leaves out merges at random; set it to null to get the same tokens every time',
     );
   }
   const prefix = config.continuing_subword_prefix ?? '';
@@ -188,7 +188,10 @@ function bpe(config, ids) {
  */
 function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
   const unknown = unk_id ?? -1;
-  if (alpha) throw new Error('model.alpha draws tokens at random; remove it to get fixed tokens');
+  if (alpha)
+    throw new Error(
+      'model.alpha draws tokens at random; remove it to get the same tokens every time',
+    );
   const scores = vocab.map((/** @type {[string, number]} */ [, score]) => score);
   const unknownScore =
     scores.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.min(a, b), Infinity) -
