@@ -117,8 +117,8 @@ export function ctest(
 }
 
 /**
- * Adds up the reports of GoogleTest programs. If only a program without a report failed, because it
- * crashed or does not use GoogleTest, `hasFailed` is true and counts as one failed test.
+ * Adds up the reports of GoogleTest programs. A program that crashed or does not use GoogleTest has
+ * no report. If a program failed and no report shows a failure, one failed test is added.
  * @param {string} folder
  * @param {boolean} hasFailed
  */

@@ -39,7 +39,8 @@ export function render(tex) {
 }
 
 /**
- * Collects the characters that equations set in each of KaTeX's fonts, and the classes they use.
+ * Collects the characters that equations need from each of KaTeX's fonts, and the classes that
+ * equations use.
  * @param {Iterable<string>} equations
  */
 export function usedBy(equations) {

@@ -1,8 +1,8 @@
 // Caches the page, so that it opens without a network after the first visit.
 //
-// A new version is installed alongside the old one and waits until no tab of this page is open, so
-// that tabs of the old version still find chapters that they have not loaded yet. All cache names
-// contain this project's name and the page's folder; other caches are left alone.
+// A new version is installed alongside the old version and waits until no tab of this page is open,
+// so that tabs of the old version still find chapters that they have not loaded yet. All cache
+// names contain this project's name and the page's folder; other caches are left alone.
 
 import { clientsClaim, setCacheNameDetails } from 'workbox-core';
 import { precacheAndRoute, PrecacheFallbackPlugin } from 'workbox-precaching';
@@ -51,9 +51,9 @@ async function forgetOld() {
   for (const { url } of await cache.keys()) if (!current.has(url)) await cache.delete(url);
 }
 
-// Asset names contain hashes of their contents, so a match in any cache is the right file. A tab
-// may belong to a different version than this worker. A waiting worker has already cached the files
-// of its own version.
+// Asset names contain hashes of their contents, so a match in any cache is the right file. All
+// caches are searched, because a tab may belong to a different version than this worker. For
+// example, a waiting worker has already cached the files of its own version.
 registerRoute(
   ({ url }) => url.href.startsWith(`${scope}assets/`),
   async ({ request }) => (await caches.match(request.url, { ignoreVary: true })) ?? fetch(request),

@@ -22,8 +22,9 @@ export function sharedWorker(worker) {
   };
 
   /**
-   * Chooses the output file for a module that several others import: one file for all modules that
-   * the worker also needs (none of them uses the document), and another for the rest.
+   * Chooses the output file for a module that several other modules import. All modules that the
+   * worker also needs share one file (none of them uses the document), and all other modules share
+   * another.
    * @param {string} id
    * @param {{ getModuleInfo(id: string): { importedIds: readonly string[],
    *   dynamicallyImportedIds: readonly string[] } | null }} build

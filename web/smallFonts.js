@@ -7,7 +7,7 @@ import subsetFont from 'subset-font';
 import { allEquations, usedBy } from './equations.js';
 
 const ascii = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => 32 + i));
-/** Letters that readers may type. Rarer ones come from a system font. */
+/** Letters that readers may type. Rarer letters come from a system font. */
 const accented = 'àáâãäåæçèéêëìíîïñòóôõöøùúûüßÄÅÉÖØÜ';
 
 /** Symbols that occur only in labels. */
@@ -23,7 +23,7 @@ const sans = '@fontsource-variable/source-sans-3/files/source-sans-3-latin-wght-
  * @property {string} family
  * @property {boolean} [italic]
  * @property {[number, number]} weights the lightest and heaviest weights in use
- * @property {string} text the characters that the page sets in it
+ * @property {string} text the characters that the page sets in this font
  * @property {string[]} keepFeatures
  */
 
@@ -56,7 +56,7 @@ export async function usedFonts() {
       text: ascii.replace(/[^A-Za-z3+ ]/g, ''),
     },
     { ...labels, file: sans, text: latin },
-    // As in fonts.css.
+    // The same characters as in fonts.css.
     { ...labels, ...katex('Main-Regular'), text: '←→√∝∞≈≤≥⌈⌉' },
     { ...labels, ...katex('Math-Italic'), text: 'δλσω' },
     ...Object.entries(characters).map(([face, used]) => ({
@@ -141,6 +141,7 @@ async function titlesOfSources() {
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');
-  // Code between the titles of the walk also matches, so keep only letters, digits and punctuation.
+  // The pattern also matches code between the titles of the walk, so keep only letters, digits and
+  // punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -4,14 +4,14 @@ import { mostLines, strongestArcs } from './src/core/arcs.js';
 import { archOf, firstOf, largestBetween, transposed } from './src/figures/opening/opening.js';
 import { initial } from './src/state/properties/index.js';
 
-/** Number of columns of the encoding that are drawn. The live picture draws as many. */
+/** Number of columns of the encoding that are drawn. The live picture draws the same number. */
 const kColumns = 16;
 /** Sizes of the picture's parts, in CSS pixels. The window determines the actual width. */
 const kWidth = 1200;
 const kArches = 128;
 const kStrip = 88;
 const kNames = 26;
-/** Number of shades of each sign. */
+/** Number of shades for each sign. */
 const kShades = 8;
 
 /**

@@ -52,7 +52,7 @@ const crossOriginIsolation = {
 
 const worker = sharedWorker('./worker.js');
 
-/** Modules with the programs of figures. They are fetched when a reader opens a program. */
+/** Modules with the programs that figures offer. They are fetched when a reader opens a program. */
 const programs = /[\\/](code|\w+Code|trainingCalls)\.js$|[\\/]src[\\/]programs[\\/]/;
 /** @param {Parameters<typeof worker.fileOf>} module */
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
@@ -96,7 +96,7 @@ export default defineConfig(({ command }) => ({
       polyfill: false,
       resolveDependencies: (_, files, { hostType }) => (hostType === 'html' ? files : []),
     },
-    // One style sheet is smaller than ten similar ones.
+    // One style sheet is smaller than ten similar style sheets.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -104,7 +104,7 @@ export default defineConfig(({ command }) => ({
           includeDependenciesRecursively: false,
           groups: [
             { name: sharedFileOf, debugName: 'shared', minShareCount: 2, priority: 1 },
-            // Shared by the page and its worker, which has no document.
+            // Code that the page shares with its worker, which has no document.
             {
               name: 'tokenizers',
               test: /@huggingface[\\/]tokenizers|models[\\/]tokenizer[\\/]/,
@@ -115,7 +115,7 @@ export default defineConfig(({ command }) => ({
               test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
               priority: 2,
             },
-            // As with the styles, one file is smaller than thirty similar ones.
+            // As with the styles, one file is smaller than thirty similar files.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },
           ],

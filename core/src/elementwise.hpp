@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Number of elements that one task computes or copies, give or take a row. Fewer are not worth a
-/// thread.
+/// Approximate number of elements that one task computes or copies; tasks may be rounded to whole
+/// rows. Smaller tasks would not justify waking another thread.
 inline constexpr std::int64_t kElementsPerTask = 8192;
 
 /// Calls body(first, count) on all threads for runs of elements [first, first + count) in row-major

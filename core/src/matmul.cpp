@@ -26,7 +26,7 @@ void check(const ConstTensor& a, const ConstTensor& b, const Tensor& output) {
   } else if (!std::ranges::equal(b.shape(), shape)) {
     validation::fail_shape(
         "b", b.shape(),
-        {"K = ", a.size(-1), " rows and either no leading dimensions or the same ones as ",
+        {"K = ", a.size(-1), " rows and either no leading dimensions or the leading dimensions of ",
          validation::Name("a")});
   }
   shape[shape.size() - 2] = a.size(-2);

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// The Levenshtein distance.
+/// The Levenshtein distance between `a` and `b`.
 std::size_t distance(std::string_view a, std::string_view b) {
   // The distances from the current prefix of `a` to each prefix of `b`.
   std::vector<std::size_t> row(b.size() + 1);

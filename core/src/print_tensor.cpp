@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
-/// The number of elements above which a tensor is abridged, and how many are then written at each
-/// end of a dimension. Both are the same as in NumPy and PyTorch.
+/// The number of elements above which a tensor is abridged, and the number of elements that are
+/// then written at each end of a dimension. Both are the same as in NumPy and PyTorch.
 constexpr std::int64_t kMostPrinted = 1000;
 constexpr std::int64_t kPrintedEnds = 3;
 

@@ -18,8 +18,8 @@ void append_number(std::string& text, Integer number) {
   text.append(digits, static_cast<std::size_t>(end - digits));
 }
 
-/// Like printf's %.9g, whose code would be 3 % of a WebAssembly module. If two ninth digits are
-/// equally near, or nearly so, the result may have either.
+/// Like printf's %.9g, whose code would be 3 % of a WebAssembly module. If the number is halfway,
+/// or almost halfway, between two candidates for the ninth digit, the result may have either digit.
 void append_number(std::string& text, double number) {
   if (std::isnan(number)) {
     text += "nan";
@@ -186,7 +186,7 @@ std::int64_t product(const char* argument, std::span<const std::int64_t> sizes) 
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes) {
   if (count < 0 || static_cast<std::uint64_t>(count) > PTRDIFF_MAX / bytes) {
     fail(ErrorCode::kSizeOverflow, name, {count, " elements"},
-         {"no more than fit into the address space"});
+         {"no more elements than the address space can hold"});
   }
   return static_cast<std::size_t>(count);
 }

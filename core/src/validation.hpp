@@ -18,7 +18,8 @@
 #include "attn/lengths_view.hpp"
 #include "attn/tensor_view.hpp"
 
-/// How public functions report errors: the name of the argument, what it got, and what it needs.
+/// How public functions report errors: the name of the argument, the value it got, and the value it
+/// needs.
 namespace attn::validation {
 
 /// "(2, 4, 100)"
@@ -40,7 +41,7 @@ class Name {
 };
 
 /// Appends the name of an argument to a message. Names are spelt as in C++ unless a language
-/// binding sets another function, which it does before its first call.
+/// binding sets another function. A binding does this before its first call.
 using AppendArgument = void (*)(std::string& message, std::string_view name);
 extern AppendArgument append_argument;
 
@@ -179,8 +180,8 @@ inline void require_data(const char* argument, const IdView& ids) {
 }
 
 /// Requires lengths of shape (B), one per batch entry. Unless `rows` is −1, also accepts shape (B,
-/// rows), one per row. The view may be empty. Lengths must be from 0 to `most`, which is the number
-/// of `what`.
+/// rows), one per row. The view may be empty. Lengths must be from 0 to `most`. Error messages call
+/// this limit the number of `what`.
 void require_lengths(const char* argument, const LengthsView& lengths, std::int64_t batch,
                      std::int64_t rows, std::int64_t most, const char* what);
 

@@ -43,8 +43,8 @@ AttentionSizes choose_sizes(Choices& choices) {
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
-  // A tile belongs to a single head, so long sequences need only a few heads, which keeps every
-  // call short.
+  // Each tile belongs to a single head, so a few heads are enough for long sequences. This keeps
+  // every call short.
   constexpr std::int64_t kMaxScores = 2048;
   const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
   sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));

@@ -118,7 +118,7 @@ TEST(MatmulErrorsTest, shapes_and_memory_are_checked) {
             "shape_mismatch: b: got shape (4, 5), needs shape (3, any)");
   EXPECT_EQ(error({2, 2, 3}, {3, 3, 5}, {2, 2, 5}),
             "shape_mismatch: b: got shape (3, 3, 5), needs K = 3 rows and either no leading "
-            "dimensions or the same ones as a");
+            "dimensions or the leading dimensions of a");
   EXPECT_EQ(error({2, 3}, {3, 5}, {2, 4}),
             "shape_mismatch: output: got shape (2, 4), needs (2, 5)");
   OwnedTensor to({2, 5});

@@ -215,8 +215,8 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   std::vector<float> x(8), y(8, kUnset);
   OwnLayer layer;
   EXPECT_EQ(error_of([&] { layer.add_parameter("weight", {kHuge / 2, 1}); }),
-            "size_overflow: weight: got 2305843009213693952 elements, needs no more than fit into "
-            "the address space");
+            "size_overflow: weight: got 2305843009213693952 elements, needs no more elements than "
+            "the address space can hold");
   EXPECT_EQ(error_of([&] { layer.add_parameter("weight", {-2, -3}); }),
             "invalid_argument: weight: got -2, needs 0 or more");
   EXPECT_THAT(layer.parameter_names(), ::testing::IsEmpty());

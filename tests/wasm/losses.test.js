@@ -99,7 +99,7 @@ test('errors_name_the_argument_and_the_module_stays_usable', () => {
     [
       () => attn.crossEntropy(logits, none),
       'invalid_argument',
-      /^targets: got no target that counts/,
+      /^targets: got no target to average over/,
     ],
     [() => attn.crossEntropy(logits, [0, 1]), 'shape_mismatch', /^targets: got 2, needs 6/],
     [

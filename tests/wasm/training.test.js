@@ -627,7 +627,7 @@ test('each_bad_input_of_a_step_is_named_and_everything_stays_usable', () => {
     ],
     [[0, 1, 2, 3, 4, -1], /^targets: got -1 at \(1, 2\)/],
     [[0, 1, 2, 3, 4, NaN], /^targets\[5\]: got NaN, needs a whole number/],
-    [new Array(6).fill(-100), /^targets: got no target that counts, needs at least one for a mean/],
+    [new Array(6).fill(-100), /^targets: got no target to average over, needs at least one/],
     [undefined, /^targets: got undefined/],
   ])) {
     assert.throws(() => attn.crossEntropy(logits(), targets), error('invalid_argument', message));

@@ -41,7 +41,7 @@ import { checkOptions, flag, natural, size } from './checks.js';
 
 /**
  * @typedef {object} WindowSizes
- * @property {number} left  keys to the left that a query attends to
+ * @property {number} left  number of keys to the left that a query attends to
  * @property {number} right  keys to the right
  */
 
@@ -114,9 +114,9 @@ export const architectureCosts = (runtime) => {
     },
 
     /**
-     * Self-attention in a window: 2·pairs·d multiply-adds, where `pairs` is the number of query-key pairs in
-     * the window (plus 4·n·d² with projections), 1 sequential operation, path length ⌈(n − 1) / (left +
-     * right)⌉.
+     * Self-attention in a window: 2·pairs·d multiply-adds (plus 4·n·d² with projections), 1
+     * sequential operation, path length ⌈(n − 1) / (left + right)⌉. `pairs` is the number of
+     * query-key pairs in the window.
      * @param {WindowAttentionSizes} sizes
      * @returns {ArchitectureCosts}
      * @throws {AttnError} `invalid_argument`, `size_overflow`

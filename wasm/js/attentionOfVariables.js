@@ -16,8 +16,8 @@ import { isVariable } from './tape.js';
 /** @import { Tape, Variable } from './tape.js' */
 
 /**
- * Options of a layer's attention over variables. Use `Tape.watch()` to get more results than the
- * output.
+ * Options of a layer's attention over variables. To get results other than the output, use
+ * `Tape.watch()`.
  * @typedef {ScoreOptions & ExclusionOptions & DropoutOption} VariableAttentionOptions
  */
 
@@ -49,9 +49,9 @@ import { isVariable } from './tape.js';
  */
 
 /**
- * The output alone, or an object with the output and the requested results. For every rank of `query` these
- * are `biasedScores` and `weights`, (B, Hq, Nq, Nk), and `logSumExp`, (B, Hq, Nq). The gradient of `weights` is
- * the gradient before dropout.
+ * The output alone, or an object with the output and the requested results. Whatever the rank of
+ * `query`, `biasedScores` and `weights` have shape (B, Hq, Nq, Nk), and `logSumExp` has shape (B,
+ * Hq, Nq). The gradient of `weights` is the gradient before dropout.
  * @template {boolean} [Biased=boolean]
  * @template {boolean} [Weights=boolean]
  * @template {boolean} [LogSumExp=boolean]
@@ -66,7 +66,7 @@ import { isVariable } from './tape.js';
 
 /** @type {Names<VariableAttentionOptions>} */
 export const kAttention = { ...kScoreNames, dropout: true };
-/** Terms that may be variables. T5's table may be a variable, too. */
+/** Options that may be variables. The `table` of `t5Bias` may be a variable, too. */
 const kTerms = /** @type {const} */ ([
   'bias',
   'alibiSlopes',
@@ -117,8 +117,8 @@ export function checkTerms(tape, call, options, check) {
 }
 
 /**
- * Returns the options and the terms as C++ objects; the terms are null if none are variables. Call it inside
- * run().
+ * Returns the options and the variables as C++ objects. The second object is null if there are no
+ * variables. Call it inside run().
  * @param {NativeCall} call
  * @param {CheckedTerms} checked
  */

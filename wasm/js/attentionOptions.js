@@ -12,8 +12,8 @@ export const kWindow = { left: true, right: true };
 
 /**
  * Position of query `i` among the keys if the sequences differ in length: key `i + offset`. `'topLeft'`
- * is offset 0, `'bottomRight'` puts the last query at the last key, and a number is the offset itself.
- * With a key/value cache, the offset is the past length.
+ * is offset 0, `'bottomRight'` aligns the last query with the last key, and a number is the offset
+ * itself. With a key/value cache, the offset is the past length.
  * @typedef {'topLeft' | 'bottomRight' | number} Diagonal
  */
 
@@ -26,18 +26,18 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Options that exclude keys. A query attends to the keys that no option excludes; if no key is left, its
- * output and weights are 0. NaN and infinity in excluded keys have no effect.
+ * Options that exclude keys. A query attends to the keys that no option excludes; if no key is
+ * left, the query's output and weights are 0. NaN and infinity in excluded keys have no effect.
  * @typedef {object} ExclusionOptions
- * @property {Diagonal} [diagonal]  puts query i at key i + offset. It affects causal order, the
+ * @property {Diagonal} [diagonal]  aligns query i with key i + offset. It affects causal order, the
  *   window, and the terms that depend on the distance j − (i + offset): relative keys and values,
  *   ALiBi and T5. `'topLeft'` by default
  * @property {boolean} [causal]  attend only to keys `j ≤ i + offset`, with the offset from `diagonal`
  * @property {Window} [window]
  * @property {Integers} [validLens]  number of keys to attend to, counted from the first: B lengths,
  *   or a tensor of shape (B,) or (B, Nq)
- * @property {Integers} [keyLens]  number of keys of each batch entry that are not padding: B lengths.
- *   Unlike `validLens`, they also move `'bottomRight'`
+ * @property {Integers} [keyLens]  number of keys of each batch entry that are not padding: B
+ *   lengths. Unlike `validLens`, `keyLens` also moves the diagonal `'bottomRight'`
  * @property {Mask} [mask]  broadcasts to (B, Hq, Nq, Nk) from the right. If the last size is
  *   between 2 and Nk, the keys beyond it are excluded
  */
@@ -51,7 +51,7 @@ export const kWindow = { left: true, right: true };
  * @property {TensorLike} [relativeValues]  (2k+1, Dv) or (Hq, 2k+1, Dv): output_i += Σ_j weight_ij ·
  *   a_c. Must have the same k as `relativeKeys`
  * @property {number} [softcap]  c; if c > 0, scores become c·tanh(score / c)
- * @property {TensorLike | ArrayLike<number>} [alibiSlopes]  (Hq,): adds −slope_h · |distance|, see
+ * @property {TensorLike | ArrayLike<number>} [alibiSlopes]  (Hq,): adds −slope_h · |distance|; see
  *   `alibiSlopes()`
  * @property {T5BiasOptions} [t5Bias]  adds table[bucket(distance), h]
  * @property {TensorLike} [bias]  added to the score; broadcasts to (B, Hq, Nq, Nk) from the right.
@@ -61,7 +61,7 @@ export const kWindow = { left: true, right: true };
  */
 
 /**
- * Requests further results. Results of shape (B, Hq, Nq, Nk) cost a second pass.
+ * Requests further results. Results of shape (B, Hq, Nq, Nk) require a second pass.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]
@@ -70,13 +70,14 @@ export const kWindow = { left: true, right: true };
  * @typedef {object} StageOptions
  * @property {Scaled} [needScaledScores]  scale · q·k plus the term of relative keys
  * @property {Capped} [needCappedScores]  after softcap
- * @property {Biased} [needBiasedScores]  after bias and exclusion: −∞ where excluded
+ * @property {Biased} [needBiasedScores]  after bias and exclusion; excluded keys have score −∞
  * @property {Weights} [needWeights]  after softmax and dropout
  * @property {LogSumExp} [needLogSumExp]  ln Σ_j exp(score_ij) over the attended keys and the sink
  */
 
 /**
- * Options of attention in a Transformer layer. Set dropout on the call of the layer; it also acts on the weights.
+ * Options of attention in a Transformer layer. Set dropout on the layer's call; that dropout also
+ * acts on the weights.
  * @template {boolean} [Scaled=boolean]
  * @template {boolean} [Capped=boolean]
  * @template {boolean} [Biased=boolean]

@@ -29,8 +29,8 @@ const kScorings = ['scaledDot', 'gaussian', 'boxcar', 'epanechnikov', 'average']
  * @template {boolean} [Scores=boolean]
  * @template {boolean} [Weights=boolean]
  * @typedef {object} PoolingOptions
- * @property {boolean} [hard]  gives the key with the highest score weight 1 and all others 0; `false` by
- *   default
+ * @property {boolean} [hard]  true to give weight 1 to the key with the highest score, and weight 0
+ *   to all other keys; `false` by default
  * @property {Mask} [mask]  `true` attends; broadcasts to (B, Nq, Nk) from the right
  * @property {Integers} [validLens]  attend only to the first validLens keys: (B,) or (B, Nq)
  * @property {Scores} [needScores]  return a(q, k). For excluded keys it is −∞ if the weights are a
@@ -115,7 +115,7 @@ export function attentionPooling(runtime, query, key, value, options) {
 }
 
 /**
- * Also checks the numbers that the chosen function does not read.
+ * Checks all numbers, including numbers that the chosen scoring function does not read.
  * @param {ScoringOptions} options
  */
 export function checkScoring({ scale, width }) {

@@ -19,14 +19,14 @@ import { kBuckets } from './t5Bias.js';
  */
 
 /**
- * Ways in which a layer's attention uses positions. You can combine them or use none. Each puts query i
- * at key i + offset, with the offset from `diagonal`.
+ * Ways in which a layer's attention uses positions. You can combine them or use none. Every way
+ * aligns query i with key i + offset, where `diagonal` sets the offset.
  * @typedef {object} AttentionPositions
  * @property {LayerRotaryOptions} [rotary]  rotates projected queries and keys
- * @property {boolean} [alibi]  the slopes of `alibiSlopes()`
- * @property {T5BucketOptions} [t5Bias]  with a table that belongs to the layer
- * @property {number} [maxRelativeDistance]  k of Shaw's relative keys and values, with tables that belong
- *   to the layer
+ * @property {boolean} [alibi]  adds ALiBi with the slopes of `alibiSlopes()`
+ * @property {T5BucketOptions} [t5Bias]  adds T5's bias, with a table that belongs to the layer
+ * @property {number} [maxRelativeDistance]  adds Shaw's relative keys and values for distances up
+ *   to this number, k, with tables that belong to the layer
  */
 
 /**

@@ -245,8 +245,9 @@ export class Attn {
      */
     this.BahdanauDecoder = madeIn(runtime, BahdanauDecoder);
     /**
-     * A .safetensors file. `new attn.Safetensors(bytes)` opens it and copies the bytes. If the file is
-     * invalid, it throws `invalid_format`, which names the tensor and the problem.
+     * A .safetensors file. `new attn.Safetensors(bytes)` opens it and copies the bytes. If the file
+     * is invalid, the constructor throws an `invalid_format` error that names the tensor and the
+     * problem.
      * @readonly
      * @type {new (bytes: ArrayBuffer | Uint8Array) => Safetensors<As>}
      */
@@ -554,9 +555,9 @@ export class Attn {
    *   logSumExp = ln(exp(logSumExpA) + exp(logSumExpB))
    *   output = exp(logSumExpA − logSumExp) · outputA + exp(logSumExpB − logSumExp) · outputB
    *
-   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. A part with a
-   * log-sum-exp of −∞ has nothing to attend to, and its output is not read. If you merge several parts
-   * pairwise, the grouping changes the result only by rounding errors.
+   * `scaledDotProductAttention()` returns a part when called with `needLogSumExp`. If the
+   * log-sum-exp of a part is −∞, the part has nothing to attend to, and its output is not read. If
+   * you merge several parts pairwise, the grouping changes the result only by rounding errors.
    *
    * @param {TensorLike} outputA  (N, Dv), (B, N, Dv) or (B, H, N, Dv)
    * @param {TensorLike} logSumExpA  (N,), (B, N) or (B, H, N)
@@ -574,8 +575,9 @@ export class Attn {
    *
    *   output_i = Σ_j weight_ij · v_j
    *
-   * The weights are computed from the scores a(q_i, k_j); see `Scoring`. The output is zero for a query that
-   * has nothing to attend to, or whose scores from a kernel are all 0.
+   * The weights are computed from the scores a(q_i, k_j); see `Scoring`. The output is zero for a
+   * query that has nothing to attend to. It is also zero if a kernel's scores for the query are all
+   * 0.
    *
    * @template {boolean} [Scores=false]
    * @template {boolean} [Weights=false]
@@ -622,8 +624,9 @@ export class Attn {
   }
 
   /**
-   * Returns the buckets of T5's relative position bias (Raffel et al. 2020). Each short distance has its own
-   * bucket; after those, buckets grow logarithmically wider up to `maxDistance`.
+   * Returns the buckets of T5's relative position bias (Raffel et al. 2020). Each short distance
+   * has its own bucket. Longer distances share buckets, which are spaced logarithmically up to
+   * `maxDistance`.
    *
    * @param {ArrayLike<number>} distances  key position − query position
    * @param {T5BucketOptions} [options]
@@ -702,8 +705,8 @@ export class Attn {
    * The error at position p can be as large as p · 6e-8.
    *
    * @param {sinusoidal.SinusoidalTableOptions} options
-   * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, its values minus
-   *   the exact values
+   * @returns {sinusoidal.SinusoidalEncodingInFloat32<As>} `encoding` (N, dModel), and `error`, the
+   *   encoding minus its exact values
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`
    */
   sinusoidalEncodingInFloat32(options) {
@@ -712,8 +715,8 @@ export class Attn {
 
   /**
    * The matrix that moves a sinusoidal encoding by δ positions: M_δ · P[i] = P[i + δ] for every i,
-   * with P[i] as a column. In the interleaved layout, its diagonal has one block for each frequency
-   * ω_j = base^(−2j/d):
+   * with P[i] as a column. In the interleaved layout, the diagonal of M_δ has one block for each
+   * frequency ω_j = base^(−2j/d):
    *
    *    cos(δ·ω_j)  sin(δ·ω_j)
    *   −sin(δ·ω_j)  cos(δ·ω_j)
@@ -864,7 +867,7 @@ export class Attn {
    * ```
    *
    * @param {Named<ElementsLike | TensorHandle>} tensors  by name: a plain object, a Map or [name, tensor]
-   *   pairs. If there are none, the file is valid and empty
+   *   pairs. Without tensors, the file is valid and empty
    * @param {Named<string>} [metadata]  texts by name: a plain object, a Map or [name, text] pairs
    * @returns {Uint8Array<ArrayBuffer>}
    * @throws {AttnError} `invalid_argument`, `size_overflow`, `out_of_memory`

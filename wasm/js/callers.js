@@ -3,7 +3,7 @@
 
 import { AttnError } from './errors.js';
 
-/** Prototypes whose methods are wrapped already. @type {WeakSet<object>} */
+/** Prototypes whose methods are already wrapped. @type {WeakSet<object>} */
 const done = new WeakSet();
 
 /**
@@ -38,7 +38,8 @@ function pointingAtCaller(method) {
 }
 
 /**
- * Makes the call stacks of errors thrown by an object's own methods start at the callers of the methods.
+ * Wraps an object's own methods. If a method throws an error, the error's call stack then starts at
+ * the method's caller.
  * @template {object} T
  * @param {T} object
  * @returns {T}
@@ -60,8 +61,8 @@ export function pointMethodsAtCallers(object) {
 }
 
 /**
- * Makes the call stacks of errors thrown by the methods of a class and its base classes start at the callers
- * of the methods.
+ * Wraps the methods of a class and its base classes. If a method throws an error, the error's call
+ * stack then starts at the method's caller.
  * @param {Function} Class
  */
 export function pointAtCallers({ prototype }) {

@@ -2,8 +2,8 @@ import { checkChoice, checkInteger, invalid } from './errors.js';
 import { readOptions } from './options.js';
 
 /**
- * Checks an option, and returns its value or the default. `values` holds the options checked before it,
- * `options` all options that were given.
+ * Checks an option, and returns its value or the default. `values` contains the options that were
+ * checked earlier. `options` contains all options that were passed.
  * @typedef {(name: string, value: any, values: Record<string, any>, options: any) => unknown} Check
  */
 
@@ -13,7 +13,7 @@ import { readOptions } from './options.js';
  * Checks the names and the values of options.
  * @param {object} options
  * @param {CheckTable} table
- * @param {string} [path]  name of the option that contains them
+ * @param {string} [path]  name of the option that contains `options`
  * @returns {any} each option of the table with its value
  */
 export function checkOptions(options, table, path) {
@@ -95,10 +95,10 @@ export const real =
   (name, value = fallback) =>
     finite(name, value);
 
-/** A finite number, or NaN if none is given: in C++, NaN means none. @type {Check} */
+/** A finite number, or NaN if the option is not given. In C++, NaN means no value. @type {Check} */
 export const optionalReal = (name, value) => (value === undefined ? NaN : finite(name, value));
 
-/** A whole number of at least 0, or NaN if none is given. @type {Check} */
+/** A whole number of at least 0, or NaN if the option is not given. @type {Check} */
 export const optionalNatural = (name, value) =>
   value === undefined ? NaN : integer(name, value, 0);
 

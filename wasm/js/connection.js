@@ -30,8 +30,9 @@ const kStartTimeout = 20_000;
  * Options of a call, independent of its arguments.
  * @typedef {object} CallOptions
  * @property {AbortSignal} [signal]  rejects the call with the signal's reason at once. A call that
- *   has not started is dropped. A running call cannot be interrupted: its result is ignored, and the calls
- *   after it wait until it ends. If you cannot wait, terminate the worker. A task ends at its next `yield`.
+ *   has not started is dropped. A running call cannot be interrupted: its result is ignored, and
+ *   later calls wait until that call ends. If you cannot wait, terminate the worker. A task ends at
+ *   its next `yield`.
  * @property {readonly ArrayBuffer[]} [transfer]  buffers in the arguments to move instead of
  *   copying; you cannot use them afterwards
  * @property {(progress: any) => void} [onProgress]  receives the values that a task yields. If it throws, the call
@@ -61,7 +62,7 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  */
 
 /**
- * An object in the worker. Several objects here may represent it.
+ * An object in the worker. Several remote objects may represent it.
  * @typedef {object} State
  * @property {Connection} connection
  * @property {number} id
@@ -72,7 +73,8 @@ const kCallOptions = { signal: true, transfer: true, onProgress: true };
  * @typedef {object} Pending
  * @property {Request} request
  * @property {ArrayBuffer[]} buffers
- * @property {State[]} states  of all objects that it needs, so that none is garbage-collected meanwhile
+ * @property {State[]} states  of all objects that the call needs, so that these objects stay alive
+ *   during the call
  * @property {(value: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {((progress: any) => void) | undefined} onProgress
@@ -107,7 +109,7 @@ export class Connection {
   #loaded = false;
   /** @type {Map<number, object>} prototypes */
   #types = new Map();
-  /** Number of the worker's objects that are in use here. */
+  /** Number of objects in the worker that this connection still uses. */
   #used = 0;
   /** @type {FinalizationRegistry<number>} */
   #released = new FinalizationRegistry((target) => this.#release(target));
@@ -145,8 +147,8 @@ export class Connection {
         if (!this.#loaded) void this.end(notStarted(message));
       });
     }
-    // If the worker already serves attn, it confirms that. Otherwise this question may be lost, but
-    // the worker also sends a message when it starts to serve.
+    // If the worker already serves attn, it answers this question. Otherwise the question may be
+    // lost, but the worker also sends a message when it starts to serve.
     worker.postMessage({ attn: kWhoServes });
     if (startTimeout < kLongestTimeout) {
       this.#timer = setTimeout(() => void this.end(doesNotServe(startTimeout)), startTimeout);
@@ -163,7 +165,7 @@ export class Connection {
 
   /**
    * Loads the module in the worker.
-   * @param {unknown[]} args  of `load()` there
+   * @param {unknown[]} args  arguments of `load()` in the worker
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>} the object that represents the module
    */
@@ -278,7 +280,7 @@ export class Connection {
       pending.reject(toError(error));
       return;
     }
-    // The caller never receives the object of an aborted call, so it must be disposed of here.
+    // The caller never receives the object of an aborted call, so dispose of the object here.
     if (pending.aborted && pending.request.verb === 'new') result.dispose().catch(() => {});
     pending.resolve(result);
   }
@@ -356,7 +358,7 @@ function remote(prototype, state, options) {
 }
 
 /**
- * Makes a prototype for the local objects that represent a worker's objects of one class.
+ * Makes the prototype of remote objects, which represent objects of one class in the worker.
  * @param {Members} members
  */
 function prototypeOf({ type, functions, values, groups }) {
@@ -373,7 +375,7 @@ function prototypeOf({ type, functions, values, groups }) {
     Object.defineProperty(prototype, name, {
       // For modules, `moduleMembers` replaces some of these properties.
       configurable: true,
-      // Created for each object, so that a class knows the object to which it belongs.
+      // Makes a new function for each object, so that a class knows the object to which it belongs.
       get() {
         return caller(this, name);
       },
@@ -544,7 +546,7 @@ export async function connectTo(makeWorker, options) {
  * @param {string | URL} wasmUrl
  */
 function resolve(wasmUrl) {
-  // The worker reports the error if this is not an address.
+  // If `wasmUrl` is not an address, the worker reports the error.
   if (typeof wasmUrl !== 'string' && !isA(wasmUrl, 'URL')) return wasmUrl;
   try {
     return new URL(wasmUrl, baseAddress() ?? import.meta.url).href;

@@ -44,8 +44,8 @@ const kOptions = {
 };
 
 /**
- * A convolution along a sequence, like torch.nn.Conv1d. Inputs are (B, N, channels), as for
- * attention, and not (B, channels, N), as in PyTorch:
+ * A convolution along a sequence, like torch.nn.Conv1d, but for inputs of shape (B, N, channels)
+ * instead of (B, channels, N):
  *
  *   y[t, o] = b[o] + Σ_c Σ_κ weight[o, c, κ] · x[t·stride + κ·dilation − padding, c]
  *

@@ -9,8 +9,8 @@ import { readOptions } from './options.js';
  * Dropout in training. Without this option nothing is dropped or scaled. You can pass the probability as a
  * number; then the default seed and stream apply, and every call drops the same elements.
  * @typedef {object} Dropout
- * @property {number} probability  probability that a value becomes 0, from 0 to 1; other values are
- *   divided by 1 − probability
+ * @property {number} probability  from 0 to 1: each value becomes 0 with this probability, and the
+ *   other values are divided by 1 − probability
  * @property {number} [seed]  0 by default; change it, or `stream`, from step to step
  * @property {number} [stream]  selects one of the sequences of a seed; 0 by default
  */

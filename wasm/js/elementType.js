@@ -4,7 +4,7 @@ import { isA, typedArrayName } from './realm.js';
 /** @import { ResultKind, ResultTensor } from './tensorHandle.js' */
 
 /**
- * Type of the numbers in a tensor, which have four bytes or two bytes each. Two-byte numbers are
+ * Type of the numbers in a tensor. Each number has four bytes or two bytes. Two-byte numbers are
  * stored in a `Float16Array`, if the engine has it, or as bits in a `Uint16Array` with the name of
  * their type.
  * @typedef {'float32' | 'float16' | 'bfloat16'} ElementType
@@ -13,8 +13,8 @@ import { isA, typedArrayName } from './realm.js';
 /**
  * Numbers of any element type.
  * @typedef {object} ElementsLike
- * @property {ArrayLike<number>} data  row-major; for a two-byte `type` a `Uint16Array` of bits or a
- *   `Float16Array`
+ * @property {ArrayLike<number>} data  row-major; for a two-byte `type`, a `Uint16Array` of bits or
+ *   a `Float16Array`
  * @property {readonly number[]} shape
  * @property {ElementType} [type]  by default float16 for a `Float16Array`, otherwise float32
  */

@@ -25,7 +25,7 @@ import { checkIntegers } from './tensor.js';
 
 /** @typedef {EmbeddingSizes & RandomOptions} EmbeddingOptions */
 
-/** A row, or NaN for none. @type {Check} */
+/** Index of a row. NaN means no row. @type {Check} */
 const paddingIdx = (name, value, { numEmbeddings }) => {
   if (value === undefined) return NaN;
   checkInteger(name, value, -numEmbeddings);

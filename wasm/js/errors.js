@@ -1,5 +1,5 @@
 /**
- * Why a call failed. Codes are stable, and the same as in the C++ library.
+ * The reason why a call failed. Codes are stable and match those of the C++ library.
  *
  * - `invalid_argument`: a value of the wrong type or outside its domain
  * - `shape_mismatch`: ranks or sizes of tensors that do not match
@@ -28,10 +28,11 @@
  */
 
 /**
- * The class of all errors that attn throws. Most messages say which argument is wrong, what it got and what
- * it needs: `key: got length 6, needs 5, the length of value`. The properties `argument`, `got` and `needs`
- * hold these parts. Other messages are sentences, and their `got` and `needs` are undefined. After an error, the module
- * stays usable unless its `disposed` is true.
+ * The class of all errors that attn throws. Most messages name the wrong argument, describe the
+ * value that was passed, and say which values are allowed: `key: got length 6, needs 5, the length
+ * of value`. The properties `argument`, `got` and `needs` contain these three texts. Other messages
+ * are sentences, and their `got` and `needs` are undefined. After an error, the module stays usable
+ * unless its `disposed` is true.
  */
 export class AttnError extends Error {
   /** @internal */
@@ -45,7 +46,7 @@ export class AttnError extends Error {
   constructor(code, message, details = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined);
     this.name = 'AttnError';
-    /** @readonly The stable reason of the failure. */
+    /** @readonly Stable code for the reason of the failure. */
     this.code = code;
     /**
      * Name of the argument that the error concerns, for example `validLens`. It may also be the name of a parameter, or
@@ -54,9 +55,9 @@ export class AttnError extends Error {
      * @readonly
      */
     this.argument = details.argument;
-    /** @readonly What the argument got, for example `length 6`. */
+    /** @readonly Describes the value that was passed, for example `length 6`. */
     this.got = details.got;
-    /** @readonly What the argument needs, for example `5, the length of value`. */
+    /** @readonly Describes the allowed values, for example `5, the length of value`. */
     this.needs = details.needs;
   }
 }

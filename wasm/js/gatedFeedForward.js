@@ -18,8 +18,8 @@ import { readOptions } from './options.js';
  * @typedef {object} GatedFeedForwardSizes
  * @property {number} dModel  width of the input and of the output
  * @property {number} dimFeedforward  width between the layers
- * @property {Activation} [activation]  `'silu'` by default: SwiGLU (Llama, Qwen, Mistral); `'geluTanh'`
- *   is GeGLU (Gemma, T5 1.1), `'sigmoid'` GLU
+ * @property {Activation} [activation]  `'silu'` by default, which gives SwiGLU (Llama, Qwen,
+ *   Mistral). `'geluTanh'` gives GeGLU (Gemma, T5 1.1), and `'sigmoid'` gives GLU
  * @property {boolean} [bias]  `false` by default
  */
 

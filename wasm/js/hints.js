@@ -4,7 +4,7 @@ import { AttnError } from './errors.js';
 
 /**
  * Option names in PyTorch, Hugging Face's Transformers, D2L, Keras and TensorFlow.js, in lower case and without
- * underscores. The values are attn's names; an error suggests the ones that the call accepts.
+ * underscores. The values are attn's names; an error suggests the names that the call accepts.
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const kOtherNames = {
@@ -125,8 +125,8 @@ export const kOptimizerElsewhere = {
 };
 
 /**
- * Adds methods under the names that other libraries use. The methods throw an error that says what to use.
- * Type definitions and completions do not list them.
+ * Adds methods under the names that other libraries use. The methods throw an error that names
+ * attn's equivalent. Type definitions and completions do not list these methods.
  * @param {object} prototype
  * @param {Readonly<Record<string, string>>} hints
  */

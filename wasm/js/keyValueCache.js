@@ -16,19 +16,19 @@ import { checkShapeIs } from './shape.js';
  * @property {number} numKvHeads  Hkv
  * @property {number} headDim  D, width of keys
  * @property {number} [valueDim]  Dv; `headDim` by default
- * @property {number} [capacity]  number of tokens that fit at first; it doubles when they no longer fit
+ * @property {number} [capacity]  initial capacity in tokens; it doubles when new tokens do not fit
  * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
 /**
- * Type of the numbers in a cache: four bytes, two, or one with a scale for each token and head. Smaller
- * types also reduce the data that decoding reads.
+ * Type of the numbers in a cache: four bytes, two bytes, or one byte with a scale for each token
+ * and head. Smaller types also reduce the data that decoding reads.
  * @typedef {'float32' | 'float16' | 'bfloat16' | 'int8'} CacheType
  */
 
 /**
  * @typedef {object} CapacityOption
- * @property {number} [capacity]  number of tokens that fit at first; 0 by default
+ * @property {number} [capacity]  initial capacity in tokens; 0 by default
  * @property {CacheType} [type]  how numbers are stored; `float32` by default
  */
 
@@ -90,7 +90,8 @@ export class KeyValueCache extends State {
   /**
    * @param {Runtime} runtime
    * @param {KeyValueCacheOptions} options
-   * @param {Native.KeyValueCache} [native]  made by a layer; `options` then gives all sizes
+   * @param {Native.KeyValueCache} [native]  the C++ cache if a layer created it; `options` then
+   *   contains all sizes
    */
   constructor(runtime, options, native) {
     const sizes = native ? options : checkOptions(options, kOptions);
@@ -141,7 +142,7 @@ export class KeyValueCache extends State {
   }
 
   /**
-   * Appends the keys and values of N tokens. They may have any element types.
+   * Appends the keys and values of N tokens. Keys and values may have any element type.
    * @param {ElementsLike | TensorHandle} key  (B, Hkv, N, D)
    * @param {ElementsLike | TensorHandle} value  (B, Hkv, N, Dv)
    * @throws {AttnError} `shape_mismatch`, `out_of_memory`, `disposed`; the cache is then unchanged
@@ -213,7 +214,7 @@ export class LayerCaches extends State {
 }
 
 /**
- * A decoder's state of past tokens and of the encoder's output.
+ * A decoder's state: its past tokens and the encoder's output.
  * @extends {State<NativeDecodingState>}
  */
 export class DecodingState extends State {
@@ -255,7 +256,8 @@ export class DecodingState extends State {
 }
 
 /**
- * Returns the number of past tokens. Use it before another call begins, because it calls C++ itself.
+ * Returns the number of past tokens. Because this function calls C++, use it only before another
+ * call begins.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {

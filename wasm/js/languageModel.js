@@ -62,7 +62,8 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @property {string} family  `'gpt2'`, `'llama'` and so on, as `model_type` in config.json;
  *   `'torch.nn.TransformerEncoder'` or `'attn'`
  * @property {number} numParameters
- * @property {WeightType} weightType  type in which the embedding and the matrices that products read are stored
+ * @property {WeightType} weightType  storage type of the embedding and of the matrices that
+ *   products read
  * @property {number} memory  bytes for the weights. A float32 weight takes 4, plus 4 more in a matrix that
  *   products read; a 16-bit weight takes 2. Caches and the data of a call need additional memory.
  * @property {number} vocabSize  V; 0 if the model takes vectors
@@ -87,9 +88,9 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  * @template {boolean} [Pooled=boolean]
  * @typedef {object} LanguageModelCall
  * @property {ScoreOptions & ExclusionOptions} [attention]  for every layer; `causal` applies in
- *   addition to the model's own
+ *   addition to the model's own `causal`
  * @property {LayerCaches} [caches]  from `makeCaches()`; the tokens then continue a sequence
- * @property {Integers} [tokenTypes]  for BERT, in the shape of the ids; all 0 by default
+ * @property {Integers} [tokenTypes]  for BERT, with the shape of the ids; all 0 by default
  * @property {Logits} [needLogits]  `true` by default
  * @property {number} [numLogits]  number of last tokens that get logits; all by default
  * @property {Hidden} [needHidden]  return the output of the last layer, after the last norm
@@ -115,9 +116,10 @@ import { TransformerEncoderLayer } from './transformerEncoder.js';
  */
 
 /**
- * How a token is chosen from logits.
+ * Options for choosing a token from logits.
  * @typedef {object} SamplingChoice
- * @property {number} [temperature]  divides the logits; 0, the default, takes the largest logit
+ * @property {number} [temperature]  divides the logits; 0, the default, chooses the token with the
+ *   largest logit
  * @property {number} [topK]  number of most probable tokens to choose from; 0, the default, allows all
  */
 
@@ -186,8 +188,8 @@ export class LanguageModel extends Layer {
     );
     this.#description = description;
     /**
-     * The layers, which share the weights of the model. You can run each one alone, for example to see all
-     * stages of its attention. They live as long as the model.
+     * The layers, which share the weights of the model. You can run each layer alone, for example
+     * to see all stages of its attention. The layers live as long as the model.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */
@@ -319,8 +321,8 @@ export class LanguageModel extends Layer {
   }
 
   /**
-   * Generates the tokens that follow the ids, one by one from a cache. The result does not include
-   * `ids`. To stop early or to show each token at once, call `forward` with `caches` and
+   * Generates the tokens that follow the ids, one at a time, with a cache. The result does not
+   * include `ids`. To stop early or to show each token at once, call `forward` with `caches` and
    * `attn.chooseToken()` instead.
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]

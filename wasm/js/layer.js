@@ -19,7 +19,7 @@ import { loadState, makeStateDict } from './stateDict.js';
 /** @import { ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
- * How the initial weights are set.
+ * Option for the initial weights.
  * @typedef {object} InitOption
  * @property {'xavier' | 'zeros'} [init]  drawn by Xavier's uniform rule, or zeros; `'xavier'` by
  *   default
@@ -42,7 +42,8 @@ import { loadState, makeStateDict } from './stateDict.js';
  */
 
 /**
- * The requested intermediates, by name. One is left out only if this call did not need to compute it.
+ * The requested intermediates, by name. An intermediate is missing only if this call did not need
+ * to compute it.
  * @template {ResultKind} [As='array']
  * @template {Asked} [N=Asked]
  * @typedef {[N] extends [readonly string[]] ? { intermediates: Record<string, ResultTensor<As>> }
@@ -156,7 +157,8 @@ export class Layer extends NativeObject {
   }
 
   /**
-   * Calls `forward` of a layer with one input and one result, each of any element type.
+   * Calls the layer's C++ `forward`, which takes one input and fills one result. The input and the
+   * result may have any element type.
    * @protected
    * @template {ElementType} Output
    * @param {OutputTypeOption<Output>} options

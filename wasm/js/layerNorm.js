@@ -52,7 +52,7 @@ function checkPair(call, x, y, types) {
  *
  *   y = (x − mean(x)) / √(var(x) + eps) · weight + bias
  *
- * Parameters: `weight` (width,), ones at first, and `bias` (width,), zeros at first.
+ * Parameters: `weight` (width,), initialised to ones, and `bias` (width,), initialised to zeros.
  *
  * @template {ResultKind} [As='array']
  * @extends {Layer<LayerNormOptions, Native.LayerNorm>}

@@ -23,8 +23,8 @@ import { firstWeights, kFirstWeights, Layer } from './layer.js';
  * An output layer that shares the weight of an embedding. The weight remains a parameter of the embedding
  * alone.
  * @typedef {object} TiedLinearSizes
- * @property {Embedding<any>} tiedTo  the input is as wide as the embedding, and the output has one feature
- *   for each of its tokens
+ * @property {Embedding<any>} tiedTo  the embedding. The width of the input is its `embeddingDim`,
+ *   and the width of the output is its `numEmbeddings`
  * @property {boolean} [bias]  `false` by default
  */
 

@@ -40,8 +40,8 @@ import { kScalings } from './rotaryEmbedding.js';
 
 /**
  * @typedef {object} LoadingOptions
- * @property {number} [maxMemory]  limit in bytes; larger weights are rejected before any are read. By
- *   default the free WebAssembly memory
+ * @property {number} [maxMemory]  limit for the weights, in bytes. A model that exceeds it is
+ *   rejected before any weight is read. By default the free WebAssembly memory
  * @property {(done: number, all: number) => void} [onProgress]  called while bytes are read, with the
  *   number read and the total
  * @property {AbortSignal} [signal]  stops loading, which then rejects with the reason of the signal
@@ -114,7 +114,8 @@ export class Loader extends NativeObject {
 }
 
 /**
- * Returns a layer with enumeration values as names, and without fields that have no value.
+ * Returns a copy of a layer's description. It contains names instead of enumeration values, and
+ * omits fields without a value.
  * @param {Native.LanguageModelLayer} facts
  * @returns {LanguageModelLayer}
  */
@@ -228,7 +229,8 @@ export async function loadModel(runtime, given, options) {
     const all = slices.reduce((sum, { begin, end }) => sum + end - begin, 0);
     const read = (/** @type {number} */ i) => {
       const bytes = slices[i]?.file.read(slices[i].begin, slices[i].end);
-      // `await next` reports a failed read. If loading ends before then, this handler prevents an unhandled rejection.
+      // `await next` reports a failed read. If loading ends before `await next`, this handler
+      // prevents an unhandled rejection.
       bytes?.catch(() => {});
       return bytes;
     };

@@ -21,7 +21,7 @@ import { baseAddress, isA } from './realm.js';
  * @property {boolean} [training]  load the module with training, see {@link TrainingAttn}: a larger .wasm
  *   and more JavaScript; `false` by default
  * @property {boolean} [models]  load the module with language models, see {@link ModelsAttn}: a larger
- *   .wasm and more JavaScript; not together with `training`; `false` by default
+ *   .wasm and more JavaScript; cannot be combined with `training`; `false` by default
  * @property {number} [threads]  number of threads that share the work, including the calling thread; by
  *   default one per core, but at most four. Without threads, one thread does the work. Browsers have no
  *   threads unless the page is cross-origin isolated.
@@ -39,8 +39,8 @@ import { baseAddress, isA } from './realm.js';
  */
 
 /**
- * The same default maximum as in TensorFlow.js and ONNX Runtime Web. To get more threads, users
- * must request them.
+ * Maximum number of threads by default, as in TensorFlow.js and ONNX Runtime Web. Users can request
+ * more.
  */
 const kMaxDefaultThreads = 4;
 const kMaxThreads = 64;
@@ -94,8 +94,8 @@ export async function load(options = {}) {
 }
 
 /**
- * Loads a flavour. Rejects as soon as `signal` is aborted. A module that becomes ready after that is disposed
- * of.
+ * Loads a flavour. Rejects as soon as `signal` is aborted. If the module becomes ready later, this
+ * function disposes of the module.
  * @param {Flavour} flavour
  * @param {LoadOptions} options
  * @param {Parts} parts
@@ -106,8 +106,8 @@ export async function loadFlavour(flavour, options, parts) {
   checkSignal(signal);
   signal?.throwIfAborted();
   const loading = loadBest(flavour, options, parts);
-  // `await` keeps the caller's line in the stack traces of errors. They would lack it if this
-  // function returned the promise.
+  // `await` keeps the caller's line in the stack traces of errors. If this function returned the
+  // promise, the traces would lack that line.
   if (!signal) return await loading;
   return await new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -369,7 +369,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
   const failed = new Promise((_, reject) => (fail = reject));
 
   /**
-   * The glue calls this function as its Worker constructor.
+   * Emscripten's JavaScript calls this function as its Worker constructor.
    * @param {string} url
    * @param {WorkerOptions} options
    */
@@ -389,7 +389,7 @@ async function start({ flavour, signal }, glue, module, variant, threads) {
         .catch(fail);
       return {};
     },
-    // The glue calls this only if something is wrong.
+    // Emscripten's JavaScript calls this function only to report errors.
     printErr: (/** @type {string} */ text) => fail(new Error(text)),
     ...(hasThreads(variant) && {
       poolSize,

@@ -133,7 +133,7 @@ export function mseLoss(runtime, prediction, target, options) {
  */
 
 /**
- * Computes a loss of tensors.
+ * Computes a loss from tensors.
  * @param {Runtime} runtime
  * @param {any} options
  * @param {CheckTable} table

@@ -21,8 +21,8 @@ const kAddressableBytes = 2 ** 32;
  * The WebAssembly memory of one module: views of it, and a stack of memory for the current call. The
  * stack is kept between calls, so small calls never need malloc.
  *
- * All views are made here. Call reach() before reading or writing, because growing the memory
- * invalidates them.
+ * Only this class creates views of the memory. Call reach() before reading or writing, because
+ * growing the memory invalidates the views.
  */
 export class Memory {
   /** @type {Native | undefined} */
@@ -98,7 +98,8 @@ export class Memory {
   }
 
   /**
-   * Closes the module after a trap. Its state may be inconsistent, so nothing touches it again.
+   * Closes the module after a trap. The module's state may be inconsistent, so attn does not use
+   * the module again.
    * @param {any} cause  the exception from the module
    * @returns {AttnError} the error to throw instead
    */
@@ -123,7 +124,8 @@ export class Memory {
     try {
       result = function_(native);
     } catch (cause) {
-      // After a reported error, calls return no objects, so `function_` may fail on a missing method.
+      // After C++ has reported an error, its calls return undefined instead of objects, so
+      // `function_` may fail.
       if (!this.#reported.error) throw cause instanceof AttnError ? cause : this.stop(cause);
     }
     const { error } = this.#reported;
@@ -187,8 +189,8 @@ export class Memory {
    * Allocates memory that stays until it is freed.
    * @param {string} name  as in take()
    * @param {number} bytes
-   * @param {number} [room]  number of bytes to allocate if larger than `bytes`; the error message
-   *   names `bytes`
+   * @param {number} [room]  number of bytes to allocate, at least `bytes`; the error message states
+   *   `bytes`
    * @returns {number} an address, a multiple of 16
    */
   allocate(name, bytes, room = bytes) {
@@ -274,7 +276,10 @@ export class Memory {
     return isHere ? new /** @type {any} */ (this[type].constructor)(numbers) : numbers;
   }
 
-  /** Frees the call's memory. Keeps a single small block, or makes the next block large enough for a call like this. */
+  /**
+   * Ends the use of the call's memory. A single small block is kept for the next call. Other blocks are
+   * freed, and if they are small in total, the next block will be as large as all of them.
+   */
   reset() {
     if (this.#blocks.length > 1 || this.#size > kKeptBytes) {
       let size = 0;
@@ -298,8 +303,8 @@ export class Memory {
 const keepErrorIn =
   (reported) =>
   /**
-   * @param {AttnErrorCode} [code]  missing if memory has run out; with `internal`, only the other
-   *   arguments are missing
+   * @param {AttnErrorCode} [code]  undefined if memory has run out; if it is `internal`, the other
+   *   arguments are omitted
    * @param {string} [argument]
    * @param {string} [got]
    * @param {string} [needs]

@@ -6,7 +6,7 @@
  * The result of attention over one part of the keys, or over several merged parts.
  * @template {ResultKind} [As='array']
  * @typedef {object} AttentionPart
- * @property {ResultTensor<As>} output  (B, H, N, Dv), or a lower rank if the parts have it
+ * @property {ResultTensor<As>} output  (B, H, N, Dv), or the lower rank of the parts
  * @property {ResultTensor<As>} logSumExp  (B, H, N)
  */
 

@@ -14,7 +14,7 @@ export const kServing = 'serving';
 const kReference = '$attn';
 
 /**
- * Refers to an object of a class on the other side.
+ * Reference to an object, used in messages between a page and its worker.
  * @typedef {object} Reference
  * @property {number} id
  * @property {number} [type]  number of its class; omitted when the object belongs to the receiving side
@@ -132,8 +132,8 @@ function isPlain(value) {
 }
 
 /**
- * Returns the built-in constructor of a view. Its `constructor` property may differ: Node's Buffer is a
- * Uint8Array with a different one.
+ * Returns the built-in constructor of a view. The view's `constructor` property may be a subclass:
+ * Node's Buffer is a subclass of Uint8Array.
  * @param {ArrayBufferView} view
  * @returns {new (buffer: ArrayBuffer) => ArrayBufferView}
  */

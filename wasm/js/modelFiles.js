@@ -11,10 +11,10 @@ import { bytesOf, isA, TextDecoder } from './realm.js';
 /**
  * The files of a model: files dropped on or chosen in a page, files by path, or one
  * .safetensors file. The model is in the outermost folder that has `….safetensors`, with the
- * `….safetensors.index.json` and the `config.json` of that folder. Files without a folder belong to it as
- * well, unless the folder has a file of the same name. All other files are ignored, including files with
- * names that begin with a dot. If the folder is from the Hugging Face cache and has several snapshots,
- * `refs/main` selects one.
+ * `….safetensors.index.json` and the `config.json` of that folder. A file without a folder also
+ * belongs to that folder, unless the folder has a file with the same name. All other files are
+ * ignored, including files with names that begin with a dot. If the folder is from the Hugging Face
+ * cache and has several snapshots, `refs/main` selects one.
  * @typedef {ModelFile | Iterable<File> | Named<ModelFile>} ModelFiles
  */
 
@@ -112,8 +112,8 @@ function chooseWeights(runtime, sources) {
 }
 
 /**
- * Returns the folder of the main revision in a Hugging Face cache, or undefined if `folder` is not a snapshot of
- * a cache or that revision is missing.
+ * Returns the folder of the main revision in a Hugging Face cache. Returns undefined if the cache
+ * has no main revision, or if `folder` is not a snapshot in such a cache.
  * @param {Source[]} sources
  * @param {string} folder
  */
@@ -177,8 +177,8 @@ export async function chooseFiles(runtime, files) {
 }
 
 /**
- * Returns the weight files in the order of their index, and the texts of config.json and of the index. A missing text
- * is ''.
+ * Returns the weight files in the order in which the index lists them, and the texts of config.json
+ * and of the index. A missing text is ''.
  * @param {Runtime} runtime
  * @param {Source[]} given
  * @returns {Promise<{ weights: Source[], config: string, index: string }>}

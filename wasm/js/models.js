@@ -54,7 +54,8 @@ export class ModelsAttn extends Attn {
   }
 
   /**
-   * Describes a model from its files. Reads their headers and config.json, but no weights.
+   * Describes a model from its files. Reads the headers of the files and config.json, but no
+   * weights.
    *
    * The model is recognised by its configuration or, if that is missing, by the names of its
    * tensors: GPT-2; BERT, RoBERTa, DistilBERT; Llama, SmolLM, Mistral, Qwen 2 and 3, Gemma 1 to 3,

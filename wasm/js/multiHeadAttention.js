@@ -38,13 +38,14 @@ import { kRowRanks } from './tensor.js';
  * @property {number} [valueDim]  width of the input values; E by default
  * @property {boolean} [bias]  true if the projections have biases; `false` by default
  * @property {boolean} [outputBias]  true if the output projection has a bias; `bias` by default (Qwen 2: `false`)
- * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after its projection
- *   and before it is rotated (Qwen 3, Gemma 3); none by default
+ * @property {RMSNormRule} [qkNorm]  normalises each head of queries and keys after the projection
+ *   and before the rotation (Qwen 3, Gemma 3); none by default
  * @property {boolean} [qkNormAllHeads]  normalises all heads together instead (OLMo 2); `false` by default
  * @property {AttentionPositions} [positions]  none by default
- * @property {boolean} [sinks]  adds one learned score per head that has no value; `false` by default
- * @property {number} [scale]  default for calls that set none, like `softcap` and `window` below; see the
- *   options of attention. Gemma has 1/√query_pre_attn_scalar
+ * @property {boolean} [sinks]  adds one learned score per head to the softmax; this score has no
+ *   value vector; `false` by default
+ * @property {number} [scale]  default of the attention option `scale` in calls; `softcap` and
+ *   `window` work the same way. Gemma uses 1/√query_pre_attn_scalar
  * @property {number} [softcap]  none by default
  * @property {Window} [window]  none by default
  * @property {'xavier' | 'identity' | 'zeros'} [init]  initial weights: `'xavier'` draws each projection
@@ -277,8 +278,8 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Attends to the keys and values in a cache. The diagonal is not shifted by the cache's length: query i is
-   * at key i + offset.
+   * Attends to the keys and values in a cache. The cache's length does not shift the diagonal:
+   * query i is aligned with key i + offset.
    * @template {boolean} [Scaled=false]
    * @template {boolean} [Capped=false]
    * @template {boolean} [Biased=false]

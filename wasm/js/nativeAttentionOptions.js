@@ -162,7 +162,7 @@ function finite(name, value) {
 }
 
 /**
- * Returns `'bottomRight'`, or the offset.
+ * Returns `'bottomRight'` or the offset of the diagonal.
  * @param {Diagonal} diagonal
  */
 export function checkDiagonal(diagonal) {

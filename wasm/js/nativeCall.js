@@ -40,8 +40,8 @@ const kShortCopy = 64;
 
 /**
  * One call to the core. First, its methods check arguments and describe them for C++, without allocating or copying
- * anything. Then run() allocates memory for all arguments and results, copies the arguments, and calls C++. During
- * run(), none of the caller's code can run, such as a getter.
+ * anything. Then run() allocates memory for all arguments and results, copies the arguments, and
+ * calls C++. No code of the caller, such as a getter, can run during run().
  */
 export class NativeCall {
   #memory;
@@ -83,8 +83,8 @@ export class NativeCall {
    * @param {readonly string[]} names
    */
   intermediates(names) {
-    // Throws here if C++ reports an error. Otherwise own() would try to delete an object that does
-    // not exist.
+    // If C++ reports an error, throw it here, before own(), which would try to delete an object
+    // that does not exist.
     const shown = this.#memory.enter((native) => new native.Intermediates([...names]));
     this.#intermediates = this.own(shown);
     return shown;
@@ -119,7 +119,8 @@ export class NativeCall {
   }
 
   /**
-   * Returns the C++ object behind an argument, which must belong to the module that is called.
+   * Returns the C++ object that an argument wraps. The argument must belong to the module that is
+   * called.
    * @template {NativeHandle} N
    * @param {string} name
    * @param {NativeObject<N>} object

@@ -69,7 +69,8 @@ export const shown = (call, { intermediates }) =>
   intermediates && { intermediates: call.giveIntermediates(intermediates) };
 
 /**
- * Returns the result alone or, if intermediates were requested, an object with both.
+ * Returns the output alone or, if intermediates were requested, an object with the output and the
+ * intermediates.
  * @param {NativeCall} call
  * @param {NativeResult} output
  * @param {CheckedLayerCall} checked

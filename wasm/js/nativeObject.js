@@ -67,7 +67,7 @@ export class NativeObject {
   /**
    * @param {Runtime} runtime
    * @param {N} native
-   * @param {NativeObject} [owner]  the object that this one is part of, which determines its lifetime
+   * @param {NativeObject} [owner]  the object that contains this object and determines its lifetime
    */
   constructor(runtime, native, owner) {
     this.#runtime = runtime;
@@ -87,7 +87,7 @@ export class NativeObject {
   }
 
   /**
-   * True after `dispose()` of the object, of the object that it is part of, or of its module.
+   * True after `dispose()` of the object, of the object that owns it, or of its module.
    * @returns {boolean}
    */
   get disposed() {

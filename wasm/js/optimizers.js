@@ -18,18 +18,20 @@ import { requireTape } from './tape.js';
 
 /**
  * The model to train: a layer, or layers by name in objects and arrays, nested to any depth. Parameter names
- * begin with the names of the properties: `blocks.0.first.in_proj_weight`. An object of your own class may have
- * other properties, which are ignored. In a plain object they are an error.
+ * begin with the names of the properties: `blocks.0.first.in_proj_weight`. An object of your own
+ * class may have other properties, which are ignored. In a plain object, other properties are an
+ * error.
  * @typedef {object} Model
  */
 
 /**
  * Parameters with their own learning rate or weight decay, like the param_groups of torch.optim.
  * @typedef {object} ParameterGroup
- * @property {(name: string, shape: readonly number[]) => boolean} params  returns true for the parameters of the group,
- *   given their names in the model and their shapes. A parameter belongs to the first group that selects it. Biases
- *   and norms, for example, are `(name, shape) => shape.length < 2`
- * @property {number} [lr]  by default the learning rate of the optimiser, even after it changes
+ * @property {(name: string, shape: readonly number[]) => boolean} params  returns true if the group
+ *   contains the parameter with this name in the model and this shape. A parameter belongs to the
+ *   first group that selects it. For example, `(name, shape) => shape.length < 2` selects biases
+ *   and norms
+ * @property {number} [lr]  by default the current learning rate of the optimiser, which may change
  * @property {number} [weightDecay]  by default the weight decay of the optimiser
  */
 
@@ -81,9 +83,9 @@ const kAdam = adamOptions(0);
 const kAdamW = adamOptions(1e-2);
 
 /**
- * Updates a model's parameters from their gradients, with the equations and defaults of torch.optim. It updates
- * the parameters that the model has when the optimiser is made. A step allocates nothing, and its results are
- * bit-identical for any number of threads.
+ * Updates a model's parameters from their gradients, with the equations and defaults of
+ * torch.optim. The optimiser updates the parameters that the model has when the optimiser is
+ * created. A step allocates nothing, and its results are bit-identical for any number of threads.
  *
  * @extends {NativeObject<Native.Optimizer>}
  */

@@ -20,7 +20,7 @@ const kNone = Object.freeze({});
  * @param {Names} names
  * @param {string} [path]  path of the option that contains the options; undefined if they are an
  *   argument
- * @param {boolean} [allowsOthers]  true if other names are accepted and read as well
+ * @param {boolean} [allowsOthers]  true to accept and read options with other names, too
  * @returns {O}
  */
 export function readOptions(options, names, path = 'options', allowsOthers = false) {
@@ -100,7 +100,7 @@ export function nearestName(name, known) {
 /** Names with more differences count as unrelated. */
 const kLongestName = 100;
 
-/** Normalises names that are spelt as in other languages: num_heads matches numHeads. @param {string} name */
+/** Normalises naming styles: num_heads matches numHeads. @param {string} name */
 const plain = (name) => name.toLowerCase().replaceAll('_', '');
 
 /**

@@ -20,12 +20,13 @@ import { isVariable } from './tape.js';
 /** @import { Variable } from './tape.js' */
 
 /**
- * Which keys take part in pooling.
+ * Selects the keys that take part in pooling.
  * @typedef {Pick<PoolingOptions, 'hard' | 'mask' | 'validLens'>} ChoiceOfKeys
  */
 
 /**
- * Options of pooling over variables. If the width of a kernel is a variable with one element, it is learned.
+ * Options of pooling over variables. If the width of a kernel is a variable with one element, the
+ * width is learned.
  * @typedef {ChoiceOfKeys & Omit<ScoringOptions, 'width'> & { width?: number | Variable }} VariablePoolingOptions
  */
 

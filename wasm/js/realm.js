@@ -76,10 +76,10 @@ export function isA(value, name) {
   }
 }
 
-/** Base of relative addresses, or undefined in a frame that was made from a string. */
+/** Base URL for relative addresses, or undefined in a frame created from a string (`srcdoc`). */
 export const baseAddress = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
-/** This realm's text encoder and decoder. A realm such as jsdom has none; there, Node's are used. */
+/** Text encoder and decoder: Node's classes if the realm lacks them, as in jsdom. */
 export const { TextDecoder, TextEncoder } = /** @type {typeof globalThis} */ (
   'TextEncoder' in globalThis ? globalThis : globalThis.process.getBuiltinModule('node:util')
 );

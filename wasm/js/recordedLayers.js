@@ -1,5 +1,5 @@
-// The layers of a training module. If you call one with a variable, it returns a variable and
-// records the computation on its tape.
+// The layers of a training module. A layer that is called with a variable returns a variable, and
+// records the computation on the variable's tape.
 
 import { AdditiveAttention } from './additiveAttention.js';
 import { kAttention, checkTerms, nativeTerms } from './attentionOfVariables.js';
@@ -50,7 +50,7 @@ import { TransformerEncoder, TransformerEncoderLayer } from './transformerEncode
  */
 
 /**
- * A layer with a `forward` that can be recorded on the tape in its options.
+ * A layer with a `forward` that records on a tape, which the call passes as an option.
  * @typedef {{ forward(ids: Integers, options: TapeOption): Variable }} RecordsTokens
  */
 
@@ -130,7 +130,7 @@ export const kStartAndDropout = { start: true, dropout: true };
  */
 
 /**
- * Returns a subclass of a layer with a `forward` that also takes variables.
+ * Returns a subclass of a layer class. The subclass's `forward` also takes variables.
  * @param {new (...args: any[]) => any} Class
  * @param {RecordLayer} record
  * @returns {new (...args: any[]) => any}
@@ -495,7 +495,7 @@ export class BahdanauVariables {
   }
 }
 
-/** The decoder can also decode from a state of variables. */
+/** A BahdanauDecoder that can also decode from a state that consists of variables. */
 export class RecordedBahdanauDecoder extends BahdanauDecoder {
   static name = BahdanauDecoder.name;
 
@@ -555,7 +555,7 @@ export class RecordedBahdanauDecoder extends BahdanauDecoder {
   }
 }
 
-/** Projecting keys separately is recorded, too. */
+/** `projectKeys()` is recorded, too. */
 export class RecordedAdditiveAttention extends recorded(AdditiveAttention, recordAdditive(false)) {
   static name = AdditiveAttention.name;
 

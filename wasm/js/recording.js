@@ -1,4 +1,4 @@
-// Records functions that are called with variables, on the variables' tape.
+// Records calls of functions on the tape of the variables that are passed.
 
 import { invalid } from './errors.js';
 import { isVariable } from './tape.js';

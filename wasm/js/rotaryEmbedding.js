@@ -14,10 +14,10 @@ import { asTensor, checkIntegers, copyNumbers, kHeadRanks } from './tensor.js';
 /** @import { Given, Gives, ResultKind, ResultTensor, TensorHandle } from './tensorHandle.js' */
 
 /**
- * Which two columns of a head are rotated together. `'halfSplit'` pairs columns j and j + rotaryDim/2
- * (GPT-NeoX, Llama in Hugging Face's Transformers, MLX `traditional=False`, ONNX `interleaved=0`).
- * `'interleaved'` pairs columns 2j and 2j + 1 (RoFormer, GPT-J, Meta's Llama, MLX `traditional=True`, ONNX
- * `interleaved=1`).
+ * Rule that pairs the columns of a head; the columns of a pair are rotated together. `'halfSplit'`
+ * pairs columns j and j + rotaryDim/2 (GPT-NeoX, Llama in Hugging Face's Transformers, MLX
+ * `traditional=False`, ONNX `interleaved=0`). `'interleaved'` pairs columns 2j and 2j + 1
+ * (RoFormer, GPT-J, Meta's Llama, MLX `traditional=True`, ONNX `interleaved=1`).
  * @typedef {'halfSplit' | 'interleaved'} RotaryPairing
  */
 
@@ -31,7 +31,7 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
  */
 
 /**
- * Dynamic NTK: for sequences of length L > maxPositionEmbeddings
+ * Dynamic NTK: for sequences of length L > maxPositionEmbeddings,
  * base' = base · (factor·L/maxPositionEmbeddings − (factor − 1))^(d/(d−2)).
  * @typedef {object} DynamicNtkRotaryScaling
  * @property {'dynamic'} type
@@ -75,30 +75,32 @@ const kPairings = /** @type {const} */ (['interleaved', 'halfSplit']);
 
 /**
  * LongRoPE (arXiv:2402.13753): ω'_j = ω_j / λ_j, where λ is longFactor for sequences of length
- * L > originalMaxPositionEmbeddings, and shortFactor for shorter ones. All cosines and sines are multiplied by
- * the attention factor.
+ * L > originalMaxPositionEmbeddings, and shortFactor for shorter sequences. All cosines and sines
+ * are multiplied by the attention factor.
  * @typedef {object} LongRotaryScaling
  * @property {'longrope'} type
  * @property {ArrayLike<number>} shortFactor  λ_0 … λ_(d/2−1)
  * @property {ArrayLike<number>} longFactor  λ_0 … λ_(d/2−1)
  * @property {number} [originalMaxPositionEmbeddings]  4096 by default
- * @property {number} [factor]  how many times longer than in training a sequence may be; 1 by default
+ * @property {number} [factor]  maximum length of a sequence divided by the length in training; 1 by
+ *   default
  * @property {number} [attentionFactor]  by default √(1 + ln factor / ln originalMaxPositionEmbeddings) for
  *   a factor above 1, else 1
  */
 
 /**
- * How frequencies are changed to reach beyond the training length, or to leave some columns unrotated. The names
- * follow `rope_scaling` in Hugging Face's Transformers.
+ * Rule that changes the frequencies, so that sequences may be longer than in training, or so that
+ * some columns do not rotate. The names follow `rope_scaling` in Hugging Face's Transformers.
  * @typedef {LinearRotaryScaling | DynamicNtkRotaryScaling | YarnRotaryScaling |
  *   Llama3RotaryScaling | ProportionalRotaryScaling | LongRotaryScaling} RotaryScaling
  */
 
 /**
- * Which axis rotates which pairs, for positions with several axes. With `'sections'`, the first axis rotates the
- * pairs of the first section, and so on (Qwen2-VL's M-RoPE). With `'interleaved'`, axis j modulo the number of
- * axes rotates pair j while it has pairs left in its section, and the first axis rotates all others (Qwen3-VL).
- * `'axial'` is like `'sections'`, but frequencies start again in each section (vision transformers).
+ * Rule that assigns an axis to each pair, for positions with several axes. With `'sections'`, the
+ * first axis rotates the pairs of the first section, and so on (Qwen2-VL's M-RoPE). With
+ * `'interleaved'`, axis j modulo the number of axes rotates pair j while that axis has pairs left
+ * in its section, and the first axis rotates all other pairs (Qwen3-VL). `'axial'` is like
+ * `'sections'`, but frequencies start again in each section (vision transformers).
  * @typedef {'sections' | 'interleaved' | 'axial'} RotaryAxes
  */
 
@@ -158,8 +160,8 @@ const kAxes = /** @type {const} */ (['sections', 'interleaved', 'axial']);
 
 /**
  * @typedef {object} RotaryCacheRule
- * @property {Integers} [positionIds]  row of the caches for each row of `x`: (N,) or (B, N). By default row i of
- *   a sequence uses row i
+ * @property {Integers} [positionIds]  row of the caches for each row of `x`: (N,) or (B, N). By
+ *   default row i of a sequence uses row i of the caches
  * @property {RotaryPairing} [pairing]  `'halfSplit'` by default
  * @property {number} [rotaryDim]  columns rotated in each head; twice the width of the caches by
  *   default
@@ -315,7 +317,8 @@ export class RotaryEmbedding extends NativeObject {
       const sentence = 'cannot be combined with positions; pass only one of them';
       throw explainedError('invalid_argument', 'length', sentence);
     }
-    // If positions are (A, B, N), each axis has its own columns, so the tables have no dimension A.
+    // If positions have shape (A, B, N), each axis has its own columns, so the tables do not have
+    // dimension A.
     const rows = positions === undefined ? [length] : positions.shape.slice(-2);
     const shape = /** @type {number[]} */ ([...rows, this.#rotaryDim / 2]);
     return this.invoke((call) => {
@@ -416,7 +419,7 @@ export const kScalings = {
   },
 };
 
-/** The names that a message suggests if the kind is unknown. */
+/** Names that an error message suggests if `type` is unknown. */
 const kNamesOfRules = { type: true, ...Object.assign({}, ...Object.values(kScalings)) };
 
 /**

@@ -34,7 +34,7 @@ export class Runtime {
   constructor(native, workers, other, as = 'array') {
     this.as = as;
     this.memory = other?.memory ?? new Memory(native, workers);
-    // Everything that uses the module keeps its Memory alive.
+    // The Memory is garbage-collected only when nothing uses the module any more.
     if (!other && workers.length > 0) dropped.register(this.memory, workers);
     /**
      * Deletes the native objects that were dropped without dispose().
@@ -59,7 +59,7 @@ export class Runtime {
     return this.memory.native;
   }
 
-  /** True after `dispose()` of this or another runtime of the same module. */
+  /** True after `dispose()` was called on this runtime or on another runtime of the same module. */
   get disposed() {
     return this.memory.disposed;
   }
@@ -70,7 +70,8 @@ export class Runtime {
   }
 
   /**
-   * Deletes a C++ object. Does nothing after the module has ended, because its objects no longer exist then.
+   * Deletes a C++ object. Does nothing after the module has ended, because the module's objects no
+   * longer exist then.
    * @param {NativeHandle} native
    */
   delete(native) {

@@ -11,15 +11,15 @@ import { bytesOf, isA } from './realm.js';
  * A tensor in a .safetensors file.
  * @typedef {object} SafetensorsEntry
  * @property {string} name
- * @property {string} dtype  its name in the file, for example `F32` or `BF16`
+ * @property {string} dtype  name of the element type in the file, for example `F32` or `BF16`
  * @property {number[]} shape
  */
 
 /**
- * The names on which a file and a layer differ.
+ * Names that are only in the layer or only in the file.
  * @typedef {object} IncompatibleKeys
- * @property {string[]} missingKeys  in the layer, not in the file
- * @property {string[]} unexpectedKeys  in the file, not in the layer
+ * @property {string[]} missingKeys  in the layer, but not in the file
+ * @property {string[]} unexpectedKeys  in the file, but not in the layer
  */
 
 /**
@@ -59,7 +59,7 @@ export class Safetensors extends NativeObject {
   }
 
   /**
-   * The tensors in the file, in the order of their bytes.
+   * The tensors in the file, in the order in which the file stores them.
    * @returns {readonly SafetensorsEntry[]}
    */
   get tensors() {
@@ -67,7 +67,7 @@ export class Safetensors extends NativeObject {
   }
 
   /**
-   * Free text about the file, by key.
+   * The file's metadata: texts by key.
    * @returns {Readonly<Record<string, string>>}
    */
   get metadata() {
@@ -135,7 +135,8 @@ function entriesOf(argument, named) {
     invalid(argument, got, 'a plain object, a Map or [name, value] pairs');
   if (named === null || typeof named !== 'object' || ArrayBuffer.isView(named)) throw fail(named);
   const isIterable = Symbol.iterator in named;
-  // An object with its own class, such as a layer, is not a list of values by name.
+  // Reject instances of other classes, such as a layer, because their properties are not values by
+  // name.
   const prototype = Object.getPrototypeOf(named);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   if (!isIterable && !isPlain) throw fail(named);

@@ -67,7 +67,7 @@ const kNames = {
   ...kAttentionNames,
 };
 
-const kRanksOfLayout = { 4: 'of the heads apart, as layout is given' };
+const kRanksOfLayout = { 4: 'with separate heads, because layout is set' };
 const kRanksOfAllHeads = { 3: '(B, N, H·D), because numHeads is set' };
 const kRanksWithCache = { 4: '(B, H, N, D)' };
 
@@ -108,7 +108,7 @@ export function scaledDotProductAttention(runtime, query, key, value, options = 
     checkInteger('numHeads', numHeads, 1);
     ranks = kRanksOfAllHeads;
   }
-  // With (B, N, H, D), any number works here, because the actual number of heads is in the shape.
+  // With (B, N, H, D), `heads` may be any number, because the shape contains the number of heads.
   const heads = numHeads ?? (layout === 'bnhd' ? 1 : undefined);
   // Read the length before this call begins, because reading it is itself a call to C++.
   const numCached = cache?.length ?? 0;

@@ -70,7 +70,7 @@ class Server {
   /** Ids of objects that were created by attn, not by tasks. @type {Set<number>} */
   #ofAttn = new Set();
   #lastId = 0;
-  /** @type {Map<object, number>} by prototypes */
+  /** @type {Map<object, number>} ids of classes, by prototype */
   #types = new Map();
   /** @type {Map<number, AbortController>} */
   #running = new Map();
@@ -180,7 +180,7 @@ class Server {
       });
       this.#port.postMessage(packed.message, packed.buffers);
     } catch (error) {
-      // The page did not receive this answer, so it knows none of the answer's new objects and
+      // The page did not receive this answer, so it does not know the answer's new objects and
       // classes.
       for (let id = last + 1; id <= this.#lastId; ++id) {
         this.#objects.delete(id);
@@ -192,8 +192,8 @@ class Server {
   }
 
   /**
-   * Returns a reference to an object that has dispose(), because such objects stay in the worker. Returns undefined for
-   * data.
+   * For an object with dispose(), returns a reference, because such objects stay in the worker. For
+   * data, returns undefined.
    * @param {object} value
    * @param {boolean} isOfAttn
    * @returns {Reference | undefined}
@@ -244,7 +244,7 @@ function membersOf(object) {
 }
 
 /**
- * True if a value is a group of functions and contains nothing else.
+ * True for a non-empty object whose members are all functions.
  * @param {unknown} value
  */
 function isGroup(value) {
@@ -254,7 +254,8 @@ function isGroup(value) {
 }
 
 /**
- * Returns the parts of an error that can be sent. The error may be any value, with any properties.
+ * Returns the properties of an error that can be sent. The thrown error may be any value, with any
+ * properties.
  * @param {any} error
  */
 function textsOf(error) {

@@ -1,7 +1,7 @@
 /** @packageDocumentation attn for service workers and extension backgrounds, where import() is forbidden. */
 
 import { Attn } from './attn.js';
-// @ts-ignore: the build makes it.
+// @ts-ignore: the build generates this file.
 import * as glue from './attn.glue.js';
 import { loadStatic } from './loadStatic.js';
 

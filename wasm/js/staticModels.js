@@ -1,7 +1,7 @@
 /** @packageDocumentation attn with models for service workers and extension backgrounds, where import() is forbidden. */
 
 import { ModelsAttn } from './models.js';
-// @ts-ignore: the build makes it.
+// @ts-ignore: the build generates this file.
 import * as glue from './models.glue.js';
 import { loadStatic } from './loadStatic.js';
 

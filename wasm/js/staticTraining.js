@@ -1,7 +1,7 @@
 /** @packageDocumentation attn with training for service workers and extension backgrounds, where import() is forbidden. */
 
 import { TrainingAttn } from './training.js';
-// @ts-ignore: the build makes it.
+// @ts-ignore: the build generates this file.
 import * as glue from './training.glue.js';
 import { loadStatic } from './loadStatic.js';
 

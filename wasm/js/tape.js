@@ -22,7 +22,8 @@ import { TensorHandle } from './tensorHandle.js';
 const kClear = { keepGradients: true };
 
 /**
- * Returns the variable, and rejects a Proxy of one, because its properties may be anything.
+ * Returns the variable. Rejects a Proxy of a variable, because a Proxy's properties may be
+ * anything.
  * @type {(variable: Variable) => Variable}
  */
 let itself;
@@ -226,7 +227,8 @@ export class Variable {
   }
 
   /**
-   * @internal returns a handle to read the numbers in place; disposing of it does not free them
+   * @internal returns a handle that reads the values in place; disposing of the handle does not
+   *   free the values
    * @param {Tape} tape
    * @param {string} name
    */
@@ -283,8 +285,8 @@ class TapeWithVariables {
 }
 
 /**
- * Records what layers and functions compute from variables, and computes the gradients of a loss by going back
- * through the record.
+ * Records the computations of layers and functions on variables. Computes the gradients of a loss
+ * by going backwards through the record.
  *
  * ```js
  * const tape = new attn.Tape();
@@ -359,7 +361,7 @@ export class Tape extends NativeObject {
   }
 
   /**
-   * Copies `values` onto the tape as an input without a gradient, such as the training data.
+   * Copies `values` onto the tape as an input without a gradient, such as training data.
    * @param {TensorLike} values
    * @returns {Variable}
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `out_of_memory`, `disposed`
@@ -511,9 +513,9 @@ export class Tape extends NativeObject {
       shape: Array.from({ length: native.rank() }, (_, i) => native.size(i)),
     }));
     if (owner) this.#owners.set(address, owner);
-    // The variable may be another view of a parameter, for example from reshape(). A disposed layer
-    // cannot own new variables: if the map contains one for this address, its memory has been
-    // reused.
+    // The variable may be another view of a parameter, for example from reshape(). If the map
+    // contains a disposed layer for this address, the layer's memory has been reused: a disposed
+    // layer cannot own new variables.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
   }

@@ -53,7 +53,7 @@ export const kHeadRanks = { 2: '(N, D)', 3: '(B, N, D)', 4: '(B, H, N, D)' };
 /** @type {Ranks} */
 export const kRowRanks = { 2: '(N, E)', 3: '(B, N, E)' };
 
-/** @param {string} width  name of the width */
+/** @param {string} width  symbol for the width, for example E */
 export const rowsOf = (width) => ({ 2: `(N, ${width})`, 3: `(B, N, ${width})` });
 
 /** @type {readonly ElementType[]} */
@@ -120,7 +120,7 @@ export function readMask(name, mask) {
 /**
  * @param {string} name
  * @param {any} tensor
- * @param {string} what  what it should be
+ * @param {string} what  the expected value, for the error message
  * @returns {{ data: any, shape: any, type: any }}
  */
 function readObject(name, tensor, what) {
@@ -149,7 +149,7 @@ function checkLength(name, got, shape) {
  * @param {Integers} integers
  * @param {number} least
  * @param {number} most
- * @param {string} what  what they should be, for the message
+ * @param {string} what  the expected integers, for the error message
  * @returns {ReadTensor}
  */
 export function checkIntegers(name, integers, least, most, what) {
@@ -170,7 +170,8 @@ export function checkIntegers(name, integers, least, most, what) {
  * Returns numbers as a tensor. Numbers without a shape become a tensor of rank 1.
  * @param {string} name
  * @param {Integers} numbers
- * @param {boolean} [bigInts]  true if typed arrays of BigInts are accepted, such as the ids of other libraries
+ * @param {boolean} [bigInts]  true to accept typed arrays of BigInts, in which some libraries return
+ *   token ids
  * @returns {ReadTensor}
  */
 export function asTensor(name, numbers, bigInts = false) {

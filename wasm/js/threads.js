@@ -1,8 +1,8 @@
 // Starts worker threads, and the worker of attn/worker.
 
 /**
- * Makes a Node worker look enough like a browser worker for Emscripten's glue. The code is a string, because
- * bundlers for Node would not include a separate file by themselves.
+ * Gives a Node worker those members of a browser's worker that Emscripten's JavaScript uses. The
+ * code is a string, because bundlers for Node would not include a separate file.
  */
 const kNodeScript = `
 const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
@@ -12,7 +12,7 @@ Object.assign(globalThis, {
   importScripts() {},
   postMessage: (message) => parentPort.postMessage(message),
 });
-// Deno has a location, which cannot be assigned.
+// In Deno, location cannot be assigned.
 Object.defineProperty(globalThis, 'location', { value: new URL(workerData.url), configurable: true });
 import(workerData.url).then(() => parentPort.on('message', (data) => onmessage({ data })));
 `;
@@ -55,11 +55,12 @@ export const isForeign = (url) =>
  * @returns {Worker & { ref?(): void, unref?(): void }}
  */
 export function startWorker(url, options, fail) {
-  // The glue recognises a browser's worker by importScripts(), which workers in Deno and Bun lack.
+  // Emscripten's JavaScript recognises a browser's worker by importScripts(), which workers in Deno
+  // and Bun lack.
   if (typeof Worker === 'function' && !('Deno' in globalThis || 'Bun' in globalThis)) {
     const worker = webWorker(url, options);
     worker.addEventListener('error', (event) => {
-      // Hide the event from the glue, which would throw the error again.
+      // Hide the event from Emscripten's JavaScript, which would throw the error again.
       event.stopImmediatePropagation();
       fail(event.message ?? 'a worker did not start');
     });
@@ -69,8 +70,8 @@ export function startWorker(url, options, fail) {
   /** @type {any} */
   const worker = new NodeWorker(kNodeScript, {
     eval: true,
-    // Some of the process's options are not allowed in workers. With them, the worker would not
-    // start.
+    // By default a worker inherits the options of the process. If an option is not allowed in
+    // workers, the worker does not start.
     execArgv: [],
     workerData: { url, name: options.name },
   });

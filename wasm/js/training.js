@@ -135,7 +135,8 @@ export class TrainingAttn extends Attn {
   }
 
   /**
-   * Records what layers and functions compute from variables, and computes the gradients of a loss.
+   * Records the computations of layers and functions on variables, and computes the gradients of a
+   * loss.
    * @readonly
    * @type {new () => Tape}
    */

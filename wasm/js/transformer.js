@@ -37,9 +37,9 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {number} [layerNormEps]  1e-5 by default
  * @property {RMSNormRule} [rmsNorm]  uses RMSNorm with these options instead of LayerNorm; none by default
  * @property {boolean} [normFirst]  uses pre-norm instead of post-norm; `false` by default
- * @property {boolean} [normOutputs]  normalises the outputs of attention and the feed-forward network before
- *   they are added. With `normFirst` their inputs are normalised, too (Gemma 2 and 3); without it, only their
- *   outputs are (OLMo 2). `false` by default
+ * @property {boolean} [normOutputs]  normalises the outputs of attention and the feed-forward
+ *   network before the residual addition. With `normFirst`, the inputs of both are normalised, too
+ *   (Gemma 2 and 3); without `normFirst`, only the outputs are (OLMo 2). `false` by default
  * @property {boolean} [bias]  adds biases to all linear layers and LayerNorms; `true` by default
  * @property {boolean} [attentionBias]  adds biases to attention's projections; `bias` by default
  * @property {boolean} [attentionOutputBias]  adds a bias to attention's output projection; `attentionBias` by
@@ -52,8 +52,8 @@ import { optionalRMSNorm } from './rmsNorm.js';
  * @property {RMSNormRule} [qkNorm]  normalises attention's queries and keys, see MultiHeadAttention; none by
  *   default
  * @property {boolean} [qkNormAllHeads]  see MultiHeadAttention; `false` by default
- * @property {number} [scale]  attention's scale in calls that set none; 1/√D by default
- * @property {number} [softcap]  attention's softcap in calls that set none; none by default
+ * @property {number} [scale]  attention's scale in calls that do not set it; 1/√D by default
+ * @property {number} [softcap]  attention's softcap in calls that do not set it; none by default
  * @property {AttentionPositions} [positions]  positions of self-attention; none by default
  * @property {boolean} [sinks]  adds sinks to self-attention; `false` by default
  * @property {Window} [window]  window of self-attention in calls that set none; none by default

@@ -256,7 +256,7 @@ export class TransformerDecoderLayer extends Decoder {
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {Place} [place]  where the layer is in a stack, if it belongs to one
+   * @param {Place} [place]  the layer's position in its stack, if it belongs to a stack
    */
   constructor(runtime, options, place) {
     super(runtime, makeBlock('TransformerDecoderLayer'), options, kLayerOptions, place);
@@ -337,8 +337,8 @@ export class TransformerDecoder extends Decoder {
   constructor(runtime, options) {
     super(runtime, makeStack('TransformerDecoder'), options, kStackOptions);
     /**
-     * The layers, which share the weights of the stack. Run one alone to get every stage of its attentions.
-     * The layers live as long as the stack.
+     * The layers, which share the weights of the stack. To get every stage of a layer's attention,
+     * run that layer alone. The layers live as long as the stack.
      * @readonly
      * @type {readonly TransformerDecoderLayer<As>[]}
      */

@@ -107,7 +107,7 @@ export class TransformerEncoderLayer extends Layer {
   /**
    * @param {Runtime} runtime
    * @param {TransformerLayerOptions} options
-   * @param {Place} [place]  where the layer is in a stack, if it belongs to one
+   * @param {Place} [place]  the layer's position in its stack, if it belongs to a stack
    */
   constructor(runtime, options, place) {
     super(runtime, makeBlock('TransformerEncoderLayer'), options, kLayerOptions, place);
@@ -190,8 +190,8 @@ export class TransformerEncoder extends Layer {
   constructor(runtime, options) {
     super(runtime, makeStack('TransformerEncoder'), options, kStackOptions);
     /**
-     * The layers, which share the weights of the stack. Run one alone to get every stage of its attention.
-     * The layers live as long as the stack.
+     * The layers, which share the weights of the stack. To get every stage of a layer's attention,
+     * run that layer alone. The layers live as long as the stack.
      * @readonly
      * @type {readonly TransformerEncoderLayer<As>[]}
      */

@@ -9,8 +9,8 @@
  * The files of one flavour of the module: one .wasm per variant, and Emscripten's JavaScript (the glue).
  * @typedef {object} Files
  * @property {() => Promise<Glue>} glue
- * @property {() => URL} glueWithThreads  glue that the workers of threads run, too. Do not import it by name,
- *   or bundlers copy it for workers.
+ * @property {() => URL} glueWithThreads  glue that the worker threads run, too. If you import it by
+ *   name, bundlers make another copy for the workers.
  * @property {Record<Variant, () => URL>} wasm
  */
 
@@ -19,7 +19,7 @@
 /** @satisfies {Record<string, Files>} */
 export const flavours = {
   attn: {
-    // @ts-ignore: the build makes it.
+    // @ts-ignore: the build generates this file.
     glue: () => import('./attn.glue.js'),
     glueWithThreads: () => new URL('./attn-threads.glue.js', import.meta.url),
     wasm: {
@@ -30,7 +30,7 @@ export const flavours = {
     },
   },
   training: {
-    // @ts-ignore: the build makes it.
+    // @ts-ignore: the build generates this file.
     glue: () => import('./training.glue.js'),
     glueWithThreads: () => new URL('./training-threads.glue.js', import.meta.url),
     wasm: {
@@ -42,7 +42,7 @@ export const flavours = {
     },
   },
   models: {
-    // @ts-ignore: the build makes it.
+    // @ts-ignore: the build generates this file.
     glue: () => import('./models.glue.js'),
     glueWithThreads: () => new URL('./models-threads.glue.js', import.meta.url),
     wasm: {
@@ -60,10 +60,10 @@ export const flavours = {
 export const kVariants = /** @type {Variant[]} */ (Object.keys(flavours.attn.wasm));
 
 /**
- * The variants in this build. The published package contains all of them, `npm start` builds one.
+ * The variants in this build. The published package contains all variants; `npm start` builds one.
  * @type {Variant[]}
  */
-// @ts-ignore: the build defines it.
+// @ts-ignore: the build defines this constant.
 export const builtVariants = ATTN_VARIANTS;
 
 /** @param {Variant} variant */

@@ -67,10 +67,10 @@ const kOptions = { ...kConnectOptions, worker: true };
  */
 
 /**
- * An object in the worker. Its methods and properties have the same names as in the original and return
- * promises. So do classes: `await new attn.MultiHeadAttention(…)`. Dispose of it with `dispose()` or `using`;
- * otherwise it is disposed of when it is garbage-collected. `with` returns the same object with these options
- * for its calls.
+ * An object in the worker. Its methods and properties have the same names as in the original and
+ * return promises. Constructors return promises, too: `await new attn.MultiHeadAttention(…)`.
+ * Dispose of the object with `dispose()` or `using`; otherwise it is disposed of when it is
+ * garbage-collected. `with` returns the same object, with the given options for its calls.
  * @template T
  * @typedef {RemoteMembers<T> & {
  *   with(options: CallOptions): Remote<T>,
@@ -85,8 +85,9 @@ const kOptions = { ...kConnectOptions, worker: true };
  */
 
 /**
- * The methods with result types that depend on their options. A mapped type erases the type parameters of
- * methods, so these are taken from the class with a different kind of results.
+ * The methods with result types that depend on their options. A mapped type erases the type
+ * parameters of methods, so these methods are taken from the class with a different kind of
+ * results.
  * @template T
  * @typedef {T extends Attn<infer As>
  *     ? Pick<Attn<Away<As>>,
@@ -194,12 +195,12 @@ function startWorker() {
   try {
     if (typeof Worker === 'function') {
       if (isForeign(import.meta.url)) return webWorker(script.href, { type: 'module' });
-      // Written out, because bundlers find the script by exactly this expression.
+      // Bundlers find the script by exactly this expression, so the expression cannot use `script`.
       return new Worker(new URL('./workerScript.js', import.meta.url), { type: 'module' });
     }
     const { Worker: NodeWorker } = globalThis.process.getBuiltinModule('node:worker_threads');
-    // Some of the process's options are not allowed in workers. With them, the worker would not
-    // start.
+    // By default a worker inherits the options of the process. If an option is not allowed in
+    // workers, the worker does not start.
     const options = { execArgv: [] };
     return /** @type {any} */ (new NodeWorker(script, options));
   } catch (error) {

@@ -17,7 +17,8 @@ std::map<std::uintptr_t, std::size_t>& allocations() {
   return sizes;
 }
 
-/// Records an allocation. Discards the records of earlier allocations that begin inside its range.
+/// Records an allocation. Discards the records of earlier allocations that begin inside the new
+/// allocation.
 void keep(std::uintptr_t address, std::size_t bytes) {
   auto& all = allocations();
   all.erase(all.lower_bound(address), all.lower_bound(address + bytes));

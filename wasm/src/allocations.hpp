@@ -9,8 +9,8 @@
 namespace attn::wasm {
 
 #ifdef ATTN_CHECK_ADDRESSES
-/// Aborts the module unless JavaScript may access all elements of the tensor that it describes.
-/// They must be in memory from allocate() that is not yet released, or in a tensor passed to
+/// Aborts the module if JavaScript describes a tensor with elements that it may not access. All
+/// elements must be in memory from allocate() that is not yet released, or in a tensor passed to
 /// lend().
 void check_address(std::uintptr_t address, std::size_t element_size,
                    std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);

@@ -28,7 +28,7 @@ void set_diagonal_to_bottom_right(AttentionOptions& options) {
   options.diagonal = Diagonal::bottom_right();
 }
 
-/// Infinity means no bound.
+/// If `left` or `right` is infinity, the window has no bound on that side.
 void set_window(AttentionOptions& options, double left, double right) {
   const auto side = [](double keys) {
     return std::isinf(keys) ? std::nullopt : std::optional(static_cast<std::int64_t>(keys));

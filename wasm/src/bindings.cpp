@@ -45,7 +45,8 @@ void give_spare() {
 }
 
 bool take_spare() {
-  // Smaller sizes are tried as well, because Embind may keep objects in parts of the former block.
+  // Embind may now use part of the memory that the previous block occupied, so also try smaller
+  // sizes.
   for (std::size_t bytes = kMostSpareBytes; !spare && bytes >= kLeastSpareBytes; bytes /= 2) {
     spare = std::malloc(bytes);
   }
@@ -99,7 +100,8 @@ void forget_error() { failed = false; }
 void report() noexcept {
   leave();
   failed = true;
-  // The strings below need this memory. Emscripten does not check that there is enough.
+  // Free the spare memory for the strings below. Emscripten does not check that there is enough
+  // memory.
   std::free(std::exchange(spare, nullptr));
   const auto text = [](std::string_view whole) { return std::string(whole.substr(0, 4096)); };
   try {

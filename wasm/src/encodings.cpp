@@ -75,7 +75,7 @@ void write_tables(const RotaryEmbedding& rotary, const TensorArgument& cos,
                 rotary_positions(start, positions, sequence_length, inverse), context());
 }
 
-/// If `position_ids` is null, row i of a sequence uses row i of the caches.
+/// If `position_ids` is null, row i of a sequence uses row i of `cos` and `sin`.
 void rotate_by_tables(const TensorArgument& x, const TensorArgument& cos, const TensorArgument& sin,
                       const TensorArgument& output, const TensorArgument* position_ids,
                       RotaryPairing pairing, double rotary_dim, bool inverse) {

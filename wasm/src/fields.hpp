@@ -15,7 +15,7 @@ struct Field<Member> {
   static void set(Struct& options, double value) { options.*Member = static_cast<T>(value); }
 };
 
-/// NaN means that the optional is empty.
+/// Accessors of an optional field. NaN means that the field is empty.
 template <class Struct, class T, std::optional<T> Struct::* Member>
 struct Field<Member> {
   static double get(const Struct& options) {

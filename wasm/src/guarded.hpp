@@ -9,8 +9,8 @@ namespace attn::wasm {
 
 /// Passes the current exception to the function that JavaScript set with setErrorHandler().
 /// JavaScript throws it after the call has returned. An exception thrown through Embind's
-/// JavaScript would skip the code that frees the call's arguments, and one thrown through C++ would
-/// skip restoring the stack.
+/// JavaScript would skip the code that frees the call's arguments. An exception thrown through C++
+/// would skip the code that restores the stack.
 void report() noexcept;
 
 /// Begins a guarded function. Returns false if the function must not run. In that case, either an
@@ -31,7 +31,8 @@ R nothing() {
   }
 }
 
-/// Turns exceptions of a function into AttnError in JavaScript. Bind `guarded<&function>`.
+/// Wraps a function so that its C++ exceptions become AttnErrors in JavaScript. Bind
+/// `guarded<&function>`.
 template <auto F>
 struct Guarded;
 

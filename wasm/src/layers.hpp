@@ -17,13 +17,14 @@ namespace attn::wasm {
 
 enum class Init { kXavier, kIdentity, kZeros, kNormal };
 
-/// How to initialise the weights of a layer.
+/// Settings for initialising the weights of a layer.
 struct FirstWeights {
   Init init = Init::kZeros;
   RandomStream random = {};
 };
 
-/// Initialises the weights of a new layer and hands the layer to JavaScript, which owns it.
+/// Initialises the weights of a new layer and passes the layer to JavaScript, which then owns the
+/// layer.
 template <class L>
 L* initialized(std::unique_ptr<L> layer, const FirstWeights& weights) {
   if (weights.init == Init::kXavier) layer->initialize_xavier(weights.random, context());
@@ -39,7 +40,7 @@ void forward(const L& layer, const TensorArgument& x, const TensorArgument& outp
 /// Optional arguments of a call to a layer. JavaScript reuses one object and fills it for every
 /// call.
 struct LayerCall {
-  AttentionOptions attention = {};  ///< of the self-attention in decoders
+  AttentionOptions attention = {};  ///< for the self-attention of decoders
   AttentionOptions cross_attention = {};
   TensorView<const double> positions = {};
   TensorView<const double> key_positions = {};

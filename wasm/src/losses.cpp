@@ -1,4 +1,4 @@
-// Losses of variables and of tensors.
+// Computes losses from variables and from tensors.
 
 #include "attn/training/losses.hpp"
 

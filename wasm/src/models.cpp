@@ -123,7 +123,7 @@ LayerFacts layer_facts(const TransformerLayerOptions& layer) {
   const RotaryEmbeddingOptions rotary = rotary_options_of(layer);
   facts.rotary_dim = static_cast<double>(rotary.rotary_dim);
   facts.rotary_base = rotary.base;
-  // Alternative 0 means no scaling.
+  // The first alternative of the variant means no scaling.
   if (const std::size_t rule = rotary.scaling.index()) {
     facts.rotary_scaling = static_cast<double>(rule - 1);
   }

@@ -28,7 +28,7 @@ struct State : emscripten::val {
 
 /// The model that an optimiser trains: its layers by name, and groups of their parameters.
 struct TrainedModel {
-  std::deque<std::string> names;  ///< of layers; a deque keeps their addresses stable
+  std::deque<std::string> names;  ///< layer names; a deque keeps their addresses stable
   std::vector<NamedModule> layers;
   std::vector<ParameterGroup> groups;
 };
@@ -37,12 +37,12 @@ void add_layer(TrainedModel& model, const std::string& name, Module& layer) {
   model.layers.push_back({model.names.emplace_back(name), layer});
 }
 
-/// NaN means none.
+/// Converts a number to an optional. NaN becomes an empty optional.
 std::optional<double> optional(double value) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-/// Adds a group with the parameters that have these names.
+/// Adds a group of the parameters with these names.
 void add_group(TrainedModel& model, const Texts& names, double learning_rate, double weight_decay) {
   ParameterGroup& group = model.groups.emplace_back();
   group.params = [selected = emscripten::vecFromJSArray<std::string>(names)](std::string_view name,

@@ -1,4 +1,4 @@
-// Functions of variables. The variables' tape records them.
+// Functions of variables. The tape of the variables records the calls.
 
 #include <emscripten/bind.h>
 
@@ -91,7 +91,7 @@ AttentionPart merge(const Variable& output_a, const Variable& log_sum_exp_a,
   return merge_attention({output_a, log_sum_exp_a}, {output_b, log_sum_exp_b});
 }
 
-/// `width` is null unless it is learned.
+/// `width` is null unless the kernel's width is learned.
 Variable pool(const Variable& query, const Variable& key, const Variable& value,
               ScoringFunction::Kind scoring, float parameter,
               const AttentionPoolingOptions& options, const Variable* width) {

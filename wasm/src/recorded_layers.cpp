@@ -1,4 +1,4 @@
-// Layers called with variables. The variables' tape records them.
+// Layers called with variables. The tape of the variables records the calls.
 
 #include <emscripten/bind.h>
 

@@ -24,7 +24,7 @@ struct Bytes : val {
   explicit Bytes(const val& bytes = undefined()) : val(bytes) {}
 };
 
-/// Strings by key.
+/// A JavaScript object that maps keys to strings.
 struct Metadata : val {
   explicit Metadata(const val& texts = undefined()) : val(texts) {}
 };
@@ -36,7 +36,8 @@ struct Entry {
   Sizes shape;
 };
 
-/// The contents of a file to write, and the file itself until JavaScript has copied it.
+/// The tensors and metadata to write, and the bytes of the file until JavaScript has copied the
+/// bytes.
 struct SafetensorsWriter {
   std::vector<NamedTensor> tensors;
   SafetensorsMetadata metadata;

@@ -59,7 +59,7 @@ void embed_ngrams(const TensorArgument& texts, const TensorArgument& lengths,
 EMSCRIPTEN_BINDINGS(teaching) {
   using emscripten::function, emscripten::value_object;
   using Costs = ArchitectureCosts;
-  // `maxPathLength` is NaN if the two tokens furthest apart never meet.
+  // `maxPathLength` is NaN if no path connects the two most distant tokens.
   value_object<Costs>("ArchitectureCosts")
       .field("multiplyAdds", get_number<&Costs::multiply_adds>, set_number<&Costs::multiply_adds>)
       .field("sequentialOperations", get_number<&Costs::sequential_operations>,

@@ -1,8 +1,9 @@
-// Runs before the glue of a variant with threads. The threads use the workers that the loader makes.
+// Runs before Emscripten's JavaScript if the variant has threads. The threads run in workers that
+// the loader creates.
 
 /* global Module */
 /* eslint no-unused-vars: off */
 
 const Worker = Module['Worker'];
-// The glue reads the number of processors from navigator, which Node 20 lacks.
+// Emscripten's JavaScript reads the number of processors from navigator, which Node 20 lacks.
 const navigator = globalThis.navigator ?? { hardwareConcurrency: Module['poolSize'] + 1 };

@@ -68,8 +68,8 @@ void encode(const TransformerEncoder& encoder, const TensorArgument& x,
   encoder.forward(x.elements(), output.result_of_type(), whole, context());
 }
 
-/// Attends to `memory`, the output of an encoder. If `memory` is null, attends to the projections
-/// of that output in the state.
+/// Attends to `memory`, the output of an encoder. If `memory` is null, attends to the projected
+/// output that the state contains.
 template <class L, class Call>
 void decode(const L& decoder, const TensorArgument& x, const TensorArgument* memory,
             typename L::State* state, const TensorArgument& output, const LayerCall* call) {

@@ -1,4 +1,4 @@
-// npm run build: the npm package in wasm/dist and the static site in web/dist.
+// npm run build: builds the npm package in wasm/dist and the static site in web/dist.
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ import { buildTypes } from './types.js';
 
 /** Each variant is a .wasm file; the loader picks the best one that the engine supports. */
 export const kVariants = ['simd128', 'relaxed-simd', 'simd128-threads', 'relaxed-simd-threads'];
-/** Editions of the module. Each has one .wasm per variant. */
+/** Flavours of the module. Each flavour has one .wasm per variant. */
 export const kFlavours = /** @type {const} */ (['attn', 'training', 'models']);
 
 const kPackageFolder = join(kRoot, 'wasm/dist');
@@ -67,7 +67,7 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
   /** @type {Map<string, string>} target → source */
   const files = new Map();
   for (const folder of folders) {
-    // Leaves out the folder's stamp file.
+    // Skip hidden files, such as the folder's stamp file.
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'));
     for (const name of names) files.set(join(kPackageFolder, name), join(folder, name));
   }
@@ -102,7 +102,7 @@ function mirror(files) {
  * built.
  */
 export async function buildSite() {
-  // These run as separate processes, so that their output can be shown if they fail.
+  // Run both builds as separate processes, so that the output of a failed build can be shown.
   const vite = ['node_modules/vite/bin/vite.js', 'build', 'web', '--logLevel=warn'];
   await step('Building the site', () => command(process.execPath, vite, { cwd: kRoot }));
   const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];

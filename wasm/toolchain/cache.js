@@ -1,6 +1,6 @@
 // The per-user cache folder, shared by all checkouts. An entry gets a temporary name and is renamed
 // when complete, so an interrupted run leaves no partial entry. If two processes make the same
-// entry at the same time, both use the one that was completed first.
+// entry at the same time, both use the entry that was completed first.
 
 import {
   existsSync,

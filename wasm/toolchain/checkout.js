@@ -33,7 +33,7 @@ export async function provideNpmPackages(folder = kRoot, what = 'npm packages') 
   await step(`Installing ${what}`, () =>
     command('npm', ['ci', '--include=dev', '--ignore-scripts', '--loglevel=error'], {
       cwd: folder,
-      // npm is a script on Windows.
+      // On Windows, npm is a script, which needs a shell.
       shell: process.platform === 'win32',
     }),
   );

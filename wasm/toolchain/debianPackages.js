@@ -37,7 +37,7 @@ export async function unpackDebianPackages(release, packages, folder, update, ex
       'Dir::State::status': join(work, 'status'),
       'Dir::Cache': join(work, 'cache'),
       'Acquire::Languages': 'none',
-      // apt's download user could not write into this folder.
+      // As root, apt downloads as a user that has no write permission for this folder.
       ...(process.getuid?.() === 0 && { 'APT::Sandbox::User': 'root' }),
     };
     const options = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
@@ -64,7 +64,7 @@ async function unpack(file, folder, exclude) {
 }
 
 /**
- * Returns the machine's package source, with its release replaced by another.
+ * Returns the machine's package source, changed to another release.
  * @param {string} release
  * @param {string} [own]  code name of the machine's release
  * @param {string} [configFolder]
@@ -103,8 +103,8 @@ export function sourceFor(release, own = osRelease().VERSION_CODENAME, configFol
     }
   }
   throw new SetupError(
-    `${configFolder} has no package source for Debian ${own}, so there is no mirror to ` +
-      `download packages of Debian ${release} from.`,
+    `${configFolder} has no package source for Debian ${own}, so no mirror is known from which to ` +
+      `download packages of Debian ${release}.`,
   );
 }
 

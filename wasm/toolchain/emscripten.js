@@ -1,6 +1,7 @@
-// Provides Emscripten. Uses the one on PATH if the build has been tested with its version. Otherwise unpacks Debian
-// 13's package into the cache, with LLVM from the system's own packages. The unpacked copy runs on older and newer
-// Debian releases and with any Node. Installed by apt-get, the package would find `acorn` only with Debian's own Node.
+// Provides Emscripten. Uses the Emscripten on PATH if the build has been tested with that version.
+// Otherwise unpacks Debian 13's package into the cache, with LLVM from the system's own packages.
+// The unpacked copy runs on older and newer Debian releases and with any Node. Installed by
+// apt-get, the package would find `acorn` only with Debian's own Node.
 
 import {
   chmodSync,
@@ -28,7 +29,7 @@ import {
 /** Versions that the build has been tested with, from oldest to newest. */
 const kOldestTried = '3.1.69';
 const kNewestTried = '3.1.69';
-/** If set, any version is accepted. */
+/** Environment variable. If it is set, the build accepts any version of Emscripten. */
 const kOverride = 'ATTN_ANY_EMSCRIPTEN';
 const kDebianRelease = 'trixie';
 // Increase the number after the dash whenever `unpackEmscripten` changes its output.
@@ -67,22 +68,22 @@ export const isTried = (version, env = process.env) =>
   Boolean(env[kOverride]) || (atLeast(version, kOldestTried) && atLeast(kNewestTried, version));
 
 /**
- * Says what to do if there is no suitable Emscripten.
+ * Returns the error message for a machine without a suitable Emscripten.
  * @param {string | undefined} version  of the Emscripten on PATH
  */
 export function refusal(version) {
   const found = version ? `emcc on PATH is ${version}` : 'there is no emcc on PATH';
   const tried = [...new Set([kOldestTried, kNewestTried])].join(' to ');
   return (
-    `Emscripten ${tried} is missing (${found}); others have not been tried. Install ${kNewestTried} ` +
+    `Emscripten ${tried} is missing (${found}); other versions are untested. Install ${kNewestTried} ` +
     'with emsdk as described on emscripten.org, activate it in this shell and try again; ' +
-    `${kOverride}=1 tries the one on PATH.`
+    `${kOverride}=1 uses the emcc on PATH.`
   );
 }
 
 /**
- * True if Emscripten's JavaScript passes find their parser. With Debian's package, this depends on who
- * built the Node in use.
+ * True if Emscripten's scripts that optimise JavaScript can import their parser. With Debian's
+ * package, the result depends on which build of Node is in use.
  * @param {string} emcc
  * @param {string} root
  */
@@ -98,8 +99,8 @@ function canOptimizeJavaScript(emcc, root) {
  */
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
-  // These are system libraries for link-time optimisation and dynamic linking, and files that are
-  // not needed at run time. They make up most of the size.
+  // Leave out the system libraries for link-time optimisation and for dynamic linking, and files
+  // that are not needed at run time. Together they make up most of the packages' size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',
@@ -117,8 +118,8 @@ async function unpackEmscripten(folder, finalFolder) {
   mkdirSync(join(root, 'node_modules'), { recursive: true });
   symlinkSync('../../nodejs/acorn', join(root, 'node_modules/acorn'));
 
-  // Binaryen's programs need a newer C library than Debian 12 has, so they use the one unpacked next to
-  // them.
+  // Binaryen's programs need a newer C library than Debian 12 has, so they use the C library that
+  // is unpacked next to them.
   const [libraries] = readdirSync(join(folder, 'usr/lib')).filter((name) => name.includes('linux'));
   const [loader] = readdirSync(join(folder, 'usr/lib', libraries)).filter((name) =>
     name.startsWith('ld-linux'),

@@ -28,7 +28,7 @@ const kIncludeFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/in
 /**
  * Finds a library's headers, or fetches them on Debian.
  * @param {HeaderLibrary} library
- * @param {string[]} [includeFolders]  where to look for them
+ * @param {string[]} [includeFolders]  folders that may contain the headers
  * @returns {Promise<string | undefined>} the folder of its CMake package; undefined if CMake must
  *     find or fetch the library itself
  */

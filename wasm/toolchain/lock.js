@@ -1,4 +1,4 @@
-// Lets only one command at a time work in a checkout, because npm and Ninja expect to run alone.
+// Allows only one command at a time in a checkout, because npm and Ninja expect to run alone.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

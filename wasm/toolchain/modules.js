@@ -1,6 +1,6 @@
 // Builds the package's JavaScript: the glue of the variants, and the small modules of wasm/js,
-// which are bundled into a few files without JSDoc and with source maps. Without bundling, a
-// page would fetch them one after the other, following the imports.
+// which are bundled into a few files without JSDoc and with source maps. Without bundling, a page
+// would follow the imports and fetch the modules one after another.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,16 +28,16 @@ const kEntries = [
 /**
  * @param {readonly string[]} flavours  flavours to build
  * @param {readonly string[]} variants  variants that the loader picks from
- * @param {string} [folder]  where to write
+ * @param {string} [folder]  target folder
  * @returns {Promise<string>} the folder with the modules, which contains nothing else
  */
 export async function buildModules(flavours, variants, folder = kModulesFolder) {
-  // Imported here, because this module may be imported before the npm packages are installed.
+  // A static import would fail if this module is imported before the npm packages are installed.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     cwd: kSources,
     input: Object.fromEntries(kEntries.map((name) => [name, join(kSources, `${name}.js`)])),
-    // Loaded when the variant is known.
+    // The loader imports this JavaScript once it has chosen a variant.
     external: /\.glue\.js$/,
     treeshake: { moduleSideEffects: false },
     platform: 'neutral',
@@ -52,7 +52,7 @@ export async function buildModules(flavours, variants, folder = kModulesFolder) 
     // Addresses are relative to the folder that contains all modules.
     entryFileNames: '[name].js',
     chunkFileNames: '[name].part.js',
-    // Bundlers read the annotations.
+    // Keep annotations such as #__PURE__, because bundlers read them.
     comments: { annotation: true, jsdoc: false, legal: false },
     sourcemap: true,
   });

@@ -89,8 +89,8 @@ async function buildReference(folder) {
 }
 
 /**
- * Makes an entry module that exports the original types, and not the aliases for them that the definitions
- * contain.
+ * Returns the source of an entry module. The definitions contain aliases of types; the module
+ * exports the original types instead.
  * @param {string} file
  * @param {string} name
  * @param {string} purpose

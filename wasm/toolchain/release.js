@@ -1,6 +1,6 @@
-// npm run release: everything that a release consists of, in build/release-files.
+// npm run release: writes all files of a release to build/release-files.
 //
-//   npm run release -- --dry-run   leaves out the tests and takes a checkout that is not ready
+//   npm run release -- --dry-run   skips the tests and accepts a checkout that is not ready
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,7 +51,8 @@ const run = (program, ...args) => command(program, args, { cwd: kRoot });
 const read = (/** @type {string} */ file) => readFileSync(join(kRoot, file), 'utf8');
 
 /**
- * Files that a package needs and lacks: the license, the README and what its entries name.
+ * Returns the required files that a package lacks. A package requires a license, a README and the
+ * files that its `exports` name.
  * @param {string[]} files  files of the packed package
  * @param {Record<string, string | Record<string, string>>} exports
  */

@@ -22,8 +22,8 @@ const isUnknownOption = (error) =>
   error instanceof Error && 'code' in error && `${error.code}`.startsWith('ERR_PARSE_ARGS_');
 
 /**
- * Ends a command that could not be set up or was called wrongly, and prints the reason. Any other error is
- * a bug and keeps its stack.
+ * Prints why a command could not be set up or was called wrongly, and makes the command fail. Any
+ * other error is a bug; this function throws it again.
  * @param {unknown} error
  */
 export function reportSetupError(error) {

@@ -16,13 +16,13 @@ import { kBuildFolder, kRoot } from './checkout.js';
 import { command } from './system.js';
 
 const kSources = join(kRoot, 'wasm/js');
-/** Where CMake puts Emscripten's definitions of the bindings. */
+/** Folder to which CMake writes Emscripten's definitions of the bindings. */
 const kNativeTypes = join(kBuildFolder, 'wasm/wasm/types');
 const kTypesFolder = join(kBuildFolder, 'types');
 
 /**
- * Makes the definitions, unless the sources are unchanged since the last time.
- * @returns {Promise<string>} the folder they are in
+ * Builds the definitions, unless the sources are unchanged since the last build.
+ * @returns {Promise<string>} folder of the definitions
  */
 export async function buildTypes() {
   const stamp = join(kTypesFolder, '.made-of');
@@ -65,7 +65,8 @@ export async function buildTypes() {
     cwd: kRoot,
   });
   rmSync(config);
-  // Imported here, because set-up imports this module before the npm packages are installed.
+  // A static import would fail, because set-up imports this module before the npm packages are
+  // installed.
   const { default: ts } = await import('typescript');
   for (const name of readdirSync(kTypesFolder)) stripInternal(ts, join(kTypesFolder, name));
   copyFileSync(join(kNativeTypes, 'native.d.ts'), join(kTypesFolder, 'native.d.ts'));

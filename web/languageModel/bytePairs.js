@@ -3,7 +3,7 @@
 
 /**
  * GPT-2's pre-tokenization: contractions, and runs of letters, of digits, of other characters and
- * of white space. A run of the first three kinds includes a space before it.
+ * of white space. A run of letters, digits or other characters includes a space before it.
  */
 const kWords = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 
@@ -51,7 +51,7 @@ function wordsOf(text, characters) {
  * @property {string} first
  * @property {string} second
  * @property {number} count  number of occurrences
- * @property {Set<Word>} words  that contain the pair, or once did
+ * @property {Set<Word>} words that contain the pair, or contained it before a merge
  */
 
 /** @param {Pair} a @param {Pair} b */

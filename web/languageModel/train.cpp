@@ -42,10 +42,10 @@ constexpr double kBase = 10000;
 constexpr double kPeak = 2e-3;  // learning rate
 constexpr std::int64_t kIgnored = -100;
 
-/// Number of steps at the beginning in which every passage repeats a sequence of random tokens. The
-/// only thing to learn from such a passage is to continue the repetition, which is what induction
-/// heads do. A small text has few passages that require it. In later steps, a fraction kCopies of
-/// the passages is of this kind.
+/// Number of initial steps in which every passage repeats a sequence of random tokens. From such a
+/// passage the model can learn only to continue the repetition, as induction heads do. A small text
+/// gives the model few other opportunities to learn this. In later steps, a fraction kCopies of the
+/// passages repeats random tokens.
 constexpr std::int64_t kCopySteps = 1000;
 constexpr float kCopies = 0.12F;
 constexpr std::int64_t kShortestCopy = 8;
@@ -197,11 +197,11 @@ struct HeadScores {
   double previous_token = 0;
   double first_token = 0;
   double same_token = 0;  ///< on earlier occurrences of the query's token
-  double induction = 0;   ///< on the tokens that followed those occurrences
+  double induction = 0;   ///< on the tokens after earlier occurrences of the query's token
   double itself = 0;
 };
 
-/// The first query that counts. Earlier ones have too few tokens to attend to.
+/// The first query included in the scores. Earlier queries have too few tokens to attend to.
 constexpr std::int64_t kFirstQuery = 16;
 
 /// The scores of every head, layer by layer.
@@ -285,7 +285,7 @@ std::string json_of(const std::vector<HeadScores>& heads) {
 }
 
 /// The saved state of a run. It is written to a temporary file that then replaces the previous
-/// state, so that a run that is interrupted while writing still has the previous one.
+/// state, so that a run that is interrupted while writing still has the previous state.
 class Checkpoint {
  public:
   Checkpoint(std::filesystem::path path, std::string settings)

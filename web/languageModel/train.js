@@ -1,10 +1,10 @@
-// npm run train: trains the page's language model on Jane Austen's novels, and writes it and its
-// tokenizer to this folder. An interrupted run resumes where it stopped.
+// npm run train: trains the page's language model on Jane Austen's novels, and writes the model and
+// its tokenizer to this folder. An interrupted run resumes where it stopped.
 //
 // --steps 8000    number of steps, each with 16 passages of 128 tokens
 // --seed 1        a seed gives bit-identical results on every machine with the same instruction set
 // --threads 2     all cores by default; does not affect the results
-// --isa avx2      instruction set; by default the best one that the machine has
+// --isa avx2      instruction set; by default the best that the machine supports
 
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';

@@ -24,9 +24,9 @@
 // weights in the layout that this product needs. Only values are rearranged, once for all blocks of
 // a pass.
 //
-// From the bottom up: attention_scratch.hpp has the memory of a block, attention_tile.hpp processes
-// one tile of keys, attention_block.hpp starts and finishes a block, and this file runs blocks over
-// all tiles.
+// From the bottom up: attention_scratch.hpp defines the memory of a block, attention_tile.hpp
+// processes one tile of keys, attention_block.hpp starts and finishes a block, and this file runs
+// blocks over all tiles.
 
 #include <algorithm>
 
@@ -54,7 +54,7 @@ void attend(const TileHead<Isa>& head, index row_begin, index row_end, const Sco
       key_end = std::max(key_end, block.key_end);
       blocks[count++] = block;
     }
-    // Tiles begin at multiples of their size, even if a block skips part of them.
+    // Tiles begin at multiples of their size, even if a block skips the first keys of a tile.
     for (index key0 = key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < key_end;
          key0 += Isa::kTileKeys) {
       prepare_tile<Isa>(head, key0, scratch(0));

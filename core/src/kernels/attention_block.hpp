@@ -60,7 +60,8 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     const index columns = 2 * head.max_distance + 1;
     for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
       const float* b[kVectors];
-      // A vector wholly beyond the last panel is never used; let it read the first panel instead.
+      // A vector that lies wholly beyond the last panel is never used, so it may read the first
+      // panel instead.
       unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
         const index c = col + v * kWidth<Isa>;
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
@@ -226,8 +227,8 @@ void attend_row(const TileHead<Isa>& head, index row, const ScoreOutput* outputs
   }
 }
 
-/// Recomputes the chosen queries of [first, first + count), because something in their outputs is
-/// not finite: a weight of zero may have been multiplied by an excluded infinity or NaN.
+/// Recomputes the chosen queries of [first, first + count), because their outputs are not finite: a
+/// weight of zero may have been multiplied by an excluded infinity or NaN.
 template <class Isa>
 QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, const bool* chosen,
                         const BlockScratch<Isa>& scratch) noexcept {

@@ -12,7 +12,7 @@ template <class Isa>
 ATTN_INLINE index value_cols(const AttentionHead& head) noexcept {
   return round_up(head.value_dim, kLanes<Isa>);
 }
-/// Number of columns of the Shaw tables, in whole micro-kernel tiles.
+/// Number of columns of the Shaw tables, rounded up to whole micro-kernel tiles.
 template <class Isa>
 ATTN_INLINE index relative_cols(const AttentionHead& head) noexcept {
   return round_up(2 * head.max_distance + 1, Isa::kVectors * kWidth<Isa>);
@@ -49,7 +49,7 @@ ATTN_INLINE void add_relative_values(const AttentionHead& head, const float* dis
   }
 }
 
-/// output = factor · values. Returns true if all of it is finite.
+/// output = factor · values. Returns true if the whole output is finite.
 template <class Isa>
 bool write_output(const AttentionHead& head, index row, const float* values,
                   float factor) noexcept {

@@ -2,9 +2,9 @@
 
 // Computes attention for one query over blocks of keys, along a row of scores. Used in two cases:
 // for a single query over a long cache, which gains nothing from tiles because the query reads
-// every key only once, and for rows that tiles cannot handle because something in them is not
-// finite. Only a running maximum, a running sum and an unnormalised output are carried from block
-// to block (Milakov & Gimelshein 2018, arXiv:1805.02867).
+// every key only once, and for queries that tiles cannot handle, because their scores are too large
+// or their outputs are not finite. Only a running maximum, a running sum and an unnormalised output
+// are carried from block to block (Milakov & Gimelshein 2018, arXiv:1805.02867).
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace attn::kernels {
 struct RowSums {
   float* row_max;
   float* row_sum;
-  float* values;     ///< value columns: unnormalised output
+  float* values;     ///< unnormalised output, one float per value column
   float* distances;  ///< relative columns: weights per clipped distance, or null
 };
 
@@ -56,7 +56,7 @@ class RowScratch {
 
   float* query;         ///< scaled
   float* scaled_again;  ///< the query multiplied by kPairScale
-  float* scores;        ///< of one block of keys
+  float* scores;        ///< scores of one block of keys
   float* kept;          ///< values or keys of one block, as floats
   RowSums sums;
   float* relative_products;  ///< products of the query with the Shaw table, or null
@@ -78,8 +78,8 @@ void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& sc
   }
 }
 
-/// Initialises the sums before the first key. At first they contain only the extra score, which is
-/// −∞ if there is none.
+/// Initialises the sums before the first key. At first they contain only the sink's score, which is
+/// −∞ if there is no sink.
 template <class Isa>
 void begin_row(const AttentionHead& head, float extra, const RowSums& sums) noexcept {
   *sums.row_max = extra;
@@ -123,7 +123,7 @@ void keep_attended(const AttentionHead& head, index row, index key0, index keys,
 
 /// sums = sums · factor + Σ_j weight_j · v_j for one block of keys. Scales are multiplied into the
 /// weights. With `skip_excluded`, values of excluded keys are not even multiplied by zero, and the
-/// others are copied to `kept_values`.
+/// values of all other keys are copied to `kept_values`.
 template <class Isa>
 void add_weighted_values(const AttentionHead& head, index row, index key0, index keys,
                          bool skip_excluded, float* weights, float factor, float* kept_values,

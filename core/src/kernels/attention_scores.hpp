@@ -1,8 +1,8 @@
 #pragma once
 
-// The steps from q·k to the softmax, and the steps after the softmax, on the weights. All steps
-// except key ranges work along a row, which has the keys of one query. Every attention kernel and
-// the backward pass use them.
+// The steps that turn q·k into the input of the softmax, and the steps that change the weights
+// after the softmax. All steps except key ranges work along a row, which has the keys of one query.
+// Every attention kernel and the backward pass use these steps.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace attn::kernels {
 /// The column of the Shaw tables for distance j − i, and the range of keys in a block for which it
 /// is neither the first nor the last column.
 struct RelativeSpan {
-  index first;  ///< keys [0, first) of the block share column 0
-  index last;   ///< keys [last, keys) share the last column
+  index first;  ///< keys [0, first) of the block all use column 0
+  index last;   ///< keys [last, keys) all use the last column
   index column_of_first;
 };
 
@@ -67,7 +67,7 @@ ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) no
                         head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
 }
 
-/// Sets excluded keys to −∞, and also the elements that pad the row to whole vectors.
+/// Sets the scores of excluded keys to −∞, and also the elements that pad the row to whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
                          float* scores) noexcept {
@@ -86,7 +86,7 @@ ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index
 }
 
 /// Sets scores of a tile (keys from key0 on × queries) to −∞ if they are outside their query's key
-/// range. Handles queries [first, last), in whole vectors.
+/// range. Processes queries [first, last), which make up whole vectors.
 template <class Isa>
 ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int32_t* key_end,
                                   index first, index last, index key0, index keys, float* tile,
@@ -106,7 +106,7 @@ ATTN_INLINE void exclude_by_range(const std::int32_t* key_begin, const std::int3
   }
 }
 
-/// scores_j = c · tanh(scores_j / c), in whole vectors.
+/// scores_j = c · tanh(scores_j / c). Processes whole vectors.
 template <class Isa>
 ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores) noexcept {
   using F = Floats<Isa>;
@@ -116,7 +116,7 @@ ATTN_INLINE void cap_scores(const AttentionHead& head, index keys, float* scores
   }
 }
 
-/// Adds the bias by distance and the additive bias. A bias of −∞ excludes a key.
+/// Adds the distance bias and the additive bias. A bias of −∞ excludes a key.
 template <class Isa>
 ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, index keys,
                              float* scores) noexcept {

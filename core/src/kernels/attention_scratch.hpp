@@ -23,8 +23,8 @@ inline constexpr index kPassBlocks = 4;
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
-/// Maxima below this can be subtracted as exponents; queries with larger maxima are computed row by
-/// row.
+/// If the absolute value of a query's maximum is below this limit, the maximum can be subtracted as
+/// an exponent. Other queries are computed row by row.
 inline constexpr float kLargestExponent = 0x1p22F;
 
 /// A head in the form that tiles read.
@@ -138,11 +138,11 @@ class BlockScratch {
   float* relative_products = nullptr;  ///< kQueries<Isa> × relative columns
   float* distances = nullptr;  ///< kQueries<Isa> × relative columns: weights per clipped distance
   float* row_memory;           ///< memory of a RowScratch
-  // The remaining members are only for pairs.
+  // The remaining members are used only for products of pairs.
   Bf16Pair* value_pairs = nullptr;  ///< pairs of keys × value columns
   Bf16Pair* kept_pairs = nullptr;   ///< pairs of keys × value columns, with zeros for keys that a
                                     ///< query may not attend to
-  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if they cannot be read in place
+  Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if the keys cannot be read in place
   float* total_weight = nullptr;    ///< per query: sum of its weights after they are rounded to
                                     ///< bf16
   float* outputs = nullptr;         ///< with tile hardware: first temporary memory for pairing

@@ -37,8 +37,8 @@ template <class Isa>
 ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
-    // On tile hardware, the values of kKeyStep keys take as many pairs as they do in rows, so the
-    // offset is the same.
+    // On tile hardware, the values of kKeyStep keys are arranged in tiles instead of rows, but they
+    // take the same number of pairs, so the offset is the same.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
@@ -59,8 +59,8 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Arranges the keys of a tile in pairs, and likewise its values, for all blocks of a pass. Floats
-/// are read in place.
+/// Arranges the keys and values of a tile in pairs, for all blocks of a pass. Floats are read in
+/// place.
 template <class Isa>
 ATTN_INLINE void prepare_tile([[maybe_unused]] const TileHead<Isa>& head,
                               [[maybe_unused]] index key0,
@@ -173,8 +173,8 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
-/// The factor that converts scores of a tile of pairs to units of ln 2. It is 1 if steps on rows
-/// have already applied it.
+/// The factor that converts scores of a tile of pairs to units of ln 2. The factor is 1 if steps on
+/// rows have already converted the scores.
 template <class Isa>
 ATTN_INLINE float score_unit(const AttentionHead& head) noexcept {
   return !kPairs<Isa> || BlockScratch<Isa>::works_on_rows(head) ? 1.0F

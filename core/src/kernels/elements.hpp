@@ -20,8 +20,9 @@ ATTN_INLINE Floats<Isa> widen_float16(
   using U = xsimd::batch<std::uint32_t, typename Isa::Arch>;
   const U magnitude = (bits & U(0x7FFFU)) << 13;
   const U sign = (bits & U(0x8000U)) << 16;
-  // The exponent bias of float32 is larger by 112. With the new exponent, subnormal numbers have an
-  // implicit leading one that they should not have; an exact subtraction removes it.
+  // The exponent bias of float32 is 112 larger than that of float16. With the new exponent,
+  // subnormal numbers have an implicit leading one that they should not have; an exact subtraction
+  // removes it.
   const U normal = magnitude + U(112U << 23);
   const U subnormal = xsimd::bitwise_cast<std::uint32_t>(
       xsimd::bitwise_cast<float>(magnitude + U(113U << 23)) - F(0x1p-14F));
@@ -114,14 +115,15 @@ template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, BFloat16* to) noexcept {
   store_low<Isa>(to_bfloat16<Isa>(x), to);
 }
-/// Magnitudes must be at most 127.
+/// The magnitude of every lane must be at most 127.
 template <class Isa>
 ATTN_INLINE void store(Floats<Isa> x, std::int8_t* to) noexcept {
   // The integer is in the low byte of the sum, because the low byte of 1.5·2^23 is 0.
   store_low<Isa>(xsimd::bitwise_cast<std::uint32_t>(x + Floats<Isa>(kRounder)), to);
 }
 
-/// Loads `count` numbers, fewer than a vector has, and zeros for the remaining lanes.
+/// Loads `count` numbers into the first lanes and zeros into the others. `count` is less than the
+/// number of lanes.
 template <class Isa, class T>
 ATTN_INLINE Floats<Isa> load_part(const T* from, index stride, index count) noexcept {
   alignas(64) unsigned char numbers[kWidth<Isa> * sizeof(T)] = {};
@@ -259,7 +261,7 @@ void narrow(const NarrowArgs& p) noexcept {
     if (p.type == ElementType::kInt8) {
       const float largest = largest_magnitude<Isa>(p.cols, from, p.from_col);
       float scale = std::min(largest / 127.0F, kLargestScale);
-      // If `scale` is NaN, `factor` is zero too.
+      // If `scale` is NaN, the comparison is false, so `factor` is 0.
       factor = scale >= kSmallestScale ? 127.0F / largest : 0.0F;
       if (scale < kSmallestScale) scale = 0.0F;
       p.scales[i * p.scale_row] = scale;

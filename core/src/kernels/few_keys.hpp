@@ -14,7 +14,7 @@ namespace attn::kernels {
 /// Number of keys whose scores are computed together.
 inline constexpr int kFewKeyRows = 8;
 
-/// The scratch memory of a vector of queries. It fits into attention_scratch floats.
+/// The scratch memory of a vector of queries. It needs no more than attention_scratch floats.
 template <class Isa>
 struct FewKeysScratch {
   FewKeysScratch(const AttentionHead& head, float* memory) noexcept
@@ -30,9 +30,9 @@ struct FewKeysScratch {
   float* tile;     ///< kFewKeys × vector: scores in units of ln 2, then their exponentials
   float* max;      ///< per query: an integer near the largest score
   float* sum;      ///< per query: sum of the exponentials
-  float* factor;   ///< per query: 1 / sum
+  float* factor;   ///< per query: the reciprocal of `sum`
   float* stage;    ///< kFewKeys × vector: requested scores
-  float* row;      ///< kFewKeys, in whole vectors
+  float* row;      ///< kFewKeys, rounded up to whole vectors
 };
 
 /// Sets scores outside the key ranges of queries [first, first + rows) to −∞. Returns true if there
@@ -137,7 +137,7 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   constexpr index kW = kWidth<Isa>;
   const index keys = head.num_keys;
   if (out.stage == ScoreStage::kWeights) {
-    // There is no NaN here, and nothing is dropped.
+    // The scores contain no NaN, and these kernels apply no dropout.
     for (index r = 0; r < rows; ++r) {
       float* weights = out.data + (first + r) * out.row;
       for (index j = 0; j < keys; ++j) {
@@ -154,7 +154,7 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
 }
 
 /// Recomputes the queries from `first` on as a block, because their scores or values do not suit
-/// the short path.
+/// the path for few keys.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

@@ -18,12 +18,12 @@ using index = std::int64_t;
 inline constexpr index kPanelWidth = 16;
 
 /// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
-/// this number, counted from key 0, whatever the masks are. Sums are therefore always formed in the
+/// this number, counted from key 0, regardless of the mask. Sums are therefore always formed in the
 /// same order.
 inline constexpr index kKeyTile = 256;
 
-/// The largest number of keys that the separate path for few keys handles; they fit in one tile.
-/// With 64, that path gained nothing.
+/// The largest number of keys that the separate path for few keys accepts; all of them fit in one
+/// tile. With a limit of 64 keys, that path was no faster than tiles.
 inline constexpr index kFewKeys = 16;
 
 /// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
@@ -94,7 +94,7 @@ struct StoredProductArgs {
   index a_row = 0;
   index a_col = 1;
   ElementType type = ElementType::kFloat16;
-  /// Panels like the panels of packed float matrices. For kBFloat16, panels consist of pairs; see
+  /// Packed into panels, as float matrices are. For kBFloat16, panels consist of pairs; see
   /// bf16_packed_size().
   const void* packed_b = nullptr;
   const float* bias = nullptr;  ///< cols values, or null
@@ -148,7 +148,7 @@ struct AttentionHead {
   float softcap = 0;  ///< 0: none
 
   // Exclusion.
-  /// Query i may attend to keys [key_begin[i], key_end[i]) only.
+  /// Query i may attend only to keys [key_begin[i], key_end[i]).
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
   const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), or null; zeros exclude keys
@@ -214,15 +214,15 @@ struct SinusoidColumns {
   const double* step_sin = nullptr;
 };
 
-/// The number of rows of a sinusoidal table that are rotated from one exact row.
+/// The number of rows of a sinusoidal table that are computed by rotating one exact row.
 inline constexpr index kSinusoidRows = 64;
 
 /// out[i, c] = keep[c]·x[i, c] + cross[c]·x[i, partner of c], for an even number of columns.
-/// Partners are neighbours, 2j and 2j + 1, or are half the columns apart. out may be x.
+/// Partners are columns 2j and 2j + 1, or columns j and j + cols/2. out may be x.
 struct RotationArgs {
   index rows = 0;
   index cols = 0;
-  bool interleaved = true;  ///< partners are neighbours
+  bool interleaved = true;  ///< partners are columns 2j and 2j + 1
   const float* keep = nullptr;
   const float* cross = nullptr;
   index table_row = 0;  ///< stride between the rows of keep and cross; 0 if all rows share one row
@@ -295,7 +295,7 @@ struct MergeArgs {
 struct WidenArgs {
   index rows = 0;
   index cols = 0;
-  index padded_cols = 0;  ///< at least cols
+  index padded_cols = 0;  ///< columns of `to`; at least cols
   StoredRows from;
   index from_col = 1;
   float* to = nullptr;
@@ -339,7 +339,7 @@ enum class PairScore : int {
 
 /// Pools the values of one batch entry. Weights are the softmax of the scores or, for kBoxcar and
 /// the kinds after it, the scores divided by their sum. A query whose weights sum to zero gets
-/// zeros. Excluded keys do not enter the arithmetic, nor do values outside a kernel's edge.
+/// zeros. Excluded keys, and keys beyond a kernel's edge, are not used in any computation.
 struct PoolingArgs {
   PairScore score = PairScore::kDot;
   bool hard = false;  ///< the first key with the highest score gets weight 1
@@ -456,7 +456,7 @@ struct KernelTable {
   /// The best number of rows for one call if several threads share a product, and the number of
   /// scratch floats that a call needs.
   index product_rows;
-  /// The number of rows in a call should be a multiple of this.
+  /// The number of rows in a call should be a multiple of this number.
   index product_tile_rows;
   index (*product_scratch)(index depth) noexcept;
   void (*product)(const ProductArgs&, float* scratch) noexcept;
@@ -468,7 +468,7 @@ struct KernelTable {
 
   /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
-  /// Each call starts at a row that is a multiple of this number.
+  /// The first row of each call is a multiple of this number.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
   /// Computes attention for queries [row_begin, row_end) of a head; row_begin is a multiple of
@@ -512,7 +512,7 @@ struct KernelTable {
 
   void (*merge)(const MergeArgs&) noexcept;
 
-  /// Pools queries [row_begin, row_end); scratch has value_dim floats, rounded up to panels.
+  /// Pools queries [row_begin, row_end); scratch has value_dim floats, rounded up to whole panels.
   void (*pool)(const PoolingArgs&, index row_begin, index row_end, float* scratch) noexcept;
 
   void (*gru_cell)(const RecurrentCellArgs&) noexcept;
@@ -533,8 +533,8 @@ struct KernelTable {
   void (*dropout)(const DropoutArgs&) noexcept;
 };
 
-/// The kernels of an instruction set that use products of bf16 pairs. Everything else uses the
-/// float kernels of another instruction set.
+/// An instruction set's kernels for products of bf16 pairs. All other operations use the float
+/// kernels of another instruction set.
 struct Bf16Table {
   InstructionSet instruction_set;
 

@@ -15,7 +15,7 @@ namespace attn::kernels {
 /// ln x for any x ≥ 0 that is not subnormal, within 4e-16 + 2e-16·|ln x|; NaN stays NaN.
 ///
 /// x = m·2^e with m in [√½, √2]. ln m = 2·artanh((m − 1)/(m + 1)), whose series is truncated after
-/// the 21st power; the argument is at most 0.172.
+/// the 21st power; the argument of artanh is at most 0.172.
 template <class Isa>
 double natural_log(double x) noexcept {
   if (x == 0) return -std::numeric_limits<double>::infinity();

@@ -20,7 +20,7 @@
 
 namespace attn::kernels {
 
-/// The table of one instruction set.
+/// The kernel table of one instruction set.
 template <class Isa>
 constexpr KernelTable make_table() noexcept {
   return {

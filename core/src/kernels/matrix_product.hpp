@@ -79,7 +79,7 @@ index product_scratch(index depth) noexcept {
 }
 
 /// Stores a tile to C (rows × cols), or adds it to C. The tile was computed in a buffer because C
-/// is narrower or strided.
+/// is strided or narrower than the tile.
 template <class Isa>
 void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
                    index c_row, index c_col) noexcept {
@@ -101,7 +101,7 @@ ATTN_INLINE void copy_part(index rows, index cols, const float* from, index from
   }
 }
 
-/// The arguments of a product that its blocks need. `depth` and `a_row` are counted in elements,
+/// The arguments that the blocks of a product need. `depth` and `a_row` are counted in elements,
 /// which are floats or pairs.
 template <class Isa>
 struct BlockedProduct {
@@ -153,7 +153,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
     const TileElement<Isa>* b[kVectors];
-    // A vector wholly beyond the last panel is never stored; let it read the first panel instead.
+    // A vector that lies wholly beyond the last panel is never stored, so it may read the first
+    // panel instead.
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
@@ -267,7 +268,8 @@ void product(const ProductArgs& p, float* scratch) noexcept {
   const auto copy_rows = [&](const ProductBlock& block, float* copy, index row) {
     const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
     if (p.a_row == 1) {
-      // A is stored transposed. Writes beyond the end of the block's rows stay within the tile.
+      // A is stored transposed. transpose() may write beyond the end of the block's rows, but not
+      // beyond the tile.
       transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
     } else {
       for (index r = 0; r < block.rows; ++r) {

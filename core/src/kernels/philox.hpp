@@ -13,7 +13,7 @@ namespace attn::kernels {
 template <class Isa>
 using Words = xsimd::batch<std::uint64_t, typename Isa::Arch>;
 
-/// Blocks per vector.
+/// Number of generator blocks computed in one vector.
 template <class Isa>
 inline constexpr index kPhiloxBlocks = static_cast<index>(Words<Isa>::size);
 

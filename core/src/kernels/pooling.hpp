@@ -13,8 +13,8 @@
 
 namespace attn::kernels {
 
-/// Adds the term that one column of a query and a key contributes to the pair's sum. For kernels of
-/// the distance, the term is the squared difference.
+/// Adds the term that one column of a query and a key contributes to the pair's sum. For kernels
+/// that depend on the distance, the term is the squared difference.
 template <class Isa, PairScore Score>
 ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float weight,
                                    Floats<Isa> sum) noexcept {
@@ -30,7 +30,7 @@ ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float wei
 }
 
 /// Computes the sums over columns for the pairs of query `row` with each of keys [key0, key0 +
-/// keys), rounded up to whole panels.
+/// keys). The number of keys is rounded up to whole panels.
 template <class Isa, PairScore Score>
 ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
                            float* sums) noexcept {
@@ -58,7 +58,8 @@ ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index ke
   }
 }
 
-/// Computes the scores of query `row` and keys [key0, key0 + keys), rounded up to whole panels.
+/// Computes the scores of query `row` and keys [key0, key0 + keys). The number of keys is rounded
+/// up to whole panels.
 template <class Isa>
 ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index keys,
                              float* scores) noexcept {
@@ -92,8 +93,8 @@ ATTN_INLINE void pair_scores(const PoolingArgs& p, index row, index key0, index 
   }
 }
 
-/// One vector of a row of values: columns [col, col + width), or as many as there are. `Whole`
-/// promises that all exist and are contiguous.
+/// Loads a vector from a row of values: columns [col, col + width), with zeros after the last
+/// column. `Whole` asserts that all these columns exist and are contiguous.
 template <class Isa, bool Whole>
 ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) noexcept {
   using F = Floats<Isa>;
@@ -151,8 +152,8 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
   }
 }
 
-/// The keys in a block that a query may attend to, and their scores, both without gaps. Keys
-/// outside a kernel's edge are left out.
+/// The keys in a block that a query may attend to, and the scores of these keys, stored without
+/// gaps. Keys beyond a kernel's edge are left out.
 template <class Isa>
 struct AttendedKeys {
   std::int32_t key[kKeyTile];
@@ -253,7 +254,7 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
 template <class Isa>
 void pool(const PoolingArgs& p, index row_begin, index row_end, float* scratch) noexcept {
   for (index row = row_begin; row < row_end; ++row) {
-    // Keys without a weight do not change the sums.
+    // Fills the scores and weights of excluded keys. The pooling functions skip these keys.
     if (p.scores) {
       for (index j = 0; j < p.num_keys; ++j) {
         p.scores[row * p.scores_row + j * p.scores_col] = p.excluded_score;

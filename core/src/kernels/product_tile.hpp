@@ -60,8 +60,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kSteps = Isa::kSteps;
-  // Pointers are incremented by strides of the pointers' own width, because Emscripten's compiler
-  // would leave products of 64-bit strides in the loop.
+  // Pointers are incremented by strides as wide as a pointer. With 64-bit strides, Emscripten's
+  // compiler would leave their products in the loop.
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
@@ -116,7 +116,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
     unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
   });
-  // If the depth is odd, the last step is half a step, whose second pairs count as zeros.
+  // If the depth is odd, the last step reads only one row of pairs, and zeros replace the second
+  // row.
   const auto step = [&](auto whole) __attribute__((always_inline)) {
     const auto next = [&](const Bf16Pair* from, index stride) __attribute__((always_inline)) {
       if constexpr (whole) return load_elements<Isa>(from + stride);

@@ -1,15 +1,15 @@
 #pragma once
 
 // The vocabulary of the kernels: the description of an instruction set, and the few vector
-// operations that xsimd lacks. Only the translation units in isa/ include this; each defines one
-// `Isa` struct in an anonymous namespace, and every kernel is a template over it, so that code
-// compiled for one instruction set can never be linked into another.
+// operations that xsimd lacks. Only the translation units in isa/ include this file. Each of them
+// defines one `Isa` struct in an anonymous namespace, and every kernel is a template over it, so
+// that code compiled for one instruction set can never be linked into another.
 
 #include <bit>
 #include <cstdint>
 #include <utility>
 // xsimd 13 does not count its emulated vectors as an architecture, and then defines no vectors for
-// processors without any other.
+// processors that have no other architecture.
 #include <xsimd/config/xsimd_config.hpp>
 #if XSIMD_WITH_EMULATED
 #undef XSIMD_NO_SUPPORTED_ARCHITECTURE
@@ -35,10 +35,11 @@ namespace attn::kernels {
 ///   time. With two keys, the constants and intermediate values no longer fit in the registers.
 /// - kTileKeys: keys in a tile of scores. The order of sums depends on it, so it is not adapted to
 ///   the machine's first-level cache. It is 128 for instruction sets whose machines usually have
-///   48 KB and benefit from it, else 64, so that the scores and values of a tile fit in 32 KB.
-/// - kSteps: steps of depth between branches in a tile's loop. Two steps save instructions. With
-///   four, GCC spills a sum to memory. WebAssembly engines spill one even with two, because they
-///   load the operands of both steps before adding.
+///   48 KB of first-level cache and benefit from larger tiles; otherwise it is 64, so that the
+///   scores and values of a tile fit in 32 KB.
+/// - kSteps: the factor by which a product's loop over the depth is unrolled. A factor of 2 saves
+///   instructions. With 4, GCC spills a sum to memory. WebAssembly engines spill a sum even with 2,
+///   because they load the operands of both steps before adding.
 ///
 /// Each `Isa` also defines operations that xsimd lacks or that differ between its architectures:
 /// - madd(a, b, c): a·b + c, for floats and doubles.
@@ -87,7 +88,7 @@ ATTN_INLINE void unroll(F&& body) noexcept {
 
 /// True if an instruction set multiplies pairs. In addition to what it inherits from `FloatIsa`,
 /// such an `Isa` defines these functions, with pairs in the lanes of vectors of floats:
-/// - dot(a, b, c): c + a.first·b.first + a.second·b.second, rounded as its instruction rounds.
+/// - dot(a, b, c): c + a.first·b.first + a.second·b.second, with the instruction's rounding.
 /// - narrow(a, b): the lanes of a followed by the lanes of b, rounded to bf16, as a row of pairs.
 /// - pair(a, b): (a, b) rounded to bf16, lane by lane.
 template <class Isa>
@@ -105,7 +106,7 @@ inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 /// True if products use quads: two pairs of a row or a column, consecutive along the depth,
 /// followed by two pairs of the next row or column. Such an `Isa` also defines
 /// - dot_quads(a, b, c): c + (rows of a) · (columns of b); c is a 2 × 2 square of sums, row by row.
-///   Rounds as its instruction does.
+///   Rounds in the same way as the instruction.
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 
@@ -178,7 +179,7 @@ ATTN_INLINE Floats<Isa> broadcast_element(const TileElement<Isa>& element) noexc
   }
 }
 
-/// sum + a·b, for elements.
+/// sum + a·b, or the dot products of pairs added to `sum`.
 template <class Isa>
 ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
   if constexpr (kPairs<Isa>) {
@@ -188,7 +189,8 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
-/// How many numbers are gathered at a time if they are not contiguous or end within a vector.
+/// Number of elements that are gathered at a time if they are not contiguous or end within a
+/// vector.
 inline constexpr index kGathered = 64;
 
 /// Copies `count` floats, in whole vectors if they are contiguous.
@@ -254,7 +256,7 @@ ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[
   each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
 }
 
-/// 2^x for x ≤ 0 and for NaN, with the error above.
+/// 2^x for x ≤ 0 and for NaN, with the error of exp2_shifted.
 template <class Isa>
 ATTN_INLINE Floats<Isa> exp2_nonpositive(Floats<Isa> x) noexcept {
   using F = Floats<Isa>;

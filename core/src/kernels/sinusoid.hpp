@@ -20,8 +20,8 @@ using Doubles = xsimd::batch<double, typename Isa::Arch>;
 template <class Isa>
 inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 
-/// cos(2πz) for any z, computed as sin(2π·(1/4 − |z|)), which is exact for the z of a sine at
-/// position 0.
+/// cos(2πz) for any z, computed as sin(2π·(1/4 − |z|)). The result is exactly 0 for z = −1/4, the
+/// argument of a sine at position 0.
 template <class Isa>
 ATTN_INLINE Doubles<Isa> cosine_of_turns(Doubles<Isa> z) noexcept {
   using D = Doubles<Isa>;
@@ -98,7 +98,7 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
     const D step_cos = D::load_unaligned(columns.step_cos + col + v * kHalf);
     factor[v] = step_cos + step_cos;
   });
-  // Overwrites the previous row with the next row.
+  // `other` contains the row before `now`. Replaces it with the row after `now`.
   const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
                            __attribute__((always_inline)) {
                              unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {

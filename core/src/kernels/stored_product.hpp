@@ -24,8 +24,8 @@ ATTN_INLINE Floats<Isa> widen_finite_float16(
          Floats<Isa>(0x1p112F);
 }
 
-/// A vector of row k of a panel. Rows of float16 are consecutive; rows of bfloat16 are interleaved
-/// in pairs. `column` is the address of the vector in row 0.
+/// Loads a vector from row k of a panel. `column` is the address of the same columns in row 0. Rows
+/// of float16 are consecutive; rows of bfloat16 are interleaved in pairs.
 template <class Isa>
 ATTN_INLINE Floats<Isa> load_panel(const Float16* column, index k) noexcept {
   const Float16* const from = column + k * kPanelWidth;
@@ -67,9 +67,10 @@ inline constexpr int kStoredRows = Isa::kSteps > 1 ? 4 : 1;
 /// Number of vectors in a tile: enough to hide the latency of an addition.
 template <class Isa, int Rows>
 inline constexpr int kStoredVectors = kWidth<Isa> == kPanelWidth ? 4 : 8 / Rows;
-/// With more rows than this, widening panels once is at least as fast. (On Zen 4 with AVX-512,
-/// widening panels once is never as fast, because only one 512-bit multiply-add starts per cycle.
-/// With AVX2, two multiply-adds start per cycle, and it is as fast from 48 rows on.)
+/// With more rows than this, widening panels once is at least as fast. Zen 4 is an exception: with
+/// AVX-512, only one 512-bit multiply-add starts per cycle, and widening panels once is never as
+/// fast. With AVX2, two multiply-adds start per cycle, and widening panels once is as fast from 48
+/// rows on.
 template <class Isa>
 inline constexpr index kFewRows = kWidth<Isa> == kPanelWidth ? 64
                                   : kWidth<Isa> == 8         ? 32
@@ -83,7 +84,8 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   constexpr int kVectors = kStoredVectors<Isa, Rows>;
   constexpr index kW = kWidth<Isa>;
   const Panel* b[kVectors];
-  // A vector wholly beyond the last panel is never stored; let it read the first panel instead.
+  // A vector that lies wholly beyond the last panel is never stored, so it may read the first panel
+  // instead.
   unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);

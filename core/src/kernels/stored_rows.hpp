@@ -21,7 +21,7 @@ namespace attn::kernels {
 template <class Isa, class T>
 inline constexpr bool kLoadsPairs =
     requires(const T* from) { Isa::load_pair(from, std::declval<typename Isa::Seen&>()); };
-/// The factor that corrects numbers loaded in this way. The other operand of a product is
+/// The factor that corrects numbers loaded by load_pair(). The other operand of a product is
 /// multiplied by this factor, and this multiplication is exact.
 template <class T>
 inline constexpr float kPairScale = std::is_same_v<T, Float16> ? 0x1p112F : 1.0F;
@@ -49,9 +49,9 @@ ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   }
 }
 
-/// True if rows of stored numbers can be read in place instead of from float copies. Takes the
-/// first row and the other operand. If numbers are loaded two vectors at a time, rows must consist
-/// of whole groups of `group` vectors, which keeps the code small.
+/// True if rows of stored numbers can be read in place instead of from float copies. `row` is the
+/// first row, and `others` is the other operand of the products. If numbers are loaded two vectors
+/// at a time, rows must consist of whole groups of `group` vectors, which keeps the code small.
 template <class Isa, class T>
 ATTN_INLINE bool reads_stored(const T* row, index row_size, index group, const float* others,
                               index count) noexcept {

@@ -6,7 +6,7 @@ namespace attn::kernels {
 
 /// tanh x for every x: ±1 for ±∞, NaN for NaN, −0 for −0. Relative error at most 3e-7.
 ///
-/// Up to |x| = 0.6, evaluates an odd polynomial (minimax in relative error, 3e-9). Beyond,
+/// Up to |x| = 0.6, evaluates an odd polynomial (minimax in relative error, 3e-9). Beyond 0.6,
 /// evaluates 1 − 2t/(1 + t) with t = exp(−2|x|), where nothing cancels.
 template <class Isa>
 ATTN_INLINE Floats<Isa> tanh(Floats<Isa> x) noexcept {

@@ -22,8 +22,8 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
 
 /// to[c·to_row + r] = factor · from[r·from_row + c·from_col], for a (rows × cols) matrix.
 ///
-/// Columns are written in whole vectors: `to` must be writable for one vector beyond its end, and
-/// gaps between its rows are overwritten.
+/// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
+/// its rows are overwritten.
 template <class Isa>
 void transpose(index rows, index cols, const float* from, index from_row, index from_col,
                float factor, float* to, index to_row) noexcept {

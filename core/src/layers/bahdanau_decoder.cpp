@@ -131,8 +131,8 @@ void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& 
   const Tensor hidden = take({o.num_layers, batch, o.num_hiddens});
   const Tensor input = take({batch, 1, width});
   const Tensor output = take({batch, 1, o.num_hiddens});
-  // The first step writes to separate memory. All later steps reuse the scratch memory of the
-  // first, so none of them can fail.
+  // The first step may run out of memory, so it writes to separate tensors, not to the outputs.
+  // Later steps reuse its scratch memory, so they cannot fail.
   const Tensor first_logits = take({batch, 1, o.vocab_size});
   const Tensor first_weights = take({batch, 1, keys});
 

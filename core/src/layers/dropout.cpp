@@ -23,7 +23,7 @@ void apply_dropout(const ConstTensor& x, const Tensor& output, const Dropout& dr
   if (!drops && x.data() == output.data() && std::ranges::equal(from.strides(), to.strides())) {
     return;
   }
-  // An integer w is below this threshold exactly if w·2^-24 < p. The product is exact.
+  // An integer w is below this threshold if and only if w·2^-24 < p. The product is exact.
   const auto threshold =
       static_cast<std::uint32_t>(std::ceil(static_cast<double>(dropout.probability) * 0x1p24));
   const float scale = dropout.probability < 1 ? 1 / (1 - dropout.probability) : 0.0F;

@@ -37,7 +37,7 @@ ConstTensor Intermediates::operator[](std::string_view name) const {
   if (!contains(name)) {
     validation::fail(
         ErrorCode::kNotFound, "name", {"\"", name, "\""},
-        {"an intermediate that the last call ", find(name) ? "computed" : "was asked for"});
+        {"an intermediate that the last call ", find(name) ? "computed" : "requested"});
   }
   const Entry& entry = *find(name);
   return ConstTensor(entry.values.data(), entry.shape);

@@ -83,8 +83,8 @@ struct Module::Node {
       keeper->read(copied, 0, 0);
       use(ConstTensor(copied));
     }
-    /// Like the function above, but `change` may write the values. A layer that stores them itself
-    /// then takes over the copy's values.
+    /// Like the function above, but `change` may write the values. If the layer stores the values
+    /// in a form of its own, it is then updated from the changed copy.
     template <class F>
     void change_values(F&& change) {
       if (!keeper) return change(view());

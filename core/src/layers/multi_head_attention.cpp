@@ -166,7 +166,7 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     layer.add_child("q_norm", *query_norm);
     layer.add_child("k_norm", *key_norm);
   }
-  // One stream for each of the four projections and the two tables.
+  // One random stream for each of the four projections and the two tables of relative positions.
   layer.reserve_streams(6);
 }
 

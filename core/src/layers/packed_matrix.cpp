@@ -75,7 +75,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   const auto block_begin = [&](index block) {
     return std::min(tiles * block / row_blocks * tile_rows, rows);
   };
-  // If there are few rows, the work is also split by columns, so that every thread has some.
+  // If there are few rows, the work is also split by columns, so that all threads are busy.
   if (column_block == 0) {
     const bool split = shared && batch * row_blocks < 4 * run.num_threads();
     column_block = split ? kColumnBlock : std::max<index>(cols, 1);
@@ -117,8 +117,8 @@ Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float*
   return args;
 }
 
-/// Number of columns per task, in whole tiles of any instruction set, so that their panels have
-/// about `floats` numbers.
+/// Number of columns per task, chosen so that their panels have about `floats` numbers. It is a
+/// multiple of the tile width of every instruction set.
 index columns_of(index floats, index depth) noexcept {
   constexpr index kStep = 4 * kPanelWidth;
   return std::clamp(floats / depth / kStep * kStep, kStep, kColumnBlock);

@@ -47,8 +47,8 @@ class PackedMatrix {
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t cols() const noexcept { return cols_; }
   ElementType type() const noexcept { return format_.type; }
-  /// True if this matrix is the weight itself, not a copy derived from it. The weight is then set
-  /// and read here.
+  /// True if this matrix is the weight itself, not a copy derived from it. The parameter is then
+  /// written and read through this matrix.
   bool is_kept() const noexcept { return format_.type != ElementType::kFloat32; }
 
   /// Allocates the scratch memory that multiply() needs for float32 tensors, or for tensors with
@@ -58,10 +58,10 @@ class PackedMatrix {
 
   /// y = x · Wᵀ + bias, with x (N, in) or (B, N, in), and y (N, out) or (B, N, out). Strides are
   /// arbitrary; bias has shape (out) or is null. The result for a row does not depend on the other
-  /// rows, not even in its last bit. 16-bit weights are widened. If the weights are bfloat16, x is
-  /// rounded to bfloat16 instead, provided that the format allows it and that the instruction set
-  /// multiplies pairs. Computation is in float32. An x of another type is widened, and a y of
-  /// another type is rounded, several rows at a time.
+  /// rows, not even in its last bit. 16-bit weights are widened. If the weights are bfloat16, the
+  /// format allows rounding x, and the instruction set multiplies pairs, x is rounded to bfloat16
+  /// instead. Computation is in float32. An x of another type is widened, and a y of another type
+  /// is rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 

@@ -15,7 +15,8 @@ namespace {
 
 using kernels::index;
 
-/// How many numbers of a state one task computes; fewer are not worth a thread.
+/// Number of elements of a state that one task computes. Smaller tasks would not justify waking
+/// another thread.
 constexpr index kStateBlock = 4096;
 
 }  // namespace
@@ -112,7 +113,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     if (!show) return Tensor();
     return show.take("output_l" + std::to_string(l), {batch, steps, hidden});
   };
-  // The last layer writes the output, so nothing may fail after that.
+  // The last layer writes the output, so nothing may fail after this point.
   const Tensor last_shown = shown_output(layers - 1);
   ConstTensor layer_input = with_batch(x);
   for (index l = 0; l < layers; ++l) {

@@ -20,9 +20,10 @@ namespace attn {
 /// every function costs only a comparison.
 class Showing {
  public:
-  /// For the outermost layer of a call. Throws kNotFound for a name that the layer does not have.
-  /// `batched` is true if the tensors of the call have a batch dimension; otherwise intermediates,
-  /// which are computed with a batch of size 1, lose that dimension.
+  /// Starts showing intermediates for the outermost layer of a call. Throws kNotFound for a name
+  /// that the layer does not have. `batched` is true if the tensors of the call have a batch
+  /// dimension; otherwise intermediates, which are computed with a batch of size 1, lose that
+  /// dimension.
   Showing(const Module& module, Intermediates* target, bool batched = true);
   ~Showing();
   Showing(const Showing&) = delete;
@@ -86,7 +87,7 @@ class Showing {
     std::int64_t count_;
     std::string_view constant_;
     Intermediates step_;
-    std::vector<Tensor> all_;  ///< all steps of each intermediate in `step_`
+    std::vector<Tensor> all_;  ///< for each intermediate in `step_`, the values of all steps
   };
 
   /// Marks the call as successful.

@@ -67,7 +67,7 @@ inline const TransformerLayerOptions& layer_of(const TransformerEncoderOptions& 
   return stack.layers.empty() ? stack.layer : stack.layers[static_cast<std::size_t>(l)];
 }
 
-/// Rejects positions if no layer of a stack rotates anything.
+/// Rejects positions if no layer of a stack has rotary positions.
 template <class Layer>
 void check_positions(const TensorView<const double>& positions, const std::vector<Layer>& layers) {
   if (positions.is_none()) return;
@@ -83,7 +83,7 @@ inline TensorView<const double> positions_of(const TensorView<const double>& pos
   return layer.positions.rotary ? positions : TensorView<const double>();
 }
 
-/// The layer in a variant, as a Module.
+/// The layer that a variant contains, as a Module.
 template <class... Layers>
 const Module& as_module(const std::variant<Layers...>& layer) {
   return std::visit([](const Module& module) -> const Module& { return module; }, layer);
@@ -92,13 +92,13 @@ const Module& as_module(const std::variant<Layers...>& layer) {
 /// The values shared by all sublayers of a pass.
 struct SublayerPass {
   bool norm_first;
-  Tensor scratch;  ///< has the shape of x; for the output of a sublayer before it is added
+  Tensor scratch;  ///< has the shape of x; holds the output of a sublayer until it is added
   Showing& show;
   runtime::Execution& run;
   Context& context;
 };
 
-/// One of the places in a layer where something is added to the residual stream.
+/// One of a layer's sublayers, whose outputs are added to the residual stream.
 struct Sublayer {
   const detail::SublayerNorms& norms;
   const char* norm_name;         ///< "norm1"

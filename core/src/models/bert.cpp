@@ -78,7 +78,7 @@ void describe_bert(ModelDescription& d) {
   const std::string positions = embeddings + "position_embeddings.weight";
   const std::string types = embeddings + "token_type_embeddings.weight";
   const std::string layers = outer + names.layer;
-  // DistilBertConfig accepts these names and maps them to its own.
+  // DistilBertConfig accepts these names and maps them to its own names.
   const auto either = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };

@@ -142,7 +142,7 @@ void refuse_quantized(ModelTensors& tensors) {
   const std::vector<std::string> names = tensors.names();
   std::string nearest = family_of_names(tensors);
   if (nearest.empty() && !names.empty()) {
-    // The first attention layer identifies the family best.
+    // The first attention layer identifies the model family best.
     const auto says = [](const std::string& name) {
       return name.find("0.") != name.npos && name.find("att") != name.npos;
     };
@@ -155,7 +155,8 @@ void refuse_quantized(ModelTensors& tensors) {
     nearest += ", which has " + mark;
   }
   fail(ErrorCode::kUnsupported, "architecture",
-       {type.empty() ? "an unknown one" : in_quotes(type), " with the tensors ", listed(names)},
+       {type.empty() ? "an unknown architecture" : in_quotes(type), " with the tensors ",
+        listed(names)},
        {"one of ", known, nearest.empty() ? "" : "; the nearest is ", nearest});
 }
 

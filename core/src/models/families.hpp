@@ -42,12 +42,13 @@ struct ModelDescription {
   std::string embedding(const std::string& embedding, const std::string& head, bool tied) const;
 
   /// Decides which matrix gives logits, as Transformers does. An output layer in the files is
-  /// always used, whatever `tied` says. Without one, the embedding is used if the weights are tied.
+  /// always used, regardless of `tied`. Without an output layer, the embedding is used if the
+  /// weights are tied.
   void choose_output(const std::string& head, const std::string& embedding, bool tied);
 };
 
 void describe_gpt2(ModelDescription& d);
-/// BERT, DistilBERT, and RoBERTa under each of its names.
+/// BERT, DistilBERT and RoBERTa, including the other model types with RoBERTa's architecture.
 void describe_bert(ModelDescription& d);
 /// Llama and the families that descend from it. `d.result.family` says which one.
 void describe_llama(ModelDescription& d);

@@ -225,8 +225,8 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
     if (is_finite_tensor(shown[name])) continue;
     const std::string layer = name.substr(0, name.rfind('.'));
     validation::fail(ErrorCode::kUnsupported, layer, {"an output that is infinite or NaN"},
-                     {"numbers within the range of float32; this is where the values of the model "
-                      "first exceed it"});
+                     {"numbers within the range of float32; this is the model's first output "
+                      "outside that range"});
   }
 }
 
@@ -285,7 +285,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   const Tensor extra = take(token_types_ || transform_ ? length : 0);
   const Tensor shown = show.take("embedded", x.shape());
 
-  // If there is no batch, the layers expect a sequence without that dimension.
+  // If the input has no batch dimension, the layers expect a sequence without it.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
   if (from_ids) {
     embedding_->forward(ids, as_ids(x), context);

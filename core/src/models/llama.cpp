@@ -95,8 +95,7 @@ constexpr DecoderFamily kDecoders[] = {
      .qk_norm_all_heads = true},
 };
 
-/// Reads the fields of a rotary rule. Each field is taken from the first of several objects that
-/// contains it.
+/// Reads the fields of a rotary rule. Each field is taken from the first object that contains it.
 class RotaryRuleReader {
  public:
   RotaryRuleReader(const ModelConfig& config, std::vector<std::string> paths)
@@ -111,7 +110,7 @@ class RotaryRuleReader {
     rotary.rotary_dim = head_dim;
     const std::string field = at(config_.has(at("rope_type")) ? "rope_type" : "type");
     const std::string rule = config_.find_text(field).value_or("default");
-    // Text has the same positions along all axes, so sections make no difference.
+    // Text has the same positions along all axes, so mrope sections make no difference.
     config_.has_any(at("mrope_section"));
     const double part = partial_rotary_factor();
     if (rule == "proportional") {
@@ -153,7 +152,7 @@ class RotaryRuleReader {
     return paths_.front() + "." + name;
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
-  /// The number, or none if it is 0, because a value of 0 means the same as a missing field.
+  /// The number, or nullopt if it is 0, which means the same as a missing field.
   std::optional<double> number_but_zero(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;
@@ -265,8 +264,8 @@ class DecoderLayerKinds {
     const std::string full = newer + ".full_attention", sliding = newer + ".sliding_attention";
     const double base = config_.number("rope_theta", 1e4);
     if (family_.windows == DecoderFamily::kPattern) {
-      // Gemma 3 has one rule for each kind of layer. A rule in the older field applies to the
-      // layers with full attention.
+      // Gemma 3 has one rule for each kind of layer. A rule in rope_scaling applies to the layers
+      // with full attention.
       for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
         if (config_.has(newer + "." + field)) {
           config_.refuse(newer + "." + field,
@@ -289,8 +288,7 @@ class DecoderLayerKinds {
       global_.scaling = YarnRotaryScaling{
           .factor = 32, .original_max_position_embeddings = 4096, .truncate = false};
     } else {
-      // A rule in the older field replaces all fields of a rule in the newer one, including the
-      // base.
+      // A rule in rope_scaling replaces the whole rule in rope_parameters, including the base.
       global_ = RotaryRuleReader(config_, {has_older ? older : newer}).read(base, head_dim);
     }
     local_ = global_;
@@ -324,7 +322,8 @@ class DecoderLayerKinds {
     return false;
   }
 
-  /// SmolLM 3 leaves out positions in some layers; its list says which layers have them.
+  /// SmolLM 3 uses no positions in some layers. The field no_rope_layers says which layers have
+  /// positions.
   bool has_positions(std::int64_t l) const {
     if (family_.name != "smollm3") return true;
     if (const auto has = config_.find_integer(entry_of(kPositions, l))) {
@@ -436,7 +435,7 @@ void describe_llama(ModelDescription& d) {
   for (std::int64_t l = 0; l < count; ++l) {
     kinds.set(layer, l);
     if (!options.causal && layer.window) {
-      config.refuse("is_causal", "true in a model with windows");
+      config.refuse("is_causal", "true in a model with sliding windows");
     }
     options.stack.layers.push_back(layer);
     const std::string from = layers + std::to_string(l) + ".";

@@ -32,7 +32,7 @@ using validation::fail;
 constexpr std::int64_t kSlice = 1 << 20;
 
 /// Number of bytes available for weights: the machine's memory. In WebAssembly, where memory never
-/// shrinks, it is the free part of memory plus the amount by which memory can still grow.
+/// shrinks, this is the free part of memory plus the amount by which memory can still grow.
 std::int64_t memory_of_machine() {
 #ifdef __EMSCRIPTEN__
   return static_cast<std::int64_t>(emscripten_get_heap_max()) -
@@ -100,7 +100,7 @@ struct LanguageModelLoader::Impl {
         source.target = found->values.slice(0, weight.first_row, end);
       }
       source.numbers = stored_numbers(weight.tensor, weight.dtype);
-      // The caller may have changed the description, but the numbers must still fit into the
+      // The caller may have changed the description, so check that the numbers still fit into the
       // target.
       const std::int64_t count = validation::product("shape", weight.shape);
       if (weight.end - weight.begin != count * source.numbers.bytes) {
@@ -181,7 +181,7 @@ void LanguageModelLoader::write(std::size_t source_index, std::span<const std::b
   const std::int64_t left = source.weight.end - source.weight.begin - source.written * size;
   if (std::ssize(bytes) > left || std::ssize(bytes) % size != 0) {
     validation::fail_value("bytes", bytes.size(),
-                           {"complete elements and at most the ", left, " bytes that remain"});
+                           {"whole elements and at most the ", left, " remaining bytes"});
   }
   for (std::int64_t at = 0; at < std::ssize(bytes); at += kSlice * size) {
     const std::int64_t count = std::min(kSlice, (std::ssize(bytes) - at) / size);
@@ -215,7 +215,7 @@ LanguageModel LanguageModelLoader::finish() {
   return std::move(impl_->model);
 }
 
-// Files on disk.
+// Loading from files on disk.
 
 namespace {
 
@@ -281,7 +281,7 @@ fs::path folder_of_model(const fs::path& folder) {
   fail(ErrorCode::kFileError, "path",
        {in_quotes(to_name(folder)), names.empty() ? " without snapshots" : " with the snapshots ",
         listed(names)},
-       {"the path of one snapshot, because refs/main names none that exists"});
+       {"the path of one snapshot, because refs/main names no existing snapshot"});
 }
 
 ModelFiles find_files(const fs::path& path) {

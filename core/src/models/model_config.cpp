@@ -32,7 +32,8 @@ double to_double(std::string_view text) {
     } else if (power) {
       given = std::min(given * 10 + (c - '0'), 9999);
     } else {
-      // Exact up to the 53 bits of a double; further digits count only towards the magnitude.
+      // Digits are exact while they fit into the 53 bits of a double; further digits change only
+      // the exponent.
       const bool fits = mantissa < 0x1p49;
       if (fits) mantissa = mantissa * 10 + (c - '0');
       exponent += (fits ? 0 : 1) - (fraction ? 1 : 0);
@@ -45,7 +46,7 @@ double to_double(std::string_view text) {
   return negative ? -magnitude : magnitude;
 }
 
-/// An object or array that the reader has entered.
+/// An object or array that the parser has entered but not yet left.
 struct EnteredValue {
   std::size_t field;
   bool is_object;

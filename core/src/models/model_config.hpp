@@ -27,7 +27,7 @@ class ModelConfig {
   void set_defaults(std::string_view json);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// True if `name` is a value, or an object or array that contains a value.
+  /// True if the field `name` is a value, or an object or array that contains a value.
   bool has_any(std::string_view name) const;
   /// Number of elements of an array or members of an object; 0 if there is none.
   std::int64_t count(std::string_view name) const;

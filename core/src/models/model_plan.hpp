@@ -15,8 +15,8 @@ namespace attn {
 enum class Use {
   kTable,       ///< rows are looked up
   kEmbedding,   ///< rows are looked up, but the matrix is stored in the form that products read
-  kProduct,     ///< products read it
-  kTransposed,  ///< products read it; the file contains its transpose
+  kProduct,     ///< an operand of products
+  kTransposed,  ///< an operand of products, whose transpose the file contains
 };
 
 /// Records which tensors make up a model.
@@ -64,7 +64,7 @@ class ModelPlan {
  private:
   /// Throws kNotFound if a tensor is missing.
   void require_all() const;
-  /// The type of all matrices in the files if all have the same 16-bit type.
+  /// The 16-bit type that all matrices in the files share; float32 if they do not share one.
   WeightFormat format_of_files() const;
   void keep_weights(WeightFormat format);
   void take(const std::string& parameter, const std::string& name, std::vector<std::int64_t> shape,

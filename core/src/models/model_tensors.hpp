@@ -25,7 +25,7 @@ class ModelTensors {
                         const SafetensorsIndex* index = nullptr);
 
   struct Found {
-    const SafetensorsEntry* entry;  ///< with its name in the file
+    const SafetensorsEntry* entry;  ///< contains the tensor's name in the file
     std::string name;
     std::size_t file;
     bool used = false;
@@ -35,8 +35,8 @@ class ModelTensors {
   Found* find(std::string_view name);
   bool has(std::string_view name) { return find(name) != nullptr; }
 
-  /// The part before `ending` in the first name that ends with it, or none. `ending` must be the
-  /// whole name or follow a dot.
+  /// The part before `ending` in the first name that ends with `ending`; none if there is no such
+  /// name. `ending` must be the whole name or follow a dot.
   std::optional<std::string> prefix_of(std::string_view ending) const;
 
   /// Like prefix_of(), for a tensor that every model has exactly once. Throws kUnsupported if there
@@ -45,11 +45,11 @@ class ModelTensors {
 
   /// The full name of a tensor outside a model's body, such as an output layer. Searches the module
   /// at `prefix`, then the modules around it from the inside out, then takes the first name that
-  /// ends with `name`. If there is none, returns the name that it should have in the outermost
-  /// module.
+  /// ends with `name`. If no name matches, returns the name that the tensor should have in the
+  /// outermost module.
   std::string name_around(std::string_view prefix, const std::string& name) const;
 
-  /// Number of layers, counted from `path` + "0.".
+  /// Number of layers whose names begin with `path` + "0.", `path` + "1." and so on.
   std::int64_t count_layers(const std::string& path) const;
 
   /// The names in the files, in alphabetical order.

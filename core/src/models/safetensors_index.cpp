@@ -47,7 +47,7 @@ SafetensorsIndex read_safetensors_index(std::string_view text) {
   if (json.peek() != '{') {
     fail(ErrorCode::kInvalidFormat, kIndexFile, {json.describe()}, {"an object"});
   }
-  // Only one object is of interest. Everything else is skipped, however deeply it is nested.
+  // Reads only the object weight_map, and skips all other values, however deeply they are nested.
   SafetensorsIndex index;
   std::unordered_map<std::string, std::size_t> files;
   std::vector<EnteredIndexValue> levels = {{'}', true, false}};

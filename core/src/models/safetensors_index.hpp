@@ -9,7 +9,7 @@ namespace attn {
 
 /// The contents of a file model.safetensors.index.json.
 struct SafetensorsIndex {
-  /// The file of a tensor.
+  /// The file that contains a tensor.
   struct Place {
     std::string tensor;
     std::size_t file;

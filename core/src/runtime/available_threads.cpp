@@ -40,7 +40,7 @@ int processors_of_this_thread() noexcept {
 #if defined(__linux__)
   cpu_set_t processors;
   if (sched_getaffinity(0, sizeof processors, &processors) == 0) return CPU_COUNT(&processors);
-  // The kernel supports more processors than fit in the set.
+  // The call fails if the Linux kernel supports more processors than a cpu_set_t can hold.
 #endif
   return static_cast<int>(std::thread::hardware_concurrency());
 }
@@ -51,9 +51,9 @@ struct QuotaWords {
   explicit QuotaWords(const std::string& path) { std::ifstream(path) >> first >> second; }
 };
 
-/// Number of whole processors that a quota of time per period allows, both in microseconds. There
-/// is no limit if a file is missing or contains "max" or -1, because none of these gives a number
-/// above 0.
+/// Number of whole processors that `quota` microseconds of time per `period` microseconds allow. If
+/// a file is missing or contains "max" or -1, there is no limit; none of these is parsed as a
+/// positive number.
 int whole_processors(const std::string& quota, const std::string& period) {
   const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());
   if (!(time > 0) || !(of > 0)) return INT_MAX;
@@ -77,8 +77,8 @@ int processors_in_quota(const std::string& groups, const std::string& root) {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const bool is_version_2 = controllers.empty();
     if (!is_version_2 && !lists_cpu(controllers)) continue;
-    // A quota also limits the groups below it. In a container the outer groups of the path may be
-    // missing, and the mounted folder itself is the container's group.
+    // The quota of a group also limits its subgroups. In a container, the outer groups of the path
+    // may be missing, and the mounted folder itself is the container's group.
     std::string group = line.substr(second + 1);
     while (true) {
       if (is_version_2) {
@@ -100,7 +100,7 @@ int processors_in_quota(const std::string& groups, const std::string& root) {
 }
 
 int available_threads() {
-  // Files are read once. Threads that get here at the same time read the same numbers.
+  // The quota files are read once. Threads that arrive here at the same time read the same numbers.
   static constinit std::atomic<int> known_quota{0};
   int quota = known_quota.load(std::memory_order_relaxed);
   if (quota == 0) {

@@ -40,7 +40,7 @@ bool always() noexcept { return true; }
 // GCC's and clang's CPU detection also asks the operating system whether it saves the registers.
 bool has_sse4_1() noexcept { return __builtin_cpu_supports("sse4.1"); }
 bool has_avx2() noexcept {
-  // Clang 14 does not know the name of F16C.
+  // In Clang 14, __builtin_cpu_supports has no name for F16C.
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kF16c = 1U << 29;
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -69,8 +69,8 @@ bool has_amx_bf16() noexcept {
   constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kBf16) == 0 || (d & kTile) == 0)
     return false;
-  // Checks that the system saves the contents and the setup of tiles. The xgetbv instruction is
-  // available on every machine with AVX-512.
+  // Checks that the operating system saves the data and the configuration of tiles. The xgetbv
+  // instruction is available on every machine with AVX-512.
   constexpr unsigned kStates = 3U << 17;
   unsigned states = 0, high = 0;
   __asm__("xgetbv" : "=a"(states), "=d"(high) : "c"(0));

@@ -30,7 +30,7 @@ struct Context::Impl {
   runtime::Arena arena;
   /// Recursive, because layers call other public functions on the same context.
   runtime::RecursiveMutex mutex;
-  int running_calls = 0;  ///< nested calls on the thread that holds the mutex
+  int running_calls = 0;  ///< number of nested calls on the thread that holds the mutex
   /// Must be the last member, so that it is destroyed first: it uses the other members until then.
   runtime::ForkHook fork_hook{[](void* impl) noexcept { static_cast<Impl*>(impl)->restore(); },
                               this};

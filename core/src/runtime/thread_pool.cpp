@@ -15,10 +15,10 @@ namespace {
 
 /// Number of times that an idle worker looks for a new loop before it sleeps. This takes some tens
 /// of microseconds, so that the parallel loops of one call follow each other without a wake-up in
-/// between. Ten times as many gained nothing in WebAssembly.
+/// between. Ten times as many attempts are no faster in WebAssembly.
 constexpr int kSpinsBeforeSleep = 4000;
-/// Number of times that the caller checks whether the others have finished before it yields to
-/// them.
+/// Number of times that the caller checks whether the other threads have finished before it yields
+/// to them.
 constexpr int kSpinsBeforeYield = 500;
 
 /// Alignment that separates data written by different threads.
@@ -51,19 +51,21 @@ struct ThreadPool::Shared {
   int most_helpers = 0;
   bool must_start = false;
 
-  /// The number of unclaimed indices. Each failed attempt to claim one makes it more negative.
+  /// The number of unclaimed indices. Each failed attempt to claim an index makes this number more
+  /// negative.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
   /// The number of indices that workers other than the caller have finished.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};
   /// Number of loops offered so far. Idle workers watch it.
   alignas(kCacheLine) std::atomic<std::uint32_t> loops{0};
-  /// Number of workers that sleep or have announced it, and have not been woken since.
+  /// Number of workers that sleep or have announced a sleep, and have not been woken since.
   std::atomic<int> asleep{0};
   std::atomic<bool> stopping{false};
   std::int64_t count = 0;
   const Body* body = nullptr;
 
-  /// Runs all indices of the current loop that it can claim, and returns their number.
+  /// Runs the body for all indices of the current loop that this worker can claim. Returns their
+  /// number.
   std::int64_t work(int worker) noexcept {
     std::int64_t left = unclaimed.fetch_sub(1, std::memory_order_acquire);
     if (left <= 0) return 0;
@@ -88,8 +90,8 @@ struct ThreadPool::Shared {
       if (stopping.load(std::memory_order_acquire)) return;
       seen = loops.load(std::memory_order_acquire);
       const std::int64_t finished = work(worker);
-      // This may complete the loop, which may be destroyed from this point on, so do not access it
-      // again.
+      // This may complete the loop, and its owner may then destroy it. Do not access the loop after
+      // this line.
       if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
   }
@@ -198,8 +200,8 @@ void ThreadPool::run(std::int64_t count, Body body) noexcept {
   }
   shared.offer(static_cast<int>(std::min<std::int64_t>(count - 1, shared.most_helpers)));
   const std::int64_t others = count - shared.work(0);
-  // Spins instead of sleeping, because the others are finishing their last piece, and a browser's
-  // main thread may not sleep.
+  // Spins instead of sleeping, because the other threads are finishing their last index, and a
+  // browser's main thread may not sleep.
   for (int i = 0; shared.done.load(std::memory_order_acquire) != others; ++i) {
     pause_briefly();
     if (i > kSpinsBeforeYield) yield();

@@ -13,8 +13,8 @@ namespace attn::runtime {
 /// caller's parallel_for. The calling thread works too, so a pool of one has no thread of its own.
 class ThreadPool {
  public:
-  /// A loop body: called once per index with the number, 0 … num_threads-1, of the worker it runs
-  /// on.
+  /// A loop body. It is called once per index, with the number of the worker that runs it: 0 …
+  /// num_threads-1.
   using Body = FunctionRef<void(std::int64_t index, int worker)>;
 
   /// Uses fewer threads if the system refuses to start that many. A loop wakes at most
@@ -31,8 +31,8 @@ class ThreadPool {
 
   /// Runs `body` for 0 … count-1, in no particular order, and returns when all are done. Workers
   /// claim indices one at a time, so the caller waits only for indices that are already in progress
-  /// on other threads. A thread that has not started an index never delays it. Must not be called
-  /// by two threads at the same time.
+  /// on other threads. A thread that has not started an index never delays the caller. Must not be
+  /// called by two threads at the same time.
   void run(std::int64_t count, Body body) noexcept;
   /// Like run(), but the calling thread does all the work.
   static void run_alone(std::int64_t count, Body body) noexcept;

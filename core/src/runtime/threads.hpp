@@ -56,7 +56,7 @@ class Lock {
   M& mutex_;
 };
 
-/// Must be joined before it is destroyed.
+/// A thread that must be joined before it is destroyed.
 class Thread {
  public:
   /// Throws std::bad_alloc if the system cannot start another thread.
@@ -78,13 +78,13 @@ class Thread {
   pthread_t handle_;
 };
 
-/// In WebAssembly this does not give up the processor. However, if another thread has trapped, it
-/// throws on the thread that created the module. That thread then stops waiting for the trapped
-/// thread.
+/// In WebAssembly, sched_yield() does not give up the processor. However, if another thread has
+/// trapped, sched_yield() throws on the thread that created the module. That thread then stops
+/// waiting for the trapped thread.
 inline void yield() { sched_yield(); }
 
-/// If the word has this value, sleeps until it is woken. May return early. Must not be called on a
-/// browser's main thread. In WebAssembly, the standard library's wait() would poll instead of
+/// If `word` equals `value`, sleeps until wake() is called. May return early. Must not be called
+/// on a browser's main thread. In WebAssembly, the standard library's wait() would poll instead of
 /// sleeping.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   auto* address = reinterpret_cast<std::int32_t*>(const_cast<std::atomic<std::uint32_t>*>(&word));
@@ -117,7 +117,7 @@ void wake(std::atomic<std::uint32_t>& word) noexcept;
 
 #else
 
-/// If the word has this value, sleeps until it is woken. May return early.
+/// If `word` equals `value`, sleeps until wake() is called. May return early.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   word.wait(value, std::memory_order_acquire);
 }
@@ -128,7 +128,7 @@ inline void wake(std::atomic<std::uint32_t>& word) noexcept { word.notify_all();
 #endif
 #endif
 
-/// Lets one thread sleep until another one wakes it. This is the only place where the thread pool
+/// Lets a thread sleep until another thread wakes it. This is the only place where the thread pool
 /// waits without computing, so a platform with other means of waiting needs changes only in this
 /// class.
 class Sleeper {
@@ -142,8 +142,8 @@ class Sleeper {
     while (is_asleep_.load(std::memory_order_acquire) != 0) sleep_while(is_asleep_, 1);
   }
 
-  /// Ends a sleep, even if it was only announced. Returns false if there was none, or if another
-  /// thread has ended it.
+  /// Ends a sleep, even if it was only announced. Returns false if there was no sleep, or if
+  /// another thread has already ended it.
   bool wake() noexcept {
     if (is_asleep_.load(std::memory_order_seq_cst) == 0) return false;
     if (is_asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;

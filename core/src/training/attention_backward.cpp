@@ -41,7 +41,7 @@ struct Worker {
   float* scratch = nullptr;
 };
 
-/// Walks over the heads of a call in chunks of keys.
+/// Computes the gradients of all heads of a call, one chunk of keys at a time.
 class Backward {
  public:
   Backward(const BackwardProblem& p, const AttentionPlan& plan, const TrainingTable& kernels,
@@ -84,8 +84,8 @@ class Backward {
       Worker worker;
       worker.thread = thread;
       lay_out(worker_memory_ + thread * worker_size_, worker);
-      // Tasks are taken in order, whatever order the loop has, because a task may wait for earlier
-      // tasks.
+      // Tasks are taken in order, regardless of the order in which the loop calls its body, because
+      // a task may wait for earlier tasks.
       const index task = next.fetch_add(1, std::memory_order_relaxed);
       const index first = task / (abreast * chunks) * abreast;
       const index of_group = task - first * chunks;
@@ -115,8 +115,8 @@ class Backward {
     return is_shared(dimension) ? std::min<index>(count, 1) : count;
   }
 
-  /// Lays out a thread's part of the scratch memory. If there is no memory yet, returns the size it
-  /// needs.
+  /// Lays out a thread's part of the scratch memory. Returns the size of this part, also if
+  /// `memory` is null.
   index lay_out(float* memory, Worker& worker) const noexcept {
     index size = 0;
     const auto take = [&](float*& part, index count) {
@@ -255,7 +255,7 @@ class Backward {
     if (worker.distances) sums_.add_distances(b, h, c, worker.distances);
   }
 
-  /// True if a query attends to any key.
+  /// True if query i attends to at least one key.
   bool attends(index b, index h, index i) const noexcept {
     const ConstMask& mask = p_.options.mask;
     const ConstTensor& bias = p_.options.bias;
@@ -293,7 +293,7 @@ class Backward {
   SharedSums sums_;
   float* delta_;                    ///< (B, Hq, Nq): D
   float* log_sum_exp_;              ///< (B, Hq, Nq), contiguous
-  float* relative_keys_ = nullptr;  ///< (Hq, 2k+1, head_dim in whole vectors)
+  float* relative_keys_ = nullptr;  ///< (Hq, 2k+1, head_dim rounded up to whole vectors)
   bool relative_keys_are_finite_ = true;
   index worker_size_;
   float* worker_memory_;

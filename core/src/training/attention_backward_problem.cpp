@@ -19,7 +19,7 @@ void check_gradient(const char* name, const Tensor& gradient, const TensorView<T
   validation::require_data(name, gradient);
 }
 
-/// Views a gradient with the shape of the broadcast tensor that it belongs to.
+/// Views the gradient of a tensor with the shape to which the tensor is broadcast.
 Tensor seen_as(const char* name, const Tensor& gradient, const ConstTensor& broadcast) {
   if (gradient.is_none()) return gradient;
   const auto strides =

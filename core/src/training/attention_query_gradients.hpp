@@ -14,7 +14,7 @@ namespace attn::training {
 
 /// The part that a chunk of keys adds to the gradient of a block of queries.
 struct QueryGradientPart {
-  float* rows;  ///< (queries of a block, head_dim in whole vectors)
+  float* rows;  ///< (queries of a block, head_dim rounded up to whole vectors)
   QueryGradientPart* next;
   std::int32_t turn;
   bool is_zero;
@@ -27,7 +27,8 @@ struct QueryGradientPart {
 /// leaves the part behind, and the thread that adds the previous part adds this part as well.
 class QueryGradients {
  public:
-  /// If threads share heads, each thread gets memory for several parts, so that it can run ahead.
+  /// If threads share heads, each thread gets memory for several parts, so that it can compute
+  /// further parts while earlier ones wait to be added.
   QueryGradients(const AttentionPlan& plan, index block_queries, index chunk_keys, index row,
                  bool shares_heads, runtime::Execution& run)
       : problem_(plan.problem()),
@@ -77,8 +78,8 @@ class QueryGradients {
     return first_[at] <= chunk && chunk < end_[at];
   }
 
-  /// Returns one of this thread's parts that is free. If none is free, waits for earlier chunks.
-  /// Their tasks started before the task of this chunk, so they will finish.
+  /// Returns a free part of this thread. If none is free, waits for earlier chunks. Their tasks
+  /// started before the task of this chunk, so they will finish.
   QueryGradientPart& open(int thread) noexcept {
     QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
     while (true) {
@@ -116,7 +117,7 @@ class QueryGradients {
   }
 
  private:
-  /// The sum for one block of queries of a head.
+  /// The state of the gradient sum for one block of a head's queries.
   struct Sum {
     QueryGradientPart* waiting;
     std::int32_t turn;  ///< number of chunks added so far
@@ -141,8 +142,8 @@ class QueryGradients {
   runtime::Execution& run_;
   index block_queries_, row_, blocks_;
   index parts_per_thread_;
-  std::int32_t* first_;       ///< (tables, blocks): the first chunk that takes part
-  std::int32_t* end_;         ///< (tables, blocks): the chunk after the last one that takes part
+  std::int32_t* first_;       ///< (tables, blocks): the first chunk that adds to the block
+  std::int32_t* end_;         ///< (tables, blocks): one past the last chunk that adds to the block
   Sum* sums_;                 ///< (B, Hq, blocks)
   QueryGradientPart* parts_;  ///< (threads, parts_per_thread)
 };

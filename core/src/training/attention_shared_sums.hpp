@@ -27,8 +27,8 @@ inline void clear(const Tensor& t) noexcept {
   }
 }
 
-/// Gradients of everything that all queries share. Each head and chunk of keys has its own sum, and
-/// these sums are then added in order.
+/// Gradients of the relative-position tables and slopes, which all queries share. Each head and
+/// chunk of keys has its own sum, and these sums are then added in order.
 struct SharedSums {
   SharedSums(const BackwardProblem& p, const kernels::TrainingTable& kernels, index chunk_keys,
              runtime::Execution& run)
@@ -111,8 +111,8 @@ struct SharedSums {
   index key_row, value_row;
   index buckets = 0;
   // Each of these is null or has one array for each batch entry, query head and chunk of keys:
-  float* relative_keys;    ///< (2k+1, head_dim in whole vectors)
-  float* relative_values;  ///< (2k+1, value_dim in whole vectors)
+  float* relative_keys;    ///< (2k+1, head_dim rounded up to whole vectors)
+  float* relative_values;  ///< (2k+1, value_dim rounded up to whole vectors)
   float* slopes;
   float* t5_table;  ///< (buckets)
 };

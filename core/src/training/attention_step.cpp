@@ -24,8 +24,8 @@ class Gradients {
     return addition.memory;
   }
 
-  /// Memory for the gradient of some heads. If the other operand has the same node, both are
-  /// columns of the same memory.
+  /// Memory for the gradient of an operand's heads. If the operand and `other` are columns of the
+  /// same node, their gradients share the memory `others`.
   Tensor open(const HeadsOperand& operand, const HeadsOperand& other, const Tensor& others) {
     const bool beside = operand.heads > 0 && operand.node == other.node;
     const Tensor memory = beside ? others : open(operand.node);

@@ -44,11 +44,11 @@ struct AttentionNodes {
   Node* shown_output = nullptr;
 };
 
-/// Sets the option of the same name for each term that is a variable. Throws kInvalidArgument.
+/// For each term that is a variable, sets the option of the same name. Throws kInvalidArgument.
 void use_terms(const AttentionVariables& terms, AttentionOptions& options, AttentionNodes& nodes);
 
-/// Returns a row-major copy on the tape. Null data stays null, whether there is no tensor or one
-/// that the checks will reject.
+/// Returns a row-major copy on the tape. A tensor with null data is returned unchanged: either it
+/// is absent, or the checks will reject it.
 template <class T>
 TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
   if (from.data() == nullptr) return from;
@@ -60,7 +60,7 @@ TensorView<const T> kept(const TensorView<const T>& from, Recording& record) {
   return to;
 }
 
-/// Copies what the options point to into the tape's memory, without the optional outputs.
+/// Copies the data that the options point to into the tape's memory, except the optional outputs.
 AttentionOptions keep(const AttentionOptions& options, Recording& record);
 
 /// Records attention. If the log-sum-exp is a variable, it is the second output.

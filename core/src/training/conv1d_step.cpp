@@ -63,7 +63,8 @@ class Conv1dStep final : public training::Step {
   }
 
  private:
-  /// The outputs [begin, end) that see a token rather than padding at one position of the kernel.
+  /// The outputs [begin, end) for which one position of the kernel meets a token rather than
+  /// padding.
   struct Place {
     index first, stride, begin, end;
 

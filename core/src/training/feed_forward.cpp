@@ -1,5 +1,5 @@
-// Feed-forward networks and the norms around them on a tape. They consist of layers that know their
-// own gradients.
+// Records feed-forward networks, and the norms around them, on a tape. No steps are defined here,
+// because the layers and functions used here record their own steps.
 
 #include "attn/layers/feed_forward.hpp"
 

@@ -70,7 +70,7 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
     targets.count += counts;
   }
   if (targets.count == 0 && options.reduction == LossReduction::kMean) {
-    validation::fail_value("targets", "no target that counts", {"at least one for a mean"});
+    validation::fail_value("targets", "no target to average over", {"at least one"});
   }
   return targets;
 }

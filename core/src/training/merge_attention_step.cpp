@@ -31,7 +31,7 @@ class MergeStep final : public Step {
     std::size_t count = 0;
     const auto open = [&](Node* node) -> float* {
       if (!BackwardPass::wants(node)) return nullptr;
-      // Both parts may be the same variable, so each adds to its gradient separately.
+      // Both parts may be the same variable, so the gradient of each part is added separately.
       additions[count] = pass.begin(*node, scratch);
       return additions[count++].memory.data();
     };
@@ -69,8 +69,8 @@ class MergeStep final : public Step {
             const float further = sums_gradient ? sums_gradient[first + r] : 0.0F;
             for (std::size_t i = 0; i < 2; ++i) {
               const float weight = weights[2 * row + i], other = weights[2 * row + 1 - i];
-              // Selected rather than multiplied, so that nothing from a part that was not read
-              // reaches a gradient.
+              // The gradient is selected, not multiplied by the weight, because a part with weight
+              // 0 may contain infinities or NaN.
               if (to[i]) {
                 float* dx = to[i] + (first + r) * cols;
                 if (weight == 0.0F) {

@@ -24,7 +24,7 @@ using training::HeadsOperand;
 using training::Node;
 using training::Recording;
 
-/// Heads to rotate: some columns of (B, N, width).
+/// Heads to rotate, stored as columns of a (B, N, width) tensor.
 struct RotatedHeads {
   const RotaryEmbedding* rotary = nullptr;
   HeadsOperand heads = {};

@@ -38,8 +38,8 @@ double power(double base, std::int64_t exponent) noexcept {
   return result;
 }
 
-/// Parts of a model. They keep the names that the optimiser gives them for as long as it exists, so
-/// that a tape's error messages can tell them apart. A part of a larger module already has a name.
+/// Names the parts of a model for as long as the optimiser exists, so that a tape's error messages
+/// can tell the parts apart. A part that belongs to a larger module already has a name.
 class NamedParts final : public Module {
  public:
   void add(const NamedModule& part) {

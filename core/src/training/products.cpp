@@ -114,7 +114,7 @@ void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tenso
                          Context& context) {
   multiply_all_transposed(a, b, c, context);
   // Products with 0 are correct only if b is finite. Checks c instead of b: c shows whether b is
-  // finite, and it is smaller.
+  // finite, and c is smaller.
   index row = 0;
   while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
   if (row == c.size(0)) return;

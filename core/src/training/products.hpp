@@ -19,9 +19,9 @@ TensorView<T> as_rows(const TensorView<T>& x) {
 /// c = a · bᵀ: a (rows, depth), b (cols, depth), c (rows, cols).
 void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& c, Context& context);
 
-/// c = aᵀ · b: a (depth, rows), b (depth, cols), c (rows, cols). A row of `a` that is all zeros is
-/// skipped, whatever the same row of b contains, because it is the gradient of a token that nothing
-/// attends to.
+/// c = aᵀ · b: a (depth, rows), b (depth, cols), c (rows, cols). If a row of `a` contains only
+/// zeros, it is the gradient of a token that no query attends to. It is skipped, even if the same
+/// row of `b` is not finite.
 void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                          Context& context);
 

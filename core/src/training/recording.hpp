@@ -21,7 +21,7 @@
 #include "runtime/training_dispatch.hpp"
 #include "validation.hpp"
 
-/// How layers record what they compute.
+/// How layers record their computations.
 ///
 ///   Variable Linear::forward(const Variable& x) const {
 ///     Recording record("Linear", this, {&x});
@@ -49,7 +49,7 @@ struct Node {
   ConstTensor value;     ///< row-major
   Tensor gradient = {};  ///< row-major; empty before the first addition
   bool needs_gradient = false;
-  bool only_shown = false;  ///< has a gradient, but later operations add nothing to it
+  bool only_shown = false;  ///< later operations add nothing to the gradient
 };
 
 class Step;
@@ -59,7 +59,7 @@ class BackwardPass {
  public:
   BackwardPass(TapeData& tape, runtime::Execution& execution) : run(execution), tape_(tape) {}
 
-  /// True if the gradient of this node is needed. `node` may be null.
+  /// True if `node` is not null and its gradient is needed.
   static bool wants(const Node* node) noexcept { return node && node->needs_gradient; }
 
   Context& context() const noexcept;
@@ -139,8 +139,9 @@ class Step {
 
   Step* previous = nullptr;
   Node* output = nullptr;
-  Node* second_output = nullptr;  ///< or null; may have no gradient
-  // The function or class that computed it, and the layer if there is one, for error messages.
+  Node* second_output = nullptr;  ///< null if there is none; need not have a gradient
+  // The function or class that computed the output, and the layer if there is one, for error
+  // messages.
   const char* name = nullptr;
   const void* layer = nullptr;
 
@@ -229,7 +230,7 @@ class Recording {
 /// Shows an intermediate of a layer if it was requested.
 void show(const Module& layer, const char* name, const Variable& variable) noexcept;
 
-/// Throws if a call requests anything but values.
+/// Throws if the caller passed an argument that is not allowed in a recorded call.
 inline void require_none(const char* argument, bool given) {
   if (given) {
     validation::fail_value(argument, "a value", {"none when a tape records the call"});
@@ -239,7 +240,7 @@ inline void require_none(const char* argument, bool given) {
 struct TapeData {
   explicit TapeData(Context& c) : context(c) {}
 
-  /// A parameter that was used.
+  /// A parameter that recorded calls use.
   struct Parameter {
     Parameter* previous;
     Node node;
@@ -255,7 +256,7 @@ struct TapeData {
     Node* node;  ///< as computed by the layer's last call
   };
 
-  /// A parameter with a gradient that outlives clear_keeping_gradients().
+  /// A parameter whose gradient clear_keeping_gradients() keeps.
   struct KeptGradient {
     Parameter parameter;
     std::vector<float> values;
@@ -273,7 +274,7 @@ struct TapeData {
   std::vector<Watch> watches;
   std::vector<std::shared_ptr<const void>> kept;  ///< keeps alive the layers that were used
   std::deque<KeptGradient> kept_gradients;        ///< a deque, so that elements never move
-  std::size_t num_kept_gradients = 0;             ///< the elements after these are spare memory
+  std::size_t num_kept_gradients = 0;             ///< elements after this number are spare memory
 
   void keep(std::shared_ptr<const void> owner);
   void* take(std::int64_t count, std::size_t size);

@@ -293,7 +293,7 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
   }
   if (TapeAccess::checked(output).only_shown) {
     validation::fail_value(name, "a variable that is only for display",
-                           {"one that passes its gradient on"});
+                           {"a variable that passes its gradient on"});
   }
   if (state != State::kRecording) {
     validation::fail_value("backward", "a second call", {"clear() and a new forward pass first"});
@@ -303,7 +303,7 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
     const std::string path = ModuleAccess::path(p->layer, p->node.value.data());
     validation::fail(ErrorCode::kInvalidArgument, path,
                      {"a change between the forward pass and backward()"},
-                     {"a change after backward(), or a new forward pass"});
+                     {"changes only after backward(), or a new forward pass"});
   }
 }
 
@@ -402,7 +402,7 @@ void Recording::add_input(const Variable& input) {
   }
   if (node.only_shown) {
     validation::fail_value(name_, "a variable that is only for display",
-                           {"one that passes its gradient on"});
+                           {"a variable that passes its gradient on"});
   }
   needs_gradient_ = needs_gradient_ || node.needs_gradient;
 }

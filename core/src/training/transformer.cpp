@@ -1,4 +1,5 @@
-// Layers of a Transformer on a tape. They consist of layers that know their own gradients.
+// Records the layers of a Transformer on a tape. No steps are defined here, because the layers and
+// functions used here record their own steps.
 
 #include "layers/transformer.hpp"
 
@@ -18,7 +19,7 @@ Variable normalize(const detail::Norm& norm, const Variable& x) {
   return std::visit([&](const auto& n) { return n.forward(x); }, norm);
 }
 
-/// Adds f's result to x, with the norms that the options ask for; see Sublayer::add_to.
+/// Adds f's result to x, and applies the norms that the options ask for; see Sublayer::add_to.
 template <class F>
 Variable add_sublayer(const Module& layer, const TransformerLayerOptions& options,
                       const detail::SublayerNorms& norms, const Dropout& dropout,

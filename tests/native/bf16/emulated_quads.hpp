@@ -1,6 +1,6 @@
 #pragma once
 
-// The bf16 instructions of aarch64 in plain C++, for kernels with any kind of vectors of four
+// The bf16 instructions of aarch64 in plain C++, for kernels that use any type of vector with four
 // floats. They are in an anonymous namespace because each file that includes this header is
 // compiled for a different instruction set.
 

@@ -466,8 +466,7 @@ TEST(IntermediatesErrorTest, what_was_not_computed_is_not_there) {
             "not_found: name: got \"projected_k\", needs an intermediate that the last call "
             "computed");
   EXPECT_EQ(error_of([&] { shown["weights"]; }),
-            "not_found: name: got \"weights\", needs an intermediate that the last call was asked "
-            "for");
+            "not_found: name: got \"weights\", needs an intermediate that the last call requested");
 }
 
 TEST(IntermediatesErrorTest, a_call_that_fails_shows_nothing) {

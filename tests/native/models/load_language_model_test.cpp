@@ -264,7 +264,7 @@ TEST(LoadLanguageModel, models_may_look_ahead_or_have_no_output_layer) {
   const auto ahead = with_config("llama_none", "\"mlp_bias\": false", "\"is_causal\": false");
   EXPECT_FALSE(describe(ahead).options.causal);
   EXPECT_THAT(loading_error(with_config("mistral", "\"mlp_bias\": false", "\"is_causal\": false")),
-              HasSubstr("\"is_causal\": got false, needs true in a model with windows"));
+              HasSubstr("\"is_causal\": got false, needs true in a model with sliding windows"));
 
   const RecordedFiles headless = with("olmo2", [](Tensors& t) { t.remove("lm_head.weight"); });
   EXPECT_FALSE(describe(headless).options.output);
@@ -341,10 +341,12 @@ TEST(LoadLanguageModel, an_unknown_architecture_is_said_with_what_was_found_and_
   const attn::OwnedTensor one({1});
   files.files = {attn::to_safetensors(std::vector<attn::NamedTensor>{
       {"blocks.0.attn.c_att.weight", one}, {"token_embedding.weight", one}})};
-  EXPECT_THAT(loading_error(files),
-              AllOf(HasSubstr("got an unknown one with the tensors \"blocks.0.attn.c_att.weight\", "
-                              "\"token_embedding.weight\""),
-                    HasSubstr("the nearest is gpt2, which has h.0.attn.c_attn.weight")));
+  EXPECT_THAT(
+      loading_error(files),
+      AllOf(
+          HasSubstr("got an unknown architecture with the tensors \"blocks.0.attn.c_att.weight\", "
+                    "\"token_embedding.weight\""),
+          HasSubstr("the nearest is gpt2, which has h.0.attn.c_attn.weight")));
   files.files = {attn::to_safetensors({})};
   EXPECT_THAT(loading_error(files), HasSubstr("unsupported: architecture"));
   EXPECT_THAT(error_of([] { describe({}); }), HasSubstr("unsupported: architecture"));
@@ -453,7 +455,7 @@ TEST(LoadLanguageModel, a_loader_takes_each_number_once) {
               HasSubstr("invalid_argument: bytes: got 6"));
   loader.write(0, zeros);
   EXPECT_THAT(error_of([&] { loader.write(0, std::span(zeros).first(4)); }),
-              HasSubstr("at most the 0 bytes that remain"));
+              HasSubstr("at most the 0 remaining bytes"));
 }
 
 TEST(LoadLanguageModel, a_changed_description_cannot_write_beyond_a_parameter) {

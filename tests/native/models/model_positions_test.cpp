@@ -208,7 +208,7 @@ TEST(ModelOverflow, the_first_layer_beyond_float32_is_named) {
   };
   EXPECT_EQ(error_in(grown("gpt2", "h.1.mlp.c_fc.weight")),
             "unsupported: encoder.layers.1: got an output that is infinite or NaN, needs numbers "
-            "within the range of float32; this is where the values of the model first exceed it");
+            "within the range of float32; this is the model's first output outside that range");
   EXPECT_THAT(error_in(grown("gpt2", "h.0.attn.c_attn.weight")),
               HasSubstr("unsupported: encoder.layers.0: got"));
   EXPECT_THAT(error_in(grown("bert", "bert.encoder.layer.1.output.dense.weight")),

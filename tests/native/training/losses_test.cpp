@@ -247,7 +247,7 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
             "logits, or ignore_index, -100");
   EXPECT_THAT(error({0, -1, 4, 2}), HasSubstr("got -1 at (0, 1)"));
   EXPECT_EQ(error({-100, -100, -100, -100}),
-            "invalid_argument: targets: got no target that counts, needs at least one for a mean");
+            "invalid_argument: targets: got no target to average over, needs at least one");
   EXPECT_EQ(error({-100, -100, -100, -100}, {.reduction = LossReduction::kSum}), "nothing");
   EXPECT_EQ(error({0, 1, 2}),
             "shape_mismatch: targets: got 3, needs 4, one for each row of logits");
@@ -265,7 +265,7 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   EXPECT_THAT(error_of([&] { attn::mse_loss(x, OwnedTensor({5})); }), HasSubstr("target: got"));
   EXPECT_THAT(error_of([&] { attn::mse_loss(empty, empty); }), HasSubstr("at least one element"));
 
-  // Without a tape, the errors are the same and outputs stay unchanged.
+  // Without a tape, the functions throw the same errors and leave the outputs unmodified.
   const OwnedTensor logits({2, 5}), none({0, 5});
   OwnedTensor gradient({2, 5}, std::vector<float>(10, 7)), other({5, 2});
   EXPECT_EQ(

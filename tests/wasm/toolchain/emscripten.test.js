@@ -14,9 +14,9 @@ test('only versions that the build was tested with are accepted', () => {
 test('a rejection names the installed version, the needed one and what to do', () => {
   assert.equal(
     refusal('6.0.5'),
-    'Emscripten 3.1.69 is missing (emcc on PATH is 6.0.5); others have not been tried. Install 3.1.69 ' +
+    'Emscripten 3.1.69 is missing (emcc on PATH is 6.0.5); other versions are untested. Install 3.1.69 ' +
       'with emsdk as described on emscripten.org, activate it in this shell and try again; ' +
-      'ATTN_ANY_EMSCRIPTEN=1 tries the one on PATH.',
+      'ATTN_ANY_EMSCRIPTEN=1 uses the emcc on PATH.',
   );
   assert.match(refusal(undefined), /is missing \(there is no emcc on PATH\)/);
 });

@@ -3,9 +3,10 @@
  * @typedef {object} ChapterProps the properties of every chapter's component
  * @property {import('attn').Attn} attn the loaded module `attn`
  * @property {import('../work/pipeline.svelte.js').Pipeline} model the pipeline from sentence to
- *   attention for the current settings, for users of its first tokens only
- * @property {import('../work/pipeline.svelte.js').Pipeline} shown the same pipeline for users of
- *   all tokens; it belongs to earlier settings while new results are being computed
+ *   attention for the current settings, for components that use only the first tokens
+ * @property {import('../work/pipeline.svelte.js').Pipeline} shown the same pipeline for components
+ *   that use all tokens; its results belong to earlier settings while new results are being
+ *   computed
  * @property {string[]} tokens tokens of the sentence
  *
  * @typedef {object} ChapterEntry
@@ -105,7 +106,7 @@ export const shortPath = [
   'training.training-run',
 ];
 
-/** Texts about the short path. */
+/** Texts of the short path through the page. */
 export const shortTexts = {
   contents: (/** @type {number} */ count) => `Short path: ${count} figures, about 45 minutes`,
   mark: (/** @type {number} */ step) => `${step} of ${shortPath.length}`,

@@ -168,7 +168,7 @@ test('the explanation of a cell adds up to its value', () => {
   }
 });
 
-test('its attention has the same parameters as the page’s layer with the same seed', () => {
+test('the block’s attention has the same parameters as the page’s layer with the same seed', () => {
   for (const weights of /** @type {const} */ (['identity', 'xavier'])) {
     const options = { dModel: 16, heads: 4, normFirst: false, weights, seed: 7 };
     const block = encoderLayer(attn, options);

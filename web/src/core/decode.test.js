@@ -86,7 +86,7 @@ test('earlier decoding does not change the result', () => {
   const decoder = new Decoder(attn, options);
   const long = input(9, 16);
   const other = { data: long.data.map((value, i) => (i < 64 ? value : -value)), shape: [9, 16] };
-  // Each input is longer or shorter than the previous one, or differs from it only in some rows.
+  // Each input is longer or shorter than the previous input, or differs from it only in some rows.
   for (const x of [input(6, 16), long, input(3, 16), long, other, long]) {
     assert.deepEqual(decoder.decode(x), decode(options, x));
   }

@@ -103,7 +103,7 @@ export function editOf({ data }, { dModel, heads, head, editCell, editBy }) {
  */
 
 /**
- * Computes how the results of a changed layer differ from the earlier ones.
+ * Computes how the results of a changed layer differ from the earlier results.
  * @param {{ output: Tensor, weights: Tensor }} after (n, E) and (heads, n, n)
  * @param {{ output: Tensor, weights: Tensor }} before
  * @param {number} head

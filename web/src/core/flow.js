@@ -42,7 +42,7 @@ const weightsOf = (heads, first) =>
   Array.from({ length: heads }, (_, head) => `weights${first + head}`);
 
 /**
- * The stages in order of computation. The last one is the block's output. norm1 and norm2 are
+ * The stages in order of computation. The last stage is the block's output. norm1 and norm2 are
  * PyTorch's names.
  * @param {boolean} normFirst pre-norm instead of post-norm
  * @param {number} heads

@@ -12,7 +12,7 @@ export const hiddenFactor = 2;
  *   come from; the feed-forward network is random unless `weights` is 'learned'
  * @property {number} seed
  * @property {number} [layer] layer of the language model
- * @property {boolean} [positions] whether the model knows the tokens' positions
+ * @property {boolean} [positions] whether the model uses the tokens' positions
  */
 
 /** @typedef {InstanceType<Attn['TransformerEncoderLayer']>} EncoderLayer */

@@ -15,8 +15,8 @@ import { difference, maxAbsDifference } from './difference.js';
 export function shuffledOrder(length, seed) {
   const order = Array.from({ length }, (_, index) => index);
   if (length < 2) return order;
-  // From neighbouring seeds, a linear congruential generator begins with similar numbers, so spread
-  // the seeds first.
+  // With neighbouring seeds, a linear congruential generator would begin with similar numbers, so
+  // spread the seeds first.
   const shuffle = shuffler(randomLcg(((seed + 1) * 0.6180339887498949) % 1));
   do shuffle(order);
   while (order.every((item, index) => item === index));
@@ -24,7 +24,7 @@ export function shuffledOrder(length, seed) {
 }
 
 /**
- * The order in the settings: the custom order if its length matches, otherwise the seeded one.
+ * The order in the settings: the custom order if its length matches, otherwise the seeded order.
  * @param {number} length
  * @param {{ order: number[] | null, shuffle: number }} settings
  */

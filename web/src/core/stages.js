@@ -14,9 +14,9 @@ import { joinHeads } from './heads.js';
  * @property {Matrix} query the head's columns of X·W_qᵀ: (n, D), like `key` and `value`
  * @property {Matrix} key
  * @property {Matrix} value
- * @property {Matrix} scores q·k: (n, n), like the next four
+ * @property {Matrix} scores q·k: (n, n), like the next four properties
  * @property {Matrix} scaled divided by √D
- * @property {Matrix} [capped] after softcapping, if the layer does it
+ * @property {Matrix} [capped] after softcapping, if the layer caps scores
  * @property {Matrix} masked −∞ where excluded
  * @property {Matrix} weights after softmax
  * @property {Matrix} attended weights · value, all heads side by side: (n, H·D)
@@ -111,8 +111,8 @@ export function columnsOf({ data, rows, columns }, begin, end) {
 }
 
 /**
- * The part of each stage that a cell of another stage depends on: a whole row, a whole column, or
- * one cell.
+ * For a cell in each stage, the parts of other stages that the cell depends on. A part is a whole
+ * row, a whole column, or one cell.
  * @param {import('../state/selection.svelte.js').Cell} cell
  * @param {boolean} isCapped whether scores are softcapped
  * @returns {Record<StageId, Partial<Record<StageId, { row?: number, column?: number }>>>}

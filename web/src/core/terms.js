@@ -10,7 +10,7 @@
  * @typedef {object} Sum
  * @property {Term[]} terms the largest first
  * @property {number} others number of terms that are not listed
- * @property {number} rest their sum
+ * @property {number} rest sum of the terms that are not listed
  */
 
 /**

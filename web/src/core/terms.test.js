@@ -13,7 +13,7 @@ test('a few terms keep their order and add up', () => {
   assert.equal(rest, 0);
 });
 
-test('of many terms the largest are listed, and the rest is summed', () => {
+test('if there are many terms, the largest are listed and the rest are summed', () => {
   const a = Array.from({ length: 50 }, (_, i) => (i % 7) - 3);
   const b = Array.from({ length: 50 }, (_, i) => (i % 11) - 5);
   const { terms, others, rest } = sumOfProducts(a, b, String, 8);

@@ -16,7 +16,8 @@ import { entropyOf } from './statistics.js';
 const mostTicks = 12;
 
 /**
- * The steps of one word through a head, and the results without two of these steps.
+ * The steps of one word through a head, and the results without the division by √D and without
+ * positions.
  * @param {Attn} attn
  * @param {import('./sentence.js').Given} given
  * @param {{
@@ -80,7 +81,7 @@ export function walkOf(attn, given, { embedding, x, layer, exclusion, model, rea
 
 /**
  * Places the two columns of each rotated pair next to each other, as in an encoding. In the
- * language model they are half a head apart. Dot products stay the same.
+ * language model, the two columns are half a head apart. Dot products stay the same.
  * @param {Matrix} matrix
  * @returns {Matrix}
  */

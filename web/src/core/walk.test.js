@@ -93,7 +93,7 @@ for (const [name, walkWith] of /** @type {const} */ ([
     );
   });
 
-  test(`in ${name}, shuffled words give the same output without positions and another with them`, () => {
+  test(`in ${name}, shuffling the words changes the output only with positions`, () => {
     const { shuffled } = walkWith();
     assert.ok(shuffled.without.difference < 1e-5, String(shuffled.without.difference));
     assert.ok(shuffled.with.difference > 1e-2, String(shuffled.with.difference));
@@ -104,7 +104,7 @@ for (const [name, walkWith] of /** @type {const} */ ([
   });
 }
 
-test('the word that attends most strongly to another one is followed, unless one is selected', () => {
+test('the walk follows the word that attends most strongly to another word, unless a word is selected', () => {
   const { word, divided } = untrained();
   const most = (/** @type {ReturnType<typeof walkOf>} */ walk) =>
     Math.max(...walk.divided.weights.filter((_, j) => j !== walk.word));

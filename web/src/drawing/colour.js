@@ -9,7 +9,7 @@ import { bisectCenter } from 'd3-array';
  * @property {boolean} signed true if the paper's colour is in the middle, false if it is at the
  *   start
  * @property {Uint8Array} bytes red, green and blue of each of `size` entries
- * @property {string[]} css the same as CSS colours
+ * @property {string[]} css the same entries as CSS colours
  *
  * @typedef {object} ColourScale
  * @property {ColourMap} map
@@ -159,7 +159,7 @@ export function colourMaps(dark) {
   return dark ? maps.dark : maps.light;
 }
 
-/** Number of entries per unit step of the value or its logarithm. @param {ColourScale} scale */
+/** Number of map entries per unit of the value, or of its logarithm. @param {ColourScale} scale */
 const entriesPerStep = ({ domain: [low, high], log }) =>
   high > low ? (size - 1) / (log ? Math.log(high / low) : high - low) : 0;
 

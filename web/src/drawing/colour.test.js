@@ -69,8 +69,8 @@ for (const [theme, { signed, weights }] of themes) {
   test(`${theme}: equal steps in value are equal steps in colour`, () => {
     for (const map of [signed, weights]) {
       const colours = labs(map);
-      // The step is wide enough that rounding to 8 bits, half a unit of colour distance, hardly
-      // matters.
+      // The step is so wide that rounding to 8 bits, which changes a colour by about half a unit of
+      // distance, hardly matters.
       const step = Math.floor(size / 20);
       const half = map.signed ? (size - 1) / 2 : 0;
       for (const arm of map.signed

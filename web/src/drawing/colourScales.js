@@ -26,7 +26,7 @@ const largestOf = (reaches) =>
   );
 
 /**
- * A scale on which both signs look equally strong, up to the largest extent.
+ * A scale from −r to r, where r is the largest of `reaches`. Both signs look equally strong.
  * @param {...Reach} reaches
  * @returns {ColourScale}
  */
@@ -58,7 +58,7 @@ export function typicalScale(...matrices) {
 }
 
 /**
- * A scale from the paper's colour at 0 to the largest extent.
+ * A scale from 0, which has the paper's colour, to the largest of `reaches`.
  * @param {...Reach} reaches
  * @returns {ColourScale}
  */
@@ -78,7 +78,7 @@ export function logarithmicScale(low, high) {
 
 /**
  * For small pictures of attention: a logarithmic scale that starts below the weight each key gets
- * under uniform attention. In long sentences it shows the weak weights as well as the strong ones.
+ * under uniform attention. In long sentences it shows both weak and strong weights.
  * @param {number} length of the sentence
  */
 export const sharesScale = (length) =>

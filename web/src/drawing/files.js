@@ -99,7 +99,7 @@ export function toNpy({ data, shape }) {
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const fields = `{'descr': '${type}', 'fortran_order': False, 'shape': (${sizes}), }`;
   // Magic string, version and length take 10 bytes. The header's total size is a multiple of 64,
-  // and it ends with a line feed.
+  // and the header ends with a line feed.
   const length = Math.ceil((10 + fields.length + 1) / 64) * 64;
   const header = `${fields.padEnd(length - 11)}\n`;
   const bytes = new Uint8Array(length + values.byteLength);

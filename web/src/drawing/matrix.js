@@ -76,8 +76,9 @@ const mostDrawn = 512;
 
 /**
  * If a matrix has more than `most` rows or columns, returns a smaller matrix to draw instead.
- * Otherwise returns undefined. Each cell is the strongest of a group, so that a single strong
- * weight is not lost among weak ones. Infinities and NaN count as 0.
+ * Otherwise returns undefined. Each cell of the smaller matrix contains the value with the largest
+ * magnitude in a group of cells, so that a single strong weight is not lost among weak weights.
+ * Infinities and NaN count as 0.
  * @param {Matrix} matrix
  * @param {number} [most]
  * @returns {Matrix | undefined}
@@ -105,7 +106,8 @@ export const strongest =
 export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
 
 /**
- * The pixels of the current image. Allocating new ones for each drawing would soon waste megabytes.
+ * The pixels of the current image. Allocating a new array for each drawing would soon waste
+ * megabytes.
  */
 let pixels = new Uint32Array();
 

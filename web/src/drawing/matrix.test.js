@@ -12,7 +12,7 @@ test('a coarse matrix has the strongest cell of each group', () => {
   });
 });
 
-test('cells that are small in only one direction get several pixels in the other', () => {
+test('cells that are small in only one direction get several pixels in the other direction', () => {
   assert.deepEqual(pixelsOfCell(0.9, 11, 1), { isSmall: true, wide: 1, high: 22 });
   assert.deepEqual(pixelsOfCell(0.9, 11, 2), { isSmall: false, wide: 1, high: 1 });
   assert.deepEqual(pixelsOfCell(0.5, 0.5, 1), { isSmall: true, wide: 1, high: 1 });

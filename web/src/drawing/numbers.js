@@ -75,7 +75,7 @@ export const counted = (text) =>
       '1 $1',
     );
 
-/** Formats a fraction of one as a percentage. @param {number} share */
+/** Formats a fraction as a percentage. @param {number} share */
 export const percent = (share) =>
   Number.isNaN(share)
     ? 'NaN'

@@ -41,7 +41,7 @@ test('powers of ten are written out in a sentence', () => {
   assert.equal(inWords(0), '0');
 });
 
-test('only one of something is singular', () => {
+test('a noun is singular only after the number one', () => {
   assert.equal(
     counted('Weights of head 1 of 1, 1 queries by 1 keys, in 1 sequential steps'),
     'Weights of head 1 of 1, 1 query by 1 key, in 1 sequential step',
@@ -50,7 +50,7 @@ test('only one of something is singular', () => {
   assert.equal(counted(others), others);
 });
 
-test('a share that is NaN does not look like a small one', () => {
+test('a share that is NaN does not look like a small share', () => {
   assert.deepEqual([NaN, 0, 0.05, 0.5].map(percent), [
     'NaN',
     '< 0.1\u00a0%',

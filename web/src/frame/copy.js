@@ -5,8 +5,8 @@
 const keys = () => (/Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C');
 
 /**
- * Copies a text. A page without a secure context or permission cannot write to the clipboard. The
- * text is then selected for the reader.
+ * Copies a text. A page without a secure context or permission cannot write to the clipboard. In
+ * that case, selects the text for the reader to copy.
  * @param {string} text
  * @param {() => void} select
  * @returns {Promise<string>} a message for the reader; empty if the text was copied

@@ -28,8 +28,7 @@ export function creditOf(figure, { follows, uses, work }) {
     ...(text && readsText ? [`“${shorten(text, 60)}”`] : []),
     ...barSettings(
       work?.live ?? settings,
-      // The figure's own controls are listed separately, except for masks, which one line describes
-      // together.
+      // The figure's own controls are listed separately, except for masks, which share one line.
       (name) => (name === 'causal' || !uses.includes(name)) && (follows?.includes(name) ?? true),
     ),
     ...controlsOf(figure).filter((part) => !/^(?:causal mask|window|valid length)/.test(part)),
@@ -75,8 +74,8 @@ function controlsOf(figure) {
     if (input.type === 'range') return `${name} ${input.getAttribute('aria-valuetext')}`;
     if (!input.checked) return [];
     if (input.type !== 'radio') return name;
-    // Radio buttons without a legend are omitted: their options are pictures, and the chosen one is
-    // marked.
+    // Radio buttons without a legend are omitted: their options are pictures, and the chosen
+    // picture is marked.
     const legend = input.closest('fieldset')?.querySelector('legend');
     return legend ? `${said(legend)} ${name}` : [];
   });

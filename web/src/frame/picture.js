@@ -30,7 +30,7 @@ const inherited = [
   ...['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin'],
   ...['visibility', 'shape-rendering'],
 ];
-/** Properties with their default values, which need not be written. */
+/** CSS properties with their default values, which need not be written. */
 const others = Object.entries({
   ...{ opacity: '1', 'mix-blend-mode': 'normal' },
   ...{ 'stop-color': 'rgb(0, 0, 0)', 'stop-opacity': '1', 'vector-effect': 'none' },
@@ -102,7 +102,7 @@ const isHidden = (element, { visibility, display, opacity, clipPath }) =>
   opacity === '0' ||
   clipPath === 'inset(50%)' ||
   element.matches(controls) ||
-  // Closed content has boxes, too.
+  // The content of a closed `details` element has boxes, too.
   element.matches('details:not([open]) > :not(summary)');
 
 /**
@@ -240,7 +240,8 @@ function copyText(node, style, end, into, picture) {
 /** @param {HTMLElement} element the picture to draw @param {About} about */
 export function toSvg(element, about) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
-  // Moves floating elements below the picture. The state is restored before the next frame.
+  // `data-still` moves floating elements below the picture. The attribute is removed before the
+  // next frame.
   figure.dataset.still = '';
   const { svg, width, height } = drawn(element, about);
   delete figure.dataset.still;
@@ -257,7 +258,7 @@ const creditHeight = 28;
 const lineHeight = 16;
 
 /**
- * Breaks parts into lines of at most this width.
+ * Breaks parts into lines that are at most `width` wide.
  * @param {readonly string[]} parts
  * @param {string} font
  * @param {number} width

@@ -130,7 +130,7 @@ function gradientOf({ backgroundImage }, { x, y, width, height }) {
   const [right, down] = [Math.sin, (/** @type {number} */ a) => -Math.cos(a)].map((of) =>
     of((degrees * Math.PI) / 180),
   );
-  // The length of the gradient line in CSS: its ends are level with the corners of the box.
+  // As in CSS, perpendiculars at the ends of the gradient line pass through corners of the box.
   const length = Math.abs(width * right) + Math.abs(height * down);
   const stops = stopsOf(backgroundImage, length);
   const used = repeating ? stops[stops.length - 1].at : 1;

@@ -175,7 +175,7 @@ export function outlined(from, letters) {
     const { data, parentElement } = /** @type {Text} */ (texts.currentNode);
     const style = getComputedStyle(/** @type {Element} */ (parentElement));
     if (style.display === 'none') continue;
-    // Collapses white space, as the browser's character count does.
+    // Collapses white space, because getNumberOfChars() counts a run of it as one character.
     let text = data.replaceAll(/[ \t\r\n]+/g, ' ');
     if (isSpaced) text = text.replace(/^ /, '');
     isSpaced = text ? text.endsWith(' ') : isSpaced;

@@ -14,8 +14,8 @@ const [margin, gap] = [8, 10];
  * the place is out of sight.
  * @param {(element: HTMLElement) => Element} place returns the described element, which may change
  * @param {{ ways: Way[], covers?: (element: HTMLElement) => boolean, fixed?: boolean }} how ways:
- *   tried in order until `covers` returns false; fixed: position relative to the window rather than
- *   the page
+ *   placements to try in order until `covers` returns false; fixed: position relative to the window
+ *   rather than the page
  * @returns {import('svelte/attachments').Attachment<HTMLElement>}
  */
 const placed =
@@ -100,8 +100,8 @@ export const beside = (place, { above }) => {
 };
 
 /**
- * Keeps an element below a picture and aligned with a place in it. There the element covers nothing
- * that it describes.
+ * Keeps an element below a picture and aligned with a place in the picture. Below the picture, the
+ * element covers nothing that it describes.
  * @param {(element: HTMLElement) => Element} place
  * @param {() => Element | null} picture
  */

@@ -9,7 +9,7 @@ import { isTooLong, timeCall } from './time.js';
 const pace = { seconds: 0.2, sample: 0.02, longest: 2 };
 
 /**
- * A call that takes the given time on a clock with the given resolution.
+ * Simulates a call that takes the given time, and a clock with the given resolution.
  * @param {number} milliseconds
  * @param {number} tick
  */

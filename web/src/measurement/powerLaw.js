@@ -8,7 +8,7 @@
 
 /**
  * Number of sizes to which a slope is fitted. The largest sizes are used, because the overhead of a
- * call dominates the time of small ones.
+ * call dominates the time of small sizes.
  */
 export const fittedPoints = 4;
 

@@ -3,8 +3,8 @@
  * @typedef {object} Pace
  * @property {number} seconds  rough total for one size
  * @property {number} sample  shortest time between two readings of the clock, in seconds: browsers
- *   round their clocks to 0.1 ms, and some to 1 ms. Shorter samples give more of them and make it
- *   likelier that one runs undisturbed.
+ *   round their clocks to 0.1 ms, and some to 1 ms. The shorter the samples, the more of them fit,
+ *   and the likelier one of them runs undisturbed.
  * @property {number} longest  seconds; longer calls are skipped
  */
 
@@ -13,8 +13,8 @@ export const defaultPace = { seconds: 0.2, sample: 0.005, longest: 2 };
 
 /**
  * @typedef {object} Timing
- * @property {number} seconds of one call, in the fastest sample: other load on the machine can
- *   only add to it
+ * @property {number} seconds duration of a call in the fastest sample, because other load on the
+ *   machine can only lengthen a call
  * @property {number} calls  total number of calls
  */
 
@@ -57,7 +57,7 @@ export function timeCall(call, pace, now = () => performance.now()) {
 }
 
 /**
- * Predicts whether the next size would take too long: extrapolates the last measured time, given
+ * Predicts whether the next size would take too long. Extrapolates the last measured time, assuming
  * that the time grows like length^`power`.
  * @param {{ length: number, seconds: number }[]} measured
  * @param {number} next

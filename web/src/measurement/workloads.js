@@ -22,7 +22,7 @@ import { scalarAttention } from './scalarAttention.js';
 /**
  * @typedef {object} Work
  * @property {(length: number) => () => ArrayLike<number>} prepare  returns the call to time
- * @property {(length: number) => ArrayLike<number>} [exact]  its result in doubles
+ * @property {(length: number) => ArrayLike<number>} [exact] the call's result, computed in doubles
  */
 
 /**

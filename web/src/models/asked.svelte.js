@@ -2,8 +2,9 @@ import { untrack } from 'svelte';
 import { sentenceOf } from '../work/errors.js';
 
 /**
- * An answer of a model. It is requested once the figure is visible, and again whenever the question
- * changes. Until the new answer arrives, the previous one stays, together with its question.
+ * A model's answer to a figure's question. The answer is requested once the figure is visible, and
+ * again whenever the question changes. Until the new answer arrives, the previous answer stays,
+ * together with its question.
  * @template Given, Answer
  */
 export class Asked {

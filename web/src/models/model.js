@@ -31,7 +31,7 @@ import { inSlices } from '../work/inSlices.js';
  * @property {(text: string) => Split} split tokenizes a text
  * @property {(chosen: Chosen) => Partial<Given>} adapt the settings that the model determines
  * @property {(given: Given, here: boolean) => boolean} isLong whether a worker computes this sentence;
- *   here: whether this thread must compute it if it can
+ *   here: whether this thread must compute the sentence if possible
  * @property {boolean} readsHere whether this thread embeds even long sentences
  * @property {(given: Given, exclusion: ExclusionOptions, most?: number) => Reading} read reads
  *   a sentence, or only its first `most` tokens
@@ -93,7 +93,8 @@ import { inSlices } from '../work/inSlices.js';
  */
 
 /**
- * A sentence in a layer of a model, on the thread that computes it. Tasks ask it for everything.
+ * A sentence in a layer of a model, on the thread that computes it. Tasks take all results from
+ * this object.
  * @typedef {object} Computing
  * @property {() => { output: Tensor, weights: Tensor }} attend (n, E) and (heads, n, n)
  * @property {() => import('../core/stages.js').Stages & { how: How }} stages stages of the selected head
@@ -133,7 +134,7 @@ import { inSlices } from '../work/inSlices.js';
 
 /**
  * If a pass through a layer needs more multiply-adds than this, a worker computes it. A pass of
- * this size takes 3 to 5 ms, and the visible figures need three or four of them.
+ * this size takes 3 to 5 ms, and the visible figures need three or four passes.
  */
 export const mostHere = 8e6;
 
@@ -151,7 +152,7 @@ export const sized = ({ layer, base }, config) => ({
 export class LayerSentence {
   #attn;
   #given;
-  /** The parts. Each is computed only when it is needed. */
+  /** The parts of the results. Each part is computed only when it is needed. */
   parts;
   dispose;
 

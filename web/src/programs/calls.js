@@ -9,7 +9,7 @@ import { cxx, double, float, js, literal, py, snake } from './writers.js';
 /** Constants that are doubles in C++. */
 const real = /^(base|delta|factor|start|step)$/;
 
-/** Defines numbers. @param {Record<string, number>} values @returns {Call} */
+/** Defines numeric constants. @param {Record<string, number>} values @returns {Call} */
 export function constants(values) {
   const all = Object.entries(values);
   const names = all.map(([name]) => name);

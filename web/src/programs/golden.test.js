@@ -1,4 +1,4 @@
-// Compares the programs that figures offer with recorded ones. After an intended change to the
+// Compares the programs that figures offer with recorded programs. After an intended change to the
 // programs, record them again with RECORD=1 and review the difference:
 //
 //   RECORD=1 node --test web/src/programs/golden.test.js
@@ -43,8 +43,8 @@ const isRecording = Boolean(process.env.RECORD);
 const shortest = 4;
 
 /**
- * Shortens a program: replaces each run of lines that also occurs in an earlier program with a
- * reference.
+ * Shortens a program. A reference replaces each run of lines that also occurs in an earlier
+ * program.
  * @param {string[]} lines
  * @param {{ settings: string, lines: string[] }[]} earlier
  */
@@ -76,7 +76,7 @@ function shortened(lines, earlier) {
  * @param {Record<string, Programs>} programs by their settings
  */
 const compare = (figure, programs) =>
-  test(`the programs of ${figure} are the recorded ones`, () => {
+  test(`the programs of ${figure} match the recorded programs`, () => {
     const parts = [];
     for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
       /** @type {{ settings: string, lines: string[] }[]} */

@@ -114,7 +114,7 @@ const printers = {
 };
 
 /**
- * A first line that names the file that must be next to the program.
+ * The first line of a program, which names the file that must be next to the program.
  * @param {string} body
  * @param {Language} language
  */

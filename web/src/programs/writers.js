@@ -2,7 +2,7 @@
  * Three tags for template texts. Each writes values in the syntax of its language: lists, Booleans,
  * and objects of options, which take several lines if they are long. In options, a string is an
  * expression. Names are given as in JavaScript, and the tag for C++ turns `dModel` into `d_model`.
- * Options without a value are left out, and so is an argument without options.
+ * Options without a value are left out. If no option has a value, the whole argument is left out.
  */
 
 /** @typedef {Record<string, any>} Options */
@@ -130,7 +130,7 @@ const tag =
       const written = write(value, line.length, line.search(/\S|$/));
       const isShort = !written.includes('\n') && isNarrow(written, line.length);
       if (write !== cpp || isShort || !isOptions(value)) return before + written + text;
-      // Long options in C++ start below the first argument, or on the next line.
+      // In C++, long options start below the first argument, or on the next line.
       const next = 4 + line.search(/\S|$/);
       const starts = before.endsWith(', ') ? [openedAt(line), next] : [line.length, next];
       const at = starts.find((start) => isNarrow(write(value, start, 0), start)) ?? next;
@@ -139,11 +139,11 @@ const tag =
         : `${before.trimEnd()}\n${' '.repeat(at)}${write(value, at, 0)}${text}`;
     });
 
-/** The tag for JavaScript. */
+/** The template tag for JavaScript. */
 export const js = tag(javascript);
 
-/** The tag for C++. */
+/** The template tag for C++. */
 export const cxx = tag(cpp);
 
-/** The tag for Python. */
+/** The template tag for Python. */
 export const py = tag(python);

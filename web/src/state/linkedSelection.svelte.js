@@ -7,7 +7,7 @@ import { settings } from './settings.svelte.js';
 
 /**
  * The selected cell of several linked matrices. The matrices share one selection: moving to another
- * matrix clears the selection in the previous one, and a lock applies to all of them.
+ * matrix clears the selection in the previous matrix, and a lock applies to all of them.
  */
 export class LinkedSelection {
   /** @type {LinkedCell | null} */
@@ -59,7 +59,7 @@ export class LinkedSelection {
     const cell = () => (this.at?.id === id ? this.at : null);
     const locked = () => this.#lock?.id === id;
     const hover = (/** @type {Cell | null} */ to) => {
-      // The pointer may enter another matrix before it leaves this one.
+      // The pointer may enter another matrix before it leaves the current matrix.
       if (to || this.#hovered?.id === id) this.#hovered = to && { id, ...to };
     };
     return {

@@ -57,7 +57,7 @@ class Place {
     const entry = this.#entry;
     history.replaceState({ ...this.#here(), entry }, '');
     this.#entry = entry + 1;
-    // pushState() removes the entries ahead of this one.
+    // pushState() removes the history entries after the current entry.
     this.#left.delete(this.#entry);
     history.pushState({ chapter, past: 0, entry: this.#entry }, '', url);
     void this.goTo(chapter);
@@ -83,8 +83,8 @@ class Place {
   }
 
   /**
-   * Draws only visible figures again. Called after the print dialog has closed, because the dialog
-   * may capture the page long after `print()` has returned.
+   * Goes back to drawing only visible figures. Called after the print dialog has closed, because
+   * the dialog may capture the page long after `print()` has returned.
    */
   leavePaper() {
     this.isWhole = false;

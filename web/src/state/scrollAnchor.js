@@ -24,7 +24,7 @@ function findAnchor() {
   return null;
 }
 
-/** Keeps the visible part of the page in place. Returns a function that stops this. */
+/** Keeps the visible part of the page in place. Returns a function that ends this behaviour. */
 export function keepInSight() {
   /** @type {ReturnType<typeof findAnchor>} */
   let anchor = null;

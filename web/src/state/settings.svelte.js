@@ -17,7 +17,7 @@ const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
 /** The settings of a page that is opened without a link. A reset restores them. */
 export const beginning = saves ? untrained : initial;
 
-/** True if a link has no settings. The link may still lead to a place. @param {string} hash */
+/** True if a link has no settings. It may still name a chapter or a figure. @param {string} hash */
 const isBare = (hash) => /^(?:#(?:(?:at|embed)=[^&]*)?)?$/.test(hash);
 
 /** @param {string} hash */
@@ -121,7 +121,7 @@ export function mirrorSettingsInUrl() {
     history.replaceState(history.state, '', url);
   };
   $effect(() => {
-    // `write()` uses all of them, and they don't always change together.
+    // `write()` depends on these three values, which don't always change together.
     void [address, fragment, place.chapter];
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
@@ -138,7 +138,7 @@ export function mirrorSettingsInUrl() {
     }, carriedDelay);
   });
   $effect(() => {
-    // Back and Forward move through the places that the reader visited. Settings stay.
+    // Back and Forward move through the places that the reader visited. The settings stay the same.
     const goBack = () => {
       if (!place.isInHistory) return;
       place.goBack();
@@ -146,7 +146,7 @@ export function mirrorSettingsInUrl() {
     };
     const read = (/** @type {HashChangeEvent} */ { newURL }) => {
       if (place.isInHistory) return;
-      // The address itself may have changed since.
+      // Use the event's URL, because the address may have changed since the event.
       const hash = newURL.replace(/^[^#]*/, '');
       link = linkOf(hash);
       followed++;

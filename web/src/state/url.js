@@ -38,7 +38,7 @@ export function isFromLaterVersion(fragment) {
 }
 
 /**
- * Reads the settings from a URL fragment. Missing ones have their initial values.
+ * Reads the settings from a URL fragment. Missing settings have their initial values.
  * @param {string} fragment with or without its leading '#'
  * @returns {Settings}
  */

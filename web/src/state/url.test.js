@@ -104,7 +104,7 @@ test('broken percent escapes are harmless', () => {
   assert.equal(parseSettings('text=%E0%A4%A').text, '\ufffd%A');
 });
 
-test('a link contains its version, and one without a version is of this one', () => {
+test('a link contains its version, and a link without a version has the current version', () => {
   const settings = { ...initial, heads: 8, text: 'v=9' };
   const link = formatSettings(settings);
   assert.ok(link.startsWith(`v=${version}&`));

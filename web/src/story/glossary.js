@@ -1,6 +1,6 @@
 // The page uses one term for one thing:
 //   position          where a token is, counted from 0 (not "place")
-//   attention weight  what one token gives another, from 0 to 1; "weight" where it is clear (not "share")
+//   attention weight  what one token gives another, from 0 to 1; also "weight" (not "share")
 //   matrix            a table of numbers that a vector is multiplied by
 //   projection        a matrix that makes queries, keys, values or the output
 //   pair of columns   two neighbouring numbers of an encoding; "clock hand" is a picture of it
@@ -41,7 +41,7 @@ export const glossary = {
   causal:
     'No token may look at later tokens. This lets a model learn to predict the next word without seeing it.',
   padding:
-    'Sentences that are computed together must have the same length, so short ones are padded. No token may look at the padding.',
+    'Sentences that are processed together must have the same length, so short ones are padded. No token may look at the padding.',
   window: 'A token may look only at a given number of nearest tokens on each side.',
   saturation:
     'One weight is nearly 1 and all others are nearly 0, so small changes in the scores change almost nothing.',

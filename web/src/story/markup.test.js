@@ -53,7 +53,7 @@ const anything = new Proxy(
 );
 
 /**
- * All strings in a prose module, including those that its functions return.
+ * All strings in a prose module, including strings that its functions return.
  * @param {unknown} value
  * @returns {string[]}
  */

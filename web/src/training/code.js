@@ -18,9 +18,9 @@ import { heldOutStream, worlds } from './worlds.js';
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 
 /**
- * How to make an example of a world with n given symbols: in C++ and JavaScript from uniform random
- * numbers u, in Python a whole batch from its own random numbers. Also its length and how many
- * random numbers it takes.
+ * Lines that make an example of a world with n given symbols. In C++ and JavaScript, they use
+ * uniform random numbers u. In Python, they make a whole batch from PyTorch's random numbers.
+ * `length` is the example's length, and `numbers` is how many random numbers it takes.
  * @typedef {Record<'python' | 'cpp' | 'javascript' | 'length' | 'numbers', string>} Filling
  */
 

@@ -15,7 +15,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   test(`the ${language} program prints the same table as the page learns`, { skip }, async () => {
     const printed = await run(language, tableProgram(lanes[0], steps)[language] ?? '');
     assert.deepEqual([printed.length, printed[0].length], [20, 64]);
-    // Python's random numbers differ.
+    // Python draws different random numbers.
     if (language === 'python') return;
     const attn = await load({ training: true, threads: 1, variant: 'simd128' });
     const lane = new Lane(attn, lanes[0]);
@@ -49,7 +49,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
           sizes,
         );
         printed.forEach(([, share], i) => {
-          // Python's random numbers differ.
+          // Python draws different random numbers.
           if (language === 'python') assert.ok(share >= 0 && share < 1, `${share}`);
           else assert.ok(Math.abs(share - accuracy[i]) < 0.01, `${share} for ${accuracy[i]}`);
         });
@@ -78,7 +78,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
             ? [10, ids.filter((id) => id !== worlds.dates.written?.padding).length]
             : [ids.length, ids.length];
         assert.deepEqual([printed.length, printed[0].length], [rows, columns]);
-        // Python's random numbers differ.
+        // Python draws different random numbers.
         if (language === 'python') return;
         const lane = new Lane(attn, options);
         assert.equal(lane.train(steps).step, steps);
@@ -108,7 +108,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
           printed.map(([step]) => step),
           [1, 2, 3],
         );
-        // Python's random numbers differ.
+        // Python draws different random numbers.
         if (language === 'python') return;
         const attn = await load({ training: true, threads: 1, variant: 'simd128' });
         const lane = new Lane(attn, options);

@@ -58,7 +58,7 @@ export const inDigits = ({ year, month, day }) =>
   [year, month, day].map((part, i) => `${part}`.padStart(i ? 2 : 4, '0')).join('-');
 
 /**
- * The date that a text names. `null` if it names none or is ambiguous.
+ * The date that a text names. `null` if the text names no date or is ambiguous.
  * @param {string} text
  * @returns {Day | null}
  */

@@ -1,17 +1,17 @@
 /**
  * How strongly a head behaves like each part of an induction circuit, from 0 to 1.
  * @typedef {object} HeadScores
- * @property {number} previous mean attention from a token to the previous one
- * @property {number} followed mean attention from a repeated token to the token that followed it
- *   last time
+ * @property {number} previous mean attention from a token to the previous token
+ * @property {number} followed mean attention from a repeated token to the token that followed its
+ *   previous occurrence
  */
 
 /**
  * The scores of each head over examples, layer by layer (Olsson et al. 2022).
  * @param {readonly import('attn').Tensor[]} weights weights of each layer, (examples, heads, n, n)
  * @param {Int32Array} ids (examples, n)
- * @param {(at: number) => boolean} isAsked whether the token after a token of `ids` must be
- *   predicted
+ * @param {(at: number) => boolean} isAsked true if the model must predict the token that follows
+ *   `ids[at]`
  * @returns {HeadScores[]}
  */
 export function headScores(weights, ids, isAsked) {

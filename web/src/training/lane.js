@@ -41,7 +41,7 @@ export function checksumOf(weights) {
  * @property {Float32Array} places share of right answers for the first answer of each example,
  *   the second, …
  * @property {import('./induction.js').HeadScores[]} heads scores of each head, layer by layer, if
- *   answers are the following tokens
+ *   answers are the next tokens of the sequence
  */
 
 /**
@@ -84,7 +84,7 @@ export function evaluate(model, examples, answers) {
  * @property {Float32Array} losses losses of the steps since the last report
  * @property {Evaluation[]} evaluations
  * @property {number} milliseconds time that the steps took
- * @property {string} [failure] why the last step failed; the model is unchanged by it
+ * @property {string} [failure] why the last step failed; a failed step leaves the model unchanged
  */
 
 /**
@@ -100,8 +100,9 @@ export function evaluate(model, examples, answers) {
  * @property {import('./saved.js').Saved | null} saved a description of the file; `null` for
  *   weights of other models and other files
  * @property {boolean} fits whether the model has taken the weights
- * @property {string} [reason] why it has not
- * @property {Evaluation} [evaluation] evaluation of the model, if it has
+ * @property {string} [reason] why the model has not taken the weights
+ * @property {Evaluation} [evaluation] evaluation of the model with these weights, if it has taken
+ *   them
  */
 
 /** A model that is trained step by step. It lives in a worker. */
@@ -179,8 +180,8 @@ export class Lane {
   }
 
   /**
-   * Tests the model on inputs that are longer than those it is trained on. A learned table limits
-   * the length.
+   * Tests the model on inputs that are longer than its training inputs. A learned table limits the
+   * length.
    * @param {number} [step] an earlier step to test
    * @returns {Reach}
    */

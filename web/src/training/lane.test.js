@@ -99,7 +99,7 @@ for (const positions of /** @type {Scheme[]} */ ([
   });
 }
 
-test('heads are scored if answers are the following tokens', () => {
+test('heads are scored if answers are the next tokens of the sequence', () => {
   const lane = new Lane(attn, { ...reverse, world: 'repeat', causal: true });
   const [{ heads }] = lane.train(0).evaluations;
   lane.dispose();

@@ -34,7 +34,7 @@ const mostDistance = 16;
 
 /**
  * @param {Pick<LaneOptions, 'positions' | 'causal'>} options
- * @returns {import('attn').AttentionPositions} positions inside the attention
+ * @returns {import('attn').AttentionPositions} the positions that attention applies
  */
 export function attentionPositions({ positions, causal }) {
   switch (positions) {
@@ -130,7 +130,7 @@ class Layered {
   /**
    * @template {Tensor | Variable} T
    * @param {T} tokens embedded tokens
-   * @param {number} [start] position of the first one
+   * @param {number} [start] position of the first token
    * @returns {T}
    */
   withPositions(tokens, start = 0) {

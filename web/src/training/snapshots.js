@@ -4,7 +4,7 @@
 const [firstEvery, most] = [5, 48];
 
 /**
- * Weights of earlier, evenly spaced steps. If there are too many snapshots, every other one is
+ * Weights of earlier, evenly spaced steps. If there are too many snapshots, every other snapshot is
  * removed, so that memory stays bounded however long a run is.
  */
 export class Snapshots {
@@ -26,7 +26,7 @@ export class Snapshots {
   }
 
   /**
-   * Keeps these weights for a step. Removes the snapshots of this step and of all later ones.
+   * Keeps the weights for a step. Removes the snapshots of this step and of all later steps.
    * @param {number} step
    * @param {Weights} weights
    */

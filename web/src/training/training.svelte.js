@@ -38,14 +38,14 @@ const [slice, betweenPictures] = [40, 70];
  */
 const betweenReaches = 3000;
 
-/** Shortest time between two checkpoints, in ms. They are kept in case a worker is lost. */
+/** Shortest time between two checkpoints, in ms. Checkpoints are kept in case a worker is lost. */
 const betweenKept = 2000;
 
-/** Largest number of steps at once. */
+/** Largest number of steps that workers take at once. */
 const mostAtOnce = 20;
 
 /**
- * Number of tokens in an example, including the written ones.
+ * Number of tokens in an example, including the tokens that the model writes.
  * @param {import('./worlds.js').WorldName} name
  */
 function tokensIn(name) {
@@ -90,7 +90,7 @@ export class Training {
    * @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]}
    */
   files = $state.raw([null, null]);
-  /** True if a lane has had weights that did not come from this run. */
+  /** True if weights from a file have been loaded into a lane since the run began. */
   given = $state(false);
   /**
    * Each lane's performance on longer inputs, and the step at which it was tested.
@@ -282,7 +282,10 @@ export class Training {
     this.checksums = [];
   }
 
-  /** Looks back until the latest requested step is shown. Earlier requests are dropped. */
+  /**
+   * Computes the results of the requested earlier step, and repeats this if the request has changed
+   * in the meantime. Requests in between are dropped.
+   */
   async #lookBack() {
     if (this.#lookingBack) return;
     this.#lookingBack = true;
@@ -325,7 +328,7 @@ export class Training {
 
   #begin() {
     // After a failure, retries from the start, because the same steps give the same weights. If
-    // workers were lost, new ones continue.
+    // workers were lost, new workers continue the run.
     if (this.problem && !this.#lanes && this.#kept) this.problem = '';
     if (this.problem) {
       const until = this.#until;
@@ -476,8 +479,8 @@ export class Training {
   /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
   #evaluated({ evaluations: all }, evaluations) {
     for (const evaluation of evaluations) {
-      // After weights are loaded, the same step is evaluated again. Its new result replaces the old
-      // one.
+      // After weights are loaded, the same step is evaluated again. The new result replaces the old
+      // result.
       if (all.at(-1)?.step === evaluation.step) all.pop();
       all.push(evaluation);
     }

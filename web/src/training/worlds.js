@@ -16,7 +16,8 @@ import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
  * @property {number} numbers number of random numbers per example
  * @property {boolean} causal whether the world is meant for models with a causal mask
  * @property {number[]} own positions of the tokens that a reader may choose
- * @property {number} kinds number of symbols allowed there, counted from the first
+ * @property {number} kinds number of symbols allowed at these positions, counted from the first
+ *   symbol
  * @property {boolean} next whether an answer is the next token of the sequence itself
  * @property {(uniform: ArrayLike<number>, ids: Int32Array, targets: Int32Array) => void} fill
  *   makes an example from numbers in [0, 1): the tokens and the target of each, `ignored` if there
@@ -29,11 +30,11 @@ import { dayIn, daysOf, inDigits, spellings, years } from './dates.js';
  * The written sequence.
  * @typedef {object} Written
  * @property {string[]} symbols its vocabulary
- * @property {number} start the token before the first written one
+ * @property {number} start the token before the first written token
  * @property {number} padding the token that pads the input; nothing attends to it
  */
 
-/** A target that does not count. */
+/** A target that the loss and the accuracy ignore. */
 export const ignored = -100;
 
 /** @typedef {'copy' | 'reverse' | 'sort' | 'repeat' | 'add' | 'count' | 'dates'} WorldName */
@@ -43,12 +44,16 @@ const range = (/** @type {number} */ length) => Array.from({ length }, (_, i) =>
 const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 const blank = '·';
 
-/** A whole number below `most`. @param {number} uniform @param {number} most */
+/**
+ * Maps a number between 0 and 1 to a whole number from 0 to `most` − 1.
+ * @param {number} uniform
+ * @param {number} most
+ */
 const below = (uniform, most) => Math.min(most - 1, Math.floor(uniform * most));
 
 /**
- * A world with some symbols, followed by as many blanks. The model fills the blanks with the
- * symbols in another order.
+ * A world with some symbols, followed by the same number of blanks. The model fills the blanks with
+ * the symbols in another order.
  * @param {number} given number of symbols
  * @param {number} kinds number of distinct symbols
  * @param {(given: Int32Array) => Int32Array} answer
@@ -111,8 +116,8 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * A world that asks at each symbol how many symbols are equal to it. Numbers above `counted` have
- * no word and are not asked for.
+ * A world whose answer at each symbol is the number of symbols equal to it. There are no answers
+ * above `counted`, because the world has no words for these numbers.
  * @param {number} size
  * @returns {World}
  */
@@ -160,7 +165,7 @@ function repeated(size) {
       for (let i = second; i < second + run - 1; i++) targets[i] = ids[i + 1];
     },
     ask(ids, targets) {
-      // Find the longest repeated run. If several runs have that length, take the last one.
+      // Find the longest repeated run. If several runs have that length, take the last run.
       let [from, run] = [0, 0];
       for (let second = 1; second < size; second++) {
         for (let first = 0; first < second; first++) {
@@ -219,8 +224,8 @@ const makers = {
 };
 
 /**
- * A world with the same symbols and with inputs that are longer by this factor. The length of dates
- * does not change.
+ * A world with the same symbols and with inputs that are `times` as long. The length of dates does
+ * not change.
  * @param {WorldName} name
  * @param {number} times factor relative to `worlds`
  */
@@ -233,8 +238,9 @@ export const worlds = /** @type {Record<WorldName, World>} */ (
 
 /**
  * A held-out example with the reader's text. The text's symbols replace the tokens that the reader
- * can choose, starting with the first. In a world with written answers, padding replaces the rest
- * of those tokens. Characters that are not symbols of the world are ignored.
+ * can choose, starting with the first. In a world with written answers, padding replaces the
+ * remaining tokens that the reader can choose. Characters that are not symbols of the world are
+ * ignored.
  * @param {import('attn').Attn} attn
  * @param {World} world
  * @param {number} seed
@@ -261,7 +267,7 @@ export const tokensOf = ({ symbols, own, kinds }, text) =>
     .slice(0, own.length);
 
 /**
- * Streams of random numbers for held-out examples and for each step, separate from those for
+ * Streams of random numbers for held-out examples and for each step, separate from the streams for
  * weights.
  */
 export const heldOutStream = 1 << 20;

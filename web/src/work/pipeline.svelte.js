@@ -69,7 +69,7 @@ export class Pipeline {
   /**
    * @param {Attn} attn the loaded module
    * @param {Work} work
-   * @param {'live' | 'shown'} which whether to compute from the live settings or the shown ones
+   * @param {'live' | 'shown'} which whether to compute from the live settings or the shown settings
    */
   constructor(attn, work, which) {
     this.#attn = attn;
@@ -156,8 +156,8 @@ export class Pipeline {
    * The programs of a figure.
    * @param {string} figure
    * @param {Code | undefined} pages the programs for the page's own models
-   * @param {() => any} [shown] in addition to the settings, the values on which the programs for
-   * other models depend
+   * @param {() => any} [shown] returns the values that the programs for other models need besides
+   *   the settings
    * @returns {Code | undefined}
    */
   code(figure, pages, shown) {

@@ -49,7 +49,7 @@ test('a first task added while a worker connects runs once', async () => {
   worker.end();
 });
 
-test('ending a worker does not affect the one started after it', async () => {
+test('ending a worker does not affect the worker started after it', async () => {
   started.length = frees.length = 0;
   const worker = new TaskWorker({ threads: 1 });
   await worker.run(count, null);

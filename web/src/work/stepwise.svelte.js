@@ -3,7 +3,7 @@ import { inSlices } from './inSlices.js';
 
 /**
  * A result that takes a long time to compute. The steps of a generator run in slices, so that the
- * page stays responsive. The previous result stays until the new one is complete.
+ * page stays responsive. The previous result stays until the new result is complete.
  * @template T
  */
 export class Stepwise {
@@ -15,9 +15,9 @@ export class Stepwise {
   #followers = 0;
 
   /**
-   * Starts a new computation with `steps` and drops the current one. Call it in an attachment of
-   * the element that shows the result: it then tracks everything `make` reads, and computes nothing
-   * while no such element is visible.
+   * Starts a new computation with `steps` and drops the current computation. Call it in an
+   * attachment of the element that shows the result: it then tracks everything `make` reads, and
+   * computes nothing while no such element is visible.
    * @param {() => Generator<unknown, T>} make
    */
   follow(make) {

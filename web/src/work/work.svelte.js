@@ -21,9 +21,9 @@ import { timed } from './timed.js';
 
 /**
  * Computes everything that figures show for the whole sentence. Short computations run on the
- * page's thread, so that a key press is drawn in the same frame. Long ones run in a worker, where
- * only the latest settings count. Until everything visible has been computed from them, figures
- * keep showing the earlier results: `shown` lags behind `live` as a whole.
+ * page's thread, so that a key press is drawn in the same frame. Long computations run in a worker,
+ * and only for the latest settings. Figures keep showing the earlier results until everything
+ * visible has been computed from the latest settings: `shown` lags behind `live` as a whole.
  */
 export class Work {
   /** True while figures lag behind the settings. */
@@ -139,7 +139,7 @@ export class Work {
   }
 
   /**
-   * The current settings that a separate task depends on.
+   * The current settings that a task depends on.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    */
   given({ reads }) {
@@ -262,7 +262,8 @@ const neededBy = (reads, given) =>
   /** @type {any} */ (pick(given, ['tokens', 'ids', 'rotary', 'own', ...reads]));
 
 /**
- * An object whose properties change individually, as the properties of the settings do.
+ * Returns an object with the properties of `of()`. As with the settings, each property is tracked
+ * separately.
  * @param {() => Given} of
  * @returns {Readonly<Given>}
  */

@@ -1,7 +1,7 @@
 #pragma once
 
-// Everything that attention does with pairs of bf16 numbers except products: arranging queries,
-// keys and values in pairs, and turning scores into pairs of weights.
+// The operations of attention on pairs of bf16 numbers, except products: arranging queries, keys
+// and values in pairs, and turning scores into pairs of weights.
 
 #include <algorithm>
 #include <bit>
@@ -123,8 +123,8 @@ void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys,
   }
 }
 
-/// Writes the keys from key0 on as pairs along the depth or as quads. For tiles, pads them with
-/// zeros to whole tiles.
+/// Writes the keys from key0 on as pairs along the depth or as quads. With tile hardware, pads the
+/// pairs with zeros to whole tiles.
 template <class Isa>
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                            Bf16Pair* pairs) noexcept {
@@ -147,7 +147,7 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
 /// Like exp2_shifted, for scores that must still be multiplied by `unit`, with lowest = (m − 127) /
 /// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial
 /// of degree 5 (minimax in relative error, 9.2e-8) is accurate to the rounding of float32. Weights
-/// keep only eight bits.
+/// are then rounded to eight significant bits.
 template <class Isa, int N>
 ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats<Isa> (&rounder)[N],
                              const Floats<Isa> (&lowest)[N]) noexcept {

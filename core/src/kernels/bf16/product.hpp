@@ -43,7 +43,7 @@ ATTN_INLINE Bf16Pair* quads_of_row(Bf16Pair* rows, index r, index row) noexcept 
   return rows + r / 2 * 2 * row + r % 2 * 2;
 }
 
-/// Writes a row of bf16 numbers to its half of the quads. If the number of pairs is odd, the last
+/// Writes a row of bf16 numbers to its half of each quad. If the number of pairs is odd, the last
 /// quad is padded with zeros.
 ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col,
                           Bf16Pair* to) noexcept {
@@ -60,7 +60,7 @@ ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// Rounds a row of at most 2 · kDepthBlock floats to bf16 and writes it to its half of the quads.
+/// Rounds a row of at most 2 · kDepthBlock floats to bf16 and writes it to its half of each quad.
 template <class Isa>
 ATTN_INLINE void round_quad_row(index count, const float* from, index from_col,
                                 Bf16Pair* to) noexcept {

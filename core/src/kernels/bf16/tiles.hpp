@@ -38,7 +38,7 @@ constexpr index tile_height(index rows) noexcept { return std::min(rows, kTileEd
 template <class Isa>
 class TileSession {
  public:
-  /// For tiles of A, and therefore of C, with this many rows.
+  /// Configures the hardware for tiles of A, and therefore of C, with this many rows.
   explicit TileSession([[maybe_unused]] index rows) noexcept {
     if constexpr (kTiles<Isa>) Isa::Tiles::configure(static_cast<int>(rows));
   }
@@ -52,9 +52,9 @@ class TileSession {
 /// The layout of the tiles of A or B; strides are in pairs.
 struct TileMatrix {
   const Bf16Pair* data;
-  index row;   ///< between the rows of a tile
-  index step;  ///< between tiles along the depth
-  index next;  ///< between neighbouring tiles along the rows of A or the columns of B
+  index row;   ///< stride between the rows of a tile
+  index step;  ///< stride between tiles along the depth
+  index next;  ///< stride between neighbouring tiles along the rows of A or the columns of B
 };
 
 /// C = A · B, or C += A · B with Add, for M × N tiles of C, over `steps` tiles along the depth. If

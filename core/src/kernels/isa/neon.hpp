@@ -18,8 +18,7 @@ struct Isa : IsaVectors<xsimd::neon64> {
 
   static ATTN_INLINE F madd(F a, F b, F c) noexcept { return xsimd::fma(a, b, c); }
   static ATTN_INLINE D madd(D a, D b, D c) noexcept { return xsimd::fma(a, b, c); }
-  // The instruction set has c − a·b, but no a·b − c. Negating c for a multiply-add would cost as
-  // much as this.
+  // NEON has c − a·b, but no a·b − c; negating c costs as much as multiplying and subtracting.
   static ATTN_INLINE D msub(D a, D b, D c) noexcept { return a * b - c; }
   static ATTN_INLINE W multiply_wide(W a, W b) noexcept {
     return W(vmull_u32(vmovn_u64(a), vmovn_u64(b)));

@@ -9,18 +9,18 @@ namespace attn::kernels {
 namespace {
 
 /// Loads eight stored numbers at once as two vectors of floats, which takes fewer instructions than
-/// four at a time.
+/// loading four at a time.
 struct WasmPairLoads {
   using Floats4 = xsimd::batch<float, xsimd::wasm>;
   struct Pair {
     Floats4 low, high;
   };
-  /// Facts about the numbers loaded so far.
+  /// For each lane, twice the bits of the largest float16 magnitude loaded so far.
   using Seen = v128_t;
 
   static ATTN_INLINE Seen nothing_seen() noexcept { return wasm_i16x8_splat(0); }
 
-  /// Loads float16 numbers as floats 2^-112 times as large: the bits are moved into place without
+  /// Loads float16 numbers as floats, multiplied by 2^-112: the bits are moved into place without
   /// looking at the exponents. Infinities and NaN become finite, which in_range() then detects.
   static ATTN_INLINE Pair load_pair(const Float16* from, Seen& seen) noexcept {
     const v128_t bits = wasm_v128_load(from);
@@ -42,8 +42,8 @@ struct WasmPairLoads {
     return !wasm_v128_any_true(wasm_u16x8_ge(seen, wasm_u16x8_splat(0xF800)));
   }
 
-  /// True if few of the numbers are subnormal. When they are loaded as floats 2^-112 times as
-  /// large, they are still subnormal, and subnormal floats are slow on some machines.
+  /// True if few of the numbers are subnormal. load_pair() turns subnormal float16 numbers into
+  /// subnormal floats, which are slow on some machines.
   static ATTN_INLINE bool is_mostly_normal(const Float16* numbers, index count) noexcept {
     index subnormal = 0;
     for (index i = 0; i + 8 <= count; i += 8) {

@@ -10,7 +10,8 @@ namespace {
 struct Isa : IsaVectors<xsimd::wasm>, WasmPairLoads {
   static constexpr InstructionSet kInstructionSet = InstructionSet::kWasmRelaxedSimd;
   // On Zen 5 in Chromium 156, tiles of 6 × 2 are up to 7 % faster than tiles of 2 × 4, and other
-  // shapes are slower. Only engines of 2023 are slower with 6 × 2: Node 20 takes 60 % longer.
+  // shapes are slower. Engines released in 2023 are an exception: with 6 × 2, Node 20 takes 60 %
+  // longer.
   static constexpr int kRows = 6;
   static constexpr int kVectors = 2;
   static constexpr int kScoreRows = 6;

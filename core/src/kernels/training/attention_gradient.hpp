@@ -15,16 +15,16 @@
 // operands in place. For scores and dP, the queries and dO are transposed, once for a chunk of
 // keys. The other three products sum along the keys or along the queries of a tile.
 //
-// The gradient of an excluded score is set to zero by selection, not by multiplication, because
-// numbers that belong to the key may be NaN.
+// The gradient of an excluded score is set to zero by selection, not by multiplication, because the
+// values computed for an excluded key may be NaN.
 
 #include "kernels/training/attention_gradient_block.hpp"
 
 namespace attn::kernels {
 
-/// Each chunk reads all queries again, so long chunks cost less. With short chunks, several threads
-/// can share the work of few heads. Only AVX-512 uses sizes other than 256, because the products of
-/// other instruction sets leave less to gain.
+/// Number of keys in a chunk. Every chunk reads all queries again, so long chunks cost less. With
+/// short chunks, several threads can share the work of few heads. Only AVX-512 uses sizes other
+/// than 256: with other instruction sets, the products are slower, so the chunk size matters less.
 template <class Isa>
 index gradient_keys(index keys, index heads) noexcept {
   constexpr index kFewHeads = 4;

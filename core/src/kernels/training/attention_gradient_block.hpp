@@ -96,7 +96,7 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
     }
     // The division into tiles affects how results are rounded, so it must not depend on whether
     // numbers are finite or on which stages are requested. Only the skipping of queries may depend
-    // on them.
+    // on either.
     if (is_finite_ && !steps_.shows_tiles) first_lane_ = lane + kGradientGroup;
   }
   return keys;
@@ -264,8 +264,8 @@ inline void keep_row(const float* row, index size, bool attended, float* kept) n
   }
 }
 
-/// Adds the products if something is not finite. Excluded numbers are not even multiplied by zero.
-/// The results are bit-identical to those that finite excluded numbers would give.
+/// Adds the products if an operand is not finite. Excluded rows are replaced by zeros, so the
+/// results are bit-identical to the results for finite excluded rows.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
@@ -307,8 +307,8 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   return false;
 }
 
-/// Adds the terms of Shaw's keys and values, computed from the sums per distance. If something is
-/// not finite, a query's products skip the distances at which it attends to nothing.
+/// Adds the terms of Shaw's keys and values, computed from the sums per distance. If an operand is
+/// not finite, the products of a query skip the distances at which the query attends to no key.
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {

@@ -19,8 +19,8 @@ index padded_row(index dim) noexcept {
   return round_up(dim, kWidth<Isa>);
 }
 
-/// Tiles skip queries in groups of this size, which is at least that of any instruction set's
-/// vectors.
+/// Tiles skip queries in groups of this size, which is at least the vector width of every
+/// instruction set.
 inline constexpr index kGradientGroup = 16;
 
 /// Row stride, in floats, of a tile that is transposed to (queries × keys).
@@ -46,11 +46,11 @@ struct GradientSteps {
   bool relative_keys;
   bool relative_values;
   bool in_log2;        ///< log2 e is folded into the queries
-  bool scores_by_row;  ///< some steps process a query's scores along the keys
+  bool scores_by_row;  ///< some steps process the scores of one query at a time
   bool dropout;
-  bool gradients_by_row;  ///< some steps also process score gradients along the keys
-  bool only_ranges;       ///< only key ranges exclude, and weights need no further step
-  bool shows_tiles;       ///< numbers for every score of a tile are requested
+  bool gradients_by_row;  ///< some steps process the score gradients of one query at a time
+  bool only_ranges;       ///< only key ranges exclude keys, and weights need no further step
+  bool shows_tiles;       ///< the caller wants the gradients of the scores or the weights
 };
 
 /// The scratch memory of one block of queries.
@@ -104,9 +104,9 @@ struct GradientScratch {
   float* slopes = nullptr;     ///< kBlockQueries × kGradientRow: the derivative of the softcap
   float* queries = nullptr;    ///< head_dim × kBlockQueries, scaled
   float* output_gradients = nullptr;      ///< value_dim × kBlockQueries
-  float* query_rows = nullptr;            ///< kBlockQueries × head_dim in whole vectors
-  float* output_gradient_rows = nullptr;  ///< kBlockQueries × value_dim in whole vectors
-  float* log_sum_exp = nullptr;  ///< per query, in units of ln 2; 0 if it attends to nothing
+  float* query_rows = nullptr;            ///< kBlockQueries × padded_row(head_dim)
+  float* output_gradient_rows = nullptr;  ///< kBlockQueries × padded_row(value_dim)
+  float* log_sum_exp = nullptr;  ///< one per query, in units of ln 2; 0 for a query without keys
   float* delta = nullptr;        ///< per query
   std::int32_t* key_begin = nullptr;
   std::int32_t* key_end = nullptr;
@@ -118,7 +118,7 @@ struct GradientScratch {
   float* value_distances = nullptr;  ///< weights summed per distance
   float* columns = nullptr;          ///< one of the arrays above, transposed: relative_row ×
                                      ///< kBlockQueries
-  float* kept_rows = nullptr;        ///< rows of keys, queries or distances, in whole vectors
+  float* kept_rows = nullptr;  ///< rows of keys, queries or distances, padded to whole vectors
   index floats = 0;
 };
 

@@ -39,7 +39,7 @@ struct GateParts {
 
 /// With r, z and n of gru_cell, h_n the candidate's part of the state, and p the argument of tanh:
 ///   dp = dh·(1 − z)·(1 − n²), dr = dp·h_n·r·(1 − r), dz = dh·(state − n)·z·(1 − z).
-/// If dh is 0, all of these are 0, whatever the step has computed.
+/// If dh is 0, all three are 0, even if the forward pass produced infinities or NaN.
 template <class Isa>
 void gru_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
   using F = Floats<Isa>;

@@ -13,7 +13,7 @@ struct AttentionGradientHead {
   index output_gradient_col = 1;
   const float* log_sum_exp = nullptr;  ///< (num_queries), from the forward pass
   const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
-  /// (2·max_distance+1, head_dim in whole vectors): Shaw's keys; or null. Replaces
+  /// (2·max_distance+1, head_dim rounded up to whole vectors): Shaw's keys; or null. Replaces
   /// AttentionHead::packed_relative_keys.
   const float* relative_keys = nullptr;
   bool relative_keys_are_finite = true;
@@ -33,7 +33,7 @@ struct AttentionGradientHead {
   float* bias = nullptr;
   index bias_row = 0;
   index bias_col = 1;
-  /// The gradient of the bias by distance, indexed by j − i, for every i and j.
+  /// The gradient of AttentionHead::distance_bias, indexed by j − i, for every i and j.
   float* distances = nullptr;
   float* relative_key_gradients = nullptr;    ///< as relative_keys
   float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
@@ -44,10 +44,10 @@ struct AttentionGradientHead {
 struct KeyChunk {
   index key_begin = 0;  ///< a multiple of gradient_keys
   index key_end = 0;
-  float* keys = nullptr;             ///< (gradient_keys, head_dim in whole vectors)
-  float* key_gradients = nullptr;    ///< (gradient_keys, head_dim in whole vectors)
-  float* values = nullptr;           ///< (gradient_keys, value_dim in whole vectors)
-  float* value_gradients = nullptr;  ///< (gradient_keys, value_dim in whole vectors)
+  float* keys = nullptr;             ///< (gradient_keys, head_dim rounded up to whole vectors)
+  float* key_gradients = nullptr;    ///< (gradient_keys, head_dim rounded up to whole vectors)
+  float* values = nullptr;           ///< (gradient_keys, value_dim rounded up to whole vectors)
+  float* value_gradients = nullptr;  ///< (gradient_keys, value_dim rounded up to whole vectors)
   bool is_finite = true;             ///< true if all keys and values are finite
 };
 
@@ -82,7 +82,7 @@ struct ActivationGradientArgs {
   const float* x = nullptr;
   const float* factor = nullptr;  ///< or null
   const float* output_gradient = nullptr;
-  float* gradient = nullptr;         ///< of x; or null
+  float* gradient = nullptr;         ///< gradient of x, or null
   float* factor_gradient = nullptr;  ///< or null
 };
 
@@ -93,10 +93,10 @@ struct NormGradientArgs {
   bool centred = true;
   const float* x = nullptr;
   const RowStatistics* statistics = nullptr;  ///< (rows)
-  const float* weight = nullptr;              ///< (cols in whole vectors), padded with zeros
+  const float* weight = nullptr;  ///< (cols rounded up to whole vectors), padded with zeros
   const float* output_gradient = nullptr;
-  float* gradient = nullptr;  ///< of x; or null
-  // Sums over these rows, (cols in whole vectors), or null.
+  float* gradient = nullptr;  ///< gradient of x, or null
+  // Sums over these rows, (cols rounded up to whole vectors), or null.
   float* weight_gradient = nullptr;
   float* bias_gradient = nullptr;
 };
@@ -129,7 +129,7 @@ struct SgdArgs {
   float* momentum_buffer = nullptr;  ///< null if there is no momentum
   float learning_rate = 0;
   float weight_decay = 0;
-  float kept = 0;   ///< the factor on the buffer
+  float kept = 0;   ///< the buffer is multiplied by this factor
   float added = 1;  ///< this factor times the gradient is added to the buffer
   float momentum = 0;
   bool nesterov = false;
@@ -185,15 +185,16 @@ enum class PairWeight : int {
 ///   kGaussian      gradient_j = weight_j · d_j / width²
 ///   kEpanechnikov  gradient_j = d_j / (Σ_k score_k · width · distance_j)
 ///
-/// For kGaussian and kEpanechnikov, query and key then get ±gradient · (key − query). The gradient
-/// is 0 if the weight or the distance is 0, whatever the other numbers are.
+/// For kGaussian and kEpanechnikov, the gradients of query and key are then ±gradient · (key −
+/// query). gradient_j is 0 if the weight or the distance is 0, even if other numbers are not
+/// finite.
 struct WeightGradientArgs {
   PairWeight pair = PairWeight::kSoftmax;
   index rows = 0;
   index cols = 0;
   const float* weights = nullptr;          ///< (rows, cols), like the arrays below
   const float* weight_gradient = nullptr;  ///< read only if the weight is not 0
-  const float* scores = nullptr;           ///< −2 · distance²; not for kSoftmax
+  const float* scores = nullptr;           ///< −2 · distance²; unused for kSoftmax
   float width = 1;
   float* gradient = nullptr;
   float* selected = nullptr;    ///< weight_gradient, or 0 where the weight is 0; null if not needed
@@ -217,7 +218,7 @@ struct PairSumsArgs {
   index factor_row = 0;
   index factor_col = 1;
   const float* x = nullptr;               ///< (count, cols)
-  const float* y = nullptr;               ///< (rows, cols); not for kOther
+  const float* y = nullptr;               ///< (rows, cols); unused for kOther
   const float* column_weights = nullptr;  ///< (cols): factors on the sums, for kTanh
   float* sums = nullptr;                  ///< (rows, cols)
   float* tanh_sums = nullptr;             ///< (rows, cols): Σ_n factor · tanh(x_n + y_i); or null
@@ -245,7 +246,7 @@ struct TrainingTable {
                             float* out) noexcept;
   /// out_i = a_i · b_i; out may be a or b.
   void (*multiply)(index count, const float* a, const float* b, float* out) noexcept;
-  /// Scratch: cols in whole vectors.
+  /// Scratch: cols rounded up to whole vectors.
   void (*cross_entropy)(const CrossEntropyArgs&, float* scratch) noexcept;
   void (*sgd)(const SgdArgs&) noexcept;
   void (*adam)(const AdamArgs&) noexcept;
@@ -272,13 +273,13 @@ struct TrainingTable {
   /// Processes queries [first, first + count), where count is at most gradient_queries, with a
   /// chunk of keys. Adds to the gradients of keys and values, without the factor `scale`, and to
   /// the gradients in AttentionGradientHead. Writes what this chunk adds to the gradients of the
-  /// queries, (count, head_dim in whole vectors). Returns false, and writes nothing, if the queries
-  /// may not attend to any of the keys.
+  /// queries, (count, head_dim rounded up to whole vectors). Returns false, and writes nothing, if
+  /// the queries may not attend to any of the keys.
   bool (*meet_keys)(const AttentionHead&, const AttentionGradientHead&, index first, index count,
                     const KeyChunk&, float* query_gradients, float* scratch) noexcept;
 };
 
-/// One per translation unit in training/isa/.
+/// One function for each translation unit in training/isa/.
 const TrainingTable* scalar_training_table() noexcept;
 const TrainingTable* sse4_1_training_table() noexcept;
 const TrainingTable* avx2_training_table() noexcept;

@@ -15,7 +15,7 @@ export const texts = {
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
     `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: each hand would need a fixed number of positions more for one turn than the hand before it. With d = ${even.width} and b = ${even.base}, a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
-    `What does the [base] b do? It sets the slowest hand. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
+    `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
   ],
   bases: {
     title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
@@ -28,7 +28,7 @@ export const texts = {
       opposite: {
         says: '22',
         reply:
-          '22 positions are three and a half turns, so the hand points the opposite way. Nothing could be less alike.',
+          '22 positions are three and a half turns, so the hand points the opposite way. No two directions could be less alike.',
       },
       round: {
         says: '44',
@@ -71,7 +71,7 @@ export const texts = {
     model: 'As in a large model',
     shorter: (/** @type {number} */ length) =>
       `The cards’ own text has only ${length} positions, so NTK slows the hands less there.`,
-    few: 'So Llama 3 slows every hand, and YaRN slows every hand but the fastest. If no hand has 32 turns, YaRN treats the fastest hand as if it had 32.',
+    few: 'So Llama 3 slows every hand, and YaRN slows every hand but the fastest one. If no hand makes 32 turns, YaRN treats the fastest one as if it did.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
@@ -118,7 +118,7 @@ export const texts = {
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
-      idea: 'Each short distance has a learned number. Each range of long distances shares one.',
+      idea: 'Each short distance has a learned number of its own. All distances in a longer range share one.',
       drawn: 'added to the scores: a number for each pair',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',

@@ -2,43 +2,45 @@
 // below them.
 
 /**
- * @typedef {object} Facts what the sentences are about
- * @property {string} word that is followed, in quotation marks
- * @property {number} place of it, from 0
- * @property {boolean} learned whether the layer is one of the language model
+ * @typedef {object} Facts the facts that the sentences mention
+ * @property {string} word the word that the walk follows, in quotation marks
+ * @property {number} place position of the word, counted from 0
+ * @property {boolean} learned whether the layer belongs to the language model
  * @property {boolean} same whether queries and keys are the same vectors
  * @property {'adds' | 'turns' | 'nothing'} positions
- * @property {boolean} isPiece whether the word is a piece of one
- * @property {number | null} twin another place of the same word
+ * @property {boolean} isPiece whether the token is a piece of a word
+ * @property {number | null} twin another position of the same word
  * @property {number} width E
  * @property {number} depth D
  * @property {number} head from 1
  * @property {number} layer from 1
- * @property {number} layers of the model
- * @property {boolean} hidden whether later words are hidden from it
+ * @property {number} layers number of layers of the model
+ * @property {boolean} hidden whether later words are hidden from the word
  * @property {{ word: string, itself: boolean, weight: string, score: string, is: 'followed' | 'before' | null } | null} best
- *   the key with most weight, and whether it followed the same word earlier, or is the word just before
- * @property {{ word: string, weight: string, rest: string } | null} second the key after it, and what is
- *   left for the others
+ *   the key with the largest weight; `is`: whether this key followed the same word earlier, or is
+ *   just before the word
+ * @property {{ word: string, weight: string, rest: string } | null} second
+ *   the key with the second largest weight; `rest`: total weight of the other keys
  * @property {string} root √D
  * @property {{ entropy: string, largest: string, slope: string }} divided
  * @property {{ entropy: string, largest: string, slope: string }} undivided
- * @property {string} changed how much the shuffle changes the output, with positions
+ * @property {string} changed how much shuffling changes the output, with positions
  * @property {{ word: string, share: string } | null} guess
- * @property {{ word: string, share: string, guessed: boolean } | null} next what stands there
- * @property {{ word: string, share: string, rank: number } | null} looked the key with most weight among the
- *   guesses, where that followed the same word earlier
- * @property {number} heads of all layers
- * @property {string} vocabulary tokens to guess among
+ * @property {{ word: string, share: string, guessed: boolean } | null} next the actual next word
+ * @property {{ word: string, share: string, rank: number } | null} looked
+ *   the prediction of the key with the largest weight, if this key followed the same word earlier
+ * @property {number} heads number of heads in all layers
+ * @property {string} vocabulary number of tokens to guess from
  *
  * @typedef {object} Step
  * @property {(facts: Facts) => string} title
  * @property {(facts: Facts) => string} says
  * @property {(facts: Facts) => string} [more]
- * @property {boolean} [breaks] whether it leaves something out on purpose
- * @property {string} chapter that tells it whole
- * @property {(number: number) => string} link number: of that chapter
- * @property {number} seconds it takes when it plays
+ * @property {boolean} [breaks] whether the step leaves out the division or the positions, to show
+ *   their effect
+ * @property {string} chapter the chapter that explains the step completely
+ * @property {(number: number) => string} link number: number of that chapter
+ * @property {number} seconds duration of the step during playback
  */
 
 /** @param {number} rank from 1 */

@@ -1,4 +1,4 @@
-/** The texts of the engineers' chapter on how rounding affects positions. */
+/** The texts of the chapter for engineers on how rounding affects positions. */
 export const texts = {
   question: 'How far can you count before positions blur?',
   lead: [
@@ -59,7 +59,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'Both errors are measured against sines in double precision. To judge the usual code, the core computes these sines. To judge the core, this page computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'Both errors are measured against sines in double precision. For the usual code, these sines come from the core. For the core, they come from this page, which computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
     'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more coarsely, because little of that error reaches the attention weights if sums are in float32.',
 };

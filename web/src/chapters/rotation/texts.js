@@ -18,7 +18,7 @@ export const texts = {
       larger: {
         says: 'A larger turn, because 1,000 is further out',
         reply:
-          'The clock has run longer, but moving it on by δ turns each hand by the same angle at any time.',
+          'The clock has run longer, but moving it on by δ always turns a given hand by the same angle, whatever the clock shows.',
       },
       word: {
         says: 'A matrix that depends on the word at that position',

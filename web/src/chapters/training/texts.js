@@ -47,7 +47,7 @@ export const texts = {
     'We ran this eight times with the table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
-      'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions are a learned table, and there is one layer. What does one head get right?',
+      'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions come from a learned table, and there is one layer. What does a single head get right?',
     choices: {
       all: {
         says: 'All three digits: it learns just as many numbers',
@@ -68,7 +68,7 @@ export const texts = {
   },
   /** @param {{ step: number, scheme: string, of: { name: string, what: string, places: number[] }[] }} now */
   gained: ({ step, scheme, of: [a, b] }) =>
-    `After ${step} steps here with ${scheme}, on held-out sums, lane ${a.name} (${a.what}) gets ${a.places.join(', ')} of 100 right, digit by digit, and lane ${b.name} (${b.what}) gets ${b.places.join(', ')}.`,
+    `After ${step} steps here with ${scheme}, on held-out sums, lane ${a.name} (${a.what}) gets its digits right in ${a.places.join(', ')} of 100 sums, from left to right. Lane ${b.name} (${b.what}) does in ${b.places.join(', ')}.`,
   gainTries: {
     lead: 'Let them learn, 600 steps:',
     learned: 'four heads and one, with a table of positions',

@@ -51,7 +51,7 @@ export const texts = {
   setBy: { spelling: 'set by hand', xavier: 'at random', decoder: 'before training' },
   /** @param {{ one: string, other: string }} pair of words */
   letter: ({ one, other }) => `“${one}” finds “${other}” only because they share a letter.`,
-  /** Describes each way to set the parameters. */
+  /** Describes the parameters for each way in which they were set. */
   parameters: {
     spelling: (/** @type {number} */ columns) =>
       `Not trained, but set by hand: for each of the ${columns} columns of the embeddings, two hidden units give a score that is largest where both words agree. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,

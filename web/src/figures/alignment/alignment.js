@@ -27,9 +27,10 @@ export const shift = 1;
  */
 
 /**
- * Weights with which additive attention compares spellings. Its scores are odd in (q, k) jointly,
- * so it needs a constant to distinguish similar from opposite: each query ends in a 1. Two hidden
- * units for each column c of the embeddings then compute
+ * Weights with which additive attention compares spellings. Without a constant, the scores would be
+ * an odd function of (q, k) jointly, which cannot distinguish similar vectors from opposite
+ * vectors. Each query therefore ends in a 1. Two hidden units for each column c of the embeddings
+ * then compute
  *
  * tanh(q_c − k_c + shift) − tanh(q_c − k_c − shift),
  *

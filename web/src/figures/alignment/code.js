@@ -10,7 +10,12 @@ import { numHiddens, shift, wordWidth } from './alignment.js';
 /** @param {string[]} words */
 const list = (words) => words.map(literal).join(', ');
 
-/** Queries and keys in Python. @param {string[]} source @param {string[]} target @returns {Call} */
+/**
+ * The lines that define queries and keys in Python.
+ * @param {string[]} source
+ * @param {string[]} target
+ * @returns {Call}
+ */
 const embedded = (source, target) => ({
   python: `keys = torch.stack([embedding(word, d) for word in (${list(source)},)])
 queries = torch.stack([embedding(word, d) for word in (${list(target)},)])

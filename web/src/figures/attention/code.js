@@ -7,8 +7,8 @@ import { cxx, js } from '../../programs/writers.js';
 /** @typedef {import('../../programs/print.js').Call} Call */
 
 /**
- * The opening calls of each program about the layer. They define its input `x`, the `layer` (`mha`
- * in Python), and the masks.
+ * The calls with which each program about the layer begins. They define the layer's input `x`, the
+ * `layer` (`mha` in Python), and the masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
  * @param {Learned | null} [learned] the language model, if the layer is one of its layers

@@ -1,7 +1,8 @@
 import { mask } from '../../frame/equation.js';
 
 /**
- * Queries, keys or values of all heads, with their symbols: for queries, for example, Q and q.
+ * The equation for the queries, keys or values of all heads. For queries, `symbol` is Q and `name`
+ * is q.
  * @param {string} symbol @param {string} name @param {boolean} [turns] whether positions rotate
  *   them
  */

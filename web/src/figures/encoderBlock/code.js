@@ -7,8 +7,8 @@ import { cxx, js, py } from '../../programs/writers.js';
 /** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
 
 /**
- * The opening calls of each program about a block. They define its input `x` (n, E), and the
- * `layer` with the given settings.
+ * The calls with which each program about a block begins. They define the block's input `x` (n, E),
+ * and the `layer` with the given settings.
  * @param {Settings} settings
  * @param {string[]} tokens
  * @param {Learned | null} [learned] the language model, if the layer is one of its layers

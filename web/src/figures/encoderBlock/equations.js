@@ -33,7 +33,7 @@ const gated = (/** @type {string} */ of) =>
  */
 export const block = {
   normFirst: normFirst('ReLU'),
-  /** The form used in the page's language model. */
+  /** The block of the page's language model. */
   gelu: normFirst('GELU'),
   normLast: normLast('ReLU'),
   normLastGelu: normLast('GELU'),

@@ -1,7 +1,8 @@
 /**
  * Positions of the block's matrices and the lines between them, in CSS pixels. In a wide layout,
  * the block is drawn in two rows, attention above and the feed-forward network below. In a narrow
- * layout, it is drawn from top to bottom. All matrices have the same row height and column width.
+ * layout, the block is drawn from top to bottom. All matrices have the same row height and column
+ * width.
  */
 
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
@@ -54,7 +55,7 @@ const middle = ({ x, y, width, height }) => ({ x: x + width / 2, y: y + height /
 
 /**
  * A line with rounded corners through points, each of which is left of, right of, above or below
- * the previous one.
+ * the previous point.
  * @param {[number, number][]} points
  */
 function route(points) {
@@ -186,7 +187,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
     ]);
   }
   for (let head = 0; head < heads; head++) {
-    // The heads in the first column represent all heads.
+    // Only the heads in the first column have lines. They represent all heads.
     if (head >= headRows) break;
     const id = `weights${head}`;
     const turn = right('q') + gap / 2;
@@ -364,7 +365,7 @@ function narrowLayout({ available, length, heads, normFirst, noNorms = false }) 
   ].forEach(([from, sum]) => {
     const { id, x, y } = /** @type {Layout['sums'][number]} */ (sum);
     const start = box(/** @type {string} */ (from));
-    // The line starts below the middle of the matrix, because the lines into sums do not end there.
+    // The line starts below the middle of the matrix, where no line into a sum ends.
     const out = start.y + 0.85 * start.height;
     lines.push({
       ...{ from: /** @type {string} */ (from), to: id, residual: true },

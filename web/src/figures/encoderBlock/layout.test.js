@@ -55,7 +55,7 @@ test('all matrices with tokens as rows have the same row height', () => {
   });
 });
 
-test('a line leads to every matrix except the first, and two lead to both sums', () => {
+test('a line leads to every matrix except the first, and two lines lead to each sum', () => {
   everywhere((given, { lines, sums }) => {
     const reached = new Set(lines.map(({ to }) => to));
     for (const { id, kind } of encoderFlow(given.normFirst, given.heads)) {

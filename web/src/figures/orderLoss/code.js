@@ -8,7 +8,7 @@ import { printMatrix } from '../../programs/print.js';
  * @param {number[]} order
  */
 export function lossCode(given, learned, order) {
-  // Each case specifies whether there are positions.
+  // Each loss adds or omits the positions itself.
   const settings = { ...given, encoding: /** @type {const} */ ('sinusoidal') };
   const turns = learned.config.positions === 'rotary';
   const unplaced = { ...learned.encoderOptions(settings, learned), positions: {} };

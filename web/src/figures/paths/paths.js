@@ -7,8 +7,9 @@
  * @typedef {object} Diagram
  * @property {number} rows  including the row of tokens
  * @property {Connection[]} connections  all connections
- * @property {Connection[]} path  the connections from the two tokens to where they meet
- * @property {Node | null} meeting  the node where they meet
+ * @property {Connection[]} path the connections from the two tokens to the node where both paths
+ *   meet
+ * @property {Node | null} meeting the node where both paths meet
  */
 
 /** Largest number of tokens to draw. */
@@ -42,7 +43,7 @@ export const window = (k) => ({ left: Math.floor((k - 1) / 2), right: Math.ceil(
 const up = (row, from, to) => ({ from: { row, column: from }, to: { row: row + 1, column: to } });
 
 /**
- * The convolution layers needed until one output depends on both tokens.
+ * The convolution layers up to the first layer in which one output depends on both tokens.
  * @param {number} n
  * @param {number} k
  * @param {number} layers

@@ -15,7 +15,7 @@ function list(values) {
 }
 
 /**
- * Programs that pool these points and print one value per query.
+ * Programs that pool the points and print one value per query.
  * @param {Scoring} scoring
  * @param {import('./pooling.js').Point[]} points ascending in x
  * @param {PoolingOptions} options

@@ -40,8 +40,8 @@ export const numHiddens = 8;
  * @returns {Point[]} ascending in x
  */
 export function drawPoints(count, seed) {
-  // From neighbouring seeds, a linear congruential generator begins with similar numbers, so spread
-  // the seeds first.
+  // With neighbouring seeds, a linear congruential generator would begin with similar numbers, so
+  // spread the seeds first.
   const random = randomLcg(((seed + 1) * 0.6180339887498949) % 1);
   const noise = randomNormal.source(random)(0, 1);
   return Array.from({ length: count }, () => {
@@ -54,8 +54,8 @@ export function drawPoints(count, seed) {
 const column = (values) => ({ data: Float32Array.from(values), shape: [values.length, 1] });
 
 /**
- * Weights that turn a(q, k) = w_vᵀ tanh(W_q q + W_k k), with a 1 next to each number, into a bump
- * around q = k: 4 tanh((q − k)/σ + 1) − 4 tanh((q − k)/σ − 1).
+ * Weights that turn a(q, k) = w_vᵀ tanh(W_q q + W_k k), with a 1 appended to q and to k, into a
+ * bump around q = k: 4 tanh((q − k)/σ + 1) − 4 tanh((q − k)/σ − 1).
  * @param {number} width σ
  */
 export const bump = (width) => ({

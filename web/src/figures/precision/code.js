@@ -78,7 +78,7 @@ const cppTypes = { float16: 'kFloat16', bfloat16: 'kBFloat16', int8: 'kInt8' };
 
 /**
  * Programs that compute the rounding loss in the weights if keys are stored in a given type. The
- * keys are positions or a sentence.
+ * keys are encodings of positions, or a sentence.
  * @param {{ length: number, width: number, base: number, start: number, step: number, dModel:
  *   number }} settings
  * @param {string[] | null} tokens

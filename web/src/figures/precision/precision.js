@@ -5,7 +5,8 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /**
- * Initial start of the compared window. Its positions are exact in float32, but its angles are not.
+ * The initial value of the compared window's start. The window's positions are exact in float32,
+ * but its angles are not.
  */
 export const driftStart = 2 ** 22;
 
@@ -25,7 +26,7 @@ export const positions = [
 
 /**
  * The exact encoding in double precision. For positions up to 2^24, its angles are accurate to
- * 1e-9, far better than the errors measured with it.
+ * 1e-9, which is far below the errors that are measured against it.
  * @param {number} position
  * @param {number} column
  * @param {number} width
@@ -120,7 +121,7 @@ export function largestOf(code) {
 }
 
 /**
- * The largest |difference| of each matrix from the first one.
+ * The largest |difference| of each matrix from the first matrix.
  * @param {import('attn').Tensor} matrices (count, rows, columns)
  * @returns {number[]}
  */

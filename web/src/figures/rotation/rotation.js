@@ -13,8 +13,8 @@ import { matrixOf } from '../../drawing/matrix.js';
 export const evenWidth = (/** @type {number} */ width) => Math.max(2, width - (width % 2));
 
 /**
- * Computes an encoding, the shift matrix M_δ, and the encoding δ positions later. The latter is
- * computed twice: directly, and by multiplying the first encoding by M_δ.
+ * Computes an encoding, the shift matrix M_δ, and the encoding δ positions later. Computes the
+ * later encoding twice: directly, and by multiplying the first encoding by M_δ.
  * @param {Attn} attn
  * @param {{ length: number, width: number, base: number, delta: number }} settings
  */

@@ -12,8 +12,8 @@ before(async () => {
 });
 
 /**
- * Largest allowed distance between a rotated encoding and one computed directly: the sum of both
- * error bounds.
+ * Largest allowed distance between a rotated encoding and an encoding computed directly: the sum of
+ * both error bounds.
  */
 const tolerance = 2.7e-7 + 3.9e-8;
 

@@ -22,8 +22,8 @@ export function tellingPair(delta, base, columns) {
 }
 
 /**
- * A position with about the same sine as the given one, but with a different sine after the shift;
- * null if there is none.
+ * A position with about the same sine as the given position, but with a different sine after the
+ * shift; null if there is none.
  * @param {Matrix} encoding
  * @param {Matrix} shifted
  * @param {number} pair

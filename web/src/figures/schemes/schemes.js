@@ -19,8 +19,8 @@ export const t5 = { numBuckets: 32, maxDistance: 128 };
 const deviation = 1;
 
 /**
- * The head whose ALiBi slope is used. Its slope is the steepest. The effect of the last head's
- * slope would be invisible within a sentence.
+ * Index of the head whose ALiBi slope is used. The first head has the steepest slope. The effect of
+ * the last head's slope would be invisible within a sentence.
  */
 export const alibiHead = 0;
 
@@ -35,7 +35,7 @@ export const streams = { t5: 1, shaw: 2 };
  * @property {number} seed seed of the weights and the learned tables
  * @property {number} base
  * @property {number} factor length factor of scaled rotary embeddings
- * @property {number} trained number of positions that they were trained for
+ * @property {number} trained number of positions for which scaled rotary embeddings were trained
  * @property {number} clip largest distance that Shaw's keys distinguish
  * @property {boolean} causal
  *

@@ -8,7 +8,7 @@ export const rules = /** @type {const} */ (['linear', 'dynamic', 'yarn', 'llama3
 /**
  * How much each rule slows each hand.
  * @typedef {object} Stretch
- * @property {number} base base of its hands
+ * @property {number} base base of the hands' wavelengths
  * @property {number} trained number of positions that the model was trained for
  * @property {[number, number]} turns turns of the fastest and the slowest hand within these
  *   positions

@@ -15,7 +15,7 @@ function slowedBy(other) {
   return Object.fromEntries(stretch.rules.map(({ name, slowed }) => [name, slowed]));
 }
 
-test('linear scaling slows all hands equally, and NTK slows the slower ones more', () => {
+test('linear scaling slows all hands equally, and NTK slows the slower hands more', () => {
   const { linear, dynamic } = slowedBy();
   for (const by of linear) assert.ok(Math.abs(by - 4) < 1e-12);
   assert.equal(dynamic[0], 1);

@@ -1,6 +1,6 @@
 /**
- * Finds two distances of which the larger one has the larger product, so that products do not
- * always decrease with distance. This happens when a fast hand completes a turn. Returns the
+ * Finds two distances of which the larger has the larger product, which shows that products do not
+ * always decrease with distance. Products rise when a fast hand completes a turn. Returns the
  * clearest such pair, if any.
  * @param {ArrayLike<number>} products products of a position with itself and with the positions
  *   1, 2, 3 … later
@@ -15,6 +15,7 @@ export function uneven(products) {
     if (products[far] < products[near]) near = far;
     if (rise({ near, far }) > rise(best)) best = { near, far };
   }
-  // A rise is visible if it is more than a hundredth of a position's product with itself.
+  // A rise of the product is visible if it is more than a hundredth of a position's product with
+  // itself.
   return rise(best) > 0.01 * products[0] ? best : null;
 }

@@ -66,7 +66,7 @@ export const jobsOf = (engines) =>
   }));
 
 /**
- * The largest length that every engine has reached, at which they can be compared.
+ * The largest length that every engine has reached, at which all engines can be compared.
  * @param {Result[]} results
  */
 export function commonLength(results) {

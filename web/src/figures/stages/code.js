@@ -3,7 +3,7 @@ import { printMatrix } from '../../programs/print.js';
 import { cxx, js } from '../../programs/writers.js';
 import { layerCalls } from '../attention/code.js';
 
-/** The intermediates between input and output, as the layer names them. */
+/** The layer's names for the intermediate results between input and output. */
 const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights', 'head_output'];
 
 /**

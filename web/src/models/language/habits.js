@@ -4,7 +4,9 @@
 /** Smallest share of attention with which a head counts as having learned a habit. */
 const telling = 0.25;
 
-/** The habits offered to readers, starting with those that are easiest to see in a sentence. */
+/**
+ * The habits offered to readers, starting with the habits that are easiest to see in a sentence.
+ */
 const offered = /** @type {const} */ (['induction', 'sameToken', 'previousToken', 'firstToken']);
 
 /**
@@ -24,7 +26,7 @@ export function tellingHeads(heads) {
 }
 
 /**
- * A head's strongest habit, if it has learned one that has a name.
+ * A head's strongest habit, if the head has learned a habit that has a name.
  * @param {Scores | undefined} scores
  */
 export function habitOf(scores) {

@@ -7,7 +7,7 @@ import { Spelled } from '../spelled.js';
 
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
-/** The download size, for readers who are asked first. */
+/** The download size, for readers who are asked before the download. */
 export const megabytes = '2 MB';
 
 /** The page's language model and the state of fetching it. */
@@ -29,7 +29,9 @@ export class Language {
   programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
-  /** True if selecting learned projections shows the reader's model rather than the page's. */
+  /**
+   * True if selecting learned projections shows the reader's model rather than the page's model.
+   */
   looksAtOwn = $state(false);
   /**
    * All models that the reader has opened, by id. Figures may still show results of closed ones.
@@ -45,7 +47,7 @@ export class Language {
   coming = $state(false);
   problem = $state('');
   #attn;
-  /** Receives the bytes of the model's file, for computations elsewhere. */
+  /** Receives the bytes of the model's file, so that the worker can load the model, too. */
   #tell;
   /** @type {Promise<boolean> | undefined} */
   #fetching;
@@ -127,8 +129,8 @@ export class Language {
 }
 
 /**
- * Switches to other projections. Learned ones belong to a model that was trained with a causal
- * mask.
+ * Switches to other projections. Learned projections belong to a model that was trained with a
+ * causal mask.
  * @param {Language} language
  * @param {import('../../state/properties/index.js').Weights} weights
  */
@@ -141,12 +143,13 @@ export async function chooseWeights(language, weights) {
 }
 
 /**
- * Shows a model that the reader has just opened. Closes an earlier one.
+ * Shows a model that the reader has just opened. Closes the reader's earlier model, if any.
  * @param {Language} language
  * @param {import('../own/own.svelte.js').Own} own
  */
 export function showOwn(language, own) {
-  // If another of the reader's models is shown, keep the settings from before that one was opened.
+  // If another of the reader's models is shown, keep the settings from before that model was
+  // opened.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.replaceOwn(own);
   lookAtOwn(language);

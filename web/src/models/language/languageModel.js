@@ -102,7 +102,7 @@ export class LanguageModel {
 
   /**
    * The stack of layers.
-   * @param {boolean} positions whether the layers know the tokens' positions
+   * @param {boolean} positions whether the layers use the tokens' positions
    */
   stack(positions) {
     if (positions || !this.rotary) return this.#encoder;
@@ -114,7 +114,7 @@ export class LanguageModel {
   }
 
   /**
-   * A layer of the stack. It lives as long as the model.
+   * A layer of the stack. Valid for as long as the model exists.
    * @param {number} layer @param {boolean} positions
    */
   block(layer, positions) {
@@ -122,7 +122,7 @@ export class LanguageModel {
   }
 
   /**
-   * The attention of a layer, without the rest of the layer. It lives as long as the model.
+   * The attention of a layer, without the rest of the layer. Valid for as long as the model exists.
    * @param {number} layer
    * @param {boolean} positions
    */
@@ -170,8 +170,8 @@ export class LanguageModel {
    * Runs embeddings through the model, layer by layer, and only up to the last layer whose results
    * are requested.
    * @param {Tensor} embedding (n, E), n ≥ 1
-   * @param {{ exclusion?: ExclusionOptions, positions?: boolean }} [options] exclusion: for every
-   *   layer, causal by default; positions: whether the model knows the tokens' positions
+   * @param {{ exclusion?: ExclusionOptions, positions?: boolean }} [options] exclusion: used in
+   *   every layer, causal by default; positions: whether to use the tokens' positions
    */
   read(embedding, { exclusion = { causal: true }, positions = true } = {}) {
     const added = positions && !this.rotary;
@@ -180,7 +180,7 @@ export class LanguageModel {
     const streams = [added ? this.#attn.positionalEncoding(embedding, { base }) : embedding];
     const { layers } = this.stack(positions);
     /**
-     * The input of a layer, which is the output of the previous one: (n, E).
+     * The input of a layer, which is the output of the previous layer: (n, E).
      * @param {number} layer
      */
     const stream = (layer) => {

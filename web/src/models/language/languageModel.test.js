@@ -92,7 +92,7 @@ for (const positions of /** @type {const} */ (['rotary', 'sinusoidal'])) {
     });
   }
 
-  test(`a writer with ${positions} positions gives token by token what one pass gives`, () => {
+  test(`writing token by token with ${positions} positions matches one pass`, () => {
     const { model } = smallLanguageModel(attn, positions);
     const { logits } = whole(positions, { causal: true });
     const writer = model.writer();

@@ -126,10 +126,10 @@ const file = new attn.Safetensors(await readFile('model.safetensors'));`,
 }
 
 /**
- * The opening calls of each program about the language model. They define the embeddings
- * `embedded`, a function `read` that turns embeddings into the layer's input, that input `x` for
- * the given tokens, and the `layer` (`mha` in Python). All these tensors are (n, E). The program
- * expects the model's file next to it.
+ * The calls with which each program about the language model begins. They define the embeddings
+ * `embedded`, a function `read` that turns embeddings into the layer's input, the layer's input `x`
+ * for the given tokens, and the `layer` (`mha` in Python). All these tensors are (n, E). The
+ * program expects the model's file next to it.
  * @param {SentenceSettings} settings
  * @param {Known} learned
  * @param {'attention' | 'block'} what kind of the layer

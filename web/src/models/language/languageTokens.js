@@ -37,7 +37,7 @@ export class LanguageTokens {
   }
 
   /**
-   * The text that tokens append to the text of the tokens before them.
+   * Returns the text that the tokens `ids` add after the tokens `before`.
    * @param {readonly number[]} before
    * @param {readonly number[]} ids
    */

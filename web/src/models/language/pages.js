@@ -87,7 +87,7 @@ export class Pages extends Layered {
     return this.model.positions(length);
   }
 
-  /** Returns a layer that lives as long as the model. @param {Given} given */
+  /** Returns a layer that is valid for as long as the model exists. @param {Given} given */
   layer({ layer, encoding }) {
     return this.model.attention(layer, encoding !== 'none');
   }

@@ -40,7 +40,7 @@ const rowsOf = (columns, order) => ({
 
 /**
  * The leading principal components of the rows, computed by subspace iteration. The core computes
- * the products. Between them, a library computes the SVD of the few columns.
+ * the products, and a library computes the SVD of the few columns after each product.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @param {number} count

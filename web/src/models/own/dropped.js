@@ -63,7 +63,7 @@ const isShard = ({ name }) => /-\d+-of-\d+\.safetensors$/.test(name);
 
 /**
  * Collects a model's files, which may be given one at a time and in any order. A file replaces an
- * earlier one with the same path, and complete weights replace all earlier weights.
+ * earlier file with the same path, and complete weights replace all earlier weights.
  * @param {readonly File[]} before
  * @param {readonly File[]} chosen
  */

@@ -20,7 +20,7 @@ test('the files of a model can be given in any order', () => {
   }
 });
 
-test('files replace earlier ones', () => {
+test('files replace earlier files', () => {
   const before = files('config.json', 'other.safetensors');
   const [config] = files('config.json');
   assert.equal(collected(before, [config]).filter((each) => each === config).length, 1);

@@ -71,7 +71,7 @@ export class Own {
     return notesOf(this.facts.description);
   }
 
-  /** Sizes and options that controls need. */
+  /** The model's sizes and options that the page's controls need. */
   get config() {
     const { vocabSize: vocabularySize, layers } = this.facts.description;
     const { activation } = layers[0];
@@ -145,7 +145,10 @@ export class Own {
     }
   }
 
-  /** Tokenizes a text. A later call replaces an earlier one that is still running. @param {string} text */
+  /**
+   * Tokenizes a text. A later call replaces an earlier call that is still running.
+   * @param {string} text
+   */
   async follow(text) {
     if (text === this.#wanted) return;
     this.#wanted = text;

@@ -22,7 +22,8 @@ import { rowsOf } from './ownStages.js';
 const noMasks = { window: 0, validLen: 0, blocked: [] };
 
 /**
- * The words appear in a comment, and a backslash at its end would continue it on the next line.
+ * The words appear in a comment, and a backslash at the comment's end would continue it on the next
+ * line.
  * @param {readonly string[]} tokens
  */
 const words = (tokens) =>
@@ -40,7 +41,7 @@ function printOwn(name, rows, columns, calls) {
 }
 
 /**
- * The opening calls of each program. They define `model`, `ids` and `n`.
+ * The calls with which each program begins. They define `model`, `ids` and `n`.
  * @param {Pick<Given, 'ids' | 'tokens'>} given
  * @param {'' | 'const '} [fixed] `const ` if the program does not replace the model
  * @returns {Call[]}
@@ -256,8 +257,8 @@ model.forward(attn::IdView(ids.data(), {n}), attn::Tensor(logits.data(), {1, ${v
 }
 
 /**
- * JavaScript conditions for each habit: which queries count, and to which keys a head with this
- * habit attends.
+ * JavaScript conditions for each habit: which queries to include, and to which keys a head with
+ * this habit attends.
  */
 const looks = {
   previousToken: { queries: 'i >= 2', keys: 'j === i - 1' },

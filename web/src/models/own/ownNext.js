@@ -107,7 +107,7 @@ export class NextTokens {
   }
 
   /**
-   * Samples tokens one after another, with a cache. Yields the text that each appends.
+   * Samples tokens one after another, with a cache. Yields the text that each token appends.
    * @param {{ ids: number[], count: number, temperature: number, topK: number, seed: number }}
    *   given
    */
@@ -126,7 +126,7 @@ export class NextTokens {
         const ended = this.#tokens.isSpecial(id);
         if (!ended) written.push(id);
         const text = this.#tokens.added(ids, written);
-        // A character may take several tokens, and is yielded after its last one.
+        // A character may take several tokens, and is yielded after its last token.
         if (ended || text.length > said.length) {
           yield { text: text.slice(said.length), ended };
           said = text;

@@ -15,7 +15,7 @@ import { spectrum } from './spectrum.js';
  * @property {Matrix} products (n, n), dot products of the same rows
  * @property {Tensor} scores (components, all positions)
  * @property {number[]} shares
- * @property {number[]} waves the share of the variation that has 1, 2 … periods over all positions
+ * @property {number[]} waves the shares of the variance at 1, 2 … periods over all positions
  *
  * @typedef {object} Turning how a layer rotates queries and keys
  * @property {number[]} layers indices of the layers that rotate this way

@@ -24,7 +24,8 @@ const mostTokens = 512;
 const mostKept = 2 ** 24;
 
 /**
- * Number of sentences whose values are kept: the reader's sentence and the one it is compared with.
+ * Number of sentences whose values are kept: the reader's sentence and the sentence that it is
+ * compared with.
  */
 const mostSentences = 2;
 
@@ -69,7 +70,7 @@ function factsOf(description, dtypes) {
   };
 }
 
-/** Number types in the files. @param {import('./torchModule.js').Tensors} tensors */
+/** The floating-point types of the tensors. @param {import('./torchModule.js').Tensors} tensors */
 const dtypesOf = (tensors) =>
   [...new Set(Object.values(tensors).map(({ dtype }) => dtype))].filter((dtype) =>
     /^B?F\d+/.test(dtype),
@@ -121,7 +122,8 @@ export class OwnModel {
   }
 
   /**
-   * Recognises and loads a model. Yields the facts, then the share that has been read, from 0 to 1.
+   * Recognises and loads a model. Yields the facts about the model, then the share of its files
+   * that has been read, from 0 to 1.
    * @param {ModelsAttn} attn
    * @param {{ files: [string, File][], pageTokens: object | null }} given files: all files from the
    *   reader, with their paths; pageTokens: the tokenizer of the page's own model, used for a file
@@ -431,8 +433,8 @@ export class OwnModel {
   }
 
   /**
-   * The rows that positions add to embeddings, (n, E), or sines and cosines of the angles by which
-   * they rotate the pairs of a head's columns in a layer, (n, D).
+   * If positions are added to embeddings, the added rows, (n, E). If positions rotate queries and
+   * keys, the sines and cosines of the angles for a head's pairs of columns in a layer, (n, D).
    * @param {number} length
    * @param {number} layer
    * @returns {Tensor | null}

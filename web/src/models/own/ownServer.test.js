@@ -70,13 +70,13 @@ test("BERT's second sentence has a separate token type", async () => {
   after.data.forEach((value, i) => assert.ok(Math.abs(value - first[i]) < 1e-5));
 });
 
-test('a single sentence has no types', async () => {
+test('a single sentence has no token types', async () => {
   const { own } = await opened('bert', tokenizer);
   assert.equal(own.encode('the cat slept').types, undefined);
   assert.equal(own.encode('').types, undefined);
 });
 
-test('a model without token types has none', async () => {
+test('a model without token types gives no token types', async () => {
   const { own } = await opened('distilbert', tokenizer);
   const { ids, types } = own.encode('the cat [SEP] it slept');
   assert.equal(types, undefined);

@@ -10,8 +10,8 @@ const slice = 64;
 
 /**
  * Computes the discrete Fourier transform of each column along the rows. The core multiplies the
- * columns by cosines and sines. For each k = 1 … ⌊n/2⌋, returns the share of the variation about
- * the mean row that has k periods over the table. The shares add up to 1.
+ * columns by cosines and sines. For each k = 1 … ⌊n/2⌋, returns the frequency's share of the
+ * variance about the mean row. Frequency k has k periods over the table. The shares add up to 1.
  * @param {import('attn').Attn} attn
  * @param {Tensor} table (n, d)
  * @returns {Generator<null, number[]>}
@@ -37,8 +37,7 @@ export function* spectrum(attn, table) {
       const power = data
         .subarray(k * size, (k + 1) * size)
         .reduce((sum, value) => sum + value * value, 0);
-      // Except for the last frequency of an even n, each frequency also represents its mirror
-      // image.
+      // Each frequency also represents its negative, except for the last frequency of an even n.
       const twice = 2 * (first + k) === n ? 1 : 2;
       shares.push((twice * power) / n / (total || 1));
     }

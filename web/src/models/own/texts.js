@@ -45,7 +45,7 @@ export const partTexts = {
       drawn && drawn < heads
         ? `Of its ${heads} heads, heads ${first + 1} to ${first + drawn} are drawn.`
         : '',
-      shared > 1 ? `Each group of ${shared} heads reads the same keys and values.` : '',
+      shared > 1 ? `The heads in each group of ${shared} share their keys and values.` : '',
       rms
         ? 'The model’s normalisations divide by the root mean square, and do not subtract the mean.'
         : '',

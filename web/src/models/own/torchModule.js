@@ -1,4 +1,4 @@
-// Recognises state dicts of torch.nn modules, and explains what they lack for reading a sentence.
+// Recognises state dicts of torch.nn modules, and explains why they cannot read a sentence.
 
 /** @typedef {Record<string, { dtype: string, shape: number[] }>} Tensors tensors by name */
 

@@ -18,8 +18,8 @@ const endsWithWord = new RegExp(`[${wordClass}]$`, 'u');
 const isSpaceAt = (text, at) => text[at].search(space) === 0;
 
 /**
- * Creates a function that finds added tokens in a text: from left to right, and if several begin at
- * the same place, the longest one.
+ * Creates a function that finds added tokens in a text, from left to right. If several tokens begin
+ * at the same place, the function finds the longest of them.
  * @param {{ content: string, token: AddedToken }[]} all the added tokens, with `content` as it
  * occurs in the texts
  * @returns {(text: string) => { text: string, token?: AddedToken, start: number }[]} a function
@@ -50,8 +50,8 @@ export function addedTokenFinder(all) {
       let end = at + content.length;
       at = end;
       if (token.single_word) {
-        // Two code units are enough for the last character before the token and for the first one
-        // after it.
+        // Two code units are enough for the last character before the token and for the first
+        // character after the token.
         const before = text.slice(Math.max(0, start - 2), start);
         if (endsWithWord.test(before) || startsWithWord.test(text.slice(end, end + 2))) continue;
       }

@@ -1,6 +1,6 @@
-// Character classes as in the library `tokenizers`. Its tables of marks and punctuation are those
-// of Unicode 8 to 11, while browsers follow the newest version. The characters that only browsers
-// know are listed here. tests/tokenizers compares every code point with the library.
+// Character classes as in the library `tokenizers`. The library's tables of marks and punctuation
+// follow Unicode 8 to 11, while browsers follow the newest version. The characters that only
+// browsers know are listed here. tests/tokenizers compares every code point with the library.
 
 const laterNonspacing =
   '\\u07fd\\u0897-\\u08e1\\u09fe\\u0afa-\\u0aff\\u0b55\\u0c04-\\u0c3c\\u0d00\\u0d3b-\\u0d3c\\u0d81\\u0eba\\u0ece\\u180f-\\u1886\\u1abf-\\u1aeb\\u1df6-\\u1dfb\\ua82c\\ua8c5\\ua8ff\\ua9bd\\u{10d24}-\\u{10f85}\\u{11070}-\\u{11074}\\u{110c2}\\u{111c9}\\u{111cf}\\u{1123e}-\\u{11241}\\u{1133b}\\u{113bb}-\\u{1145e}\\u{1182f}-\\u{11f5a}\\u{13440}-\\u{13455}\\u{1611e}-\\u{1612f}\\u{16f4f}\\u{16fe4}\\u{1cf00}-\\u{1cf46}\\u{1e000}-\\u{1e6f5}\\u{1e944}-\\u{1e94a}';
@@ -62,7 +62,7 @@ export const normalized = (text, form) =>
     .map((part, i) => (i % 2 ? part : part.normalize(form)))
     .join('');
 
-/** The library's scripts. Hiragana and Katakana count as Han. */
+/** The scripts that the library distinguishes. Hiragana and Katakana count as Han. */
 const scripts =
   'Adlm Aghb Ahom Arab Armi Armn Avst Bali Bamu Bass Batk Beng Bhks Bopo Brah Brai Bugi Buhd Cakm Cans Cari Cham Cher Copt Cprt Cyrl Deva Dsrt Dupl Egyp Elba Ethi Geor Glag Goth Gran Grek Gujr Guru Hang Hani Hano Hatr Hebr Hluw Hmng Hung Ital Java Kali Khar Khmr Khoj Knda Kthi Lana Laoo Latn Lepc Limb Lina Linb Lisu Lyci Lydi Mahj Mand Mani Marc Mend Merc Mero Miao Mlym Modi Mong Mroo Mtei Mult Mymr Narb Nbat Newa Nkoo Ogam Olck Orkh Orya Osge Osma Palm Pauc Perm Phag Phli Phlp Phnx Prti Qaai Rjng Runr Samr Sarb Saur Sgnw Shaw Shrd Sidd Sind Sinh Sora Sund Sylo Syrc Tagb Takr Tale Talu Taml Tang Tavt Telu Tfng Tglg Thaa Thai Tibt Tirh Ugar Vaii Wara Xpeo Xsux Yiii Zyyy'
     .split(' ')

@@ -1,5 +1,5 @@
-// SentencePiece's table of replacements, which tokenizer.json stores in base 64: a trie over UTF-8
-// bytes as a double array, followed by the zero-terminated replacements.
+// SentencePiece's table of replacements, which tokenizer.json stores in base 64: a double-array
+// trie over UTF-8 bytes, followed by the zero-terminated replacements.
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const encoder = new TextEncoder();

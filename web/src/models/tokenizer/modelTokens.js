@@ -118,8 +118,8 @@ export class ModelTokens {
   }
 
   /**
-   * The text that tokens append to the text of the tokens before them. The token that completes a
-   * character adds all of it; the tokens that begin it add nothing.
+   * Returns the text that the tokens `ids` add after the tokens `before`. If a character takes
+   * several tokens, the last of these tokens adds the whole character.
    * @param {readonly number[]} before
    * @param {readonly number[]} ids
    */

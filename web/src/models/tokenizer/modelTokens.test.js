@@ -44,7 +44,7 @@ test('hash signs in a byte-level vocabulary stay hash signs', () => {
   assert.deepEqual(labels(byteLevel(['##', 'ĠTitle']), '## Title'), ['##', 'Title']);
 });
 
-test('the first word of a text or after a special token does not continue a word', () => {
+test('the first word of a text, or the first word after a special token, does not continue a word', () => {
   const tokens = byteLevel(['The', 'Ġcat', 's', '"', 'Ċ', 'Ġ']);
   assert.deepEqual(labels(tokens, 'The cat'), ['The', 'cat']);
   assert.deepEqual(labels(tokens, '<s>The cat'), ['<s>', 'The', 'cat']);
@@ -55,7 +55,7 @@ test('the first word of a text or after a special token does not continue a word
   assert.equal(tokens.label(99, [1]), '#99');
 });
 
-test('a token after an emoji does not continue a word, but one after part of a letter does', () => {
+test('a token after an emoji does not continue a word, but a token after part of a letter does', () => {
   const tokens = byteLevel(['a', 'b', 'ðŁĺ', 'Ģ', 'Ã', '©', 't']);
   assert.deepEqual(
     [1, 3, 4, 2].map((id, i, all) => tokens.label(id, all.slice(0, i))),
@@ -132,7 +132,7 @@ for (const name of ['byte_level', 'byte_fallback', 'unigram_bytes']) {
   });
 }
 
-test('an emoji is added by its last token, and no part of it earlier', () => {
+test('the last token of an emoji adds the whole emoji, and its other tokens add nothing', () => {
   const tokens = byteLevel(['a', 'ĠðŁĺ', 'Ģ']);
   assert.equal(tokens.added([], [1, 2]), 'a');
   assert.equal(tokens.added([1], [2]), '');

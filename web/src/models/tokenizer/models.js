@@ -109,7 +109,7 @@ function bpe(config, ids) {
   const { unk_token, fuse_unk, byte_fallback, ignore_merges } = config;
   if (config.dropout) {
     throw new Error(
-      'model.dropout leaves out merges at random; set it to null to get fixed tokens',
+      'model.dropout leaves out merges at random; set it to null to get the same tokens every time',
     );
   }
   const prefix = config.continuing_subword_prefix ?? '';
@@ -121,8 +121,8 @@ function bpe(config, ids) {
     const letters = Array.from(text);
     /** @type {number[]} */
     const result = [];
-    // The library holds an unknown character back until the next known character, even if it writes
-    // bytes in between.
+    // The library emits an unknown token only before the next known token, even if it emits byte
+    // tokens in between.
     let unknown = -1;
     letters.forEach((letter, i) => {
       const token = `${i ? prefix : ''}${letter}${i === letters.length - 1 ? suffix : ''}`;
@@ -188,7 +188,10 @@ function bpe(config, ids) {
  */
 function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
   const unknown = unk_id ?? -1;
-  if (alpha) throw new Error('model.alpha draws tokens at random; remove it to get fixed tokens');
+  if (alpha)
+    throw new Error(
+      'model.alpha draws tokens at random; remove it to get the same tokens every time',
+    );
   const scores = vocab.map((/** @type {[string, number]} */ [, score]) => score);
   const unknownScore =
     scores.reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.min(a, b), Infinity) -
@@ -220,7 +223,7 @@ function unigram({ vocab, unk_id, byte_fallback, alpha }, ids) {
       if (!single) reach(from, from + letter.length, unknown, unknownScore);
       from += letter.length;
     }
-    /** Collects the tokens from last to first and joins adjacent unknown ones. */
+    /** Collects the tokens from last to first and joins adjacent unknown tokens. */
     /** @type {{ from: number, to: number, known: boolean }[]} */
     const parts = [];
     for (let to = text.length; to > 0; to = best[to].from) {

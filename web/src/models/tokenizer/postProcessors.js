@@ -52,7 +52,7 @@ function template({ single, pair = [], special_tokens }, field) {
 export function postProcessorOf(config, field = 'post_processor') {
   if (!config) return plain;
   switch (config.type) {
-    // This type only changes offsets.
+    // A ByteLevel post-processor changes only offsets.
     case 'ByteLevel':
       return plain;
     case 'BertProcessing':

@@ -27,8 +27,8 @@ const behaviors = {
 };
 
 /**
- * Joins each part to the previous one if `joins` returns true. The arguments of `joins` say whether
- * the part and the previous part match the pattern.
+ * Joins each part to the previous part if `joins` returns true. The arguments of `joins` say
+ * whether the part and the previous part match the pattern.
  * @param {Part[]} parts
  * @param {(found: boolean, before: boolean) => boolean} joins
  */
@@ -141,7 +141,8 @@ function unicodeScripts(piece) {
 const inOrder = (all) => (piece) => all.reduce((pieces, each) => pieces.flatMap(each), [piece]);
 
 /**
- * Creates the function for a pre-tokenizer in tokenizer.json. It never receives empty text.
+ * Creates the function for a pre-tokenizer in tokenizer.json. The function never receives empty
+ * text.
  * @param {any} config
  * @param {string} [field] name of the field, for error messages
  * @returns {PreTokenizer}

@@ -25,8 +25,8 @@ function marksOf({ continuing_subword_prefix, end_of_word_suffix }, { kind, ids 
 
 /**
  * Gives added tokens the ids that the library gives them, whatever the file says. Tokens of the
- * model keep their ids, and other tokens get the next free ones. If two tokens have the same text,
- * the last one counts.
+ * model keep their ids, and other tokens get the next free ids. If two tokens have the same text,
+ * the last token counts.
  * @param {AddedToken[]} tokens
  * @param {ReadonlyMap<string, number>} ids
  * @returns {AddedToken[]}
@@ -70,8 +70,8 @@ export class Tokenizer {
   /** True if the vocabulary's tokens are written in byte letters. */
   #byteLevel;
   /**
-   * How a token that continues a word differs from a token that begins one: it has a prefix, or
-   * else the previous token lacks a suffix, or else the token lacks a space.
+   * How a token that continues a word differs from a token that begins a word: the continuing token
+   * has a prefix, or else the previous token lacks a suffix, or else the token lacks a space.
    */
   marks;
 
@@ -137,7 +137,7 @@ export class Tokenizer {
 
   /**
    * @param {string} text a text without literal added tokens
-   * @param {boolean} first whether the whole text begins with it
+   * @param {boolean} first true for the beginning of the whole text
    */
   #idsOf(text, first) {
     const normalized = this.#normalize(text);

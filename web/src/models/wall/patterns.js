@@ -3,14 +3,14 @@
 /** @typedef {'previousToken' | 'firstToken' | 'sameToken' | 'induction' | 'place'} Pattern */
 
 /**
- * Shares of a head's attention from 0 to 1; null if the sentence contains nothing to measure them
- * on.
+ * Shares of a head's attention from 0 to 1; null if no token of the sentence allows the
+ * measurement.
  * @typedef {Record<Pattern, number | null>} Shares
  */
 
 /**
- * The first query that counts. Earlier ones cannot distinguish the first token from the previous
- * one.
+ * The first query to include in the shares. Earlier queries have no previous token other than the
+ * first token.
  */
 export const firstQuery = 2;
 
@@ -32,7 +32,7 @@ export const twinsOf = (ids, causal) =>
   });
 
 /**
- * Reverses the order of the tokens, except those that are kept in place.
+ * Reverses the order of the tokens, except for tokens that are kept in place.
  * @param {readonly number[]} ids
  * @param {(id: number) => boolean} isKept
  */
@@ -45,7 +45,7 @@ export function reversed(ids, isKept) {
  * @param {Float32Array} weights (n, n)
  * @param {Float32Array} others (n, n): the same head's weights for the words in reverse order
  * @param {readonly (readonly number[])[]} twins twins of each token
- * @returns {Shares} means over the queries that attend to anything
+ * @returns {Shares} means over the queries that attend to at least one key
  */
 export function sharesOf(weights, others, twins) {
   const n = twins.length;

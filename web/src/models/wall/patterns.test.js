@@ -28,7 +28,7 @@ test('a head that does only one thing has a share of one', () => {
   }
 });
 
-test('the share of place is what remains when the words are reversed', () => {
+test('the share of place is the attention that stays in place when the words are reversed', () => {
   const twins = twinsOf(ids, true);
   const [here, other] = [looksAt([0, 0, 1, 2, 3]), looksAt([0, 0, 1, 0, 0])];
   assert.equal(sharesOf(here, here, twins).place, 1);

@@ -9,7 +9,7 @@ import { wallTask } from '../../work/tasks/wall.js';
 
 /**
  * Every head of every layer of the model that is shown. The results of a sentence stay until the
- * results of the next one are complete. The first results appear layer by layer.
+ * results of the next sentence are complete. The first results appear layer by layer.
  */
 export class Wall {
   /** @type {Found | null} */

@@ -7,7 +7,7 @@ export const limits = {
   length: { min: 0, max: 2 ** 16 },
 };
 
-/** The settings of this chapter. */
+/** The settings of the chapter on architectures. */
 export const properties = {
   /** The two tokens between which a path is drawn. */
   pathFrom: integer(2, limits.token),

@@ -16,7 +16,7 @@ export const limits = {
 
 const lastCell = Math.max(limits.length.max, limits.width.max) - 1;
 
-/** The settings of this chapter. */
+/** The settings of the chapter on positional encoding. */
 export const properties = {
   /** Positions and columns of the encoding. Row i has position start + i·step. */
   length: integer(60, limits.length),

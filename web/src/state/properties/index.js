@@ -1,5 +1,5 @@
-// All settings of the page: the shared ones, and each chapter's own. A setting has the same name
-// everywhere.
+// All settings of the page: the shared settings, and the settings of each chapter. A setting has
+// the same name everywhere.
 
 import { properties as architectures } from './architectures.js';
 import { properties as encoding } from './encoding.js';
@@ -45,9 +45,9 @@ const shared = {
   /** Width E of the embeddings and of the layer. */
   dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
   heads: choice(4, headCounts),
-  /** The head that figures show: at first one whose habit is easy to see. */
+  /** The head that figures show, initially a head whose habit is easy to see. */
   head: ordinal(3, maxHeads),
-  /** The layer's query, key, value and output projections, and the seed of random ones. */
+  /** The layer's query, key, value and output projections, and the seed of random projections. */
   weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
   /** The layer that figures show, if the weights are a language model's. */
   layer: ordinal(1, maxLayers),
@@ -58,8 +58,8 @@ const shared = {
   base: number(10000, limits.base),
 
   /**
-   * Masks: exclude later keys; exclude keys further away than this (0: no limit); exclude keys from
-   * this index on (0: none).
+   * The masks: whether later keys are excluded; the distance beyond which keys are excluded (0: no
+   * limit); and the index from which on keys are excluded (0: none).
    */
   causal: flag(true),
   window: integer(0, limits.window),

@@ -8,8 +8,8 @@ export const properties = {
   /** The locked cell: column of the encoding and token. */
   sentenceCell: cell(4096),
   /**
-   * The step of the walk, counted from 1, or 0 outside the walk. The token that is followed, or −1
-   * for a suggested one.
+   * The step of the walk, counted from 1, or 0 outside the walk; and the token that the walk
+   * follows, or −1 for a suggested token.
    */
   walk: integer(0, { min: 0, max: walkSteps }),
   walkWord: integer(-1, { min: -1, max: 4095 }),

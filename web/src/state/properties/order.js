@@ -2,13 +2,13 @@ import { cell, flag, integer, permutation } from './property.js';
 
 export const largestSeed = 2 ** 31 - 1;
 
-/** The settings of this chapter. */
+/** The settings of the chapter on word order. */
 export const properties = {
   /** Seed of the shuffled order, and the custom order that replaces it. */
   shuffle: integer(1, { min: 0, max: largestSeed }),
   order: permutation(2048),
   /**
-   * True if shuffled words may attend only to earlier ones. No other mask applies in this chapter.
+   * True if shuffled words may attend only to earlier words. No other mask applies in this chapter.
    */
   orderCausal: flag(false),
   /** The locked cell of the differences. */

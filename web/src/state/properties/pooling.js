@@ -27,7 +27,7 @@ const points = {
     (value ?? []).map(({ x, y }) => `${Math.round(100 * x)}.${Math.round(100 * y)}`).join('_'),
 };
 
-/** The settings of this chapter. */
+/** The settings of the chapter on attention pooling. */
 export const properties = {
   /** The selected scoring function. */
   scoring: choice(/** @type {(typeof scoringFunctions)[number]} */ ('gaussian'), scoringFunctions),
@@ -41,7 +41,7 @@ export const properties = {
   poolCell: cell(limits.points.max),
   /** Inputs of the dot product: encodings of x, or x itself. */
   dotInput: choice(/** @type {'encoding' | 'number'} */ ('encoding'), ['encoding', 'number']),
-  /** The untrained weights of additive attention, and the seed of random ones. */
+  /** The untrained weights of additive attention, and the seed of random weights. */
   additiveWeights: choice(/** @type {'byHand' | 'random'} */ ('byHand'), ['byHand', 'random']),
   additiveSeed: integer(1, limits.seed),
 };

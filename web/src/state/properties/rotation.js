@@ -5,7 +5,7 @@ export const limits = {
   delta: { min: -100, max: 100 },
 };
 
-/** The settings of this chapter. */
+/** The settings of the chapter on shifts as rotations. */
 export const properties = {
   /** Number of positions by which the encoding is shifted. */
   delta: number(5, limits.delta, (value) => Math.round(value * 2) / 2),

@@ -6,7 +6,7 @@ export const patterns = ['previousToken', 'firstToken', 'sameToken', 'induction'
 /** Range of the change that the reader can make to a weight. */
 export const editLimits = { min: -3, max: 3, step: 0.05 };
 
-/** The settings of this chapter. */
+/** The settings of the chapter on self-attention. */
 export const properties = {
   /** True if the encoding has a separate colour scale from the embeddings. */
   ownScale: flag(false),

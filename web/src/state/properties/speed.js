@@ -1,2 +1,2 @@
-/** The settings of this chapter. */
+/** The settings of the chapter on speed. */
 export const properties = {};

@@ -23,13 +23,13 @@ const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
  * The differences that a world offers between its two models. Worlds with written answers offer a
- * choice of decoder instead of a mask, because a mask makes no sense there.
+ * choice of decoder instead of a mask, because a mask makes no sense in such worlds.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>
   differences.filter((each) => each !== (written ? 'mask' : 'decoder'));
 
-/** The settings of this chapter. */
+/** The settings of the chapter on training. */
 export const properties = {
   /** The task, the seed, the learning rate, and the step to show. */
   world: choice('reverse', worldNames),
@@ -37,7 +37,10 @@ export const properties = {
   rate: number(3e-3, limits.rate),
   trainStep: integer(0, limits.step),
 
-  /** The setting shared by both models, and the second model's alternative. */
+  /**
+   * The scheme, heads and layers of the models, the second model's alternative scheme, and the
+   * option in which the models differ.
+   */
   schemeA: choice('sinusoidal', schemes),
   schemeB: choice('none', schemes),
   trainHeads: choice(4, [1, 4]),

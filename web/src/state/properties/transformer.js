@@ -16,9 +16,9 @@ export const limits = {
   draw: { min: 0, max: 2 ** 31 - 1 },
 };
 
-/** The settings of this chapter. */
+/** The settings of the chapter on Transformer blocks. */
 export const properties = {
-  /** Where the norms are: after the residual connections, or before the sublayers. */
+  /** Placement of the norms: after the residual connections, or before the sublayers. */
   norm: choice(/** @type {'post' | 'pre'} */ ('post'), ['post', 'pre']),
   /** The locked cell of one of the block's matrices. */
   blockCell: linkedCell(1023),
@@ -31,7 +31,7 @@ export const properties = {
   topK: integer(40, limits.topK),
   draw: integer(1, limits.draw),
 
-  /** The aligned sentences: the one that is read and the one that is written. */
+  /** The aligned sentences: the source, which is read, and the target, which is written. */
   source: text('The agreement on the European Economic Area was signed in August 1992.', 2000),
   target: text('L’accord sur la zone économique européenne a été signé en août 1992.', 2000),
   /** The weights of additive attention, and the source of its queries. */

@@ -15,7 +15,7 @@ test('a locked cell of the block survives a round trip', () => {
   assert.equal(format(null), '');
 });
 
-test('links that name no cell lock none', () => {
+test('links that name no cell lock no cell', () => {
   for (const text of [
     ...[
       '',

@@ -1,4 +1,7 @@
-/** Returns the addresses of the files that the worker has fetched. The page cannot see them. */
+/**
+ * Returns the addresses of the files that the worker has fetched. The page itself cannot see a
+ * worker's requests.
+ */
 export const fetchedTask = {
   name: /** @type {const} */ ('fetched'),
   reads: [],
