@@ -1,3 +1,6 @@
+// A figure that is embedded in another page hides the still page.
+if (/[#&]embed=/.test(location.hash)) document.documentElement.dataset.only = 'embedded';
+
 // If the live page's script cannot be loaded, shows why. This is a classic script, because browsers
 // do not load modules from `file://`.
 addEventListener(
