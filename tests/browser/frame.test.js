@@ -192,6 +192,7 @@ test('a link restores the picture, its locked cell and its place', async () => {
     ({ hash }) => /[#&]head=2(&|$)/.test(hash) && /[#&]weightCell=1\.1(&|$)/.test(hash),
   );
   await page.getByRole('button', { name: 'Link to What each token looks at' }).click();
+  await page.getByRole('button', { name: 'Copy link' }).click();
   await page.getByText('link copied').waitFor();
   const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
   const copy = await site.open(link.hash);
@@ -207,6 +208,7 @@ test('without a clipboard, the text to copy is selected', async () => {
   await page.evaluate(() => delete (/** @type {any} */ (Navigator.prototype).clipboard));
   const figure = page.locator('#weights');
   await figure.getByRole('button', { name: 'Link to' }).click();
+  await figure.getByRole('button', { name: 'Copy link' }).click();
   await figure.getByText(/^selected: press /).waitFor();
   const selected = await figure.getByRole('textbox', { name: 'Link to' }).evaluate((input) => {
     const { value, selectionStart, selectionEnd } = /** @type {HTMLInputElement} */ (input);

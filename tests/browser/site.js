@@ -46,11 +46,13 @@ export const kPatience = 60_000;
  * Starts a static server that serves web/dist at the path `folder`.
  * @param {string} [folder] with leading and trailing slashes
  * @param {Record<string, ReturnType<typeof sirv>>} [beside] other folders of that server
+ * @param {Record<string, string>} [headers] sent with each file
  */
-export async function serveSite(folder = '/', beside = {}) {
+export async function serveSite(folder = '/', beside = {}, headers = {}) {
   // Many hosts send this header. It makes browsers show a new version at once.
+  const all = new Map(Object.entries({ 'Cache-Control': 'no-cache', ...headers }));
   const setHeaders = (/** @type {import('node:http').ServerResponse} */ response) =>
-    response.setHeader('Cache-Control', 'no-cache');
+    all.forEach((value, name) => void response.setHeader(name, value));
   const folders = new Map(Object.entries(beside));
   const deploy = (/** @type {string} */ root) =>
     void folders.set(folder, sirv(root, { setHeaders }));
@@ -71,9 +73,10 @@ export async function serveSite(folder = '/', beside = {}) {
 /**
  * Starts a browser, and a static server that serves web/dist at the path `folder`.
  * @param {string} [folder] with leading and trailing slashes
+ * @param {Record<string, string>} [headers] sent with each file
  */
-export async function openSite(folder = '/') {
-  const { server, origin, deploy } = await serveSite(folder);
+export async function openSite(folder = '/', headers = {}) {
+  const { server, origin, deploy } = await serveSite(folder, {}, headers);
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || findChromium(),
     args: chromiumFlags,

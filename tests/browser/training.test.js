@@ -164,6 +164,7 @@ test('a link copied during a run contains its step, and a reload keeps it', asyn
   await button(page, 'Play').click();
   await passes(page, 20);
   await button(page, 'Link to Two models learn the same task').click();
+  await button(page, 'Copy link').click();
   await figure(page).getByText('link copied').waitFor();
   const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
   const stepIn = (/** @type {URL} */ { hash }) =>

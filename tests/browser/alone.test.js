@@ -1,0 +1,149 @@
+// A figure without the rest of the page: in a presentation, and in a frame of another page.
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+
+import { becomes, heatmap, numberOf, openSite, shownValue } from './site.js';
+
+/** @import { Page } from 'playwright-core' */
+
+/** @type {Awaited<ReturnType<typeof openSite>>} */
+let site;
+/** A server of another origin. It answers with the HTML in the address. */
+const host = createServer(({ url = '' }, response) => {
+  response.setHeader('Content-Type', 'text/html');
+  response.end(`<!doctype html><title>host</title>${decodeURIComponent(url.slice(2))}`);
+});
+before(async () => {
+  site = await openSite('/', { 'Access-Control-Allow-Origin': '*' });
+  await new Promise((resolve) => host.listen(0, '127.0.0.1', () => resolve(undefined)));
+});
+after(async () => {
+  host.close();
+  await site.close();
+});
+
+const settings = 'v=2&weights=xavier&text=man+bites+dog&dModel=16&heads=2';
+
+/** @param {Page} page */
+const bar = (page) => page.getByRole('region', { name: 'Sentence and settings' });
+
+/** The figure that is shown alone. @param {Page} page */
+const shown = (page) => page.locator('figure.only');
+
+/** Opens a page of another origin that contains this HTML. @param {string} html */
+async function openHost(html) {
+  const page = await (await site.browser.newContext()).newPage();
+  const address = /** @type {import('node:net').AddressInfo} */ (host.address());
+  // Keeps the messages of the frame, and ignores all others.
+  await page.addInitScript(() =>
+    addEventListener('message', ({ source, data }) => {
+      const frame = document.querySelector('iframe');
+      if (frame && source === frame.contentWindow && data.type === 'attn-height') {
+        frame.height = data.height;
+        frame.title = data.figure;
+      }
+    }),
+  );
+  await page.goto(`http://127.0.0.1:${address.port}/?${encodeURIComponent(html)}`);
+  return page;
+}
+
+test('a figure is presented, and keys lead to its neighbours in other chapters and back', async () => {
+  const page = await site.visit(`#${settings}&weightCell=2.1&at=self-attention.weights`, {
+    viewport: { width: 1280, height: 720 },
+  });
+  const weights = heatmap(page.locator('#weights'), /^Attention weights/);
+  const value = await shownValue(weights);
+  await page.getByRole('button', { name: 'Present What each token looks at' }).click();
+  await shown(page).waitFor();
+  assert.equal(await shown(page).getAttribute('id'), 'weights');
+  assert.equal(await shownValue(weights), value);
+  assert.ok(!(await bar(page).isVisible()));
+  const { width, height } = /** @type {{ width: number, height: number }} */ (
+    await shown(page).boundingBox()
+  );
+  assert.ok(width >= 1260 && height >= 720, `${width} × ${height}`);
+  await page.keyboard.press('ArrowRight');
+  await page.locator('#stages.only').waitFor();
+  await page.keyboard.press('PageUp');
+  await page.locator('#weights.only').waitFor();
+  // Back through the chapter to the one before it.
+  const before = await page
+    .locator('#self-attention figure')
+    .evaluateAll((figures) => figures.findIndex(({ id }) => id === 'weights'));
+  for (let i = 0; i <= before; i++) {
+    const id = await shown(page).getAttribute('id');
+    await page.keyboard.press('ArrowLeft');
+    await page.locator(`figure.only:not(#${id})`).waitFor();
+  }
+  assert.equal(await page.locator('#pooling figure.only').count(), 1);
+  await page.keyboard.press('Escape');
+  await bar(page).waitFor();
+  assert.equal(await shown(page).count(), 0);
+  await becomes(() => page.locator('#pooling').isVisible(), true);
+});
+
+test('arrow keys in a heatmap of a presentation choose cells', async () => {
+  const page = await site.visit(`#${settings}&at=self-attention.weights`);
+  await page.getByRole('button', { name: 'Present What each token looks at' }).click();
+  await shown(page).waitFor();
+  const weights = heatmap(page.locator('#weights'), /^Attention weights/);
+  await weights.press('ArrowRight');
+  assert.equal(await shown(page).getAttribute('id'), 'weights');
+  await page.getByRole('button', { name: /^End the presentation/ }).click();
+  await bar(page).waitFor();
+});
+
+test('the embed code shows the figure with its settings in a page of another origin', async () => {
+  const page = await site.open(`#${settings}&at=self-attention.weights`, {
+    permissions: ['clipboard-read', 'clipboard-write'],
+    keepsOffline: false,
+  });
+  const weights = heatmap(page.locator('#weights'), /^Attention weights/);
+  for (const key of ['ArrowDown', 'Enter']) await weights.press(key);
+  await page.waitForURL(({ hash }) => hash.includes('weightCell'));
+  const value = await shownValue(weights);
+  await page.getByRole('button', { name: 'Link to What each token looks at' }).click();
+  await page.getByRole('button', { name: 'Copy embed code' }).click();
+  await page.getByText('embed code copied').waitFor();
+  const code = await page.evaluate(() => navigator.clipboard.readText());
+  await page.context().close();
+
+  const other = await openHost(code);
+  const frame = other.frameLocator('iframe');
+  const readout = frame.locator('#weights [data-value]').first();
+  assert.equal(numberOf(await readout.innerText()), value);
+  assert.equal(await frame.getByRole('textbox').count(), 0);
+  // The frame becomes as high as its content.
+  await becomes(() => other.locator('iframe').getAttribute('title'), 'self-attention.weights');
+  const [inner] = other.frames().slice(1);
+  await becomes(() => inner.evaluate(() => innerHeight - document.body.offsetHeight), 0);
+  const whole = new URL(
+    (await frame.getByRole('link', { name: 'Open the whole page' }).getAttribute('href')) ?? '',
+  );
+  assert.match(whole.hash, /^#v=2&.*weights=xavier.*&at=self-attention\.weights$/);
+  await other.context().close();
+});
+
+test('an embedded figure works in a sandboxed frame 320 pixels wide, with a sentence to type', async () => {
+  const source = `${site.url}#embed=self-attention.weights&amp;sentence=1&amp;${settings.replaceAll('&', '&amp;')}`;
+  const page = await openHost(
+    `<iframe sandbox="allow-scripts" src="${source}" width="320" height="900"></iframe>`,
+  );
+  const frame = page.frameLocator('iframe');
+  await frame.getByRole('textbox').fill('dog bites');
+  await frame.locator('#weights').getByText('bites', { exact: true }).first().waitFor();
+  await becomes(() => page.locator('iframe').getAttribute('title'), 'self-attention.weights');
+  const [inner] = page.frames().slice(1);
+  assert.ok(await inner.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await page.context().close();
+});
+
+test('a link to a figure that does not exist says so', async () => {
+  const page = await openHost(`<iframe src="${site.url}#embed=encoding.nothing"></iframe>`);
+  const frame = page.frameLocator('iframe');
+  await frame.getByText('There is no figure “encoding.nothing”').waitFor();
+  await page.context().close();
+});
