@@ -1,6 +1,6 @@
-// attn-selftest, which is installed with the library: checks every operation on every instruction
-// set of the machine against a reference in double precision, and measures the machine and a dozen
-// operations. Prints one block of text for an issue.
+// attn-selftest, which is installed with the library and is also a page: checks every operation on
+// every instruction set of the machine against a reference in double precision, and measures the
+// machine and a dozen operations. Prints one block of text for an issue.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ namespace {
 using attn::Context;
 using attn::OwnedTensor;
 
-/// The name of the processor, or "unknown processor".
+/// The name of the processor, or "unknown processor", as in browsers.
 std::string processor() {
   std::string name;
 #if defined(__x86_64__) || defined(__i386__)
@@ -91,7 +91,11 @@ bool check(attn::InstructionSet isa) {
 }
 
 void measure_machine() {
+#if defined(__EMSCRIPTEN__)
+  std::vector<const attn_bench::MachineLoops*> all{attn_bench::wasm_loops()};
+#else
   std::vector<const attn_bench::MachineLoops*> all{attn_bench::baseline_loops()};
+#endif
 #if defined(__x86_64__)
   all.insert(all.end(), {attn_bench::avx2_loops(), attn_bench::avx512_loops(),
                          attn_bench::avx512_bf16_loops()});
