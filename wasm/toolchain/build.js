@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { kLockFile, kRoot, provideNpmPackages } from './checkout.js';
+import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from './checkout.js';
 import { cmakeBuild } from './cmake.js';
 import { buildEnvironment } from './env.js';
 import { withLock } from './lock.js';
@@ -136,10 +136,34 @@ async function addCppReference() {
   );
 }
 
+/**
+ * Adds the programs of the self-test to the site.
+ * @param {Record<string, string>} env
+ */
+async function addSelfTest(env) {
+  const variants = ['simd128', 'relaxed-simd'];
+  await step('Building the self-test', (update) =>
+    cmakeBuild(
+      'wasm',
+      variants.map((name) => `attn_selftest_${name}`),
+      env,
+      {
+        tests: false,
+        update,
+      },
+    ),
+  );
+  for (const name of variants.flatMap((variant) => [`${variant}.js`, `${variant}.wasm`])) {
+    const built = join(kBuildFolder, 'wasm/tests/native/selftest', name);
+    copyFileSync(built, join(kRoot, 'web/dist/selftest', name));
+  }
+}
+
 /** Builds the package with all variants, and the site with all references. @param {Record<string, string>} env */
 export async function buildAll(env) {
   await buildPackage(env);
   await buildSite();
+  await addSelfTest(env);
   await addCppReference();
 }
 

@@ -1,0 +1,14 @@
+// Runs the program of the variant that its address names, and posts the lines that it prints.
+
+const variant = location.search.slice(1);
+
+/** @param {string} [line]  none after the last line */
+const post = (line) => postMessage({ line });
+
+try {
+  const { default: start } = await import(`./${variant}.js`);
+  await start({ print: post, printErr: post });
+} catch (error) {
+  post(`could not run: ${error instanceof Error ? error.message : error}`);
+}
+post();
