@@ -1,7 +1,7 @@
-// attn-selftest, which is installed with the library and is also a page for browsers. It checks every
-// operation on every instruction set of the machine against a reference in double precision, and
-// measures the speed of the machine and of a dozen operations. It prints one block of text, to be
-// pasted into a bug report.
+// attn-selftest, which is installed with the library and is also a page for browsers. It checks
+// every operation on every instruction set of the machine against a reference in double precision,
+// and measures the speed of the machine and of a dozen operations. It prints one block of text, to
+// be pasted into a bug report.
 
 #include <algorithm>
 #include <array>
@@ -59,8 +59,8 @@ std::string processor() {
   return name.empty() ? "unknown processor" : name;
 }
 
-/// The shortest time of a call, in seconds, among five calls or those that fit in a tenth of a
-/// second.
+/// The shortest time of a call, in seconds. Makes calls for a tenth of a second, but at least five
+/// calls.
 double seconds_of(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -73,7 +73,7 @@ double seconds_of(const std::function<void()>& call) {
   return shortest;
 }
 
-/// Prints how many operations are within their stated bounds. Returns whether all are.
+/// Prints how many operations are within their stated bounds. Returns true if all are.
 bool check(attn::InstructionSet isa) {
   Context context({.num_threads = 1, .instruction_set = isa});
   std::vector<std::string> wrong;
@@ -128,7 +128,7 @@ OwnedTensor normals(std::initializer_list<std::int64_t> shape) {
 }
 
 std::vector<Operation> operations() {
-  // Shared by the operations, which only overwrite `output`.
+  // Tensors that all operations share. Operations only overwrite results, never their inputs.
   struct Tensors {
     OwnedTensor heads = normals({1, 8, 256, 64}), output{{1, 8, 256, 64}};
     OwnedTensor log_sum_exp{{1, 8, 256}}, gradient = normals({1, 8, 256, 64});
@@ -189,8 +189,8 @@ std::vector<Operation> operations() {
   };
 }
 
-/// A line per operation, and a column per instruction set: times of one thread, in microseconds.
-/// The last column is the time of the default with all threads.
+/// Prints a line for each operation and a column for each instruction set: times of one thread, in
+/// microseconds. The last column is the time of the default instruction set with all threads.
 void measure_operations() {
   std::printf("%-34s", "microseconds");
   std::vector<std::unique_ptr<Context>> contexts;
