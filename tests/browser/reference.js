@@ -126,7 +126,7 @@ export const maxAbsDifference = (a, b) =>
  * @param {number[][]} key (Nk, D)
  * @param {number[]} value (Nk)
  * @param {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average' | 'hard'} scoring
- *   hard selects only the best key of the Gaussian kernel
+ *   'hard' selects the key with the largest Gaussian score and no other
  * @param {number} [width]
  */
 export function attentionPooling(query, key, value, scoring, width = 1) {

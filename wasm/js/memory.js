@@ -77,7 +77,7 @@ export class Memory {
     return this.#native;
   }
 
-  /** Returns the error that calls throw after the module has ended. */
+  /** Returns the error for a call after the end of the module. */
   disposedError() {
     return new AttnError('disposed', `attn: ${this.#end}`);
   }

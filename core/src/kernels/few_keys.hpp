@@ -153,8 +153,8 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Recomputes the queries from `first` on as a block, because their scores or values do not suit
-/// the path for few keys.
+/// Recomputes `rows` queries, starting with `first`, as a block. The path for few keys cannot
+/// handle their scores or values.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

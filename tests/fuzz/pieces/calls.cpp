@@ -1,6 +1,6 @@
 // Layers that are called with positions and with terms that have gradients. The results of every
-// call must be bit-identical with and without a tape, and whether the keys are in a cache or passed
-// as arguments.
+// call must be bit-identical with and without a tape. They must not depend on whether the keys are
+// in a cache or passed as arguments.
 
 #include <gtest/gtest.h>
 

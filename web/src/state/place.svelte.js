@@ -13,7 +13,7 @@ class Place {
   figure = $state();
   /** True while all chapters and figures are drawn for printing. */
   isWhole = $state(false);
-  /** True while everything is drawn before the print dialog opens. */
+  /** True while print() draws everything. The print dialog opens afterwards. */
   #printing = false;
   /**
    * Number of this entry in the browser's history. An entry can no longer be changed once the
