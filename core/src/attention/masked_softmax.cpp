@@ -29,6 +29,10 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const bool rows_are_batch = x.rank() == 2;
   validation::require_lengths("valid_lens", lens, x.size(0), rows_are_batch ? -1 : x.size(-2),
                               x.size(-1), "columns of x");
+  if (!lens.is_none() && x.size(-1) > INT32_MAX) {
+    validation::fail(ErrorCode::kSizeOverflow, "x", {x.size(-1), " columns, with valid_lens"},
+                     {"at most 2147483647"});
+  }
   const ConstTensor from = with_heads(x);
   const Tensor to = with_heads(output);
   const std::int64_t heads = from.size(1);
