@@ -54,7 +54,8 @@ function linkOf(hash) {
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
 /**
- * The settings that were corrected in the link, as long as the reader has not changed any setting.
+ * The settings whose values in the link were invalid and were corrected. Empty once the reader
+ * changes a setting.
  */
 export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
@@ -64,7 +65,7 @@ export const correctedInLink = () => (link.read === fragment ? link.corrected : 
 const urlDelay = 250;
 const carriedDelay = 1000;
 
-/** Derived, so that it is computed once for all users. */
+/** The settings as a fragment, computed once per change for all callers. */
 const fragment = $derived(formatSettings(settings));
 
 /**
@@ -84,10 +85,7 @@ export function carry(changes) {
 /** The fragment used in links. */
 const linked = $derived(formatSettings({ ...settings, ...carried }));
 
-/**
- * The fragment shown in the address bar. It is empty while the page has the settings that it begins
- * with.
- */
+/** The fragment shown in the address bar. It is empty while the settings equal `beginning`. */
 const address = $derived(linked === formatSettings(beginning) ? '' : linked || `v=${version}`);
 
 /** The settings as a fragment of the URL, without '#'. */
@@ -116,7 +114,8 @@ export function mirrorSettingsInUrl() {
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
   });
-  // Values that change continuously never pause, so write at intervals.
+  // The timer above waits for a pause. If values change continuously, there is no pause, so also
+  // write at intervals.
   let isSoon = false;
   $effect(() => {
     void address;
@@ -173,5 +172,8 @@ const leading = (fragment, at) => `#${fragment}${fragment && '&'}at=${at}`;
 /** The page's address at a place, with '#', for links within the page. @param {string} at */
 export const fragmentTo = (at) => leading(address, at);
 
-/** The complete link to the page's current state at a place. @param {string} at */
+/**
+ * A complete URL that opens the page with the current settings at a chapter or figure.
+ * @param {string} at
+ */
 export const linkTo = (at) => location.href.replace(/#.*|$/, leading(linked, at));
