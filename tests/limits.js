@@ -24,10 +24,11 @@ export const kMaxApiBytes = {
 };
 
 /**
- * Limits of the site as compressed by hosts. They include its fonts, which are already compressed,
- * but not the .wasm files and the language model. First comes the page with all of its chapters,
- * then each part that is loaded on demand: following a word, saving a picture (with its letters as
- * outlines), showing a program, training, the language model, the wall of all its heads, and
+ * Limits of the site, compressed as hosts compress it. The limits include the fonts, which are
+ * already compressed, but not the .wasm files or the language model. `page` is the page with all of
+ * its chapters. The other parts are loaded on demand: `walk` for following a word, `picture` for
+ * saving a picture and `outlines` for its letters, `programs` for showing a program, `training`,
+ * `language` for the language model, `wall` for all of its heads, and `models` and `own` for
  * opening a model from files.
  */
 export const kMaxSiteBytes = {

@@ -178,8 +178,10 @@ export function nodeTest(folders, { build, env: more } = {}) {
 }
 
 /**
- * The part of a report by Node's reporter `spec` that lists failures. @param {string} report @param
- * {string} output
+ * Returns the list of failures in a report that Node's reporter `spec` wrote. If the report has no
+ * such list, returns the report and `output`.
+ * @param {string} report the report's file
+ * @param {string} output
  */
 function failuresOf(report, output) {
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';

@@ -23,8 +23,8 @@ const fontOf = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * Renders TeX as HTML. `Equation.svelte` applies the inline styles, which the page's content
- * security policy would block.
+ * Renders TeX as HTML. Inline styles become data-style attributes, because the page's content
+ * security policy blocks inline styles in HTML. A script in `Equation.svelte` applies them.
  * @param {string} tex
  */
 export function render(tex) {

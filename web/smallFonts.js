@@ -141,7 +141,7 @@ async function titlesOfSources() {
     ...steps.matchAll(/title: ([^]*?),\s+says:/g),
   ];
   const letters = titles.map(([, ...texts]) => texts.join('')).join('');
-  // The pattern also matches code between the titles of the walk, so keep only letters, digits and
-  // punctuation.
+  // The pattern for the walk's titles also captures the code around them. Keep only letters, digits
+  // and punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';
 }

@@ -15,8 +15,8 @@ const kNames = 26;
 const kShades = 8;
 
 /**
- * The package is imported by its address. Vite resolves a package's name when it reads its
- * configuration, and the linter does so before the package is built.
+ * The package's address. Importing the package by name would fail before the package is built:
+ * Vite resolves names while it reads vite.config.js, and the linter resolves names, too.
  */
 const kPackage = new URL('../wasm/dist/index.js', import.meta.url).href;
 

@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t kHeads = 2, kDim = 64;
 enum Input : std::uint64_t { kQuery, kKey, kValue };
 
-/// The two stripes of a process, in order.
+/// Indices of the two stripes that an MPI process gets, in ascending order.
 std::array<int, 2> stripes_of(int process, int processes) {
   return {process, 2 * processes - 1 - process};
 }

@@ -107,7 +107,8 @@ class TensorPrinter {
     stream_ << ']';
   }
 
-  /// Each row is on its own line, and each further dimension adds an empty line between its parts.
+  /// Separates the elements of a row by commas, and rows by a comma and a line break. Matrices are
+  /// separated by an additional empty line, and each further dimension adds one more.
   void print_separator(int dimension) {
     const int inner = tensor_.rank() - 1 - dimension;
     if (inner == 0) {

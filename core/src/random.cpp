@@ -55,7 +55,7 @@ double logarithm(double x) noexcept {
   return s * sum + (to_double(static_cast<std::uint32_t>(exponent)) - 1024) * std::numbers::ln2;
 }
 
-/// The transform of Box & Muller, which turns each pair of words into two values.
+/// The Box-Muller transform: turns each pair of words into two normally distributed values.
 void box_muller(const std::uint32_t* words, std::int64_t num_pairs, double* values) noexcept {
   for (std::int64_t i = 0; i < num_pairs; ++i) {
     const double radius = std::sqrt(-2 * logarithm((to_double(words[2 * i]) + 0.5) * 0x1p-32));

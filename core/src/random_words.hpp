@@ -11,8 +11,9 @@ namespace attn {
 /// Number of words generated at once: the words of 64 generator blocks.
 inline constexpr std::int64_t kRandomWords = 256;
 
-/// Calls body(i, n, skip, words) for pieces of the elements [first, first + count) of a stream:
-/// word skip + k belongs to element first + i + k, for 0 ≤ k < n, and words[0] begins a block.
+/// Divides elements [first, first + count) of a random stream into pieces, and calls
+/// body(i, n, skip, words) for each piece. words[skip + k] is the word of element first + i + k,
+/// for 0 ≤ k < n. words[0] is the first word of a generator block.
 template <class F>
 void for_random_words(const kernels::KernelTable& kernels, const RandomStream& random,
                       std::int64_t first, std::int64_t count, F&& body) noexcept {

@@ -24,8 +24,8 @@ void require_rows(const char* name, const View& rows, const char* width_name, st
   validation::require_data(name, rows);
 }
 
-/// Requires shape (length, width), or (B, length, width) if x is a batch of size B, and data. A
-/// length or width of −1 accepts any.
+/// Requires data, and the shape (length, width), or (B, length, width) if x is a batch of size B. A
+/// length or width of −1 accepts any value.
 template <class View>
 void require_rows_like(const char* name, const View& rows, const ConstAnyTensor& x,
                        std::int64_t length, std::int64_t width) {

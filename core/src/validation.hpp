@@ -85,8 +85,8 @@ using Parts = std::initializer_list<Part>;
 void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
-// A Name is passed in memory. The overloads for literals avoid that, so that a check costs each of
-// its many callers only a few instructions.
+// To pass a Name, a caller must first build it in memory. The overloads for literals avoid this, so
+// each call of a check takes only a few instructions.
 
 /// Throws `name: got …, needs …`.
 [[noreturn]] void fail(ErrorCode code, const char* argument, Parts got, Parts needs);
@@ -123,8 +123,8 @@ inline std::int64_t product(const char* argument, std::initializer_list<std::int
 }
 
 /// Returns `count`, the number of elements to allocate, as a std::size_t. Throws kSizeOverflow if
-/// that many elements of `bytes` bytes each exceed the address space, which on 32-bit machines is
-/// far smaller than a count may be.
+/// that many elements of `bytes` bytes each exceed the address space. On 32-bit machines, the
+/// address space is far smaller than the largest count.
 std::size_t allocation(const char* argument, std::int64_t count, std::size_t bytes);
 std::size_t allocation(Name name, std::int64_t count, std::size_t bytes);
 

@@ -57,8 +57,8 @@ const kFiles = Object.fromEntries(
 );
 
 /**
- * Bundles TensorFlow.js's gradients, which are published separately, in modules that only a bundler
- * can resolve.
+ * Bundles TensorFlow.js's gradients. TensorFlow.js publishes them as separate modules, which only a
+ * bundler can resolve.
  */
 function tensorFlowGradients() {
   const entry = join(modules, '@tensorflow/tfjs-core/dist/register_all_gradients.js');
@@ -144,7 +144,7 @@ export async function measureInBrowser(choose, threadCounts, variants, pace, tin
 const kLoads = 7;
 const kMaxLoadSeconds = 0.05;
 
-/** Time after which a new page is idle. */
+/** Time to wait until a new page is idle. */
 const kRestMs = 300;
 
 /**

@@ -9,7 +9,7 @@ import { attnNode, floats, normal, solver } from './nativeJobs.js';
 /** The values of attn::ElementType. */
 const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3 };
 
-/** The name under which the results contain attn's time for the same workload in float32. */
+/** Name of the solver that times attn on the same workload in float32. */
 const kFloat32 = 'float32';
 
 /**

@@ -204,7 +204,7 @@ async function attnProduct(shape, variant, threads) {
   /** @type {Float32Array} */
   let output;
   const call = () => {
-    // Copies input and output, as the peers and the package's own calls do.
+    // Copy the input and output, because the package's own calls and the peers copy them too.
     view(module._bench_product_input(), x.length).set(x);
     module._bench_product();
     output = view(module._bench_product_output(), rows * columns).slice();

@@ -30,8 +30,7 @@ export class PyTorch {
   version = '';
 
   /**
-   * @param {string} command command that starts Python, such as "python3", or Python in a
-   *   container
+   * @param {string} command starts Python, for example "python3"; may start Python in a container
    */
   static async start(command) {
     const peer = new PyTorch(command);

@@ -151,7 +151,10 @@ const kScalingTarget = 1.85;
  */
 const kStepScalingTarget = 1.8;
 const kCausalTarget = 1.8;
-/** The browser half has no peer for this length, because ONNX Runtime Web fails. */
+/**
+ * At this length attn has no peer in the browser, because ONNX Runtime Web fails. attn's speed is
+ * therefore compared with attn's speed on another workload.
+ */
 const kLongHead = 4096;
 const kComparedWithLongHead = 'attention (1,8,2048), D 64';
 const kLongHeadTarget = 0.95;
@@ -229,8 +232,8 @@ export function derive(rows) {
 }
 
 /**
- * The largest time ÷ N^power over the lengths, divided by the smallest. Undefined for fewer than
- * two lengths.
+ * Computes time ÷ N^power for each measured length N, and divides the largest result by the
+ * smallest. Undefined if fewer than two lengths were measured.
  * @param {readonly number[]} lengths
  * @param {(length: number) => number | undefined} timeOf
  * @param {number} power

@@ -371,7 +371,7 @@ const kBrowserRatios = {
 };
 
 /**
- * Workloads of the browser half, with the targets for variants with or without relaxed SIMD.
+ * Workloads of the browser half. Their targets depend on whether the variant has relaxed SIMD.
  * @param {'relaxed' | 'simd128'} kind
  * @returns {Work[]}
  */

@@ -100,7 +100,7 @@ test('times are measured on request and fitted, and the run can be stopped', asy
   assert.equal(await figure.locator('circle[data-y]').count(), 0);
   await figure.getByRole('button', { name: 'Run' }).click();
   await figure.locator('circle[data-series=recurrence]').nth(3).waitFor({ timeout: 120_000 });
-  // During the run, the labels are also to the right of the curves and not on top of them.
+  // Even during the run, the labels are to the right of the curves, not on top of them.
   await figure.locator('text.slope', { hasText: '∝' }).first().waitFor();
   const [labels, curves] = await Promise.all(
     ['text.slope', '.curve, .law, circle[data-y]'].map((parts) =>

@@ -29,8 +29,7 @@ after(() => site.close());
 const sentence = 'the cat sat on the mat';
 const text = `text=${sentence.replaceAll(' ', '+')}&at=self-attention.weights`;
 /**
- * A link that has the same sentence but leads to the pipeline. The window is high enough for both
- * figures.
+ * A link to the pipeline with the same sentence, and a window that is tall enough for both figures.
  */
 const both = text.replace('weights', 'pipeline');
 const high = { viewport: { width: 1440, height: 2400 } };

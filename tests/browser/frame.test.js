@@ -233,7 +233,7 @@ test('chapters load when they come near, and figures out of sight are not drawn'
     .getByRole('link', { name: /^2\s*Self-attention$/ })
     .click();
   await page.locator('#pipeline canvas').first().waitFor();
-  // The page would undo any scrolling until it has reached the chapter.
+  // Wait until the page has reached the chapter. Before that, the page would undo scrollTo().
   await page.waitForFunction(() => !document.documentElement.dataset.going);
   await page.evaluate(() => scrollTo(0, 0));
   await page.waitForFunction(() => !document.querySelector('#pipeline canvas'));
@@ -401,7 +401,7 @@ test('settings without effect on the figures in sight say so', async () => {
   assert.ok(await page.getByText('Grey: no effect on what is in view').isVisible());
   await page.goto(`${site.url}#at=pooling.pooling-figure`);
   await becomes(names, ['width', 'heads', 'projections', 'positions', 'base']);
-  // Controls without an effect in the current view still work.
+  // Readers can still change a control that has no effect on the current view.
   await page.getByRole('radio', { name: '8', exact: true }).first().check({ force: true });
   await page.waitForURL(({ hash }) => hash.includes('heads=8'));
 });

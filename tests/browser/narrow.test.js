@@ -131,8 +131,8 @@ test('on paper there are neither controls nor space for figures that were not dr
   assert.ok(await page.locator('#pooling .slider output').first().isVisible());
   const heading = page.locator('#pooling-title');
   assert.equal(await heading.evaluate((h2) => getComputedStyle(h2).breakAfter), 'avoid');
-  // In place of a chapter that has not been loaded, the printed page explains how to print it. In a
-  // low window, the last chapter is not near enough to be loaded.
+  // If a chapter has not been loaded, the printed page explains how to print the chapter. In a
+  // window 300 pixels high, the last chapter is too far away to be loaded.
   const low = await site.open('', { viewport: { width: 1280, height: 300 } });
   await low.emulateMedia({ media: 'print' });
   const { content, height } = await low.locator('#speed .waiting').evaluate((element) => ({

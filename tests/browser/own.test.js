@@ -102,7 +102,7 @@ test('the figures of a model show what PyTorch recorded', async () => {
       );
     }, true);
   }
-  // The figures that show the stages of a layer show the layer that the reader chose.
+  // The figures about the stages of one layer use the layer that the reader chose.
   assert.equal(await page.getByText('Layer 2, head 1 of your model:').count(), 3);
   for (const [id, map] of [
     ['stages', /^Weights after softmax/],
@@ -279,7 +279,7 @@ test('a model that fails ends no other worker, and is opened again', async () =>
     };
   });
   await write(page, 'the lady was tired');
-  const problem = page.getByText('Your model could not compute this sentence: an unexpected error');
+  const problem = page.getByText('Your model could not process this sentence: an unexpected error');
   await problem.waitFor();
   assert.equal(await shared.evaluate(() => typeof postMessage), 'function');
   await write(page, 'a rose is a rose');
@@ -452,7 +452,7 @@ test('a model stops writing when it runs out of positions', async () => {
     await figure.getByRole('button', { name: 'Write ten' }).click();
     await becomes(async () => (await box.inputValue()).split(' ').length, length);
   }
-  await figure.getByText(/reads no more than these 19 tokens/).waitFor();
+  await figure.getByText(/can read no more than 19 tokens/).waitFor();
   assert.ok(await figure.getByRole('button', { name: 'Write one' }).isDisabled());
   await page.context().close();
 });

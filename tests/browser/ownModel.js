@@ -159,8 +159,8 @@ export async function bigLlama(folder, layers) {
 }
 
 /**
- * Tensors that PyTorch recorded for a model, and its files with a tokenizer that maps `text` to the
- * recorded sentence.
+ * Reads the tensors that PyTorch recorded for a model. Returns them with the model's files, whose
+ * tokenizer maps `text` to the recorded sentence.
  * @param {string} name
  * @param {number} size size of its vocabulary
  */

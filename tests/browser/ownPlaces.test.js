@@ -41,7 +41,8 @@ function table() {
 }
 
 /**
- * The share of the largest principal component, computed by the power method in double precision.
+ * The first principal component's share of the variance, computed by the power method in double
+ * precision.
  * @param {Float32Array} values
  */
 function largestShare(values) {

@@ -55,7 +55,7 @@ async function readPoints(page) {
   });
 }
 
-/** The drawn weights, and the pooled value of one query from the readout. @param {Page} page */
+/** Reads the weights in the map, and a query with its pooled value. @param {Page} page */
 async function readFigure(page) {
   const weights = await readValues(map(page), queries.length, count);
   await map(page).focus();
@@ -123,8 +123,9 @@ for (const input of ['encoding', 'number']) {
       'scaledDot',
     );
     const shown = await readValues(map(page), queries.length, count);
-    // For encodings, a score is a sum of 64 products of values that are exact to within 1.2e-7,
-    // divided by the square root of 64. For numbers, scores are up to 25.
+    // If the inputs are encodings, a score is a sum of 64 products of values that are exact to
+    // within 1.2e-7, divided by the square root of 64. If the inputs are single numbers, scores are
+    // up to 25.
     const tolerance =
       2 *
         (input === 'encoding'

@@ -9,8 +9,8 @@ before(async () => (site = await openSite()));
 after(() => site.close());
 
 /**
- * Opens the page at a figure of its chapter on precision, because figures far from the window are
- * not drawn.
+ * Opens the page at a figure of the chapter on precision. The page draws only figures in or near
+ * the visible area.
  * @param {'error' | 'drift' | 'bytes'} figure
  * @param {string} [settings]
  */

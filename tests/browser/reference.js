@@ -41,7 +41,7 @@ const dotOfMagnitudes = (a, b) => a.reduce((sum, value, i) => sum + Math.abs(val
 
 /**
  * Multiplies rows by the transpose of a matrix, and bounds the float32 error of each element.
- * Adding m products takes m roundings. The error of each rounding is at most the error of rounding
+ * Adding m products takes m roundings. Each rounding adds an error of at most `roundingError` times
  * the sum of the products' magnitudes.
  * @param {number[][]} rows
  * @param {number[][]} matrix
@@ -126,7 +126,7 @@ export const maxAbsDifference = (a, b) =>
  * @param {number[][]} key (Nk, D)
  * @param {number[]} value (Nk)
  * @param {'scaledDot' | 'gaussian' | 'boxcar' | 'epanechnikov' | 'average' | 'hard'} scoring
- *   hard selects only the best key of the Gaussian kernel
+ *   'hard' selects the key with the largest Gaussian score and no other
  * @param {number} [width]
  */
 export function attentionPooling(query, key, value, scoring, width = 1) {

@@ -63,7 +63,7 @@ test('every scheme shows its weight for the selected pair of tokens', async () =
     const sum = rows[name].reduce((total, weight) => total + weight);
     assert.ok(Math.abs(sum - 1) < 1e-6, `${name}: ${sum}`);
   }
-  // Only without positions do equal tokens get equal weights.
+  // Equal tokens get equal weights only in the scheme without positions.
   assert.ok(Math.abs(rows.none[0] - rows.none[3]) < 1e-6);
   for (const name of names.slice(1))
     assert.ok(Math.abs(rows[name][0] - rows[name][3]) > 1e-5, name);

@@ -151,10 +151,10 @@ export class Site {
    * @param {string} [fragment] with '#'
    * @param {BrowserContextOptions & { learns?: boolean, keepsOffline?: boolean, clock?: boolean,
    *   anchors?: boolean }} [options]
-   *   learns: whether a page without a link switches to the language model, as it does unless the
-   *   data saver is on; keepsOffline: whether it has a service worker; clock: whether the test can
-   *   advance the page's clock, so that it need not wait; anchors: whether the browser has scroll
-   *   anchoring
+   *   learns: whether a page opened without a link switches to the language model; if false, the
+   *   data saver is on, which prevents the switch; keepsOffline: whether the page has a service
+   *   worker; clock: whether the test can advance the page's clock instead of waiting; anchors:
+   *   whether the browser has scroll anchoring
    * @param {number} [attempts] for a browser that stops rendering a page
    * @returns {Promise<Page>}
    */
@@ -234,8 +234,8 @@ export class Site {
 }
 
 /**
- * Turns a fragment into a link of version 1, unless it states a version or has no settings. The
- * settings that a link of version 1 omits then select a layer that needs no language model.
+ * Turns a fragment into a link of version 1, unless the fragment states a version or has no
+ * settings. The default settings of version 1 select a layer that needs no language model.
  * @param {string} fragment
  */
 function versioned(fragment) {
@@ -279,7 +279,7 @@ async function shows(page, fragment) {
 }
 
 /**
- * Waits until the page has scrolled to a chapter, or to one of its figures, and shows it.
+ * Waits until the page has scrolled to a chapter or figure and has drawn it.
  * @param {Page} page
  * @param {string} at
  */

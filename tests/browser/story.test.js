@@ -72,7 +72,7 @@ test('the opening explains layers and heads, and its settings explain themselves
     await page.evaluate((top) => scrollTo(0, top), top);
     for (const [name, means] of Object.entries({
       layer: 'One step of a model',
-      head: 'look at the words side by side',
+      head: 'look at the words at the same time',
       projections: 'turns a vector into a new one',
     })) {
       await bar.getByRole('button', { name, exact: true }).focus();
@@ -107,7 +107,7 @@ test('a term shows its meaning by pointer and keyboard, and Escape hides it', as
   assert.ok(await note.isHidden());
   await term.hover();
   await note.waitFor();
-  // The pointer moves from the term to its note without a gap.
+  // The pointer moves straight from the term to its note.
   await note.hover();
   await page.clock.runFor(1000);
   assert.ok(await note.isVisible());
@@ -218,7 +218,7 @@ test('the terms of a softmax name the subtracted score and distinguish equal tok
   const page = await site.visit('#at=self-attention.stages&stageCell=weights.0.0');
   const figure = page.locator('#stages');
   await figure.getByText(/is first subtracted from every score/).waitFor();
-  await figure.getByText(/exp divided by the sum of all, [\d.]+/).waitFor();
+  await figure.getByText(/exp \/ [\d.]+ \(the sum of all exp\)/).waitFor();
   await figure.getByRole('rowheader', { name: /^exp\(score − [\d.]+\)$/ }).waitFor();
   const heads = await figure.locator('.terms th[scope=col]').allInnerTexts();
   assert.equal(new Set(heads).size, heads.length);

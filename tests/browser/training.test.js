@@ -88,7 +88,7 @@ async function checksumInNode(steps, options) {
 
 test('no training code is loaded before the reader asks for it', async () => {
   const page = await site.open('#at=training.training-heads');
-  // The page draws untrained models without training code.
+  // To draw untrained models, the page needs no training code.
   await page.locator('[data-answer=A] s').first().waitFor();
   const before = await page.evaluate(() =>
     performance.getEntriesByType('resource').map(({ name }) => name),
@@ -251,7 +251,7 @@ test('Play stops at the chosen step, and when both lanes are always right', asyn
 
 test('four heads learn to add and one does not, and the passage on heads links there', async () => {
   const page = await site.visit('#at=self-attention.weights');
-  await page.getByRole('button', { name: /^See four heads and one/ }).click();
+  await page.getByRole('button', { name: /^See four heads and a single head/ }).click();
   const gain = page.locator('#training-gain');
   const guess = gain.locator('[data-predict]');
   const isAtTheTop = async () => {
@@ -361,7 +361,7 @@ test('saved weights can be loaded if they fit, and the page says that the link l
   await load('A');
   await said(
     'A',
-    /Lane A loaded the weights.*count, sinusoidal.*4 heads.*trained for 12 steps before/s,
+    /lane A loaded the weights.*count, sinusoidal.*4 heads.*already trained for 12 steps/s,
   );
   await page.locator('[data-given]').waitFor();
   await becomes(async () => (await sums())[0], saved[0]);
@@ -387,7 +387,7 @@ test('the spoken summary of a figure is updated while models learn', async () =>
     .filter({ hasText: /After [1-9]\d* steps/ })
     .waitFor({ state: 'attached' });
   await button(page, 'Pause').click();
-  // A figure that was not visible until now also has an up-to-date summary.
+  // The summary of a figure that was out of view during training is up to date, too.
   await show(page, 'training-longer');
   await page.locator('#training-longer [data-longer=A]').first().waitFor();
   await page
@@ -500,7 +500,7 @@ test('a run whose worker ends says so, continues from its last state, and surviv
     `${step + 1}`,
   );
   await page.reload();
-  // Chapters are loaded when the window comes near them.
+  // The page loads a chapter when the reader scrolls near it.
   await page.waitForFunction(() => {
     const near = ['training-run', 'training'].map((id) => document.getElementById(id));
     near.find((each) => each)?.scrollIntoView({ behavior: 'instant' });
@@ -603,7 +603,7 @@ test('a hundred discarded runs leave no objects behind', async (context) => {
   }
   context.diagnostic(`${growth.join(', ')} objects more`);
   assert.equal(page.workers().length, 2);
-  // Some runs create more objects, because the page loads the scripts of all chapters meanwhile. A
+  // Some runs create more objects, because the page is still loading the scripts of its chapters. A
   // leak would add objects in every run.
   assert.ok(Math.min(...growth) < 20, `${growth} objects more`);
   await page.context().close();

@@ -153,7 +153,7 @@ test('rows whose columns are narrower than a pixel do not blend', async () => {
     return Array.from({ length: height - 1 }, (_, y) => lineAt(y) !== lineAt(y + 1)).filter(Boolean)
       .length;
   }, png);
-  // If a boundary falls inside a pixel, that pixel differs from both neighbouring rows.
+  // A row of pixels that contains a boundary differs from the rows above and below it.
   assert.ok(changes >= 3 && changes <= 2 * 3 + 2, `${changes} lines differ from the one below`);
 });
 

@@ -116,7 +116,7 @@ test('the walk shows the same numbers as the chapters', async () => {
   assert.ok(Math.abs(divided - entropy) < 1e-4, `${divided} for ${entropy}`);
   assert.ok(undivided < divided);
   assert.match(await says(page), new RegExp(`from ${divided.toFixed(2)} bits`));
-  // The clock hands to add are the hands of position 8.
+  // The walk adds the clock hands of position 8.
   await page.locator('.dots button').nth(1).click();
   const hands = heatmap(page.locator('#walk'), /^plus its clock hands/);
   await becomes(async () => {

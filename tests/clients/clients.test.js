@@ -56,8 +56,8 @@ let browser;
 
 before(async () => {
   await provideNpmPackages(import.meta.dirname, 'the clients');
-  // npm packages are installed here without running their scripts. Bun does not work until its
-  // install script has run, and the script works only once.
+  // npm packages are installed here without running their scripts. Bun needs its install script,
+  // which can run only once.
   if (spawnSync(join(kBin, 'bun'), ['--version']).status !== 0) {
     execFileSync(process.execPath, ['install.js'], { cwd: join(kModules, 'bun') });
   }

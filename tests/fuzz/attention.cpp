@@ -43,8 +43,8 @@ AttentionSizes choose_sizes(Choices& choices) {
   if (choices.one_in(16)) sizes.num_queries = choices.integer(40, 110);
   if (choices.one_in(16)) sizes.num_keys = choices.integer(200, 700);
   if (choices.one_in(8)) sizes.num_queries = 1;
-  // Each tile belongs to a single head, so a few heads are enough for long sequences. This keeps
-  // every call short.
+  // Calls with long sequences get few heads, because heads never share a tile. The smaller number
+  // of scores keeps every call short.
   constexpr std::int64_t kMaxScores = 2048;
   const std::int64_t scores = std::max<std::int64_t>(1, sizes.num_queries * sizes.num_keys);
   sizes.batch = std::min(sizes.batch, std::max<std::int64_t>(1, kMaxScores / scores));
@@ -134,8 +134,7 @@ void choose_options(Choices& choices, Random& random, AttentionProblem& p) {
     p.t5_max_distance = buckets + choices.integer(0, 200);
     p.t5_table = random.normals(buckets * s.query_heads);
   }
-  // The reference computes distances as differences of doubles, so offsets stay small in calls with
-  // terms that depend on the distance.
+  // Calls with terms that depend on the distance do not use offsets beyond ±50.
   const bool by_distance = !(p.relative_keys.empty() && p.relative_values.empty() &&
                              p.alibi_slopes.empty() && p.t5_table.empty());
   if (by_distance && std::abs(p.diagonal.resolve(0, 0)) > 50) {
@@ -177,8 +176,8 @@ attn::ElementType choose_type(Choices& choices, attn::ElementType last) {
   return static_cast<attn::ElementType>(choices.integer(0, static_cast<int>(last)));
 }
 
-/// Checks that the output is within the header's bounds, if its bits may differ from the
-/// output of the same call in float32.
+/// Checks that an output is within the bounds that attn's header states. This check is for calls
+/// whose outputs need not be bit-identical to the outputs of the same calls in float32.
 void expect_within_bounds(const AttentionProblem& p, attn::ElementType type,
                           const std::vector<float>& output, bool pairs) {
   reference::AttentionResult exact = p.expected();

@@ -48,7 +48,7 @@ double choose_number(Choices& choices) {
 
 double choose_base(Choices& choices) {
   const double base = choices.one_in(3) ? std::abs(choose_number(choices)) : 10000;
-  // For larger bases, the root of base^(−2j) in the reference is NaN.
+  // With much larger bases, base^(−2j) underflows in the reference, whose frequency is then NaN.
   return std::isfinite(base) ? std::min(base, 1e12) : base;
 }
 
@@ -150,8 +150,8 @@ void shift(Choices& choices) {
       << "delta " << delta << ", base " << base;
 }
 
-/// Tests every scaling rule with any parameters. Rotated pairs must keep their length, and no value
-/// may be NaN.
+/// Tests rotary embeddings without scaling and with linear, dynamic NTK, YaRN and Llama 3 scaling.
+/// Parameters are arbitrary. Rotated pairs must keep their length, and no value may be NaN.
 void rotary(Choices& choices) {
   attn::RotaryEmbeddingOptions options;
   options.rotary_dim = choices.integer(-1, 20);

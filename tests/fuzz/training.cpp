@@ -138,8 +138,8 @@ struct Gradient {
 };
 
 /// Describes the first wrong gradient. The reference's bound allows for all rounding errors, to
-/// first order, but it is wide for several layers. The second limit is tighter; no correct gradient
-/// of 20,000 random models came near it.
+/// first order, but it is wide for models with several layers. The limit `allowed` is then tighter.
+/// No correct gradient of 20,000 random models came near `allowed`.
 std::string first_wrong(const std::vector<Gradient>& gradients) {
   double largest_of_all = 0;
   for (const Gradient& g : gradients) largest_of_all = std::max(largest_of_all, g.largest());

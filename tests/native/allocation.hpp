@@ -53,8 +53,8 @@ std::string error_or_bad_alloc(F&& call) {
   }
 }
 
-/// Counts how many times a call throws std::bad_alloc when its first, second, … allocation fails.
-/// If the call throws any other exception, the test ends.
+/// Repeats a call: first its first allocation fails, then its second, and so on. Returns the number
+/// of calls that throw std::bad_alloc. Any other exception ends the test.
 template <class F>
 int out_of_memory_failures(F&& call) {
   int failures = 0;

@@ -229,6 +229,12 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
                                       attn::ScoringFunction::average());
             }),
             "size_overflow: key: got length 2147483648, needs at most 2147483647");
+  const ConstTensor wide(x.data(), {1, keys});
+  const std::array<std::int64_t, 1> lengths{keys};
+  EXPECT_EQ(error_of([&] {
+              attn::masked_softmax(wide, Tensor(y.data(), {1, keys}), {.valid_lens = lengths});
+            }),
+            "size_overflow: x: got 2147483648 columns, with valid_lens, needs at most 2147483647");
 
   const attn::Conv1d conv(
       {.in_channels = 1, .out_channels = 1, .kernel_size = 1, .padding = (std::int64_t{1} << 61)});

@@ -125,7 +125,7 @@ async function open(path) {
 }
 
 /**
- * Opens a page that runs `page` above, with and without threads.
+ * Opens a page that runs the program `page`, once without threads and once with threads.
  * @param {string} path
  */
 async function check(path) {

@@ -13,8 +13,8 @@ import { installPackage } from './install.js';
 /** @import { Project } from './install.js' */
 
 /**
- * The program that is bundled. It runs every variant, on this thread and in a worker, and a custom
- * task.
+ * The program that is bundled. It runs every variant on this thread and in a worker. It then runs a
+ * custom task.
  */
 const kProgram = `
 import { load } from 'attn';

@@ -33,7 +33,7 @@ test('it_has_every_member_of_a_module', async () => {
     .join();
   const attn = await load();
   const names = Object.getOwnPropertyNames(Object.getPrototypeOf(attn));
-  // Names that other libraries use exist only to throw an error, so they are not documented.
+  // The reference omits functions named as in other libraries, because they only throw an error.
   const others = ['constructor', ...Object.keys(kFunctionsElsewhere)];
   for (const name of [...names, ...Object.keys(attn)]) {
     if (!others.includes(name)) assert.ok(page.includes(`id="${name.toLowerCase()}"`), name);

@@ -77,7 +77,7 @@ for (const flavour of kFlavours) {
 
 for (const [glue, max] of Object.entries(kMaxApiBytes)) {
   test(`the_javascript_with_${glue}_is_small`, (t) => {
-    // Bundlers copy the glue with threads unchanged.
+    // Rolldown copies the glue of threaded builds as an asset, without changes.
     const ownGlue = glue === 'attn.glue.js' ? partsOf(glue) : [`${inPackage(glue)}`];
     const parts = [...partsOf('main.js'), ...ownGlue];
     const brotli = compressed(parts, brotliCompressSync);

@@ -34,8 +34,8 @@ const margin = { left: 16, top: 16 + 28 };
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
   const file = figure.getByRole('button', { name: kind, exact: true });
-  // When figures above this one are drawn for the first time, this figure may move, so that a click
-  // misses it.
+  // When the page first draws the figures above this one, this figure may move and a click may miss
+  // it.
   for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
     await figure.getByRole('button', { name: menu }).click();
     await file.waitFor({ timeout: 10_000 }).catch(() => {});
@@ -91,7 +91,7 @@ async function bring(page, figure) {
 }
 
 /**
- * Waits until a figure no longer changes, because a worker's results are drawn in steps.
+ * Waits until a figure stops changing. The page draws a worker's results in several steps.
  * @param {Page} page
  * @param {Locator} figure
  */
@@ -178,8 +178,8 @@ async function open(address) {
   await page.getByRole('region', { name: 'Sentence and settings' }).evaluate((bar) => {
     // Keeps the bar from covering figures.
     bar.style.position = 'static';
-    // Gives faint lines and frames a strong colour, so that the comparison notices when one is
-    // missing.
+    // Draws faint lines and faint frames in a strong colour, so that the comparison notices a
+    // missing line or frame.
     document.documentElement.style.setProperty('--rule', '#00b050');
   });
   return page;

@@ -1,8 +1,8 @@
 /** @import { Page } from 'playwright-core' */
 
 /**
- * Largest displacement of a pixel, in pixels of the pictures: one CSS pixel at twice the
- * resolution.
+ * Largest displacement of a pixel, in pixels of the pictures. Two of these pixels are one CSS
+ * pixel, because pictures have twice the page's resolution.
  */
 const kAway = 2;
 /**

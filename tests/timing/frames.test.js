@@ -1,8 +1,8 @@
 // Measures how long readers' actions take with 64 tokens, how long dragging a heatmap of 512 × 512
-// takes, and how long a visit takes until the first picture. The unit is one frame of 16 ms. A
-// frame is represented by a fixed amount of work in the same page, which takes 16 ms on an ordinary
-// computer. Actions and work are both measured in processor time of the page's thread, so that
-// their ratio hardly depends on how slow or busy the machine is. The test also reports the
+// takes, and how long a newly opened page takes to show its first picture. The unit is one frame of
+// 16 ms. A frame is represented by a fixed amount of work in the same page, which takes 16 ms on an
+// ordinary computer. Actions and work are both measured in processor time of the page's thread, so
+// that their ratio hardly depends on how slow or busy the machine is. The test also reports the
 // milliseconds. The goal is one frame; the limits are values that every machine achieves today.
 
 import assert from 'node:assert/strict';
@@ -22,9 +22,9 @@ after(() => site.close());
 const kMostFrames = 4;
 
 /**
- * Largest permitted number of frames from opening the address to the first picture, in a newly
- * started browser and including the loading of scripts. Measured values are between 34 and 63, so
- * this limit only catches drastic regressions.
+ * Largest permitted number of frames from opening the page to its first picture. The browser has
+ * just been started, and the frames include the time to load scripts. Measured values are between
+ * 34 and 63, so this limit only catches drastic regressions.
  */
 const kMostFramesToPicture = 200;
 

@@ -1,4 +1,4 @@
-// Measures how much of the page thread's time two models take while they train in workers.
+// Measures how busy the page's thread is while two models train in workers.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';

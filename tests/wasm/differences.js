@@ -20,7 +20,7 @@ const moved = ({ data, shape }, step, direction) => ({
  */
 function assertSlope(name, actual, valueAt) {
   const slopeAt = (/** @type {number} */ h) => (valueAt(h) - valueAt(-h)) / (2 * h);
-  // Richardson extrapolation cancels the second-order term of the step.
+  // Richardson extrapolation cancels the error term that is of second order in the step.
   const expected = (4 * slopeAt(5e-3) - slopeAt(1e-2)) / 3;
   const difference = Math.abs(actual - expected);
   assert.ok(difference <= 2e-3 * (1 + Math.abs(expected)), `${name}: ${actual}, not ${expected}`);

@@ -342,7 +342,7 @@ await everyVariant('element types', (attn) => {
   });
 
   // Large inputs are widened differently from small inputs. Subnormal numbers, infinities and large
-  // queries take further code paths.
+  // queries use other code paths.
   for (const type of /** @type {const} */ (['float16', 'bfloat16'])) {
     test(`one_query_over_any_${type}_numbers_has_the_bits_of_float32`, () => {
       const [length, heads] = [150, 2];
@@ -570,7 +570,7 @@ test('recorded_results_are_float32', async () => {
     assertThrows(forward, 'invalid_argument', /^options: 'outputType' is not an option/);
   }
   assertThrows(() => norm.forwardSum(x, half), 'invalid_argument', /^y: .*needs a Variable/);
-  // Without variables, the layers behave as in modules without training.
+  // Given tensors, the layers accept 'outputType', as they do in a module without training.
   for (const layer of /** @type {any[]} */ ([linear, norm, rotary])) {
     const { shape, type } = layer.forward(half, options);
     assert.deepEqual([shape.length, type], [2, 'float16']);

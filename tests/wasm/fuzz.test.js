@@ -216,8 +216,8 @@ const replacement = fc.oneof(
 const changes = fc.array(fc.tuple(fc.nat(200), replacement), { minLength: 1, maxLength: 3 });
 
 /**
- * Replaces arguments, and values inside arguments. An index in `list` counts both, in the order in which they
- * are passed.
+ * Replaces arguments and the values inside them. An index in `list` counts all of them in the order
+ * in which they are passed: each argument, then the values inside it.
  * @param {Attn} attn
  * @param {[number, { name?: string, value?: any }][]} list
  */

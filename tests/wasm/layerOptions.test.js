@@ -1,6 +1,6 @@
-// Layers applied to variables, with options and especially with the options of current language
-// models. Results are bit-identical to the results for tensors, and the gradients of the input and
-// of every parameter match finite differences.
+// Tests the options of layers, mainly those that current language models use, on variables. Results
+// must be bit-identical to the results for tensors, and the gradients of the input and of every
+// parameter must match finite differences.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

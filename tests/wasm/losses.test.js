@@ -94,7 +94,7 @@ test('errors_name_the_argument_and_the_module_stays_usable', () => {
     [
       () => attn.crossEntropy(logits, [0, 1, 2, 3, 4, 7]),
       'invalid_argument',
-      'targets: got 7 at (1, 2), needs an index below 7, the number of classes in logits, or ignoreIndex, -100',
+      'targets: got 7 at (1, 2), needs an index below 7 (the number of classes in logits) or ignoreIndex (-100)',
     ],
     [
       () => attn.crossEntropy(logits, none),

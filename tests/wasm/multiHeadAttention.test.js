@@ -77,9 +77,9 @@ function forward({ mha, inputs, attends }, round) {
 }
 
 /**
- * Computes a layer in double precision, and the error to tolerate in float32 arithmetic that runs in a
- * different order. The tolerance is four times the largest error that this computation has with every
- * operation rounded to float32.
+ * Computes a layer in double precision, and a tolerance for float32 results whose operations may
+ * run in a different order. To find the tolerance, the function repeats the computation with every
+ * operation rounded to float32. The tolerance is four times the largest error of the repetition.
  * @param {LayerCase} layerCase
  */
 function reference(layerCase) {

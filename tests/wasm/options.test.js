@@ -351,8 +351,8 @@ const calls = [
 ];
 
 /**
- * Score options for an empty cache. The calls check the names of these options, but there are no
- * keys for which a value could have a suitable shape.
+ * Score options without values, for an empty cache. The calls check the names of these options, but
+ * without keys, no value would have a suitable shape.
  */
 function scoresOfNoKeys() {
   return Object.fromEntries(Object.keys(scores).map((name) => [name, undefined]));
@@ -435,8 +435,8 @@ function wrongFor(value) {
   if (typeof value === 'number') return [null, '2', [], true, {}, NaN];
   if (typeof value === 'boolean') return [null, 'yes', [], NaN, {}];
   if (typeof value === 'string') return [null, [], true, {}];
-  // The first list is for objects with properties. Arrays and tensors accept several kinds of
-  // values.
+  // The first list is for an object of options. The second list is for arrays and tensors, which
+  // accept several kinds of values.
   return isNested(value) ? [null, -1, 'x', true, [], new Map()] : [null, 1.5, 'x', true];
 }
 

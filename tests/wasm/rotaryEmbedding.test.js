@@ -162,7 +162,7 @@ await everyVariant('RotaryEmbedding', (attn) => {
       const positions = { data: ofAxis.flat(), shape: [2, 2, 5] };
       assertClose(rotary.forward(x, { positions }), x.shape, expected, 4e-7);
       assert.deepEqual(rotary.tables({ positions }).cos.shape, [2, 5, 5]);
-      // All axes of text have the same position.
+      // In text, a token has the same position on all axes.
       if (axes === 'axial') continue;
       const text = new attn.RotaryEmbedding({ rotaryDim: 10 });
       assert.deepEqual(rotary.forward(x, { start: 3 }), text.forward(x, { start: 3 }));

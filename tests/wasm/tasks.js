@@ -8,7 +8,7 @@ import { serve } from 'attn/worker/serve';
 
 let endings = 0;
 
-/** A task's own object. It keeps using the arrays that it returns. */
+/** A class of the tasks, not of attn. An object returns its array and continues to use it. */
 class Recorder {
   #numbers = Float32Array.of(1, 2, 3);
   read() {
@@ -102,7 +102,7 @@ export const tasks = {
     }
     return layer.stateDict();
   },
-  /** Number of times that `forever` has ended. */
+  /** Number of times that `forever` or `yieldsWhatCannotBeSent` has run its `finally` block. */
   endings: () => endings,
   /** @param {Attn} attn @param {MultiHeadAttention} layer @param {Tensor} x */
   async output(attn, layer, x) {

@@ -623,7 +623,7 @@ test('each_bad_input_of_a_step_is_named_and_everything_stays_usable', () => {
   for (const [targets, message] of /** @type {[any, RegExp][]} */ ([
     [
       [0, 1, 2, 3, 4, 5],
-      /^targets: got 5 at \(1, 2\), needs an index below 5, the number of classes in logits/,
+      /^targets: got 5 at \(1, 2\), needs an index below 5 \(the number of classes in logits\)/,
     ],
     [[0, 1, 2, 3, 4, -1], /^targets: got -1 at \(1, 2\)/],
     [[0, 1, 2, 3, 4, NaN], /^targets\[5\]: got NaN, needs a whole number/],

@@ -375,7 +375,8 @@ function prototypeOf({ type, functions, values, groups }) {
     Object.defineProperty(prototype, name, {
       // For modules, `moduleMembers` replaces some of these properties.
       configurable: true,
-      // Makes a new function for each object, so that a class knows the object to which it belongs.
+      // Returns a function that stores its object. When a class is called with `new`, `this` is not
+      // that object.
       get() {
         return caller(this, name);
       },

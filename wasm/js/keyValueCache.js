@@ -256,8 +256,8 @@ export class DecodingState extends State {
 }
 
 /**
- * Returns the number of past tokens. Because this function calls C++, use it only before another
- * call begins.
+ * Returns the number of past tokens. Reading this number is itself a call to C++, so read it before
+ * another call to C++ begins.
  * @param {LayerCaches} [caches]
  */
 export function lengthOfCaches(caches) {

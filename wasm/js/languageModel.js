@@ -322,8 +322,8 @@ export class LanguageModel extends Layer {
 
   /**
    * Generates the tokens that follow the ids, one at a time, with a cache. The result does not
-   * include `ids`. To stop early or to show each token at once, call `forward` with `caches` and
-   * `attn.chooseToken()` instead.
+   * include `ids`. To stop early, or to show each token as soon as it is chosen, call `forward`
+   * with `caches` and `attn.chooseToken()` instead.
    * @param {Integers} ids  (N,), N ≥ 1
    * @param {GenerationOptions} [options]
    * @returns {number[]}

@@ -243,7 +243,7 @@ async function classOf(flavour) {
  * @param {URL | undefined} url
  * @param {number} threads
  * @param {Variant} [fallback]  variant without threads to try if this one fails to start
- * @param {string} [reason]  why this variant is the fallback
+ * @param {string} [reason]  why the preferred variant failed to start
  * @returns {Promise<Attn>}
  */
 async function loadVariant(build, variant, url, threads, fallback, reason) {

@@ -77,7 +77,7 @@ export class Memory {
     return this.#native;
   }
 
-  /** Returns the error that calls throw after the module has ended. */
+  /** Returns the error for a call after the end of the module. */
   disposedError() {
     return new AttnError('disposed', `attn: ${this.#end}`);
   }
@@ -112,8 +112,8 @@ export class Memory {
   }
 
   /**
-   * Calls C++, and throws the error that it reports. Once it has reported an error, further calls that
-   * `function_` makes do nothing. Any exception from C++ itself stops the module.
+   * Runs `function_`, which calls C++. If C++ reports an error, further calls to C++ do nothing,
+   * and `enter()` throws that error. Otherwise, any exception except an AttnError stops the module.
    * @template T
    * @param {(native: Native) => T} function_
    * @returns {T}
@@ -124,8 +124,8 @@ export class Memory {
     try {
       result = function_(native);
     } catch (cause) {
-      // After C++ has reported an error, its calls return undefined instead of objects, so
-      // `function_` may fail.
+      // After C++ has reported an error, calls to C++ return undefined instead of objects, so
+      // `function_` itself may throw.
       if (!this.#reported.error) throw cause instanceof AttnError ? cause : this.stop(cause);
     }
     const { error } = this.#reported;
@@ -277,8 +277,8 @@ export class Memory {
   }
 
   /**
-   * Ends the use of the call's memory. A single small block is kept for the next call. Other blocks are
-   * freed, and if they are small in total, the next block will be as large as all of them.
+   * Releases the call's memory. A single small block is kept for the next call. Otherwise, all
+   * blocks are freed. If their total size is small, the next block is at least that large.
    */
   reset() {
     if (this.#blocks.length > 1 || this.#size > kKeptBytes) {

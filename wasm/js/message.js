@@ -39,8 +39,8 @@ const kReference = '$attn';
  */
 
 /**
- * Copies `value` for sending, so that the original may change before the copy is sent. An object that occurs twice in
- * it arrives as one object.
+ * Copies `value` for sending, so that the original may change before the copy is sent. An object
+ * that occurs twice in `value` arrives as one object.
  * @param {unknown} value
  * @param {Packing} packing
  * @returns {{ message: any, buffers: ArrayBuffer[] }} the copy and the buffers to transfer

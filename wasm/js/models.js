@@ -1,4 +1,5 @@
-// The part of a module that loads models. It is imported on demand, so pages without models never download it.
+// The class with the functions for models. This file is imported on demand, so pages without models
+// never download it.
 
 import { Attn, runtimeOfAttn } from './attn.js';
 import { explainedError } from './errors.js';

@@ -1,4 +1,4 @@
-// Records calls of functions on the tape of the variables that are passed.
+// Records function calls. Each call is recorded on the tape of its variables.
 
 import { invalid } from './errors.js';
 import { isVariable } from './tape.js';

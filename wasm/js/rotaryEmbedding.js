@@ -460,7 +460,7 @@ export function checkRotary(options, rotaryDim, path) {
  */
 function checkScaling(path, scaling) {
   const { type, ...others } = readOptions(scaling, kNamesOfRules, path, true);
-  // The type may be misspelt. Accept the options of all types, so that the error names the type.
+  // If the type is misspelt, accept the options of all types, so that the error is about the type.
   const table = (typeof type === 'string' && kScalings[type]) || kNamesOfRules;
   const values = readOptions({ type, ...others }, { type: true, ...table }, path);
   checkChoice(`${path}.type`, type, Object.keys(kScalings));

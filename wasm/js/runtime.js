@@ -49,7 +49,7 @@ export class Runtime {
     });
   }
 
-  /** Returns a runtime of the same module that returns results as handles. */
+  /** Creates a runtime of the same module. Its calls return results as handles. */
   withHandles() {
     return new Runtime(this.native, [], this, 'handle');
   }

@@ -135,8 +135,8 @@ function entriesOf(argument, named) {
     invalid(argument, got, 'a plain object, a Map or [name, value] pairs');
   if (named === null || typeof named !== 'object' || ArrayBuffer.isView(named)) throw fail(named);
   const isIterable = Symbol.iterator in named;
-  // Reject instances of other classes, such as a layer, because their properties are not values by
-  // name.
+  // Reject instances of other classes, such as a layer, because their properties are not entries of
+  // a dictionary.
   const prototype = Object.getPrototypeOf(named);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
   if (!isIterable && !isPlain) throw fail(named);

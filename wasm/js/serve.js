@@ -59,7 +59,7 @@ export function serve(tasks = {}) {
   sayServing();
 }
 
-/** One module of attn and the objects that the page holds references to. */
+/** One module of attn, and the objects to which the page holds references. */
 class Server {
   #port;
   #tasks;
@@ -149,7 +149,8 @@ class Server {
   }
 
   /**
-   * Awaits only promises, so that answers are sent in the order of the requests.
+   * Sends the result of `body`. Awaits it only if it is a promise, so that all other answers are sent in the order of
+   * the requests.
    * @param {Request} request
    * @param {() => unknown} body
    */
@@ -254,8 +255,8 @@ function isGroup(value) {
 }
 
 /**
- * Returns the properties of an error that can be sent. The thrown error may be any value, with any
- * properties.
+ * Returns an error's properties as strings, which can be sent. The error may be any thrown value,
+ * and its properties may have any type.
  * @param {any} error
  */
 function textsOf(error) {

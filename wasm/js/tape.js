@@ -145,7 +145,7 @@ export class Variable {
    * @throws {AttnError} `shape_mismatch`, `invalid_argument`, `disposed`
    */
   reshape(shape) {
-    // C++ supports at most 6 dimensions.
+    // Tensors in C++ have at most 6 dimensions.
     if (!(Array.isArray(shape) && shape.length < 7)) {
       throw invalid('shape', shape, 'an array of at most 6 sizes');
     }
@@ -259,7 +259,7 @@ export class Variable {
   }
 }
 
-/** A C++ tape and its variables, which are deleted when the tape is cleared. */
+/** A C++ tape and its variables. Clearing the tape deletes the variables. */
 class TapeWithVariables {
   /** @type {Native.Variable[]} */
   #variables = [];
@@ -344,7 +344,7 @@ export class Tape extends NativeObject {
     this.enter(({ tape }) => (keepGradients ? tape.clearKeepingGradients() : tape.clear()));
     this.enter((native) => native.deleteVariables());
     ++this.#era;
-    // The tape still needs the layers, because their gradients are kept.
+    // The kept gradients belong to parameters of the layers, so the tape still needs the layers.
     if (keepGradients) return;
     this.#layers.clear();
     this.#owners.clear();
@@ -490,7 +490,8 @@ export class Tape extends NativeObject {
       if (layer) this.#layers.add(layer);
       return call.run((native) => {
         const variables = compute(native);
-        // Keep the variables even after an error: they are then empty, but must be deleted.
+        // Call keep() even after an error. The variables are then empty, but the tape must still
+        // delete them.
         this.native.keep(Object.values(variables));
         return variables;
       });
@@ -513,9 +514,9 @@ export class Tape extends NativeObject {
       shape: Array.from({ length: native.rank() }, (_, i) => native.size(i)),
     }));
     if (owner) this.#owners.set(address, owner);
-    // The variable may be another view of a parameter, for example from reshape(). If the map
-    // contains a disposed layer for this address, the layer's memory has been reused: a disposed
-    // layer cannot own new variables.
+    // The variable may be another view of a parameter, for example from reshape(). If the map has a
+    // disposed layer for this address, the layer's memory has been reused, and the layer does not
+    // own the variable.
     const holder = this.#owners.get(address);
     return new Variable(this, native, address, shape, holder?.disposed ? undefined : holder);
   }

@@ -1,4 +1,4 @@
-// The part of a module that trains. It is imported on demand, so pages that do not train never download it.
+// Support for training, imported on demand. Pages that do not train never download this file.
 
 import { isObjectOf } from './nativeObject.js';
 import { kActivations } from './activation.js';

@@ -40,7 +40,7 @@ constexpr auto get_optional = &OptionalField<Member>::get;
 template <auto Member>
 constexpr auto set_optional = guarded<&OptionalField<Member>::set>;
 
-/// Accessors for optional flags. JavaScript always sets these flags.
+/// Accessors for flags that may be unset in C++. JavaScript always passes true or false.
 template <auto Member>
 struct FlagField;
 

@@ -36,8 +36,8 @@ struct Entry {
   Sizes shape;
 };
 
-/// The tensors and metadata to write, and the bytes of the file until JavaScript has copied the
-/// bytes.
+/// The tensors and metadata to write. Also keeps the bytes of the file until JavaScript has copied
+/// them.
 struct SafetensorsWriter {
   std::vector<NamedTensor> tensors;
   SafetensorsMetadata metadata;

@@ -37,7 +37,7 @@ export async function cmakeBuild(preset, targets, commonEnv, { tests = true, upd
   const stamp = join(kBuildFolder, preset, '.configured-with');
   const configured = existsSync(stamp) ? readFileSync(stamp, 'utf8') : '';
   const [whole, withoutTests] = [true, false].map((tests) => settingsOf(tests, env));
-  // A build without tests can use a configuration with tests.
+  // A folder that is configured with tests can also build targets that are not tests.
   if (configured !== whole.stamp && (tests || configured !== withoutTests.stamp)) {
     const { stamp: wanted, settings } = tests ? whole : withoutTests;
     update?.('configuring');

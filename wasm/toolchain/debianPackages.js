@@ -37,7 +37,7 @@ export async function unpackDebianPackages(release, packages, folder, update, ex
       'Dir::State::status': join(work, 'status'),
       'Dir::Cache': join(work, 'cache'),
       'Acquire::Languages': 'none',
-      // As root, apt downloads as a user that has no write permission for this folder.
+      // When root runs apt, apt downloads as another user, who cannot write to this folder.
       ...(process.getuid?.() === 0 && { 'APT::Sandbox::User': 'root' }),
     };
     const options = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
@@ -103,8 +103,8 @@ export function sourceFor(release, own = osRelease().VERSION_CODENAME, configFol
     }
   }
   throw new SetupError(
-    `${configFolder} has no package source for Debian ${own}, so no mirror is known from which to ` +
-      `download packages of Debian ${release}.`,
+    `${configFolder} has no package source for Debian ${own}. Add one: packages of Debian ` +
+      `${release} are downloaded from the same mirror.`,
   );
 }
 

@@ -1,7 +1,7 @@
 // Provides Emscripten. Uses the Emscripten on PATH if the build has been tested with that version.
 // Otherwise unpacks Debian 13's package into the cache, with LLVM from the system's own packages.
-// The unpacked copy runs on older and newer Debian releases and with any Node. Installed by
-// apt-get, the package would find `acorn` only with Debian's own Node.
+// The unpacked copy runs on older and newer Debian releases and with any Node. A package installed
+// with apt-get finds `acorn` only if it runs with Debian's own Node.
 
 import {
   chmodSync,
@@ -99,8 +99,8 @@ function canOptimizeJavaScript(emcc, root) {
  */
 async function unpackEmscripten(folder, finalFolder) {
   const packages = ['emscripten', 'binaryen', 'node-acorn', 'libc6', 'libgcc-s1', 'libstdc++6'];
-  // Leave out the system libraries for link-time optimisation and for dynamic linking, and files
-  // that are not needed at run time. Together they make up most of the packages' size.
+  // Leave out files that are not needed at run time, and system libraries that only link-time
+  // optimisation or dynamic linking needs. Together they make up most of the packages' size.
   const exclude = [
     '*/wasm32-emscripten/pic',
     '*/wasm32-emscripten/lto',

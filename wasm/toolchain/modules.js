@@ -77,10 +77,10 @@ async function writeGlue(flavours, variants, folder) {
       const glue = readFileSync(builtModule(flavour, `simd128${kind}`, 'js'), 'utf8');
       // Emscripten writes one long line, and Node would print all of it with an uncaught error.
       const { code } = await transform(glue, { legalComments: 'none' });
-      // Bundlers copy the threads' glue as an asset. webpack minifies such assets as sloppy-mode
-      // scripts, in which a function declared in a block is visible outside the block. The asset
-      // runs as a module, in which such a function is not visible, so the glue declares strict
-      // mode.
+      // Bundlers copy the glue of threaded builds as an asset. webpack minifies such assets as
+      // sloppy-mode scripts, in which a function declared in a block is visible outside the block.
+      // But the glue runs as a module, in which the function is visible only inside the block. The
+      // directive makes webpack minify the glue as strict-mode code.
       writeFileSync(join(folder, `${flavour}${kind}.glue.js`), `'use strict';\n${code}`);
     }
   }

@@ -89,8 +89,8 @@ async function buildReference(folder) {
 }
 
 /**
- * Returns the source of an entry module. The definitions contain aliases of types; the module
- * exports the original types instead.
+ * Returns the source of an entry module, which exports everything in the definitions. For each type
+ * alias in the definitions, the module exports the original type instead.
  * @param {string} file
  * @param {string} name
  * @param {string} purpose

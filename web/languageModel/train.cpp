@@ -284,8 +284,8 @@ std::string json_of(const std::vector<HeadScores>& heads) {
   return text + "]]";
 }
 
-/// The saved state of a run. It is written to a temporary file that then replaces the previous
-/// state, so that a run that is interrupted while writing still has the previous state.
+/// The saved state of a run. save() writes a temporary file, which then replaces the previous
+/// state. If the run is interrupted while writing, the previous state is intact.
 class Checkpoint {
  public:
   Checkpoint(std::filesystem::path path, std::string settings)

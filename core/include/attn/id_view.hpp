@@ -68,7 +68,7 @@ class IdView {
   }
 
  private:
-  // At most one of the two views is set; the other view is none.
+  // At most one of the two views is set: wide_ if is_wide_ is true, narrow_ otherwise.
   TensorView<const std::int64_t> wide_;
   TensorView<const std::int32_t> narrow_;
   bool is_wide_ = true;

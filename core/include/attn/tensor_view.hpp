@@ -23,7 +23,8 @@ namespace detail {
 /// Throws kShapeMismatch unless a tensor of this shape has `got` elements.
 ATTN_API void require_elements(std::size_t got, std::span<const std::int64_t> shape);
 
-// Programs compiled without exceptions may include these headers, so only the library throws.
+// Programs compiled without exceptions may include this header, so it must not contain `throw`. The
+// library defines these functions, which throw.
 [[noreturn]] ATTN_API void fail_rank(std::size_t rank, int most);
 [[noreturn]] ATTN_API void fail_size(std::int64_t size, std::size_t dimension);
 [[noreturn]] ATTN_API void fail_strides(std::size_t strides, std::size_t sizes);

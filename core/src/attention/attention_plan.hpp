@@ -35,17 +35,18 @@ struct KeyRanges {
 /// table is null. Both the forward and the backward pass use a plan to iterate over heads.
 class AttentionPlan {
  public:
-  /// The kind of products in a call with several queries.
+  /// The kind of product that a call with several queries uses.
   enum class Products {
     kFloat32,
     kBf16Pairs,  ///< for bfloat16 query, key and value with contiguous columns, read as they are
                  ///< stored
   };
 
-  /// Makes all tables. Copies keys whose columns are not contiguous, and values without
-  /// `value_cols` contiguous columns. Copies are float32. With several queries and float32
-  /// products, all inputs and outputs of the kernels are float32; a single query reads keys and
-  /// values as they are stored. The problem must outlive the plan. Throws the same errors as
+  /// Makes all tables. Copies keys if their columns are not contiguous. Copies values if their
+  /// columns are not contiguous or, with float32 products, if they do not have exactly `value_cols`
+  /// columns. Copies are float32. With several queries and float32 products, all inputs and outputs
+  /// of the kernels are float32. A single query reads keys and values as they are stored, unless
+  /// they were copied. The problem must outlive the plan. Throws the same errors as
   /// Execution::take.
   AttentionPlan(const AttentionProblem& problem, kernels::index value_cols, runtime::Execution& run,
                 Products products = Products::kFloat32);
@@ -57,7 +58,8 @@ class AttentionPlan {
   kernels::AttentionHead head(kernels::index b, kernels::index h) const noexcept;
   /// Head h of batch entry b, for the kernels that multiply pairs of bfloat16 numbers.
   kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
-  /// Turns `head`, which may be any head of this plan, into head h of batch entry b.
+  /// Makes `head` describe head h of batch entry b. Before the call, `head` must describe some head
+  /// of this plan.
   void point_to(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
 
   /// Rounds the result to the output's type if that type is not float32.

@@ -36,8 +36,8 @@ void require_equal(const char* name, const char* what, std::int64_t got, const c
   }
 }
 
-/// Requires that a size of one head fits into 32 bits, so that products of two such sizes fit into
-/// 64 bits.
+/// Requires that a head's length or dimension fits into 32 bits, so that the product of two such
+/// sizes fits into 64 bits.
 void require_limited(const char* name, const char* what, std::int64_t size) {
   if (size > INT32_MAX) {
     fail(ErrorCode::kSizeOverflow, name, {what, " ", size}, {"at most ", INT32_MAX});

@@ -29,6 +29,10 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const bool rows_are_batch = x.rank() == 2;
   validation::require_lengths("valid_lens", lens, x.size(0), rows_are_batch ? -1 : x.size(-2),
                               x.size(-1), "columns of x");
+  if (!lens.is_none() && x.size(-1) > INT32_MAX) {
+    validation::fail(ErrorCode::kSizeOverflow, "x", {x.size(-1), " columns, with valid_lens"},
+                     {"at most 2147483647"});
+  }
   const ConstTensor from = with_heads(x);
   const Tensor to = with_heads(output);
   const std::int64_t heads = from.size(1);
@@ -45,8 +49,8 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
   const std::int64_t scratch_size = kernels::round_up(cols, kernels::kPanelWidth);
   float* scratch =
       run.floats(validation::product("x", {scratch_size, run.num_threads()}), "masked softmax");
-  // The kernels read 32-bit lengths; lengths that were checked fit into 32 bits. There is one
-  // length per row, or one for all rows of a batch entry.
+  // Converts the lengths to 32-bit integers, which the kernels read. There is one length per row,
+  // or one length for all rows of a batch entry.
   std::int32_t* lengths = nullptr;
   const bool is_length_per_row = lens.rank() == 2 || rows_are_batch;
   const std::int64_t length_rows = is_length_per_row ? rows : 1;

@@ -104,7 +104,8 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
     Safetensors::require_readable(entry);
     largest = std::max(largest, static_cast<std::size_t>(validation::product(target.name, shape)));
   }
-  // All tensors share one buffer, which is allocated before anything is set.
+  // The tensors are read into one buffer, one after another. The buffer is allocated before the
+  // first call of `set`, so no target has changed if this allocation fails.
   std::vector<float> values;
   values.resize(largest);
   for (std::size_t i = 0; i < targets.size(); ++i) {

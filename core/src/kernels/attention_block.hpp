@@ -60,8 +60,8 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     const index columns = 2 * head.max_distance + 1;
     for (index col = 0; col < columns; col += kVectors * kWidth<Isa>) {
       const float* b[kVectors];
-      // A vector that lies wholly beyond the last panel is never used, so it may read the first
-      // panel instead.
+      // Vectors beyond the last column are never used. They read the first panel, so that no read
+      // leaves the packed memory.
       unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
         const index c = col + v * kWidth<Isa>;
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
@@ -102,9 +102,9 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
   return block;
 }
 
-/// True if the largest score of query r can be subtracted as an exponent, or if the query has no
-/// score. The largest score may be −∞ even if the query attends to keys: scores near the lowest
-/// float, which some masks use for exclusion, overflow in units of ln 2.
+/// True if query r has no score, or if subtracting its largest score changes only exponents. The
+/// largest score may be −∞ even if the query attends to keys: some masks exclude with a number near
+/// the lowest float, and scores are converted to units of ln 2, in which such a number overflows.
 template <class Isa>
 ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block, index r,
                               const BlockScratch<Isa>& scratch) noexcept {
@@ -150,8 +150,8 @@ bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
   return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(total));
 }
 
-/// Fills one stage of the scores of a finished block. Recomputes them, so that only calls that
-/// request the N × N numbers pay for them.
+/// Writes the scores of a finished block at the stage `out.stage`. Recomputes the scores, so that
+/// only calls that request the N × N numbers pay for them.
 template <class Isa>
 void write_block(const AttentionHead& head, const QueryBlock& block, const ScoreOutput& out,
                  const BlockScratch<Isa>& scratch) noexcept {

@@ -192,7 +192,7 @@ void finish_row(const AttentionHead& head, index row, const RowSums& sums) noexc
   }
 }
 
-/// Fills one stage of the scores of a finished query.
+/// Writes the scores of a query at the stage `out.stage`, after the query's sums are complete.
 template <class Isa>
 void write_row(const AttentionHead& head, index row, const ScoreOutput& out,
                const RowScratch<Isa>& scratch, const RowSums& sums) noexcept {

@@ -31,8 +31,8 @@ ATTN_INLINE RelativeSpan relative_span(const AttentionHead& head, index row, ind
   return {first, last, first - zero + k};
 }
 
-/// scores_j += scale · q · a^K of the clipped distance; `products` contains this product for each
-/// column.
+/// scores_j += scale · q · a^K, where a^K is the relative key of the clipped distance. `products`
+/// contains scale · q · a^K for each clipped distance.
 template <class Isa>
 ATTN_INLINE void add_relative_keys(const AttentionHead& head, index row, index key0, index keys,
                                    const float* products, float* scores) noexcept {

@@ -23,11 +23,12 @@ inline constexpr index kPassBlocks = 4;
 template <class Isa>
 inline constexpr index kKeyStep = kTiles<Isa> ? 2 * kTileEdge : 16;
 
-/// If the absolute value of a query's maximum is below this limit, the maximum can be subtracted as
-/// an exponent. Other queries are computed row by row.
+/// If the absolute value of a query's maximum is below this limit, subtracting the maximum changes
+/// only exponents. Other queries are computed row by row.
 inline constexpr float kLargestExponent = 0x1p22F;
 
-/// A head in the form that tiles read.
+/// The struct that describes a head to the kernels of an instruction set. Kernels that multiply
+/// pairs take bf16 queries, keys and values.
 template <class Isa>
 using TileHead = std::conditional_t<kPairs<Isa>, Bf16AttentionHead, AttentionHead>;
 
@@ -145,8 +146,8 @@ class BlockScratch {
   Bf16Pair* key_pairs = nullptr;    ///< keys × pairs of depth, if the keys cannot be read in place
   float* total_weight = nullptr;    ///< per query: sum of its weights after they are rounded to
                                     ///< bf16
-  float* outputs = nullptr;         ///< with tile hardware: first temporary memory for pairing
-                                    ///< values, later the outputs in rows
+  float* outputs = nullptr;         ///< with tile hardware: temporary memory of pair_values, then
+                                    ///< the block's outputs, one row per query
 };
 
 template <class Isa>

@@ -38,7 +38,7 @@ ATTN_INLINE TileRows<Isa> value_rows(const TileHead<Isa>& head, index key0,
                                      const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kPairs<Isa>) {
     // On tile hardware, the values of kKeyStep keys are arranged in tiles instead of rows, but they
-    // take the same number of pairs, so the offset is the same.
+    // occupy the same number of pairs, so the offset is the same.
     const index row = value_cols<Isa>(head);
     return {scratch.value_pairs + key0 % Isa::kTileKeys / 2 * row, row};
   } else {
@@ -173,8 +173,9 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   }
 }
 
-/// The factor that converts scores of a tile of pairs to units of ln 2. The factor is 1 if steps on
-/// rows have already converted the scores.
+/// The factor that converts the scores from fill_tile to units of ln 2. For products of pairs,
+/// fill_tile converts the scores only if it works on rows. In all other cases it converts them, and
+/// the factor is 1.
 template <class Isa>
 ATTN_INLINE float score_unit(const AttentionHead& head) noexcept {
   return !kPairs<Isa> || BlockScratch<Isa>::works_on_rows(head) ? 1.0F
@@ -194,7 +195,8 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   float* tile = scratch.tile + col;
-  // Processes two keys at a time, because each maximum depends on the previous one.
+  // Computes separate maxima of even and odd keys. Each maximum depends on the previous one, so two
+  // independent chains are faster than one.
   F largest[2 * Vectors];
   unroll<2 * Vectors>([&](auto i)
                           __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
@@ -305,7 +307,7 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
       });
 }
 
-/// Applies the steps that process a query's exponentials along its keys: dropout and sums per
+/// Applies the steps that need the exponentials of each query in a row: dropout and sums per
 /// distance.
 template <class Isa>
 void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,

@@ -41,7 +41,8 @@ ATTN_INLINE xsimd::batch<std::uint32_t, typename Isa::Arch> to_float16(Floats<Is
   const U magnitude = bits & U(0x7FFF'FFFFU);
   const U sign = (bits >> 16) & U(0x8000U);
   const U rounded = (magnitude + U(0xFFFU) + ((magnitude >> 13) & U(1U)) - U(112U << 23)) >> 13;
-  // The results are multiples of 2^-24. Adding 0.5 rounds to such a multiple.
+  // Below 2^-14, float16 numbers are multiples of 2^-24, and so are floats from 0.5 to 1. Adding
+  // 0.5 therefore rounds the magnitude to a multiple of 2^-24.
   const U small = xsimd::bitwise_cast<std::uint32_t>(xsimd::bitwise_cast<float>(magnitude) +
                                                      Floats<Isa>(0.5F)) -
                   U(0x3F00'0000U);
@@ -165,7 +166,8 @@ ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index 
   copy(std::uint32_t());
 }
 
-/// to = from, or to = factor · from for int8, for contiguous whole vectors.
+/// Widens contiguous stored numbers to floats: to = factor · from for int8, to = from for the other
+/// types. `count` is a multiple of the vector width.
 template <class Isa>
 __attribute__((noinline)) void widen_vectors(ElementType type, index count, const void* from,
                                              float factor, float* to) noexcept {

@@ -54,7 +54,8 @@ ATTN_INLINE bool exclude_few_keys(const AttentionHead& head, index first, index 
 }
 
 /// Turns scratch.tile into exponentials. Returns one bit for each query. The bit is set if the
-/// query's largest score can be subtracted as an exponent and its exponentials are not NaN.
+/// query's largest score is smaller than kLargestExponent in absolute value and the sum of its
+/// exponentials is not NaN.
 template <class Isa>
 ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
                                            const FewKeysScratch<Isa>& scratch) noexcept {
@@ -130,7 +131,7 @@ void score_few_keys(const AttentionHead& head, index first, index rows, float fa
   }
 }
 
-/// Fills one stage of the scores of the queries from `first` on.
+/// Writes one stage of the scores of `rows` queries, starting with `first`.
 template <class Isa>
 void write_few_scores(const AttentionHead& head, index first, index rows, const ScoreOutput& out,
                       const FewKeysScratch<Isa>& scratch) noexcept {
@@ -153,8 +154,8 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
   }
 }
 
-/// Recomputes the queries from `first` on as a block, because their scores or values do not suit
-/// the path for few keys.
+/// Recomputes queries [first, first + rows) with the block kernel, after attend_few_keys() found
+/// scores or values that it cannot handle.
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {

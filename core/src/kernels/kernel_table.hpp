@@ -22,8 +22,8 @@ inline constexpr index kPanelWidth = 16;
 /// same order.
 inline constexpr index kKeyTile = 256;
 
-/// The largest number of keys that the separate path for few keys accepts; all of them fit in one
-/// tile. With a limit of 64 keys, that path was no faster than tiles.
+/// The largest number of keys for which few_keys.hpp computes attention. All of these keys fit in
+/// one tile. With a limit of 64 keys, few_keys.hpp was no faster than the code for many tiles.
 inline constexpr index kFewKeys = 16;
 
 /// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
@@ -166,9 +166,9 @@ struct AttentionHead {
   /// An extra score that has no value row; −∞ if there is none.
   float sink = -__builtin_inff();
 
-  // Shaw's relative keys and values. Column c of 2·max_distance+1 is for keys j at distance j − (i
-  // + relative_offset) = c − max_distance; the first and last columns also cover all larger
-  // distances.
+  // Shaw's relative keys and values, for 2·max_distance+1 distances. Entry c applies to query i and
+  // key j at distance j − (i + relative_offset) = c − max_distance. The first and last entries also
+  // apply to all larger distances.
   index max_distance = 0;
   index relative_offset = 0;
   const float* packed_relative_keys = nullptr;  ///< packed (2·max_distance+1 × head_dim), or null
@@ -182,7 +182,7 @@ struct AttentionHead {
   std::uint64_t random_seed = 0;
   std::uint64_t random_stream = 0;
   index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
-  std::uint32_t drop_below = 0;  ///< words below this number drop a weight
+  std::uint32_t drop_below = 0;  ///< a weight is dropped if its word is below this
   float kept_factor = 1;
 };
 
@@ -193,7 +193,7 @@ struct Bf16AttentionHead : AttentionHead {
   const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim), unit column stride
 };
 
-/// The output for a stage of the scores: (num_queries, num_keys).
+/// The output for the scores at one stage: (num_queries, num_keys).
 struct ScoreOutput {
   ScoreStage stage = ScoreStage::kWeights;
   float* data = nullptr;
@@ -225,7 +225,7 @@ struct RotationArgs {
   bool interleaved = true;  ///< partners are columns 2j and 2j + 1
   const float* keep = nullptr;
   const float* cross = nullptr;
-  index table_row = 0;  ///< stride between the rows of keep and cross; 0 if all rows share one row
+  index table_row = 0;  ///< row stride of keep and cross; 0 if each is one row for all rows of x
   const float* x = nullptr;
   index x_row = 0;
   index x_col = 1;
@@ -468,7 +468,7 @@ struct KernelTable {
 
   /// The best number of queries for one call, and the number of scratch floats that a call needs.
   index attention_rows;
-  /// The first row of each call is a multiple of this number.
+  /// The index of each call's first query is a multiple of this number.
   index attention_step;
   index (*attention_scratch)(const AttentionHead&) noexcept;
   /// Computes attention for queries [row_begin, row_end) of a head; row_begin is a multiple of
@@ -476,10 +476,10 @@ struct KernelTable {
   void (*attend)(const AttentionHead&, index row_begin, index row_end, const ScoreOutput* scores,
                  int num_scores, float* scratch) noexcept;
 
-  /// Computes attention for all queries of a head with 1 to kFewKeys keys, if only scale and key
-  /// ranges act between scores and weights. There must be at least vector_width output columns, and
-  /// they must be contiguous. Values need not be readable beyond these columns. Outputs and scratch
-  /// are the same as for `attend`.
+  /// Computes attention for all queries of a head with 1 to kFewKeys keys. Supports a scale and key
+  /// ranges, but no other option that changes scores or weights. There must be at least
+  /// vector_width output columns, and they must be contiguous. Values need not be readable beyond
+  /// these columns. Outputs and scratch are the same as for `attend`.
   void (*attend_few_keys)(const AttentionHead&, const ScoreOutput* scores, int num_scores,
                           float* scratch) noexcept;
 
@@ -527,7 +527,7 @@ struct KernelTable {
   /// `scratch` has one float per column, rounded up to whole vectors.
   void (*norm)(const NormArgs&, float* scratch) noexcept;
 
-  /// Writes the words of RandomStream{seed, stream} from block first_block on, four for each block.
+  /// Writes the words of RandomStream{seed, stream}, starting at block first_block, four per block.
   void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
                        index num_blocks, std::uint32_t* out) noexcept;
   void (*dropout)(const DropoutArgs&) noexcept;

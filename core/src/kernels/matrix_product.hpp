@@ -153,8 +153,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   const index end = block.col + block.cols;
   for (index col = block.col; col < end; col += kTileCols) {
     const TileElement<Isa>* b[kVectors];
-    // A vector that lies wholly beyond the last panel is never stored, so it may read the first
-    // panel instead.
+    // Vectors beyond the last column are never stored. They read the first panel, so that no read
+    // leaves the memory of B.
     unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
@@ -199,8 +199,8 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const TileMatrix b{
                         packed_column<Isa>(p.packed_b, p.depth, first_col) + block.k * kPanelWidth,
                         kPanelWidth, kTilePairs, kPanelWidth * p.depth};
-                    // The end of a panel is padded to a tile, because the numbers in memory after
-                    // it may not be finite.
+                    // Pad the end of a panel to a whole tile, because the memory after the panel
+                    // may contain infinities or NaN.
                     alignas(64) Bf16Pair last_b[n * kTilePairs];
                     for (index i = 0; tail != 0 && i < n; ++i) {
                       std::copy_n(b.data + i * b.next + steps * kTilePairs, tail * kPanelWidth,

@@ -7,8 +7,8 @@
 
 namespace attn::kernels {
 
-/// Σ term(j) over the vectors that begin at j = 0, width, 2·width, … < padded. Blocks of four times
-/// sixteen vectors are summed separately, so that rounding errors grow slowly with the length.
+/// Σ term(j) over the vectors that begin at j = 0, width, 2·width, … < padded. Each block of 4 × 16
+/// vectors is summed separately, so that rounding errors grow slowly with the length.
 template <class Isa, class Term>
 ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   using F = Floats<Isa>;
@@ -57,7 +57,7 @@ void norm(const NormArgs& p, float* scratch) noexcept {
 
     for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
     const float mean = p.centred ? sum_of<Isa>(padded, row_at) / count : 0.0F;
-    // The padding of the row has deviation 0.
+    // The padding must deviate from the mean by 0.
     for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
     const F means(mean);
     const auto deviation_at = [&](index j)

@@ -26,7 +26,8 @@ inline constexpr index kAnyStride = 0;
 
 /// True if the vectors of a row of B are contiguous.
 enum class TileColumns { kNeighbours, kApart };
-/// The columns of a packed matrix. A tile no wider than a panel is within one panel.
+/// For a packed matrix, whose rows are contiguous within a panel. A tile that is no wider than a
+/// panel never spans two panels.
 template <class Isa, int Vectors>
 inline constexpr TileColumns kPackedColumns =
     Vectors * kWidth<Isa> <= kPanelWidth ? TileColumns::kNeighbours : TileColumns::kApart;
@@ -60,8 +61,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kSteps = Isa::kSteps;
-  // Pointers are incremented by strides as wide as a pointer. With 64-bit strides, Emscripten's
-  // compiler would leave their products in the loop.
+  // Strides have the width of a pointer. With 64-bit strides, Emscripten's compiler would multiply
+  // by the strides inside the loop.
   const auto row = static_cast<std::ptrdiff_t>(ARow == kAnyStride ? a_row : ARow);
   const auto b_stride = static_cast<std::ptrdiff_t>(b_depth);
   constexpr auto kAStride = static_cast<std::ptrdiff_t>(ADepth);
@@ -95,10 +96,10 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   });
 }
 
-/// Like the function above, but with quads. Rows of A with contiguous depth (ADepth = 1) are
-/// already stored as quads of two rows: for even r and k, the quad of rows r and r + 1 and of pairs
-/// k and k + 1 is at a + r·a_row + 2k. a_row is even, and an odd depth is padded with zeros.
-/// Otherwise, and always for B, quads are made from two vectors of pairs.
+/// Like the function above, but with quads. If the depth of A is contiguous (ADepth = 1), A is
+/// already stored as quads: for even r and k, the quad at a + r·a_row + 2k contains pairs k and
+/// k + 1 of rows r and r + 1. a_row is even, and an odd depth is padded with zeros. Otherwise this
+/// function makes A's quads from two vectors of pairs. It always makes B's quads in this way.
 template <class Isa, int Rows, int Vectors, TileFinish Finish, index ARow, index ADepth,
           TileColumns Columns>
   requires kQuads<Isa>

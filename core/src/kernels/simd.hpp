@@ -8,8 +8,8 @@
 #include <bit>
 #include <cstdint>
 #include <utility>
-// xsimd 13 does not count its emulated vectors as an architecture, and then defines no vectors for
-// processors that have no other architecture.
+// xsimd 13 does not count its emulated vectors as a supported architecture. Without this #undef, it
+// defines no vectors at all for processors on which it supports no other architecture.
 #include <xsimd/config/xsimd_config.hpp>
 #if XSIMD_WITH_EMULATED
 #undef XSIMD_NO_SUPPORTED_ARCHITECTURE
@@ -28,8 +28,8 @@ namespace attn::kernels {
 /// - kInstructionSet: the name that the rest of the core uses.
 /// - kRows, kVectors: rows and vectors of the micro-kernel's tile in a product, as many as fit in
 ///   the registers.
-/// - kScoreRows, kScoreVectors: keys, and vectors of queries, of the tile for q·k. A block of
-///   queries consists of whole tiles.
+/// - kScoreRows, kScoreVectors: the tile for q·k has kScoreRows keys and kScoreVectors vectors of
+///   queries. A block of queries consists of whole tiles.
 /// - kValueRows: queries in the tile for weights·v, with kVectors vectors of values.
 /// - kSoftmaxVectors: vectors of queries whose exponentials are computed together, for one key at a
 ///   time. With two keys, the constants and intermediate values no longer fit in the registers.
@@ -110,8 +110,8 @@ inline constexpr bool kTiles = requires { typename Isa::Tiles; };
 template <class Isa>
 inline constexpr bool kQuads = requires(Floats<Isa> x) { Isa::dot_quads(x, x, x); };
 
-/// Number of elements along the depth that one instruction processes. Sums are formed in steps of
-/// this size, which begin at the first summed element.
+/// Number of elements along the depth that one instruction processes. A sum takes its elements in
+/// groups of this size, counted from the first element of the sum.
 template <class Isa>
 inline constexpr index kDepthStep = kTiles<Isa>   ? kPanelWidth
                                     : kQuads<Isa> ? 2
@@ -141,7 +141,7 @@ template <class Isa>
 using FloatIsa = typename IsaTraits<Isa>::FloatIsa;
 
 /// Reinterprets the bits as numbers of another type. xsimd's bitwise_cast looks up its NEON
-/// function in a table, and GCC 12 leaves these calls in the innermost loops.
+/// function in a table. GCC 12 does not inline calls to that function, not even in innermost loops.
 template <class To, class From, class Arch>
 ATTN_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> x) noexcept {
   using Register = typename xsimd::batch<To, Arch>::register_type;
@@ -189,7 +189,7 @@ ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> s
   }
 }
 
-/// Number of elements that are gathered at a time if they are not contiguous or end within a
+/// Number of elements to gather at a time, if elements are not contiguous or do not fill their last
 /// vector.
 inline constexpr index kGathered = 64;
 

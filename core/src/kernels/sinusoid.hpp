@@ -15,8 +15,8 @@ namespace attn::kernels {
 template <class Isa>
 using Doubles = xsimd::batch<double, typename Isa::Arch>;
 
-/// Number of vectors of floats in a tile of the rotated table: whole cache lines of the output, as
-/// many as fit in the registers.
+/// Number of vectors of floats in a tile of the rotated table. A row of a tile consists of whole
+/// cache lines of the output, as many as fit in the registers.
 template <class Isa>
 inline constexpr int kSinusoidVectors = kWidth<Isa> >= 16 ? 4 : static_cast<int>(16 / kWidth<Isa>);
 
@@ -98,7 +98,7 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
     const D step_cos = D::load_unaligned(columns.step_cos + col + v * kHalf);
     factor[v] = step_cos + step_cos;
   });
-  // `other` contains the row before `now`. Replaces it with the row after `now`.
+  // `other` contains the row before `now`, and receives the row after `now`.
   const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
                            __attribute__((always_inline)) {
                              unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {

@@ -49,7 +49,7 @@ ATTN_INLINE float safe_shift(float row_max) noexcept {
   return row_max == kMinusInfinity ? 0 : row_max;
 }
 
-/// The final factor on a row's exponentials; 0 for a row without any key.
+/// The factor that turns a row's exponentials into weights; 0 for a row without any key.
 template <class Isa>
 ATTN_INLINE float reciprocal_sum(float row_sum) noexcept {
   return row_sum == 0.0F ? 0.0F : 1.0F / row_sum;

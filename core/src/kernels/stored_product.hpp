@@ -13,8 +13,8 @@
 
 namespace attn::kernels {
 
-/// Widens a finite float16 number in the low half of each lane. An exact product corrects its
-/// exponent and makes subnormal numbers normal.
+/// Widens a finite float16 number in the low half of each lane. The multiplication by 2^112, which
+/// is exact, corrects the exponent and makes subnormal numbers normal.
 template <class Isa>
 ATTN_INLINE Floats<Isa> widen_finite_float16(
     xsimd::batch<std::uint32_t, typename Isa::Arch> bits) noexcept {
@@ -84,8 +84,8 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   constexpr int kVectors = kStoredVectors<Isa, Rows>;
   constexpr index kW = kWidth<Isa>;
   const Panel* b[kVectors];
-  // A vector that lies wholly beyond the last panel is never stored, so it may read the first panel
-  // instead.
+  // A vector of columns beyond the last panel is never stored, so the numbers of the first panel
+  // take its place.
   unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);

@@ -49,9 +49,10 @@ ATTN_INLINE bool in_range(const Seen& seen) noexcept {
   }
 }
 
-/// True if rows of stored numbers can be read in place instead of from float copies. `row` is the
-/// first row, and `others` is the other operand of the products. If numbers are loaded two vectors
-/// at a time, rows must consist of whole groups of `group` vectors, which keeps the code small.
+/// True if products can read rows of stored numbers in place instead of from float copies. `row` is
+/// the first row, and `others` is the other operand of the products. If numbers are loaded two
+/// vectors at a time, each row must consist of whole groups of `group` vectors. This requirement
+/// keeps the code small.
 template <class Isa, class T>
 ATTN_INLINE bool reads_stored(const T* row, index row_size, index group, const float* others,
                               index count) noexcept {
@@ -87,11 +88,11 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   /// With narrow vectors, several keys share each load of the query. With wide vectors, float keys
-  /// are not grouped, because loading them takes longer than summing lanes.
+  /// are not grouped, because loading the keys takes longer than summing the lanes.
   constexpr bool kGroup = kHasSumLanes<Isa> && (kW < kPanelWidth || !std::is_same_v<T, float>);
   constexpr int kKeys = kGroup ? kW : kW < kPanelWidth ? 4 : 1;
-  /// Prefetch distance if keys are contiguous: 8 KB of floats. With 4, 16 or 32 KB, and with values
-  /// prefetched too, reading is no faster on Zen 5.
+  /// Prefetch distance if keys are contiguous, in elements: 8 KB of floats. On Zen 5, neither a
+  /// distance of 4, 16 or 32 KB nor prefetching values too makes reading faster.
   constexpr index kAhead = 2048;
   /// Elements in a cache line.
   constexpr auto kLine = static_cast<index>(64 / sizeof(T));
@@ -231,8 +232,8 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 8;
-  /// With vectors of four floats, the columns take several passes. So only a few rows are processed
-  /// at a time, and these are then read from memory in order.
+  /// With vectors of four floats, each group of rows takes several passes, one for each block of
+  /// columns. Groups of only a few rows make these passes read memory in order.
   constexpr index kGroup = kW == 4 ? 16 : kKeyTile;
   [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   std::fill_n(partial, cols, 0.0F);

@@ -17,7 +17,7 @@ namespace {
 /// names.
 constexpr std::size_t kNamesShown = 16;
 
-/// The rest of `name` after the child's name, or none if `name` belongs to another child.
+/// The part of `name` after the child's name, or std::nullopt if `name` belongs to another child.
 std::optional<std::string_view> within(std::string_view name, std::string_view child) {
   if (child.empty()) return name;
   if (!name.starts_with(child) || !name.substr(child.size()).starts_with('.')) return std::nullopt;

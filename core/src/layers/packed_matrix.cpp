@@ -18,8 +18,8 @@ namespace {
 /// Number of columns per task if there are few rows.
 constexpr index kColumnBlock = 16 * kPanelWidth;
 
-/// Number of rows that are converted together if their type is not float32. There are enough of
-/// them that fetching each weight again for the next rows costs little.
+/// Number of rows to convert at a time if their type is not float32. All weights are fetched once
+/// for this many rows, which is rare enough to cost little.
 constexpr index kConvertedRows = 128;
 
 index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
@@ -48,8 +48,9 @@ struct ProductPart {
   int worker;
 };
 
-/// Calls multiply(part) for the parts of a product, on all threads. Parts have `column_block`
-/// columns. If `column_block` is 0, parts have all columns, unless there are few rows.
+/// Divides a product into parts and calls multiply(part) for each part, on all threads. A part has
+/// `column_block` columns. If `column_block` is 0, a part has all columns, or kColumnBlock columns
+/// if there are too few rows to keep all threads busy.
 template <class Multiply>
 void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows, index tile_rows,
                        index column_block, runtime::Execution& run, Multiply&& multiply) noexcept {
@@ -334,8 +335,8 @@ void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float
 
 namespace {
 
-/// A block, which begins at `row` of the stacked matrices, may extend over several of them. Calls
-/// body(matrix, part, row) for the part in each matrix.
+/// Splits a block of the stacked matrices, which begins at `row`, into one part per matrix. Calls
+/// body(matrix, part, first) for each part, where `first` is the part's first row in the matrix.
 template <class View, class F>
 void for_matrices(const std::vector<std::shared_ptr<PackedMatrix>>& matrices, const View& block,
                   index row, F&& body) {

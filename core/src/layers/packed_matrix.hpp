@@ -58,16 +58,16 @@ class PackedMatrix {
 
   /// y = x · Wᵀ + bias, with x (N, in) or (B, N, in), and y (N, out) or (B, N, out). Strides are
   /// arbitrary; bias has shape (out) or is null. The result for a row does not depend on the other
-  /// rows, not even in its last bit. 16-bit weights are widened. If the weights are bfloat16, the
-  /// format allows rounding x, and the instruction set multiplies pairs, x is rounded to bfloat16
-  /// instead. Computation is in float32. An x of another type is widened, and a y of another type
-  /// is rounded, several rows at a time.
+  /// rows, not even in its last bit. 16-bit weights are widened. With bfloat16 weights, x is
+  /// rounded to bfloat16 instead if the format allows this and the instruction set multiplies
+  /// pairs. Computation is in float32. An x of another type is widened, and a y of another type is
+  /// rounded, several rows at a time.
   void multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                 runtime::Execution& run, float* scratch) const noexcept;
 
  private:
-  /// A row of a panel, of floats or of pairs. Panels begin at a cache line, because a vector across
-  /// two lines costs twice as much.
+  /// A row of a panel of floats or bf16 pairs, or two rows of a panel of float16 numbers. Aligned
+  /// to cache lines, because a vector that spans two lines costs twice as much.
   struct alignas(64) PanelRow {
     float columns[kernels::kPanelWidth];
   };

@@ -16,8 +16,8 @@
 
 namespace attn {
 
-/// The intermediates of one call of a layer's forward(). Without a target nothing is requested, and
-/// every function costs only a comparison.
+/// The intermediates of one call to a layer's forward(). If the target is null, no intermediates
+/// are requested, and every function costs only a comparison.
 class Showing {
  public:
   /// Starts showing intermediates for the outermost layer of a call. Throws kNotFound for a name
@@ -42,7 +42,7 @@ class Showing {
     return take(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
 
-  /// Copies values to the memory that take() returned for them, unless that is empty.
+  /// Copies `values` to `taken`, the tensor that take() returned. Does nothing if `taken` is empty.
   static void fill(const Tensor& taken, const ConstAnyTensor& values,
                    runtime::Execution& run) noexcept {
     if (!taken.is_none()) attn::widen(values, taken, run);

@@ -32,7 +32,7 @@
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
-/// The shared code of encoder and decoder layers.
+/// Code that encoder and decoder layers share.
 namespace attn {
 
 inline MultiHeadAttentionOptions self_attention_of(const TransformerLayerOptions& options) {
@@ -139,8 +139,8 @@ inline void check_stack_outputs(const char* name, const AttentionOptions& attent
                                 std::span<const Tensor> weights, std::size_t num_layers) {
   for (const auto output : kFurtherOutputs) {
     if (!(attention.*output).is_none()) {
-      validation::fail_value(name, "an output that every layer would write",
-                             {"none; the weights of each layer have a separate argument"});
+      validation::fail_value(name, "an output tensor that every layer would write to",
+                             {"none; use the separate argument for the weights of each layer"});
     }
   }
   if (!weights.empty() && weights.size() != num_layers) {

@@ -171,7 +171,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
     index = read_safetensors_index(index_text);
     if (index->files.size() != files.size()) {
       fail(ErrorCode::kInvalidArgument, "files", {files.size()},
-           {"as many as the index names (", index->files.size(), "), in the same order"});
+           {index->files.size(), "; pass the files that the index names, in the same order"});
     }
   }
   ModelTensors tensors(files, index ? &*index : nullptr);

@@ -22,8 +22,8 @@ struct ModelDescription {
   ModelTensors& tensors;
   LanguageModelDescription& result;
   ModelPlan plan;
-  /// True if the embedding and the output layer are tied. Set only if the text model's
-  /// configuration is part of a larger configuration that contains this flag.
+  /// True if the embedding and the output layer are tied. Has a value only if the text model's
+  /// configuration is part of a larger configuration, because the larger one contains the flag.
   std::optional<bool> tied = {};
 
   /// A size from the configuration or, if it does not contain the field, from a tensor.

@@ -219,7 +219,7 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
   call.intermediates = &shown;
   call.hidden = call.pooled = {};
   run(ids, x, {}, call, context, /*check_overflow=*/false);
-  // The vectors that the caller passed were not finite themselves.
+  // The caller passed vectors that are not finite, so no layer is to blame.
   if (ids.rank() == 0 && !is_finite_tensor(shown[embedded])) return;
   for (const std::string& name : names) {
     if (is_finite_tensor(shown[name])) continue;

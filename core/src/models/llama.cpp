@@ -374,7 +374,7 @@ void describe_llama(ModelDescription& d) {
   layer.dim_feedforward = d.size("intermediate_size", layers + "0.mlp.gate_proj.weight", 0);
   layer.gated_feed_forward = true;
   if (family.name == "gemma") {
-    // Transformers 4.39 to 4.47 used hidden_activation, all others use hidden_act.
+    // Transformers 4.39 to 4.47 used hidden_activation; all other versions use hidden_act.
     layer.activation = d.activation("hidden_act", Activation::kGeluTanh);
     const Activation other = d.activation("hidden_activation", layer.activation);
     if (other != layer.activation) {

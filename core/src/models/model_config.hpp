@@ -13,7 +13,8 @@ namespace attn {
 /// A configuration in JSON, as Python writes it. Fields are found by their path:
 /// "rope_scaling.factor", "layer_types.0". A null counts as a missing field, except that a default
 /// does not replace it. The object remembers which fields were requested. Errors name the file and
-/// the field: `config.json, "num_hidden_layers": got "two", …`. Memory is linear in the text.
+/// the field: `config.json, "num_hidden_layers": got "two", …`. Memory use is linear in the length
+/// of the text.
 class ModelConfig {
  public:
   /// Throws kInvalidFormat for text that is not a JSON object, for a field that appears twice, and

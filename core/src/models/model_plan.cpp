@@ -40,8 +40,8 @@ void ModelPlan::finish(const std::string& layers) {
     description_.unused_tensors.push_back(tensor.entry->name);
   }
   if (!unknown.empty()) {
-    fail(ErrorCode::kNotFound, "tensors", {"the unknown ", listed(unknown)},
-         {"layers with only the tensors of the ", description_.family, " architecture"});
+    fail(ErrorCode::kNotFound, "tensors", {"unexpected ", listed(unknown)},
+         {"only tensors of the ", description_.family, " architecture in the layers"});
   }
   keep_weights(weights_.value_or(format_of_files()));
   heap_sort(description_.weights,

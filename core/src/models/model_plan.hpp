@@ -14,9 +14,9 @@ namespace attn {
 /// How a matrix from a file is used.
 enum class Use {
   kTable,       ///< rows are looked up
-  kEmbedding,   ///< rows are looked up, but the matrix is stored in the form that products read
+  kEmbedding,   ///< rows are looked up; stored like an operand of products
   kProduct,     ///< an operand of products
-  kTransposed,  ///< an operand of products, whose transpose the file contains
+  kTransposed,  ///< an operand of products; the file contains its transpose
 };
 
 /// Records which tensors make up a model.
@@ -46,7 +46,7 @@ class ModelPlan {
     matrix(parameter + ".weight", name + ".weight", rows, cols);
     if (bias) vector(parameter + ".bias", name + ".bias", rows);
   }
-  /// Adds weight and bias of a LayerNorm. The oldest BERT files call them gamma and beta.
+  /// Adds the weight and bias of a LayerNorm. The oldest BERT files call them gamma and beta.
   void layer_norm(const std::string& parameter, const std::string& name, std::int64_t width,
                   bool bias = true) {
     const bool old = has(name + ".gamma");

@@ -69,7 +69,7 @@ ModelTensors::ModelTensors(std::span<const SafetensorsHeader> files, const Safet
                      {"copies in two files"}, {"only one"});
   }
   validation::fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(first),
-                   {in_quotes(second), " as well, which has the same name inside a wrapper"},
+                   {in_quotes(second), " as well, whose name differs only by a wrapper's prefix"},
                    {"only one of the two"});
 }
 

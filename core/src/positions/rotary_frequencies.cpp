@@ -102,7 +102,8 @@ void check_sections(const RotaryEmbeddingOptions& options) {
     if (options.axes == RotaryAxes::kInterleaved && axis > 0 && section > 0 &&
         axis + (section - 1) * axes >= half) {
       validation::fail_value("sections", section,
-                             {"few enough pairs to alternate with the pairs of the other axes"});
+                             {"at most the number of pairs j for which j mod (number of axes) is "
+                              "this axis"});
     }
   }
   if (axes > 0 && pairs != half) {

@@ -17,7 +17,8 @@ void require_output(const Tensor& output, const char* name = "output") {
   validation::require_data(name, output);
 }
 
-/// A column's exact frequency in turns, and the number by which float32 code divides positions.
+/// A column's exact frequency (turns per position), and the number by which float32 code divides
+/// positions.
 struct Float32Column {
   double turns;
   float divisor;

@@ -32,9 +32,10 @@ Rotation rotation_of_turns(double turns) noexcept;
 
 /// A sinusoidal encoding at evenly spaced positions, written block by block.
 ///
-/// Positions are counted in whole steps from the origin `start` mod `step`, and blocks begin at
-/// multiples of 64 steps, whatever the first row is. A given row is therefore always computed from
-/// the same exactly computed row, with the same number of rotations.
+/// The table counts positions in whole steps from the origin `start` mod `step`. Blocks begin at
+/// multiples of 64 steps, no matter which row comes first. The first row of a block is computed
+/// exactly, and rotations of that row give the others. The row of a position is therefore always
+/// computed from the same exact row, with the same number of rotations.
 class SinusoidalTable {
  public:
   /// Throws kInvalidArgument or std::bad_alloc.
@@ -58,7 +59,7 @@ class SinusoidalTable {
   std::int64_t rows_;
   double step_;
   bool rotated_;
-  double origin_ = 0;             ///< `start` mod `step`
+  double origin_ = 0;             ///< `start` mod `step`, or `start`
   std::int64_t first_index_ = 0;  ///< steps from the origin to row 0
   std::int64_t first_skip_ = 0;   ///< rows of the first block that are before row 0
   std::int64_t num_blocks_ = 0;

@@ -51,9 +51,9 @@ struct QuotaWords {
   explicit QuotaWords(const std::string& path) { std::ifstream(path) >> first >> second; }
 };
 
-/// Number of whole processors that `quota` microseconds of time per `period` microseconds allow. If
-/// a file is missing or contains "max" or -1, there is no limit; none of these is parsed as a
-/// positive number.
+/// Number of whole processors that `quota` microseconds of time per `period` microseconds allow. A
+/// text that is not a positive number means that there is no limit: "max", -1, or the empty text
+/// of a missing file.
 int whole_processors(const std::string& quota, const std::string& period) {
   const double time = std::atof(quota.c_str()), of = std::atof(period.c_str());
   if (!(time > 0) || !(of > 0)) return INT_MAX;

@@ -55,9 +55,9 @@ bool has_avx512_bf16() noexcept { return __builtin_cpu_supports("avx512bf16") &&
 
 #if defined(ATTN_HAS_AMX)
 #define ATTN_AMX_TABLE(function) &kernels::function
-/// Linux gives the tile registers, 8 KB per thread, only to a process that requests them, once for
-/// all of its threads. It rejects the request if a thread's alternative signal stack is too small
-/// for them, and Linux before 5.16 does not know the request.
+/// Requests the tile registers, 8 KB per thread. Linux gives them only to a process that requests
+/// them; one request covers all threads of the process. Linux rejects the request if a thread's
+/// alternative signal stack is too small for them, and versions before 5.16 do not support it.
 bool may_use_tiles() noexcept {
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;

@@ -88,8 +88,8 @@ class Execution {
     impl_.pool.run(count, body);
   }
 
-  /// Like parallel_for() above, for a loop of this many multiply-adds. If they are too few to be
-  /// worth waking another thread, the calling thread does them alone.
+  /// Like parallel_for() above, but the calling thread runs the whole loop if `multiply_adds`, the
+  /// number of multiply-adds in the loop, is too small to be worth waking another thread.
   void parallel_for(std::int64_t count, double multiply_adds, ThreadPool::Body body) noexcept;
 
  private:

@@ -17,8 +17,7 @@ namespace {
 /// of microseconds, so that the parallel loops of one call follow each other without a wake-up in
 /// between. Ten times as many attempts are no faster in WebAssembly.
 constexpr int kSpinsBeforeSleep = 4000;
-/// Number of times that the caller checks whether the other threads have finished before it yields
-/// to them.
+/// Number of checks after which a caller that waits for the other threads starts to yield to them.
 constexpr int kSpinsBeforeYield = 500;
 
 /// Alignment that separates data written by different threads.
@@ -37,8 +36,8 @@ inline void pause_briefly() noexcept {
 // A loop is stored in `unclaimed`, `count` and `body`. Claiming an index is one subtraction from
 // `unclaimed`. If `unclaimed` was positive before, the loop cannot end before the claimed index is
 // done, so its body and its count may be read. Otherwise, there is nothing to claim, and no part of
-// the loop may be read, because its caller may have returned long ago. A worker that is late by any
-// number of loops therefore either helps the current loop or touches none.
+// the loop may be read, because its caller may have returned long ago. However many loops
+// a worker has missed, it therefore either helps with the current loop or touches none.
 struct ThreadPool::Shared {
   struct alignas(kCacheLine) Seat {
     Sleeper sleeper;
@@ -51,8 +50,7 @@ struct ThreadPool::Shared {
   int most_helpers = 0;
   bool must_start = false;
 
-  /// The number of unclaimed indices. Each failed attempt to claim an index makes this number more
-  /// negative.
+  /// The number of unclaimed indices minus the number of failed attempts to claim an index.
   alignas(kCacheLine) std::atomic<std::int64_t> unclaimed{0};
   /// The number of indices that workers other than the caller have finished.
   alignas(kCacheLine) std::atomic<std::int64_t> done{0};

@@ -142,8 +142,8 @@ class Sleeper {
     while (is_asleep_.load(std::memory_order_acquire) != 0) sleep_while(is_asleep_, 1);
   }
 
-  /// Ends a sleep, even if it was only announced. Returns false if there was no sleep, or if
-  /// another thread has already ended it.
+  /// Ends an announced sleep, whether or not the thread has called sleep() yet. Returns false if no
+  /// sleep was announced, or if another thread has already ended the sleep.
   bool wake() noexcept {
     if (is_asleep_.load(std::memory_order_seq_cst) == 0) return false;
     if (is_asleep_.exchange(0, std::memory_order_seq_cst) == 0) return false;

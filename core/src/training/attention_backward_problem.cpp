@@ -19,7 +19,7 @@ void check_gradient(const char* name, const Tensor& gradient, const TensorView<T
   validation::require_data(name, gradient);
 }
 
-/// Views the gradient of a tensor with the shape to which the tensor is broadcast.
+/// Returns a view of `gradient` that is broadcast to the shape of `broadcast`.
 Tensor seen_as(const char* name, const Tensor& gradient, const ConstTensor& broadcast) {
   if (gradient.is_none()) return gradient;
   const auto strides =

@@ -78,8 +78,9 @@ class QueryGradients {
     return first_[at] <= chunk && chunk < end_[at];
   }
 
-  /// Returns a free part of this thread. If none is free, waits for earlier chunks. Their tasks
-  /// started before the task of this chunk, so they will finish.
+  /// Returns a free QueryGradientPart of this thread. If none is free, waits until parts of earlier
+  /// chunks have been added. The tasks of earlier chunks started before the task of this chunk, so
+  /// those tasks will finish.
   QueryGradientPart& open(int thread) noexcept {
     QueryGradientPart* const parts = parts_ + thread * parts_per_thread_;
     while (true) {

@@ -24,8 +24,8 @@ class Gradients {
     return addition.memory;
   }
 
-  /// Memory for the gradient of an operand's heads. If the operand and `other` are columns of the
-  /// same node, their gradients share the memory `others`.
+  /// Memory for the gradient of an operand's node. If the operand and `other` are columns of the
+  /// same node, returns `others`, the memory for the gradient of `other`.
   Tensor open(const HeadsOperand& operand, const HeadsOperand& other, const Tensor& others) {
     const bool beside = operand.heads > 0 && operand.node == other.node;
     const Tensor memory = beside ? others : open(operand.node);

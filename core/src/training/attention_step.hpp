@@ -18,7 +18,7 @@ struct HeadsOperand {
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
 
-  /// The operand's part of the node's value or gradient.
+  /// The heads in `whole`, the node's value or gradient; all of `whole` if `heads` is 0.
   template <class T>
   TensorView<T> view(const TensorView<T>& whole) const {
     if (heads == 0) return whole;
@@ -66,8 +66,8 @@ AttentionOptions keep(const AttentionOptions& options, Recording& record);
 /// Records attention. If the log-sum-exp is a variable, it is the second output.
 class AttentionStep final : public Step {
  public:
-  /// If `output_heads` is 0, the output is the whole output node. Otherwise that node has
-  /// `output_heads` heads as adjacent columns.
+  /// The output node joins `output_heads` heads as adjacent columns. If `output_heads` is 0, the
+  /// output node has the shape of the attention output.
   AttentionStep(const AttentionNodes& nodes, const AttentionOptions& options,
                 const ConstTensor& log_sum_exp, std::int64_t output_heads)
       : nodes_(nodes), options_(options), log_sum_exp_(log_sum_exp), output_heads_(output_heads) {}

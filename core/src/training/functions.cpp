@@ -141,7 +141,7 @@ class SliceStep final : public Step {
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     pass.add_in_place(x_, [&](const Tensor& dx, bool fresh) {
       const Tensor part = dx.slice(dim_, begin_, end_);
-      // The gradient is viewed as a slice, even if select() has removed the dimension.
+      // Give the gradient the slice's shape, because select() removes the dimension from it.
       const ConstTensor gradient(output_gradient.data(), part.shape());
       if (fresh) {
         std::fill_n(dx.data(), validation::product("x", dx.shape()), 0.0F);

@@ -63,8 +63,8 @@ Targets read_targets(const ConstTensor& logits, const IdView& ids,
       const std::span<const std::int64_t> indices = std::span(at).last(logits.rank() - 1);
       validation::fail(
           ErrorCode::kInvalidArgument, "targets", {id, " at ", indices},
-          {"an index below ", classes, ", the number of classes in ", validation::Name("logits"),
-           ", or ", validation::Name("ignore_index"), ", ", options.ignore_index});
+          {"an index below ", classes, " (the number of classes in ", validation::Name("logits"),
+           ") or ", validation::Name("ignore_index"), " (", options.ignore_index, ")"});
     }
     targets.rows[row] = counts ? id : -1;
     targets.count += counts;
@@ -116,7 +116,7 @@ double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
 
 class CrossEntropyStep final : public Step {
  public:
-  /// `gradient` is the gradient of the logits for a loss with gradient 1.
+  /// `gradient` is the derivative of the loss with respect to the logits.
   CrossEntropyStep(Node* logits, const Tensor& gradient) : logits_(logits), gradient_(gradient) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {

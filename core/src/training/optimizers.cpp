@@ -38,8 +38,8 @@ double power(double base, std::int64_t exponent) noexcept {
   return result;
 }
 
-/// Names the parts of a model for as long as the optimiser exists, so that a tape's error messages
-/// can tell the parts apart. A part that belongs to a larger module already has a name.
+/// Gives the parts of a model names that a tape's error messages use while the optimiser exists. A
+/// part that belongs to a larger module already has a name and keeps it.
 class NamedParts final : public Module {
  public:
   void add(const NamedModule& part) {
@@ -48,8 +48,8 @@ class NamedParts final : public Module {
   }
 };
 
-/// The parameters of an optimiser. The state of each parameter consists of arrays with the
-/// parameter's shape and of the number of steps.
+/// The parameters of an optimiser, and their state. The state of a parameter is its number of steps
+/// and arrays with the parameter's shape.
 struct OptimizerData {
   struct Entry {
     ModuleAccess::FoundParameter parameter;
@@ -186,8 +186,8 @@ void OptimizerData::step(const TapeData& tape) {
   constexpr double kWorkOfElement = 4;
   run.parallel_for(
       tasks, kWorkOfElement * static_cast<double>(tasks * kBlock), [&](index task, int) noexcept {
-        // Finds the last entry whose first task is this task or an earlier one. An entry without
-        // tasks ends where it begins.
+        // Finds the entry that contains the task. upper_bound skips an entry without tasks, because
+        // the next entry has the same first_task.
         const Entry& entry =
             *std::prev(std::ranges::upper_bound(entries, task, {}, &Entry::first_task));
         const index begin = (task - entry.first_task) * kBlock;

@@ -159,8 +159,8 @@ class PoolingStep final : public Step {
     });
   }
 
-  /// Sums the terms of each row y_i with all x_n. Factors are (B, rows, n), or (B, n, rows) if they
-  /// are transposed.
+  /// For each row y_i, sums its terms over all x_n. Factors are (B, rows, n), or (B, n, rows) if
+  /// they are transposed.
   void sum_pairs(PairTerm term, const ConstTensor& factors, bool factors_are_transposed,
                  const ConstTensor& x, const ConstTensor& y, const Tensor& sums, float* tanh_sums,
                  BackwardPass& pass) {

@@ -113,8 +113,8 @@ bool is_zero(const ConstTensor& row) {
 void multiply_transposed(const ConstTensor& a, const ConstTensor& b, const Tensor& c,
                          Context& context) {
   multiply_all_transposed(a, b, c, context);
-  // Products with 0 are correct only if b is finite. Checks c instead of b: c shows whether b is
-  // finite, and c is smaller.
+  // If b is finite, rows of zeros in `a` add nothing to c. Check c instead of b: c is smaller, and
+  // c is not finite if b is not finite.
   index row = 0;
   while (row < c.size(0) && is_finite(c.select(0, row))) ++row;
   if (row == c.size(0)) return;

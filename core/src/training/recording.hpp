@@ -77,8 +77,8 @@ class BackwardPass {
     end(addition, scratch);
   }
 
-  /// For one call that writes to several nodes: begin() an addition for each node, write, then
-  /// end() all additions.
+  /// An addition to the gradient of a node, for calls that write several gradients. Call begin()
+  /// for each node, then write all gradients, then call end() for each addition.
   struct Addition {
     Node* node = nullptr;
     Tensor memory = {};
@@ -86,8 +86,8 @@ class BackwardPass {
   Addition begin(Node& node, runtime::Execution& scratch);
   static void end(const Addition& addition, runtime::Execution& scratch) noexcept;
 
-  /// Like add_to(), but only for some rows of a node (in dimension 0). Other rows stay unchanged;
-  /// they are zero initially.
+  /// Like add_to(), but adds only to some rows of a node's gradient (in dimension 0). The gradient
+  /// is initially zero, and its other rows do not change.
   template <class F>
   void add_to_rows(Node* node, std::int64_t begin, std::int64_t end, F&& write) {
     if (!wants(node)) return;
@@ -152,8 +152,8 @@ class Step {
 /// Records one call. Checks that all inputs are on the same tape and that this tape still records.
 class Recording {
  public:
-  /// `name` is a literal; `layer` may be null. Empty inputs are skipped, but at least one must be a
-  /// variable. Throws kInvalidArgument.
+  /// `name` is a literal; `layer` may be null. Skips empty inputs. Throws kInvalidArgument if all
+  /// inputs are empty or if a check fails.
   Recording(const char* name, const Module* layer, std::initializer_list<const Variable*> inputs);
   Recording(const char* name, const Module* layer, std::span<const Variable> inputs);
   /// Records a call on this tape, even if no input is a variable.

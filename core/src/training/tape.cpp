@@ -303,7 +303,7 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
     const std::string path = ModuleAccess::path(p->layer, p->node.value.data());
     validation::fail(ErrorCode::kInvalidArgument, path,
                      {"a change between the forward pass and backward()"},
-                     {"changes only after backward(), or a new forward pass"});
+                     {"none; repeat the forward pass"});
   }
 }
 

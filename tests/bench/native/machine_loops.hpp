@@ -34,8 +34,8 @@ const MachineLoops* avx2_loops();
 const MachineLoops* avx512_loops();
 /// In these loops, multiply-adds operate on pairs of bfloat16 numbers.
 const MachineLoops* avx512_bf16_loops();
-/// In these loops, multiply-adds operate on tiles of bfloat16 pairs. Call them only if Linux allows
-/// this process to use tiles. attn detects whether Linux allows it.
+/// In these loops, multiply-adds operate on tiles of bfloat16 pairs. Run the loops only if Linux
+/// allows this process to use tiles. attn detects whether tiles are allowed.
 const MachineLoops& amx_bf16_loops();
 /// SIMD128 with separate multiplies and adds, or with the multiply-adds of relaxed SIMD, depending
 /// on the build.

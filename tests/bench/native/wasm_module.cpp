@@ -1,5 +1,5 @@
-// WebAssembly module for the browser half: the bare loops and the dense product, which the package
-// offers only within its layers. Only tests/bench/page.js uses this module.
+// WebAssembly module with which tests/bench/page.js times the bare loops, which the package lacks,
+// and the dense product, which the package offers only as part of its layers.
 
 #include <emscripten/emscripten.h>
 

@@ -1,4 +1,4 @@
-// Tensors that no layer of the page has computed. Each number identifies its place in its tensor.
+// Tensors for tests. No layer computed them. In most of them, every element has a different value.
 
 /** @typedef {import('attn').Tensor} Tensor */
 

@@ -1,6 +1,6 @@
 // Layers that are called with positions and with terms that have gradients. The results of every
-// call must be bit-identical with and without a tape, and whether the keys are in a cache or passed
-// as arguments.
+// call must be bit-identical with and without a tape. They must not depend on whether the keys are
+// in a cache or passed as arguments.
 
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ bool choose_flat(Choices& choices, const Sizes& sizes) {
 
 Variable without_batch(const Variable& x) { return attn::reshape(x, {x.size(1), x.size(2)}); }
 
-/// How many different variables queries, keys and values come from: one, two (keys and values share
+/// Number of distinct variables passed as queries, keys and values: one, two (keys and values share
 /// a variable) or three.
 enum class Inputs { kSelf, kMemory, kThree };
 

@@ -12,7 +12,7 @@
 #include "choices.hpp"
 #include "reference/scalar.hpp"
 
-/// The layers and functions of which the fuzzer's models are made.
+/// The layers and functions that the fuzzer combines into models.
 namespace attn_fuzz {
 
 using Scalars = reference::ArrayOf<reference::Scalar>;

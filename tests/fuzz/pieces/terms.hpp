@@ -16,8 +16,8 @@
 
 namespace attn_fuzz {
 
-/// Tensors that are used as terms of attention. A tensor may be passed to several layers, and in
-/// several places of one layer.
+/// Tensors that are used as terms of attention. A tensor may be passed to several layers, and
+/// several times to one layer.
 class Terms {
  public:
   enum class Kind {
@@ -48,7 +48,7 @@ class Terms {
   /// Chooses an existing term or a new one.
   Use choose(Choices& choices, const std::vector<std::int64_t>& shape, bool may_exclude = false);
 
-  /// Offers the parameters of a piece's module as terms to pieces that are chosen later.
+  /// Adds the parameters of `module` to the existing terms, so that later calls can choose them.
   void offer(const attn::Module& module);
 
   /// Draws new numbers for all terms that are not parameters.

@@ -105,7 +105,8 @@ const Row kFloat16Linear("Linear, float16", "(33, 257) to 65, normal", kLinearBo
 const Row kFloat16LinearRow("Linear, float16", "(1, 1024) to 65, normal", kLinearBound,
                             [](Case& c) { measure_stored_linear<attn::Float16>(c, 1, 1024, 65); });
 
-/// Adds the errors of y, the layer norm of x, and the bounds stated in the header of LayerNorm.
+/// Adds the errors of y to the case. y is a layer norm of x that attn computed. The bounds on the
+/// errors are the bounds stated in the header of LayerNorm.
 void add_normalised(Case& c, const std::vector<float>& y, const Array& x, const Array& weight,
                     const Array& bias) {
   const double eps = attn::LayerNormOptions().eps;

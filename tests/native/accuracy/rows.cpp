@@ -5,8 +5,8 @@
 namespace accuracy {
 namespace {
 
-/// Created on first use, because the rows are global variables in other files and may be
-/// initialised first.
+/// The list of all rows. It is created on first use, because the rows are global variables in other
+/// files, which may be initialised before those of this file.
 std::vector<Row>& all_rows() {
   static std::vector<Row> all;
   return all;

@@ -32,7 +32,7 @@ async function printTable(preset, target, env, commandLine) {
   try {
     console.log(await command(program, args, { cwd: kRoot, env }));
   } catch (error) {
-    // An error exceeds its stated bound. The table shows which.
+    // An error exceeds its stated bound. The table marks the error with "!".
     if (!(error instanceof CommandError)) throw error;
     console.log(error.message);
     process.exitCode = 1;

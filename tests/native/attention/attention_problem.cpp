@@ -11,7 +11,8 @@
 namespace attn_test {
 namespace {
 
-/// Removes the dimensions of size 1 that a call of lower rank leaves out: first heads, then batch.
+/// Reduces a shape to `rank`: rank 3 has no heads, and rank 2 has neither heads nor a batch. The
+/// removed dimensions have size 1.
 std::vector<std::int64_t> of_rank(std::vector<std::int64_t> shape, int rank) {
   if (rank < 4) shape.erase(shape.begin() + 1);
   if (rank < 3) shape.erase(shape.begin());

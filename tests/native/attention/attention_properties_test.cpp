@@ -52,8 +52,8 @@ class AttentionPropertiesTest : public attn_test::EveryInstructionSet {
             .head_dim = random.pick<std::int64_t>({1, 3, 8, 16, 20}),
             .value_dim = random.pick<std::int64_t>({1, 4, 7, 17})};
   }
-  /// A problem with random options. It has no dropout and no sinks, with which the weights need not
-  /// sum to 1.
+  /// A problem with random options. It has no dropout and no sinks, because with either of them the
+  /// weights need not sum to 1.
   static AttentionProblem random_problem(Random& random) {
     const AttentionSizes sizes = random_sizes(random);
     AttentionProblem p(sizes, random);
@@ -328,7 +328,7 @@ TEST_P(AttentionPropertiesTest, a_sink_of_0_is_a_key_and_value_of_zeros) {
   }
 }
 
-// ---- Bit-identical results, in calls of chosen sizes
+// ---- Bit-identical results, tested with fixed sizes
 
 TEST_P(AttentionPropertiesTest, any_number_of_threads_gives_the_same_bits) {
   Random random;

@@ -36,8 +36,8 @@ using attn_test::same_bits;
 using AttentionTermsTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(AttentionTermsTest);
 
-/// These sizes include one query and several queries, fewer and more keys than a block, and widths
-/// that are not multiples of the vector length.
+/// Returns sizes with one query and with several queries, with less than a block of keys and with
+/// more, and with widths that are not multiples of the vector length.
 std::vector<AttentionSizes> typical_sizes() {
   return {{2, 4, 2, 1, 1, 8, 8},  {1, 2, 1, 1, 600, 20, 12}, {1, 2, 2, 1, 1030, 64, 64},
           {1, 3, 3, 7, 5, 3, 17}, {2, 4, 1, 50, 257, 16, 5}, {1, 2, 2, 13, 300, 33, 40}};

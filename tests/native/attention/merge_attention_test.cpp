@@ -175,7 +175,7 @@ TEST_P(MergeAttentionTest, any_layout_and_number_of_threads_give_the_same_bits) 
     EXPECT_TRUE(is_within(got.output, reference::Array(shape, one.output), 1e-6));
     EXPECT_TRUE(same_bits(got.log_sum_exp, one.log_sum_exp));
   }
-  // The output may be one of the two parts.
+  // The output may overwrite either of the two parts.
   for (const bool first : {true, false}) {
     Part x = a, y = b;
     Part& to = first ? x : y;

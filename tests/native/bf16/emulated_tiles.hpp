@@ -1,8 +1,8 @@
 #pragma once
 
-// Tile hardware in plain C++, for kernels that use any type of vector. It is in an anonymous
-// namespace because each file that includes this header is compiled for a different instruction
-// set.
+// Emulates the tile instructions in plain C++, for kernels that use any type of vector. The code is
+// in an anonymous namespace because each file that includes this header is compiled for a different
+// instruction set.
 
 #include <bit>
 #include <cmath>

@@ -36,8 +36,8 @@ struct Call {
   AttentionProblem problem;
 };
 
-/// Calls that cover every path through the core, with and without the conditions that make a call
-/// switch to a different path.
+/// Calls that cover every path through the core. Some conditions make a call switch to a different
+/// path; each of these conditions is true in some calls and false in others.
 std::vector<Call> calls(Random& random) {
   std::vector<Call> calls;
   const auto add = [&](const std::string& name, const attn_test::AttentionSizes& sizes) {

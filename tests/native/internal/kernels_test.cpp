@@ -714,8 +714,8 @@ TEST_P(KernelsTest, random_words_are_those_of_philox) {
     }
     return c[word];
   };
-  // The results in the Philox paper if all bits of the counter and the key are 0, and if all these
-  // bits are 1.
+  // Test vectors from the Philox paper. In the first, all bits of the counter and the key are 0; in
+  // the second, all these bits are 1.
   EXPECT_EQ(philox(0, 0, 0, 0), 0x6627E8D5U);
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL, 0), 0x408F276DU);
   for (index blocks = 0; blocks <= 19; ++blocks) {

@@ -96,7 +96,7 @@ TEST(ThreadPoolTest, a_woken_helper_takes_part) {
   }
 }
 
-// To the pool, a thread that nothing wakes looks the same as a thread that the system does not
+// The pool cannot tell a thread that is never woken from a thread that the system does not
 // schedule.
 TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
@@ -108,9 +108,9 @@ TEST(ThreadPoolTest, a_loop_ends_without_threads_that_have_not_begun) {
   EXPECT_EQ(sum, 66 * 1000);
 }
 
-// Every loop has its own body and memory, which no longer exist after the loop has ended. If a late
-// worker accessed either, it would change a count of the wrong loop, or a sanitizer would report
-// it.
+// Each loop has its own body and memory, and both are destroyed when the loop ends. If a late
+// worker used the body or memory of an earlier loop, the counts of a later loop would be wrong, or
+// a sanitizer would report the access.
 TEST(ThreadPoolTest, late_workers_touch_nothing_of_a_loop_that_has_ended) {
   if (!attn::runtime::has_threads()) GTEST_SKIP() << "there are no threads";
   constexpr int kThreads = 6;  // more than many machines have, so that some are late

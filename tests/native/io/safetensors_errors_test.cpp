@@ -439,8 +439,8 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
   EXPECT_GT(errors, 1000);
 }
 
-/// Calls use() with one more successful allocation each time until it succeeds. Until then it must
-/// throw std::bad_alloc; any other exception ends the test.
+/// Repeats use() and allows one more allocation each time, until use() succeeds. All earlier
+/// attempts must throw std::bad_alloc; any other exception ends the test.
 template <class Use>
 void expect_bad_alloc_until_there_is_memory(const Use& use) {
   int successes = 0;

@@ -115,8 +115,8 @@ TEST_P(Exp2NonpositiveTest, is_exactly_one_at_zero) {
 }
 
 TEST_P(Exp2NonpositiveTest, never_grows_when_the_score_falls) {
-  // Where two of the polynomial's intervals meet, rounding may make a result rise by at most two
-  // units in the last place.
+  // Where two of the polynomial's intervals meet, rounding may make a weight exceed the previous
+  // weight by at most two units in the last place.
   float previous = 1.0F;
   for_each_float(-23.0F, -40.0F, 16 * kStep, [&](float, float weight, float) {
     ASSERT_LE(weight, previous * (1 + 4 * 0x1p-24F));

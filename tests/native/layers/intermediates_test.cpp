@@ -1,5 +1,5 @@
-// Tests intermediates of layers: each equals, bit by bit, the result of the public function for its
-// step, applied to the previous intermediate.
+// Tests intermediates of layers. Each must be bit-identical to the result of the public function
+// for its step, applied to the previous intermediate.
 
 #include "attn/layers/intermediates.hpp"
 

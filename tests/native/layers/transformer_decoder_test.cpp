@@ -445,8 +445,8 @@ TEST(TransformerDecoderErrorTest, calls) {
   TransformerDecoderCall call;
   call.cross_attention.weights = {w.data(), {2, 2, 3, 5}};
   EXPECT_EQ(error_of([&] { decoder.forward(in, memory, out, call); }),
-            "invalid_argument: cross_attention: got an output that every layer would write, needs "
-            "none; the weights of each layer have a separate argument");
+            "invalid_argument: cross_attention: got an output tensor that every layer would write "
+            "to, needs none; use the separate argument for the weights of each layer");
   const std::vector<Tensor> one(1);
   call = {};
   call.self_attention_weights = one;

@@ -106,7 +106,7 @@ TEST_P(LanguageModelTest, every_family_gives_what_pytorch_computes) {
 TEST_P(LanguageModelTest, a_cache_continues_to_the_same_logits) {
   for (const RecordedModel& recorded : attn_test::recorded_models()) {
     // With dynamic scaling, a cached key keeps the rotation for the sequence length at the time it
-    // was added, so the logits may differ.
+    // was added, so logits computed with a cache may differ from the recorded logits.
     if (recorded.name == "llama_dynamic") continue;
     SCOPED_TRACE(recorded.name);
     const Safetensors want = attn_test::recorded_results(recorded.name);

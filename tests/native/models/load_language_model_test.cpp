@@ -57,8 +57,7 @@ TEST(LoadLanguageModel, every_family_is_recognised) {
       count += size;
     });
     EXPECT_EQ(description.num_parameters, count);
-    // Float32 weights take two or four times their size in memory; 16-bit weights take their size
-    // once.
+    // A 16-bit weight takes 2 bytes of memory. A float32 weight takes 4 or 8.
     const bool stored = description.options.weights.type != attn::ElementType::kFloat32;
     EXPECT_GT(description.memory, (stored ? 2 : 4) * count);
     EXPECT_LT(description.memory, 16 * count);
@@ -84,7 +83,7 @@ TEST(LoadLanguageModel, weights_are_kept_as_stored_and_give_the_same_logits) {
     const LanguageModel a =
         attn_test::load_from_memory(recorded_files(recorded.name), recorded.hints);
     const LanguageModel b = attn_test::load_from_memory(recorded_files(recorded.name), hints);
-    // Parameters that a layer keeps in their stored type must be read as the same numbers.
+    // A model that keeps the stored type must have the same parameters as a float32 model.
     for (const std::string& name : a.parameter_names()) {
       attn::OwnedTensor got(a.parameter_shape(name));
       a.read_parameter(name, got);
@@ -305,9 +304,9 @@ TEST(LoadLanguageModel, missing_unknown_and_doubled_tensors_are_named) {
                                    t.all.emplace_back("model.layers.1.self_attn.q_proj.bias",
                                                       attn::OwnedTensor({24}));
                                  })),
-              HasSubstr("not_found: tensors: got the unknown "
-                        "\"model.layers.1.self_attn.q_proj.bias\", needs layers with only the "
-                        "tensors of the qwen3 architecture"));
+              HasSubstr("not_found: tensors: got unexpected "
+                        "\"model.layers.1.self_attn.q_proj.bias\", needs only tensors of the "
+                        "qwen3 architecture in the layers"));
   RecordedFiles twice = recorded_files("gpt2");
   twice.files.push_back(twice.files[0]);
   EXPECT_THAT(loading_error(twice),
@@ -329,7 +328,7 @@ TEST(LoadLanguageModel, shapes_that_contradict_the_configuration_are_named) {
   EXPECT_THAT(loading_error(with_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 2000000")),
               HasSubstr("invalid_format: layers: got 2000000"));
   EXPECT_THAT(loading_error(with_config("gpt2", "\"n_layer\": 2", "\"n_layer\": 1")),
-              HasSubstr("not_found: tensors: got the unknown \"h.1.attn.c_attn.bias\""));
+              HasSubstr("not_found: tensors: got unexpected \"h.1.attn.c_attn.bias\""));
 }
 
 TEST(LoadLanguageModel, an_unknown_architecture_is_said_with_what_was_found_and_what_is_nearest) {

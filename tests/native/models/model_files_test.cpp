@@ -79,7 +79,8 @@ TEST_F(ModelFiles, an_index_decides_between_two_files_with_a_tensor) {
                 attn::describe_language_model(both.headers(), both.config, {},
                                               R"({"weight_map": {"a": "1"}})");
               }),
-              HasSubstr("invalid_argument: files: got 2, needs as many as the index names (1)"));
+              HasSubstr("invalid_argument: files: got 2, needs 1; pass the files that the index "
+                        "names"));
 }
 
 TEST_F(ModelFiles, a_missing_part_is_named_with_and_without_an_index) {

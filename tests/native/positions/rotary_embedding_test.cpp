@@ -338,7 +338,7 @@ TEST_P(RotaryEmbeddingTest, long_rope_takes_the_factors_of_the_calls_length) {
                         rotate(long_one, first, {32, 8}, {.start = 1})));
   EXPECT_TRUE(same_bits(rotate(rotary, first, {32, 8}, {.sequence_length = 100}),
                         rotate(long_one, first, {32, 8})));
-  // Frequencies that restart in each section keep the factors of their pairs.
+  // With kAxial, frequencies start again in each section, but pair j is still divided by factor j.
   const std::vector<double> axial =
       made({.sections = {2, 2}, .axes = attn::RotaryAxes::kAxial}).frequencies(33);
   const std::vector<double> want{1, 0.01 / 4, 1.0 / 9, 0.01 / 16};

@@ -31,8 +31,9 @@ using attn_test::same_bits;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// The error bound that the header states for positions up to `position`. `reach` is the distance
-/// between a row and the exactly computed row from which it is rotated.
+/// The error bound that the header states for positions up to `position`. Some rows are rotated
+/// from a row that is computed exactly. `reach` bounds the distance between the positions of two
+/// such rows.
 double promised_error(double position, double base = 10000, double reach = 0) {
   return 3.1e-8 + 4.5e-16 * (position + reach) * std::max(1.0, 1 / base);
 }

@@ -13,8 +13,8 @@ namespace {
 using Real = long double;
 constexpr Real kTwoPi = 2 * std::numbers::pi_v<Real>;
 
-/// A factor that the core stores in float32. The result has a bound on its rounding error if T has
-/// one.
+/// Converts a factor that the core stores in float32. A Scalar also carries a bound on the rounding
+/// error; a double does not.
 template <class T>
 Wide<T> factor(Real x) {
   if constexpr (std::is_same_v<T, double>) {

@@ -130,8 +130,8 @@ class Tape {
   std::map<std::string, Bounded> gradient(const std::map<std::string, ArrayOf<Scalar>>& of) const;
   Bounded gradient(Scalar of) const { return gradient(ArrayOf<Scalar>({1}, of)); }
 
-  /// An operand of a value, the partial derivative with respect to it, and a bound on the
-  /// derivative's error in float32 arithmetic.
+  /// An operand x of a value, the partial derivative of the value with respect to x, and a bound on
+  /// the derivative's error in float32 arithmetic.
   struct Term {
     Scalar x;
     double partial;

@@ -12,10 +12,9 @@
 
 namespace reference {
 
-/// A layer of an encoder or a decoder, with parameters by name. Biases may be missing. If there is
-/// a gate, the feed-forward network is gated. If their norms are given, the heads of queries and
-/// keys and the outputs of sublayers are normalised. The norm before or after a sublayer may be
-/// missing.
+/// A layer of an encoder or a decoder, with parameters by name. Biases may be missing, and so may
+/// the norms of query and key heads, of the outputs of sublayers, and before or after a sublayer.
+/// If "gate_proj.weight" is given, the feed-forward network is gated.
 template <class T>
 struct TransformerLayerOf {
   std::map<std::string, ArrayOf<T>> weights;

@@ -94,9 +94,10 @@ TEST_P(NgramEmbeddingTest, words_spelled_alike_lie_closer_than_others) {
 }
 
 TEST_P(NgramEmbeddingTest, similarity_is_the_share_of_n_grams_in_common) {
-  // With the marks ‹ and ›, "ab" is the sum of 7 vectors, for ‹a ab b›, ‹ab ab›, ‹ab› and the word.
-  // "abc" is the sum of 10, for ‹a ab bc c›, ‹ab abc bc›, ‹abc abc› and the word. They share three
-  // of these vectors.
+  // ‹ and › mark the beginning and the end of a word. "ab" is the sum of 7 vectors: for the n-grams
+  // "‹a", "ab", "b›", "‹ab", "ab›" and "‹ab›", and for the word. "abc" is the sum of 10 vectors:
+  // for "‹a", "ab", "bc", "c›", "‹ab", "abc", "bc›", "‹abc" and "abc›", and for the word. The two
+  // sums have the vectors of "‹a", "ab" and "‹ab" in common.
   EXPECT_NEAR(similarity("ab", "abc", 65536), 3 / std::sqrt(7.0 * 10.0), 5 / 256.0);
 }
 

@@ -69,7 +69,7 @@ class RelativeSkewTest : public attn_test::EveryInstructionSet {
     return output;
   }
 
-  /// Returns only the relative-key term of attention, as scores with keys of zero.
+  /// Returns the scores of attention with all keys 0: the relative-key term alone.
   std::vector<float> attention_logits(const std::vector<float>& query, const Shape& shape,
                                       const std::vector<float>& table, const Shape& table_shape,
                                       float scale, bool causal) {

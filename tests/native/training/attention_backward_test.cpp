@@ -160,9 +160,9 @@ void expect_matches_reference(const AttentionProblem& p, Random& random, attn::C
   compare("sinks", got.sinks, call.sinks);
 }
 
-/// These sizes include one query, one key, fewer and more queries than a block, fewer and more keys
-/// than a tile and than a chunk of each length, widths that are not multiples of the vector length,
-/// and grouped heads.
+/// These sizes include one query, one key, widths that are not multiples of the vector length, and
+/// grouped heads. Some calls have fewer queries than a block, and some have more. Some have fewer
+/// keys than a tile, and some have more; the same applies to a chunk of each length.
 std::vector<AttentionSizes> typical_sizes() {
   return {{1, 1, 1, 1, 1, 1, 1},     {2, 4, 2, 1, 1, 8, 8},     {1, 2, 1, 1, 300, 20, 12},
           {1, 3, 3, 7, 5, 3, 17},    {1, 2, 1, 50, 257, 16, 5}, {1, 2, 2, 47, 63, 31, 33},
@@ -325,8 +325,7 @@ TEST_P(AttentionBackwardTest, bits_of_an_entry_do_not_depend_on_its_neighbours) 
 
 TEST_P(AttentionBackwardTest, bits_in_causal_order_do_not_depend_on_the_number_of_threads) {
   Random random;
-  // These shapes have one head for each thread, several threads for one head, and chunks of each
-  // length.
+  // The shapes cover more heads than threads, one head for all threads, and every chunk length.
   const AttentionSizes shapes[] = {
       {2, 4, 2, 350, 600, 24, 20}, {1, 1, 1, 500, 500, 24, 20}, {1, 4, 4, 90, 1100, 8, 8}};
   for (const auto& [shape, windowed] : {std::pair(0, false), {0, true}, {1, false}, {2, false}}) {

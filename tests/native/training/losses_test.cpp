@@ -242,9 +242,9 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
     return error_of([&] { attn::cross_entropy(x, ids, options); });
   };
   EXPECT_EQ(error({0, 1, 5, 2}),
-            "invalid_argument: targets: got 5 at (1, 0), needs an index below 5, the number of "
+            "invalid_argument: targets: got 5 at (1, 0), needs an index below 5 (the number of "
             "classes in "
-            "logits, or ignore_index, -100");
+            "logits) or ignore_index (-100)");
   EXPECT_THAT(error({0, -1, 4, 2}), HasSubstr("got -1 at (0, 1)"));
   EXPECT_EQ(error({-100, -100, -100, -100}),
             "invalid_argument: targets: got no target to average over, needs at least one");
@@ -271,8 +271,8 @@ TEST_P(LossesTest, what_is_wrong_is_said) {
   EXPECT_EQ(
       error_of(
           [&] { attn::cross_entropy_with_gradient(logits, Ids{0, 5}, gradient, {}, context()); }),
-      "invalid_argument: targets: got 5 at (1), needs an index below 5, the number of classes in "
-      "logits, or ignore_index, -100");
+      "invalid_argument: targets: got 5 at (1), needs an index below 5 (the number of classes in "
+      "logits) or ignore_index (-100)");
   EXPECT_EQ(
       error_of([&] { attn::cross_entropy_with_gradient(logits, Ids{0, 1}, other, {}, context()); }),
       "shape_mismatch: gradient: got shape (5, 2), needs shape (2, 5)");

@@ -50,7 +50,8 @@ attn::AttentionOptions with_terms(attn::AttentionOptions options, const Terms& t
 }
 
 /// Compares gradients with directional derivatives of Σ dy∘y, computed by finite differences along
-/// random directions. Parameters that a term of the call replaces must have no gradient.
+/// random directions. If a term in `terms` replaces a parameter of the layer, this parameter must
+/// have no gradient.
 void expect_gradients(attn::MultiHeadAttention& layer, const Inputs& in,
                       const attn::MultiHeadAttentionCall& call, bool self, attn::Context& context,
                       const Terms& terms = {}) {
@@ -227,8 +228,8 @@ TEST_P(TapedMultiHeadAttentionTest, TermsOfTheCallHaveGradientsInPlaceOfTheLayer
     attn::MultiHeadAttention layer(options);
     expect_gradients(layer, {x, x, x}, {.attention = {.t5_bias = rule, .causal = true}}, true,
                      context(), all);
-    // Passes each term alone, while the layer provides the other terms, and then the bias in every
-    // shape that broadcasts.
+    // Passes one term at a time. A layer that has its own terms provides the others. Then passes
+    // the bias in every shape that broadcasts.
     for (const auto& [name, values] : all) {
       if (name.starts_with("relative")) continue;
       attn::AttentionOptions rest;

@@ -112,7 +112,7 @@ NormCase random_case(std::int64_t rows, std::int64_t width, bool centred, double
   return p;
 }
 
-/// Draws the layer's weight and bias, and copies the weight plus `offset` to the case.
+/// Draws the layer's weight and bias. Sets p.weight to the layer's weight plus `offset`.
 template <class Norm>
 void draw(Norm& norm, NormCase& p, Random& random, float offset = 0) {
   for (const std::string& name : norm.parameter_names()) {

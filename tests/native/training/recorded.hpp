@@ -9,7 +9,8 @@
 
 namespace attn_test {
 
-/// Arrays by name, recorded as float32 numbers.
+/// Arrays by name, recorded as float32 numbers. Recording rounds all arrays that are not marked as
+/// exact.
 using RecordedArrays = std::map<std::string, reference::Array>;
 
 /// One run of torch.optim from Trajectories::initial, in double precision.
@@ -68,8 +69,8 @@ Trajectories recorded_trajectories();
 struct RecordedGradient {
   RecordedArrays inputs;            ///< inputs and parameters; exact
   RecordedArrays outputs;           ///< "0", "1"
-  RecordedArrays output_gradients;  ///< with the names of the outputs; exact
-  RecordedArrays gradients;         ///< with the names of the inputs
+  RecordedArrays output_gradients;  ///< same names as `outputs`; exact
+  RecordedArrays gradients;         ///< same names as `inputs`
 };
 
 /// The record of one operation: "layer_norm", "gru" and so on, as recorded/record.py names them.

@@ -48,7 +48,8 @@ using reference::Scalar;
   return ::testing::AssertionSuccess();
 }
 
-/// f returns the outputs by their names in the record.
+/// Compares the outputs that f computes from the inputs, and their gradients, with the record. f
+/// gives each output the name that the output has in the record.
 template <class F>
 void expect_recorded(const std::string& operation, F&& f) {
   SCOPED_TRACE(operation);

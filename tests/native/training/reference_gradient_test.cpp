@@ -1,5 +1,6 @@
-// Checks the references' gradients, with which other tests compare the core's gradients. They must
-// match finite differences, and the documented values where a derivative does not exist.
+// Compares the references' gradients with finite differences or, where a derivative does not exist,
+// with the documented values. Other tests compare the core's gradients with the references'
+// gradients.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -108,7 +108,7 @@ TEST(TapeErrorsTest, AParameterThatChangedSinceTheForwardPassIsNamed) {
   set(model, "second.weight", {1, 2});
   EXPECT_EQ(error_of([&] { tape.backward(loss); }),
             "invalid_argument: second.weight: got a change between the forward pass and "
-            "backward(), needs changes only after backward(), or a new forward pass");
+            "backward(), needs none; repeat the forward pass");
   tape.backward(loss_of(tape, model));
   attn::Sgd(model).step(tape);
 }

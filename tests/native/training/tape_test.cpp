@@ -160,8 +160,8 @@ TEST_F(AccumulationTest, gradients_are_not_used_between_a_forward_pass_and_backw
   tape.clear_keeping_gradients();
   const Variable next = loss(tape, 11, 22);
   EXPECT_EQ(error_of([&] { tape.gradient(layer_, "weight"); }), too_early);
-  // A parameter that changes between the two passes would mix gradients with respect to different
-  // values.
+  // A parameter must not change while the tape keeps its gradient. Otherwise backward() would add
+  // gradients with respect to different values.
   layer_.set_parameter("bias", OwnedTensor({kClasses}));
   EXPECT_THAT(error_of([&] { tape.backward(next); }),
               testing::HasSubstr("bias: got a change between the forward pass and backward()"));

@@ -104,9 +104,9 @@ std::pair<double, double> pass(attn::Tape& tape, const Gpt& model, const Traject
   return {loss.item(), attn::clip_grad_norm(tape, Shape::kMaxNorm)};
 }
 
-/// Adds the errors of a parameter. Each error is divided by the magnitude of its element, or by the
-/// root mean square of all elements if that is larger, because elements that are much smaller than
-/// the other elements are differences of larger numbers.
+/// Adds the errors of a parameter to `largest`. Each error is divided by the magnitude of its
+/// element or by the root mean square of all elements, whichever is larger. Very small elements are
+/// differences of larger numbers, so their relative errors are large.
 void add_errors(const std::vector<float>& got, const reference::Array& wanted, std::size_t begin,
                 std::size_t end, LargestError& largest) {
   double square = 0;

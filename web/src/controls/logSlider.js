@@ -1,6 +1,6 @@
 /**
  * A logarithmic slider. Values are rounded to two significant digits, and to whole numbers if the
- * minimum is whole. In a range that starts at 0, zero is one step before 1.
+ * minimum is whole. If the range starts at 0, the slider's first step goes from 0 to 1.
  * @param {{ min: number, max: number }} range
  * @param {number} [step] step of the decimal logarithm
  */

@@ -1,6 +1,6 @@
 /**
- * The encoder block as a graph of matrices: the inputs of each matrix, and of each of its cells.
- * Rows interact only in attention. All other steps process each token separately.
+ * The encoder block as a graph of matrices. The graph lists the inputs of each matrix and of each
+ * cell. Rows interact only in attention. All other steps process each token separately.
  */
 
 /** @typedef {import('../state/selection.svelte.js').Cell} Cell */
@@ -211,13 +211,13 @@ const union = (a, b) => ({
 });
 
 /**
- * The origins of a cell.
+ * Finds the regions of the matrices from which a cell is computed.
  * @param {Stage[]} flow
  * @param {string} id the cell's matrix
  * @param {Cell} cell
  * @param {Sizes} sizes
- * @returns {{ direct: Region[], all: Map<string, Region> }} its direct inputs, and all direct and
- *   indirect inputs, one region for each matrix
+ * @returns {{ direct: Region[], all: Map<string, Region> }} `direct` has the cell's direct inputs;
+ *   `all` has its direct and indirect inputs, with one region for each matrix
  */
 export function originsOf(flow, id, { row, column }, sizes) {
   const stages = new Map(flow.map((stage) => [stage.id, stage]));
@@ -225,8 +225,8 @@ export function originsOf(flow, id, { row, column }, sizes) {
   const direct = madeOf(/** @type {Stage} */ (stages.get(id)), start, sizes);
   /** @type {Map<string, Region>} */
   const all = new Map();
-  // Goes backwards through the flow, so that a matrix's region is complete before its own inputs
-  // are determined.
+  // Goes backwards through the flow, so each matrix's region is complete when the loop reaches the
+  // matrix and determines its inputs.
   for (const region of direct) all.set(region.id, region);
   for (const stage of flow.toReversed()) {
     const region = all.get(stage.id);

@@ -105,8 +105,8 @@ export function readingOf(model, { ids, layer, encoding }, exclusion) {
 }
 
 /**
- * Returns a function from embeddings to a layer's output (n, E), with or without the positions of
- * their rows.
+ * Returns a function that computes a layer's output (n, E) from embeddings. Its second argument
+ * selects whether the rows have positions.
  * @param {Attn} attn
  * @param {Given} given
  * @param {import('../models/language/languageModel.js').LanguageModel | null} model

@@ -16,8 +16,8 @@ import { entropyOf } from './statistics.js';
 const mostTicks = 12;
 
 /**
- * The steps of one word through a head, and the results without the division by √D and without
- * positions.
+ * The results of each step by which a head computes the output for one word. Also contains the
+ * weights without the division by √D, and the outputs with and without positions after a shuffle.
  * @param {Attn} attn
  * @param {import('./sentence.js').Given} given
  * @param {{

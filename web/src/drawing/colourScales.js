@@ -35,7 +35,7 @@ export function symmetricScale(...reaches) {
   return { map: colourMaps(theme.dark).signed, domain: [-largest, largest] };
 }
 
-/** Share of the values that a scale covers if a few values are far larger than the rest. */
+/** Share of the values that `typicalScale()` covers. The rest are outliers. */
 const kMost = 0.98;
 
 /**

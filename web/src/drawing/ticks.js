@@ -7,7 +7,7 @@ import { ticks } from 'd3-array';
  */
 
 /**
- * Returns about `most` round indices between 0 and count − 1.
+ * Returns about `most` evenly spaced indices from 0 to count − 1, all of them round numbers.
  * @param {number} count
  * @param {number} most
  * @returns {number[]}

@@ -191,7 +191,7 @@ export function outlined(from, letters) {
     const fill = paint('fill', style.fill, Number(style.fillOpacity));
     const run = letters.drawn(characters, style, fill);
     if (style.stroke !== 'none') {
-      // The stroke is drawn around all letters and below their fill.
+      // Draw the stroke first, so that it is under the fill of every letter.
       const halo = /** @type {SVGElement} */ (run.cloneNode(true));
       const width = (parseFloat(style.strokeWidth) * em) / parseFloat(style.fontSize);
       const stroke = { ...paint('stroke', style.stroke), 'stroke-width': width };

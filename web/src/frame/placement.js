@@ -100,8 +100,8 @@ export const beside = (place, { above }) => {
 };
 
 /**
- * Keeps an element below a picture and aligned with a place in the picture. Below the picture, the
- * element covers nothing that it describes.
+ * Keeps an element aligned with a place in a picture, but outside the picture: below it if there is
+ * enough space, otherwise above it.
  * @param {(element: HTMLElement) => Element} place
  * @param {() => Element | null} picture
  */

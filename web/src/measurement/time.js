@@ -19,8 +19,8 @@ export const defaultPace = { seconds: 0.2, sample: 0.005, longest: 2 };
  */
 
 /**
- * Times a call. The first call warms up. Each sample then contains as many calls as the clock's
- * resolution requires, and the fastest sample counts.
+ * Times a call. The first call is a warm-up. Each sample then makes as many calls as the clock's
+ * resolution requires. The result is the duration of a call in the fastest sample.
  * @param {() => unknown} call
  * @param {Pace} pace
  * @param {() => number} [now]  milliseconds
@@ -42,13 +42,12 @@ export function timeCall(call, pace, now = () => performance.now()) {
     calls += inSample;
     spent += sample;
     const isLong = sample >= pace.sample;
-    // Count a sample that is too short only if there is no other sample and no time left for
-    // another.
+    // Count a sample that is too short only if no earlier sample counted and the time is up.
     if (isLong || (fastest === Infinity && sample > 0 && spent >= pace.seconds)) {
       fastest = Math.min(fastest, sample / inSample);
     }
-    // An interruption can make a sample long enough although it has too few calls. In that case the
-    // next sample is too short.
+    // If an interruption lengthens a sample with too few calls, the sample can seem long enough.
+    // The next sample is then too short, and the number of calls grows.
     if (!isLong) {
       inSample = sample > 0 ? Math.ceil((1.2 * inSample * pace.sample) / sample) : 8 * inSample;
     }

@@ -27,7 +27,7 @@ export class Spelled extends Layered {
   }
 
   /**
-   * Until the language model is loaded, this model also takes its place.
+   * Until the language model is loaded, this model also stands in for the language model.
    * @param {import('./model.js').Chosen} chosen
    * @returns {Partial<Given>}
    */

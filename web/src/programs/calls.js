@@ -189,8 +189,9 @@ export const setParameter = (layer, name, from, shape) => ({
 });
 
 /**
- * The masks in the settings: the lines before a call with n queries and keys, and the options of the
- * call. `n` is already defined; in Python, `attends` (n, n) is true where a query may attend.
+ * Lines and options that apply the masks in the settings to a call with n queries and keys. The
+ * lines go before the call and use a variable `n`. In Python, they define `attends` (n, n), which
+ * is true where a query may attend.
  * @param {import('../core/exclusion.js').Masks & { causal: boolean }} masks
  * @param {number} length length of the sentence
  * @returns {{ lines: Call, javascript: Options, cpp: Options }}
@@ -276,10 +277,10 @@ const head = {
 });
 
 /**
- * Defines `candidates`, the ids and probabilities of the most probable tokens according to
+ * Defines `candidates`, the ids and probabilities of the `shown` most probable tokens according to
  * `logits`.
- * @param {{ temperature: number, kept: number, shown: number }} options kept: number of tokens that
- * share the probability
+ * @param {{ temperature: number, kept: number, shown: number }} options kept: number of most
+ * probable tokens, whose probabilities add up to 1
  * @returns {Call}
  */
 export const candidates = ({ temperature, kept, shown }) => ({

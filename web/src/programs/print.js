@@ -20,10 +20,10 @@ import { indented, snake } from './writers.js';
 export const gap = { python: '', cpp: '', javascript: '' };
 
 /**
- * Prints a program in every language for which its calls contain lines.
+ * Prints a program in each language in which the calls have code.
  * @param {(Call | false | null | undefined)[]} calls
  * @param {string} [load] options with which JavaScript loads attn
- * @returns {Record<Language, string>} the programs in these languages only
+ * @returns {Record<Language, string>} the programs, by language
  */
 export function print(calls, load = '') {
   const bodies = /** @type {const} */ (['python', 'cpp', 'javascript']).map((language) => {

@@ -67,7 +67,7 @@ def embedding(word, d):
 const functions = { embedding, xavier, normal };
 
 /**
- * The functions that a program calls, with the functions they need.
+ * Definitions of the functions that a program calls, and of the functions that these call.
  * @param {string} program
  */
 export function pythonFunctions(program) {

@@ -1,8 +1,9 @@
 /**
- * Three tags for template texts. Each writes values in the syntax of its language: lists, Booleans,
- * and objects of options, which take several lines if they are long. In options, a string is an
- * expression. Names are given as in JavaScript, and the tag for C++ turns `dModel` into `d_model`.
- * Options without a value are left out. If no option has a value, the whole argument is left out.
+ * Three tags for template literals. Each tag writes lists, Booleans and objects of options in the
+ * syntax of its language. Long objects of options take several lines. A string in the options is
+ * written as an expression. Names are given as in JavaScript, and the tag for C++ turns `dModel`
+ * into `d_model`. Options without a value are left out. If no option has a value, the whole
+ * argument is left out.
  */
 
 /** @typedef {Record<string, any>} Options */
@@ -130,7 +131,8 @@ const tag =
       const written = write(value, line.length, line.search(/\S|$/));
       const isShort = !written.includes('\n') && isNarrow(written, line.length);
       if (write !== cpp || isShort || !isOptions(value)) return before + written + text;
-      // In C++, long options start below the first argument, or on the next line.
+      // In C++, long options that follow an argument go on a new line. They start below the first
+      // argument if they fit there. Otherwise the new line is indented by 4 more columns.
       const next = 4 + line.search(/\S|$/);
       const starts = before.endsWith(', ') ? [openedAt(line), next] : [line.length, next];
       const at = starts.find((start) => isNarrow(write(value, start, 0), start)) ?? next;

@@ -18,7 +18,7 @@ class Place {
   alone = $state.raw(null);
   /** True while all chapters and figures are drawn for printing. */
   isWhole = $state(false);
-  /** True while everything is drawn before the print dialog opens. */
+  /** True while print() draws everything. The print dialog opens afterwards. */
   #printing = false;
   /**
    * Number of this entry in the browser's history. An entry can no longer be changed once the
@@ -129,7 +129,7 @@ class Place {
     const target = () =>
       document.getElementById(figure ?? chapter) ?? document.getElementById(chapter);
     const stop = (/** @type {Event} */ { type, target: on }) => {
-      // A click inside the target does not count as moving on, so that the target stays in place
+      // A click inside the target does not count as moving on. The target therefore stays in place
       // under the pointer.
       moved ||= type !== 'pointerdown' || !target()?.contains(/** @type {Node} */ (on));
     };
@@ -169,8 +169,8 @@ class Place {
   }
 
   /**
-   * Selects the first figure of the chapter that is being scrolled to, unless the link names
-   * another figure.
+   * Selects a chapter's first figure while the page scrolls to this chapter, unless the link names
+   * a figure.
    * @param {string} chapter
    * @param {string} figure
    */

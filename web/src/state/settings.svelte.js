@@ -63,7 +63,8 @@ export const hasSentence = () => link.hasSentence;
 export const isLinkFromLaterVersion = () => link.later && link.read === fragment;
 
 /**
- * The settings that were corrected in the link, as long as the reader has not changed any setting.
+ * The settings whose values in the link were invalid and were corrected. Empty once the reader
+ * changes a setting.
  */
 export const correctedInLink = () => (link.read === fragment ? link.corrected : []);
 
@@ -73,7 +74,7 @@ export const correctedInLink = () => (link.read === fragment ? link.corrected : 
 const urlDelay = 250;
 const carriedDelay = 1000;
 
-/** Derived, so that it is computed once for all users. */
+/** The settings as a fragment, computed once per change for all callers. */
 const fragment = $derived(formatSettings(settings));
 
 /**
@@ -93,10 +94,7 @@ export function carry(changes) {
 /** The fragment used in links. */
 const linked = $derived(formatSettings({ ...settings, ...carried }));
 
-/**
- * The fragment shown in the address bar. It is empty while the page has the settings that it begins
- * with.
- */
+/** The fragment shown in the address bar. It is empty while the settings equal `beginning`. */
 const address = $derived(linked === formatSettings(beginning) ? '' : linked || `v=${version}`);
 
 /** The settings as a fragment of the URL, without '#'. */
@@ -126,7 +124,8 @@ export function mirrorSettingsInUrl() {
     const timer = setTimeout(write, urlDelay);
     return () => clearTimeout(timer);
   });
-  // Values that change continuously never pause, so write at intervals.
+  // The timer above waits for a pause. If values change continuously, there is no pause, so also
+  // write at intervals.
   let isSoon = false;
   $effect(() => {
     void address;
@@ -183,9 +182,15 @@ const leading = (fragment, at) => `#${fragment}${fragment && '&'}at=${at}`;
 /** The page's address at a place, with '#', for links within the page. @param {string} at */
 export const fragmentTo = (at) => leading(address, at);
 
-/** The complete link that shows a figure alone, in its current state. @param {string} figure */
+/**
+ * A complete URL that opens one figure alone, with the current settings.
+ * @param {string} figure
+ */
 export const linkToEmbed = (figure) =>
   location.href.replace(/#.*|$/, `#embed=${figure}${linked && '&'}${linked}`);
 
-/** The complete link to the page's current state at a place. @param {string} at */
+/**
+ * A complete URL that opens the page with the current settings at a chapter or figure.
+ * @param {string} at
+ */
 export const linkTo = (at) => location.href.replace(/#.*|$/, leading(linked, at));

@@ -30,7 +30,7 @@ function parametersOf(fragment) {
 }
 
 /**
- * True if a later version of this page, which may have more settings, made the link.
+ * True if the link is from a later version of this page, which may have more settings.
  * @param {string} fragment with or without its leading '#'
  */
 export function isFromLaterVersion(fragment) {

@@ -65,7 +65,7 @@ test('numbers out of range are clamped', () => {
 test('invalid values give the initial value', () => {
   const nonsense = ['', 'NaN', 'xyz', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
   const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
-  // Any text is a valid sentence or example, and an empty list of columns is valid.
+  // The first four settings may be any text, and `columns` may be an empty list.
   const free = new Set(['text', 'source', 'target', 'example', 'columns']);
   for (const value of nonsense) {
     const settings = parseSettings(

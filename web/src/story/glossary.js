@@ -22,19 +22,19 @@ export const glossary = {
   'dot product':
     'Multiply the first number of one vector by the first of the other, the second by the second, and so on. Then add up the products. The sum is large if both vectors point the same way.',
   query: 'The vector that says what a token looks for in others.',
-  key: 'The vector that a token is found by. A query is compared with every key.',
+  key: 'The vector that says what a token can be found by. A query is compared with every key.',
   value: 'The vector that a token hands over when it is looked at.',
   score: 'The dot product of a query and a key, before it becomes a weight. It may be any number.',
   weight:
     'How much of its attention one token gives to another, from 0 to 1. The attention weights of a row add up to 1. (The numbers that a model learns are called weights, too.)',
   softmax:
     'Turns scores into weights: raise e to the power of each score, then divide each power by the sum of all powers. A score that is larger by 1 gets 2.7 times the weight.',
-  head: 'One of several parts of a layer that look at the words side by side. Each head has its own queries, keys and values.',
+  head: 'One of several parts of a layer that look at the words at the same time. Each head has its own queries, keys and values.',
   layer:
     'One step of a model: every token comes in as a vector and leaves as a new one. Models stack many.',
   projection:
     'A matrix (a table of numbers) that turns a vector into a new one. Each new number is a sum of the old numbers, each multiplied by a number from the matrix. The identity changes nothing.',
-  'width d': 'How many numbers each token has, in the whole layer. (Programs call it d_model.)',
+  'width d': 'How many numbers the vector of each token has. (Programs call it d_model.)',
   'width D':
     'How many numbers a query or key of one head has. The columns are divided among the heads, so D is the width d divided by the number of heads.',
   mask: 'Says which tokens may not look at which others. The scores of such pairs are set to minus infinity, so that their weights are 0.',
@@ -42,7 +42,7 @@ export const glossary = {
     'No token may look at later tokens. This lets a model learn to predict the next word without seeing it.',
   padding:
     'Sentences that are processed together must have the same length, so short ones are padded. No token may look at the padding.',
-  window: 'A token may look only at a given number of nearest tokens on each side.',
+  window: 'A token may look only at the tokens nearest to it, up to a given number on each side.',
   saturation:
     'One weight is nearly 1 and all others are nearly 0, so small changes in the scores change almost nothing.',
   gradient:
@@ -50,18 +50,18 @@ export const glossary = {
   entropy:
     'How widely a row of weights is spread, in bits. 0 means all on one token, 1 is like an even split between two, 2 among four, 3 among eight.',
   'mean distance': 'How many positions away a token looks: a mean, weighted by attention.',
-  'largest weight': 'The weight of the token that a row looks at most, averaged over all rows.',
+  'largest weight': 'How much attention a row gives its favourite token, averaged over all rows.',
   Xavier:
     'A way to choose the random numbers that training starts from. Their size is chosen so that vectors grow neither larger nor smaller from layer to layer. Named after Xavier Glorot.',
   seed: 'A number that random numbers are made from. The same seed always gives the same numbers.',
-  hash: 'A rule that makes a number out of letters. The same letters always give the same number, which otherwise looks random.',
+  hash: 'A rule that makes a number out of letters. The number looks random, but the same letters always give the same number.',
   D2L: '“Dive into Deep Learning”, a free textbook. This page follows its section 11.6 and the sections around it.',
   'the core': 'The C++ library that computes every number on this page, here in your browser.',
   equivariant:
     'Permutation equivariant: shuffle the input, and the output is shuffled in the same way.',
   loss: 'How surprised a model is by the right answer: the logarithm of 1 divided by the probability that it gave to that answer. 0 means that it was certain, and right.',
   wavelength: 'How many positions it takes for a wave to repeat, or for a hand to turn once.',
-  base: 'The number b that sets how much slower each wave is than the one before, and how slow the slowest is. With many hands, the slowest takes nearly 2π · b positions for one turn.',
+  base: 'The number b that sets the speed of the slowest hand, and how much slower each hand is than the one before it. With many hands, the slowest takes nearly 2π · b positions for one turn.',
   'geometric series':
     'A series in which each number is the previous one times the same factor, as in 1, 10, 100, 1000.',
   rotary:
@@ -69,14 +69,14 @@ export const glossary = {
   residual:
     'The input of a layer is added to its output. So a layer says only what should change, and nothing gets lost.',
   'layer normalisation':
-    'Shifts and stretches every row so that its mean is 0 and its standard deviation 1. Then each column is scaled by a learned number.',
+    'Shifts and stretches every row so that its mean is 0 and its standard deviation 1. Then each column is scaled and shifted by learned numbers.',
   'feed-forward network':
     'Two projections with a bend between them, applied to each token separately. The vector gets wide in the middle and as narrow as before at the end.',
   ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay as they are. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
   encoder:
     'The part of a model that reads. It takes in all tokens at once, and each may look at all others.',
   decoder:
-    'The part of a model that writes. It writes one token after the other, and no token may look ahead.',
+    'The part of a model that writes. It writes one token at a time, and no token may look ahead.',
   cache: 'Keys and values of earlier tokens, kept so that they need not be computed again.',
   temperature:
     'A number that scores are divided by before softmax. Below 1, likely tokens become likelier. Above 1, unlikely ones get a chance.',
@@ -86,7 +86,7 @@ export const glossary = {
   'kernel size': 'How many neighbouring tokens a convolution looks at.',
   step: 'In training: one small change to all the numbers that a model learns, after looking at some examples. In a table of costs: an operation that has to wait for the one before it.',
   thread:
-    'One line of work in a program. A processor with two cores can run two threads at the same time.',
+    'A sequence of instructions that a processor carries out one by one. A processor with two cores can run two threads at the same time.',
   'multiply-add':
     'One multiplication and one addition. Nearly all the work of a model consists of multiply-adds.',
   parameter: 'One of the numbers that a model learns.',

@@ -159,8 +159,8 @@ export const lossPrograms = (options, steps) => programs(options, steps, 'losses
 export const tableProgram = (options, steps) => programs(options, steps, 'table');
 
 /**
- * Programs that train a model and print the share of right answers for longer inputs: one line per
- * size, with the size and the share.
+ * Programs that train a model and print its accuracy on inputs of several sizes. Each line contains
+ * a size and the accuracy.
  * @param {Exclude<LaneOptions, { world: 'dates' }>} options
  * @param {number} steps
  */
@@ -283,7 +283,7 @@ const examples = (filling, seed) => ({
   cpp: `const auto length_of = [](std::int64_t n) { return ${filling.length}; };
 const std::int64_t length = length_of(size);
 std::vector<std::int32_t> all_ids, all_targets;
-/// Makes examples with n given items from a stream of random numbers.
+/// Makes examples of size n from a stream of random numbers.
 const auto make_examples = [&](int n, std::int64_t count, std::uint64_t stream) {
   const std::int64_t numbers = ${filling.numbers};
   std::vector<float> random(count * numbers);
@@ -304,7 +304,7 @@ const length = lengthOf(size);
 function fill(u, ids, targets, n) {
 ${indented(filling.javascript, 2)}
 }
-/** Makes examples with n given items from a stream of random numbers. */
+/** Makes examples of size n from a stream of random numbers. */
 function makeExamples(n, count, stream) {
   const [length, numbers] = [lengthOf(n), ${filling.numbers}];
   const random = attn.randomUniform({ shape: [count, numbers], seed: ${seed}, stream }).data;

@@ -181,7 +181,7 @@ test('a lane continues from weights in a file as from its own', () => {
   assert.notEqual(second.checksum(), first.checksum());
   assert.deepEqual(second.lookBack(5, ids), { step: 5, look: first.look(ids) });
 
-  // A file from another program may contain only names and shapes.
+  // A file from another program may lack metadata.
   const tensors = weightsOf({ ...reverse, seed: 4 });
   const bare = second.load(attn.toSafetensors(tensors));
   assert.deepEqual(bare.saved, { worlds: ['copy', 'reverse', 'sort'], layers: 2 });

@@ -26,7 +26,7 @@ import { worlds } from './worlds.js';
 
 export const sizes = { dModel: 64, dimFeedforward: 128, batch: 64, heldOut: 128, warmup: 20 };
 
-/** Test lengths relative to the training length. */
+/** The lengths of the test inputs, as multiples of the training length. */
 export const lengths = [1, 1.5, 2, 3, 4];
 
 /** Largest distance that Shaw's relative keys and values and T5's buckets distinguish. */

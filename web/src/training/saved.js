@@ -29,7 +29,7 @@ export const metadataOf = ({ world, positions, heads, causal, decoder, rate, see
   ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
 });
 
-/** Matches the names of a parameter that every layer of a Transformer or GRU has once. */
+/** Matches one parameter name per layer of a Transformer or GRU, so matches count the layers. */
 const layerName = /^encoder\.(layers\.\d+\.norm1\.weight|weight_ih_l\d+)$/;
 
 /**

@@ -1,6 +1,9 @@
 /** @typedef {Record<string, import('attn').Tensor>} Weights */
 
-/** Initial spacing in steps, and the largest number of snapshots: 48 of 0.3 to 0.7 MB each. */
+/**
+ * Initial spacing of snapshots in steps, and the largest number of snapshots. A snapshot has 0.3 to
+ * 0.7 MB.
+ */
 const [firstEvery, most] = [5, 48];
 
 /**

@@ -245,7 +245,7 @@ export class Training {
     if (turn === this.#turn) this.#rest();
   }
 
-  /** Turns tests on longer inputs on or off. @param {boolean} wanted */
+  /** Enables or disables the tests on longer inputs. @param {boolean} wanted */
   wantReach(wanted) {
     this.#reaches = wanted;
     void this.#reach();
@@ -511,7 +511,7 @@ export class Training {
     this.#draw();
   }
 
-  /** Requests drawing of the latest state in the next frame. */
+  /** Draws the latest state in the next frame, unless the last drawing was very recent. */
   #offer() {
     if (this.#frame || performance.now() - this.#drawn < betweenPictures) return;
     this.#frame = requestAnimationFrame(() => {

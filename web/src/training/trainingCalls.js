@@ -3,7 +3,7 @@ import { indented } from '../programs/writers.js';
 import { sizes } from './model.js';
 import { trainingStreams } from './worlds.js';
 
-/** The calls that the programs of all worlds share. */
+/** Calls that appear in the programs of every world (see worlds.js). */
 
 /** @typedef {import('../programs/print.js').Call} Call */
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
@@ -55,9 +55,9 @@ export const withPositions = (positions) => {
 };
 
 /**
- * Trains the model. Earlier calls define its parts; in Python these are `parts`, and `P` if
- * positions are learned. `examples` defines the input and the targets of a step, and `forward`
- * defines the logits.
+ * Trains the model. Earlier calls define the parts of the model. In Python, the variable `parts`
+ * contains these parts, and `P` contains the positions if they are learned. `examples` defines the
+ * input and the targets of a step, and `forward` defines the logits.
  * @param {LaneOptions} options
  * @param {{ steps: number, shown: Shown, parts: string[], held?: string, examples: Call, forward:
  *   Call, answers: string, embeddings?: string[] }} training answers: number of answers per example
@@ -120,7 +120,7 @@ ${within(forward.javascript)}
   };
 }
 
-/** Defines the table of positions or the losses as `shown`. @param {number} steps */
+/** Defines `shown` as the table of positions or as the losses. @param {number} steps */
 export const results = (steps) => ({
   table: {
     python: 'shown = P',

@@ -116,8 +116,8 @@ function sums(size) {
 const [counted, kinds] = [10, 5];
 
 /**
- * A world whose answer at each symbol is the number of symbols equal to it. There are no answers
- * above `counted`, because the world has no words for these numbers.
+ * A world that counts. The answer at each symbol is the number of times that the symbol occurs. If
+ * this number is above `counted`, there is no answer, because the world has no word for the number.
  * @param {number} size
  * @returns {World}
  */
@@ -180,7 +180,7 @@ function repeated(size) {
   };
 }
 
-/** Largest number of characters in a date, and number of characters in a date with digits. */
+/** In characters: length of the longest date in words, and length of every date in digits. */
 const [longestDate, inDigitsLength] = [36, 10];
 
 /** A world with dates in words, which the model writes in digits: 1999-05-03. @returns {World} */
@@ -224,10 +224,9 @@ const makers = {
 };
 
 /**
- * A world with the same symbols and with inputs that are `times` as long. The length of dates does
- * not change.
+ * Returns a world with the same symbols and longer inputs. Dates keep their length.
  * @param {WorldName} name
- * @param {number} times factor relative to `worlds`
+ * @param {number} times length of the inputs, divided by their length in `worlds`
  */
 export const longerWorld = (name, times) => makers[name](times);
 

@@ -105,7 +105,7 @@ test('no step uses held-out examples, and no two steps use the same ones', () =>
   }
 });
 
-/** The dates in some examples, each with the date that its target names. @param {number} count */
+/** Yields the input and the target of each example, both as text. @param {number} count */
 function* datesOf(count) {
   const { symbols, written, length } = worlds.dates;
   const { ids, targets } = new Source(attn, worlds.dates, 3, 8).batch(5, count);

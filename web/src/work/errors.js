@@ -29,7 +29,7 @@ export function reasonOf(error) {
     : 'the server could not be reached';
 }
 
-/** Explains a failure as a sentence. @param {unknown} error */
+/** Describes a failure in a sentence. @param {unknown} error */
 export function sentenceOf(error) {
   const reason = reasonOf(error);
   return reason === written(error) ? reason : `${reason[0].toUpperCase()}${reason.slice(1)}.`;

@@ -2,7 +2,7 @@
 const slice = 8;
 
 /**
- * Runs the steps of a generator on this thread, in slices between which the page stays responsive.
+ * Runs the steps of a generator on this thread, in slices. Between slices, the page can respond.
  * @template T
  * @param {Generator<unknown, T>} steps
  * @param {AbortSignal} signal

@@ -1,4 +1,4 @@
-/** Delay of caching in ms, so that caching does not compete with the first pictures. */
+/** Delay before caching, in ms, so that caching does not compete with the first pictures. */
 const patienceMs = 2000;
 
 /** Registers the service worker and lets it cache the files that are already loaded. */

@@ -136,7 +136,7 @@ export class Pipeline {
     return this.kind.turns(this.#given);
   }
 
-  /** The language model, if the layer is one of its layers. */
+  /** The page's language model if the layer belongs to it, and null otherwise. */
   get model() {
     return this.#given.weights === 'learned' && !this.isOwn ? this.#work.language.model : null;
   }
@@ -156,8 +156,8 @@ export class Pipeline {
    * The programs of a figure.
    * @param {string} figure
    * @param {Code | undefined} pages the programs for the page's own models
-   * @param {() => any} [shown] returns the values that the programs for other models need besides
-   *   the settings
+   * @param {() => any} [shown] returns the values that the programs for a reader's model need in
+   *   addition to the settings
    * @returns {Code | undefined}
    */
   code(figure, pages, shown) {
@@ -165,7 +165,8 @@ export class Pipeline {
   }
 
   /**
-   * The model's data for programs, including at most `most` of the first tokens.
+   * The model's data for programs. Includes the first `most` tokens of the sentence, or all tokens
+   * of a shorter sentence.
    * @param {number} [most]
    */
   learned(most = Infinity) {

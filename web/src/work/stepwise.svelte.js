@@ -15,9 +15,9 @@ export class Stepwise {
   #followers = 0;
 
   /**
-   * Starts a new computation with `steps` and drops the current computation. Call it in an
-   * attachment of the element that shows the result: it then tracks everything `make` reads, and
-   * computes nothing while no such element is visible.
+   * Starts a new computation with `make` and aborts the current one. Call `follow` in an attachment
+   * of each element that shows the result. The computation then restarts when state that `make`
+   * reads changes, and nothing is computed while no such element is visible.
    * @param {() => Generator<unknown, T>} make
    */
   follow(make) {

@@ -93,8 +93,8 @@ export class Work {
         const { given, long } = this.#latest;
         const { lacks, readsHere } = this.language.of(given);
         const asked = long ? this.#asked.filter(({ name }) => !(name in lacks)) : [];
-        // Every figure needs the `read` task's result, from which its own results are computed.
-        // Chapters need it even if no figure is visible.
+        // Every figure computes its results from the result of the `read` task. Chapters need the
+        // result of `read` even if no figure is visible.
         if (long && !readsHere && !asked.includes(readTask)) asked.push(readTask);
         untrack(() => this.#compute(given, long, asked));
       });
@@ -147,7 +147,8 @@ export class Work {
   }
 
   /**
-   * Runs a task in the worker of the model that is shown. Only one figure uses the task's result.
+   * Runs a task in the worker of the model in `given`. If several figures use the task's result,
+   * they call of() instead.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options
@@ -200,7 +201,7 @@ export class Work {
     if (job?.key === key) return job;
     const controller = new AbortController();
     const result = this.run(task, needed, { signal: controller.signal });
-    // Prevents an unhandled rejection. Everyone who awaits the result still receives the error.
+    // Prevents an unhandled rejection. Callers that await the result still receive the error.
     result.catch(() => {});
     return { key, controller, result };
   }
@@ -219,9 +220,9 @@ export class Work {
         'The matrices of this many tokens need more memory than this browser provides. Use fewer tokens or heads.';
     } else if (id && error.code === 'disposed') {
       this.problem ||=
-        'The browser ended the worker of your model. The next change opens your model again.';
+        'The browser ended your model’s worker. Change the sentence to open your model again.';
     } else if (id) {
-      this.problem = `Your model could not compute this sentence: ${reasonOf(error)}`;
+      this.problem = `Your model could not process this sentence: ${reasonOf(error)}`;
       if (isUnexpected(error)) own?.end();
     } else if (error.code === 'disposed') {
       this.problem =
@@ -231,14 +232,14 @@ export class Work {
       this.problem =
         'Long sentences are computed on the page’s own thread, because their worker could not be started. Typing may stutter.';
     } else {
-      this.problem = `This sentence could not be computed: ${reasonOf(error)}`;
+      this.problem = `This sentence could not be processed: ${reasonOf(error)}`;
       // The error may have left the module in the worker unusable.
       this.#worker.end();
     }
   }
 }
 
-/** True if an error may have left the module that threw it unusable. @param {any} error */
+/** True if the module that threw this error may be unusable. @param {any} error */
 const isUnexpected = ({ code }) => code === undefined || code === 'internal';
 
 /** @type {Record<string, Timed<any>>} */

@@ -65,9 +65,9 @@ class ATTN_API Embedding : public Module {
   /// PyTorch. A layer tied to the table adds its own gradient.
   ///
   /// Error, to first order: for n tokens that use a row, the row's gradient is within (6e-6 +
-  /// 1e-9·n) · Σ|dy| (· √E) of the exact value. The cost is one pass over the table if it receives
-  /// no other gradient, and otherwise one pass over the rows that are used. Throws kUnsupported for
-  /// weights that are not float32.
+  /// 1e-9·n) · Σ|dy| (· √E) of the exact value. If the table receives no other gradient, the
+  /// backward pass writes the whole table's gradient; otherwise it only updates the rows that are
+  /// used. Throws kUnsupported for weights that are not float32.
   Variable forward(Tape& tape, const IdView& ids) const;
 
  private:

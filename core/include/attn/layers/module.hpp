@@ -59,9 +59,9 @@ struct VisitedParameter {
 using Parameter = VisitedParameter<float>;
 using ConstParameter = VisitedParameter<const float>;
 
-/// Lets a layer store a matrix in its own format. read() copies a block of the matrix to `block`,
-/// which may have any strides and type; the block begins at (row, col) and has the shape of
-/// `block`. If `block` has the matrix's own type, the copy is exact. write() stores such a block.
+/// Lets a layer store a matrix in its own format. read() copies part of the matrix to `block`: the
+/// part that begins at (row, col) and has the shape of `block`. `block` may have any strides and
+/// type; if it has the matrix's own type, the copy is exact. write() stores `block` in that part.
 struct ParameterKeeper {
   ElementType type;
   std::function<void(const AnyTensor& block, std::int64_t row, std::int64_t col)> read;
@@ -178,7 +178,8 @@ class ATTN_API Module {
   void add_kept_parameter(std::string name, std::span<const std::int64_t> shape,
                           const Initialization& initialization, ParameterKeeper keeper);
 
-  /// Calls `refresh` after each change to the most recently added parameter.
+  /// Registers `refresh` for the parameter that was added last. The layer calls `refresh` after
+  /// each change to that parameter.
   void when_changed(std::function<void(Context&)> refresh);
 
   /// Gives this layer access to a parameter of another layer, such as the table that an output

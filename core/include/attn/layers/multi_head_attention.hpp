@@ -91,9 +91,9 @@ struct MultiHeadAttentionCall {
   ///
   /// Positions, masks and lengths count from the beginning of the sequence. Let `past` =
   /// cache->length(). Then masks and lengths cover `past` + N keys, the first key of the call is at
-  /// position `past`, and the first query is at `past` plus the offset of the diagonal. Options
-  /// whose shape does not depend on the length thus give each token the same result as when the
-  /// whole sequence is passed at once.
+  /// position `past`, and the first query is at `past` plus the offset of the diagonal. With
+  /// options whose shape does not depend on the length, each token therefore gets the same result
+  /// as in a single call with the whole sequence.
   ///
   /// With dynamic NTK scaling, each key is rotated for the sequence length at the time it is
   /// appended. Its rotation is not updated later.
@@ -118,11 +118,11 @@ struct MultiHeadAttentionCall {
 /// where a slice is D columns wide, and D = d_model / num_heads unless head_dim is set.
 ///
 /// Parameters, with PyTorch's names and layouts, all initially zero:
-///   "in_proj_weight" (3·H·D, E): W_q, W_k and W_v stacked vertically. If keys and values have
-///   their own width or number of heads, "q_proj_weight" (H·D, E), "k_proj_weight" (Hkv·D, key_dim)
-///   and "v_proj_weight" (Hkv·D, value_dim) replace it;
-///   "out_proj.weight" (E, H·D); with biases, "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias"
-///   (E).
+///   "in_proj_weight" (3·H·D, E), which is W_q, W_k and W_v stacked vertically, or, if keys and
+///   values have their own width or number of heads, "q_proj_weight" (H·D, E), "k_proj_weight"
+///   (Hkv·D, key_dim) and "v_proj_weight" (Hkv·D, value_dim);
+///   "out_proj.weight" (E, H·D);
+///   with biases, "in_proj_bias" ((H + 2·Hkv)·D) and "out_proj.bias" (E).
 /// They are followed by parameters that PyTorch does not have:
 ///   "relative_keys" and "relative_values" (2k+1, D), Shaw's tables;
 ///   "relative_attention_bias.weight" (num_buckets, H), as in Hugging Face's T5; "sinks" (H);

@@ -84,8 +84,8 @@ struct Llama3RotaryScaling {
 
 /// p-RoPE (Barbero et al. 2024, arXiv:2410.06205), rope_type "proportional", as in Gemma. The first
 /// ⌊partial_rotary_factor · d/2⌋ pairs rotate as usual, ω'_j = ω_j / factor, and the slower ones do
-/// not rotate at all, ω'_j = 0. Set rotary_dim to the whole head: a smaller one would pair
-/// different columns and rotate them faster.
+/// not rotate at all, ω'_j = 0. Set rotary_dim to the width of the whole head. A smaller rotary_dim
+/// would change the frequencies and, with kHalfSplit, the pairs of columns.
 struct ProportionalRotaryScaling {
   double partial_rotary_factor = 1;  ///< fraction of the pairs that rotate, in [0, 1]
   double factor = 1;
@@ -115,7 +115,8 @@ using RotaryScaling =
 
 /// For positions with several axes, selects which axis rotates which pairs.
 enum class RotaryAxes : int {
-  /// The first axis rotates the pairs of the first section, and so on. This is Qwen2-VL's M-RoPE.
+  /// The position on the first axis rotates the pairs of the first section, and so on. This is
+  /// Qwen2-VL's M-RoPE.
   kSections,
   /// Pair j is rotated by axis j mod A of the A axes while this axis has pairs left in its section;
   /// the first axis rotates all other pairs. This is Qwen3-VL's "mrope_interleaved".
@@ -170,8 +171,8 @@ struct RotaryPositions {
 ///
 /// Scaling rules have the names, parameters and frequencies of `rope_scaling` in Hugging Face's
 /// Transformers, with two differences. First, frequencies and angles are computed in double
-/// precision. Transformers computes them in float32, so that its angles are off by radians at far
-/// positions. Second, dynamic NTK keeps no state: L belongs to the call, whereas in Transformers it
+/// precision. Transformers computes them in float32, so at large positions its angles are off by
+/// radians. Second, dynamic NTK keeps no state: L belongs to the call, whereas in Transformers it
 /// is the length of the longest sequence seen so far.
 class ATTN_API RotaryEmbedding {
  public:
@@ -244,7 +245,8 @@ class ATTN_API RotaryEmbedding {
   std::vector<double> turns_;
   std::vector<double> offsets_;
   std::vector<std::int64_t> ends_;  ///< index after the last cosine column of each axis
-  std::vector<std::int64_t> pair_;  ///< pair_[j] is the pair of column j; empty if that is pair j
+  /// pair_[j] is the pair that column j of the cosines rotates. Empty if column j rotates pair j.
+  std::vector<std::int64_t> pair_;
 };
 
 struct RotaryCacheOptions {

@@ -72,7 +72,7 @@ ATTN_API void sinusoidal_encoding_at(std::span<const double> positions, const Te
 ///
 /// The sine and cosine of the rounded angle are rounded only once, so nearly all of the error comes
 /// from the angle. Floats near 2^k are 2^(k−23) apart, so the value at position p may be off by p ·
-/// 6e-8. At far positions, the values are noise. A base outside the range of float32 (below 1e-45
+/// 6e-8. At large positions, the values are noise. A base outside the range of float32 (below 1e-45
 /// or above 3.4e38) becomes 0 or ∞ and gives NaN or the same angle everywhere.
 ///
 /// `encoding` is (N, d_model). `error` has the same shape and receives the encoding minus the exact

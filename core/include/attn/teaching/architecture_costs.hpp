@@ -15,8 +15,8 @@ struct ArchitectureCosts {
   /// Number of steps of a layer that must run one after another.
   std::int64_t sequential_operations = 0;
   /// The path length between the two most distant tokens: the number of connections that their
-  /// signals pass before one output depends on both tokens, in a stack with as many layers as this
-  /// takes. None if no output ever depends on both.
+  /// signals pass before one output depends on both tokens. Layers are stacked until this happens.
+  /// Empty if no output ever depends on both tokens.
   std::optional<std::int64_t> max_path_length = {};
 };
 

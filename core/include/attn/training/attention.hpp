@@ -41,7 +41,7 @@ ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Vari
                                                const AttentionVariables& terms = {},
                                                const AttentionShown& shown = {});
 
-/// The result of attention to a part of the keys.
+/// The result of attention over one part of the keys, or over several merged parts.
 struct AttentionPart {
   Variable output;       ///< (B, H, N, Dv)
   Variable log_sum_exp;  ///< (B, H, N)

@@ -10,7 +10,7 @@ namespace attn {
 /// The outputs of scaled_dot_product_attention_backward(). Each gradient has the shape of its
 /// input. If a gradient is none, it is not computed and costs nothing.
 struct AttentionGradients {
-  Tensor query = {};  ///< (B, Hq, Nq, D), or the query's lower rank
+  Tensor query = {};  ///< (B, Hq, Nq, D), or the query's shape of lower rank
   Tensor key = {};    ///< (B, Hkv, Nk, D): summed over the query heads that share a key head
   Tensor value = {};  ///< (B, Hkv, Nk, Dv)
 
@@ -55,9 +55,9 @@ struct AttentionGradients {
 /// not on the number of threads. The gradients of query, key, value, scores and weights do not
 /// depend on other batch entries either.
 ///
-/// Error: for |scores| ≤ 20, the relative error of a weight is at most 1e-5·√D, as in the forward
-/// pass. The error of a gradient is at most the same fraction of the summed magnitudes of its
-/// terms, including the terms of D_i.
+/// Error: for |scores| ≤ 20, the relative error of an attention weight is at most 1e-5·√D, as in
+/// the forward pass. The error of a gradient is at most 1e-5·√D times the sum of the magnitudes of
+/// its terms, including the terms of D_i.
 ///
 /// Tensors may have any strides. No gradient may overlap an input or another gradient.
 ///

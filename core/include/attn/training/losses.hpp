@@ -38,8 +38,9 @@ struct CrossEntropyOptions {
 /// Logits may have any magnitude: the largest of a row is subtracted before exp.
 ///
 /// Results are bit-identical for any number of threads. Error: the loss of one target is within
-/// 2e-6 of the exact value, and the total loss is then rounded once to float. Without the divisor,
-/// each element of the gradient is within 2e-6·p + 3e-7, where p is the probability of its class.
+/// 2e-6 of the exact value, and the total loss is then rounded once to float. The numerator of each
+/// element of the gradient is within 2e-6·p + 3e-7 of the exact value, where p is the probability
+/// of the element's class.
 ///
 /// Throws kShapeMismatch, including for zero classes. Throws kInvalidArgument for a target that is
 /// not a class (the message gives its value and index), for a mean over no targets, for a

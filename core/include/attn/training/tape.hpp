@@ -85,10 +85,10 @@ class ATTN_API Tape {
   /// Like variable(), but without a gradient, for inputs that are not learned.
   Variable constant(const ConstTensor& values);
 
-  /// Records a parameter of a layer with its current value. Layers record their own parameters
-  /// themselves; call this function for weights that you also use in other ways. Repeated calls
-  /// return the same variable, and its gradient is the sum over all uses. Throws kNotFound for an
-  /// unknown name. May also throw the same errors as variable().
+  /// Records a parameter of a layer with its current value. Layers record their own parameters.
+  /// Call this function only if you also use a parameter outside its layer, e.g. in a tied output
+  /// layer. Repeated calls return the same variable, and its gradient is the sum over all uses.
+  /// Throws kNotFound for an unknown name. May also throw the same errors as variable().
   Variable parameter(const Module& layer, std::string_view name);
 
   /// Makes `layer` record the intermediates with these names on this tape from now on.
@@ -149,7 +149,7 @@ class ATTN_API Variable {
   float item() const;
 
   /// The gradient of the loss passed to Tape::backward(), in the shape of the value. None if the
-  /// loss does not depend on this variable. Throws kInvalidArgument before backward().
+  /// loss does not depend on this variable. Throws kInvalidArgument if called before backward().
   ConstTensor gradient() const;
 
  private:

@@ -75,8 +75,9 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
   }
 }
 
-/// For each column, pairs the values of adjacent keys, starting at key0. Keys that are not kept,
-/// the second key of an incomplete last pair, and columns beyond the values are zero.
+/// Combines the values of every two adjacent keys, starting at key0, into a row of pairs: one pair
+/// for each column. Values are zero for keys that are not kept, for the second key of an incomplete
+/// last pair, and for columns beyond the values.
 template <class Keep>
 ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index keys, index cols,
                              Keep&& keep, Bf16Pair* pairs) noexcept {
@@ -123,8 +124,8 @@ void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys,
   }
 }
 
-/// Writes the keys from key0 on as pairs along the depth or as quads. With tile hardware, pads the
-/// pairs with zeros to whole tiles.
+/// Writes `keys` keys, starting at key0, as pairs along the depth or as quads. With tile hardware,
+/// pads the pairs with zeros to whole tiles.
 template <class Isa>
 ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
                            Bf16Pair* pairs) noexcept {

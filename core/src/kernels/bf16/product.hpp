@@ -37,14 +37,14 @@ ATTN_INLINE void pair_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// The address of row r in quads that begin at `rows`; the row has one half of each quad. `row`,
-/// the stride between rows of pairs, is even.
+/// Returns the address of row r. The quads begin at `rows`. Each quad contains two pairs of an even
+/// row, then two pairs of the next row. `row`, the stride between rows of pairs, is even.
 ATTN_INLINE Bf16Pair* quads_of_row(Bf16Pair* rows, index r, index row) noexcept {
   return rows + r / 2 * 2 * row + r % 2 * 2;
 }
 
-/// Writes a row of bf16 numbers to its half of each quad. If the number of pairs is odd, the last
-/// quad is padded with zeros.
+/// Writes a row of bf16 numbers to the row's half of each quad. If the number of pairs is odd, the
+/// last quad is padded with zeros.
 ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col,
                           Bf16Pair* to) noexcept {
   index k = 0;
@@ -60,7 +60,8 @@ ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// Rounds a row of at most 2 · kDepthBlock floats to bf16 and writes it to its half of each quad.
+/// Like quad_row, but rounds the numbers from float to bf16 first. A row has at most
+/// 2 · kDepthBlock numbers.
 template <class Isa>
 ATTN_INLINE void round_quad_row(index count, const float* from, index from_col,
                                 Bf16Pair* to) noexcept {

@@ -4,9 +4,9 @@
 // multiplies two of them and adds the product to a third. Each register has 16 rows of 64 bytes. C
 // (16 × 16 floats) += A (16 rows of 16 pairs) · B (16 pairs × 16 columns).
 //
-// A step of 16 pairs is summed separately before it is added to C, so the order of sums depends on
-// where steps begin. Steps always begin at the first summed pair. The last step is padded with
-// zeros.
+// The 16 pairs of a step are summed separately before their sum is added to C, so the order of sums
+// depends on where steps begin. The first step always begins at the first pair of the sum. The last
+// step is padded with zeros.
 
 #include <algorithm>
 #include <type_traits>

@@ -17,13 +17,13 @@ struct TileIsa : Bf16Isa {
   static constexpr int kSoftmaxVectors = 2;
 };
 
-/// The tile hardware. For each step, tdpbf16ps forms two sums: one of the products of the first
-/// numbers of its pairs, and one of the products of the second numbers. Each sum is formed by
+/// The tile instructions. For each step, tdpbf16ps computes two sums of products. One sum uses the
+/// first number of each pair, and the other sum uses the second number. Each sum is formed by
 /// multiply-adds that round once. The instruction then adds the two sums, and adds the result to C.
 /// It rounds to nearest even and treats subnormal numbers as zero.
 ///
-/// Written in assembly, because GCC's intrinsics accept only digits for registers and do not
-/// declare that a load reads memory.
+/// The code is inline assembly, because GCC's intrinsics accept a register's number only as a
+/// literal, and do not declare that a load reads memory.
 struct AmxTiles {
   static ATTN_INLINE void configure(int rows) noexcept {
     struct alignas(64) {

@@ -46,8 +46,8 @@ struct Isa : IsaVectors<xsimd::avx512bw> {
   }
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
   static ATTN_INLINE F sum_lanes(const F (&x)[16]) noexcept {
-    // Adds the quarters of each vector pairwise, twice, then its lanes pairwise, twice: the same
-    // order as in xsimd's reduce_add.
+    // Two rounds add neighbouring quarters of each vector, then two rounds add neighbouring lanes.
+    // xsimd's reduce_add uses the same order.
     __m512 sums[4];
     const auto quarters = [](__m512 a, __m512 b) __attribute__((always_inline)) {
       return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));

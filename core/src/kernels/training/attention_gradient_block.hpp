@@ -264,8 +264,8 @@ inline void keep_row(const float* row, index size, bool attended, float* kept) n
   }
 }
 
-/// Adds the products if an operand is not finite. Excluded rows are replaced by zeros, so the
-/// results are bit-identical to the results for finite excluded rows.
+/// Adds the products if an operand is not finite. Zeros replace the excluded rows. The results are
+/// bit-identical to the results that finite numbers in the excluded rows would give.
 template <class Isa>
 void GradientBlock<Isa>::add_attended_products(index key0, index keys,
                                                float* query_gradients) noexcept {
@@ -294,7 +294,7 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   }
 }
 
-/// True if query r attends to any key of the block at row `distance` of the Shaw tables.
+/// True if query r attends to any key of the block that uses row `distance` of the Shaw tables.
 template <class Isa>
 bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   const index row = first_ + r;
@@ -307,8 +307,9 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
   return false;
 }
 
-/// Adds the terms of Shaw's keys and values, computed from the sums per distance. If an operand is
-/// not finite, the products of a query skip the distances at which the query attends to no key.
+/// Adds the terms of Shaw's keys and values to the gradients. Computes these terms from dS and the
+/// weights, which are already summed per distance. If an operand is not finite, the products of a
+/// query skip the distances at which the query attends to no key.
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {

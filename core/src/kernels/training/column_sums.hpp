@@ -16,7 +16,8 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   const auto row = [&](index i) __attribute__((always_inline)) {
     return p.x + (p.which ? p.which[i] : i) * p.x_row;
   };
-  // N vectors of columns are summed at once. load(from) and store access whole or partial vectors.
+  // Sums `count` vectors of columns at once. `load` reads a whole or partial vector, and `store`
+  // writes one.
   const auto sum_columns = [&](index c, auto load, auto store,
                                auto count) __attribute__((always_inline)) {
     constexpr int kN = count;

@@ -8,9 +8,9 @@
 
 namespace attn::kernels {
 
-/// x_j = exp(x_j − shift); returns the sum. Blocks of sixteen times four vectors are summed
-/// separately, and their sums are added in double precision, so rounding errors do not grow with
-/// the length.
+/// x_j = exp(x_j − shift); returns the sum. Each block of 64 vectors is added to four partial
+/// sums, and the sums of the blocks are added in double precision, so rounding errors do not grow
+/// with the length.
 template <class Isa>
 double exp_and_sum(float* x, index padded, float shift) noexcept {
   using F = Floats<Isa>;

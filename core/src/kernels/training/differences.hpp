@@ -4,8 +4,8 @@
 
 namespace attn::kernels {
 
-/// Uses sixteen independent sums, which compilers vectorise. The kernels cannot convert floats to
-/// vectors of doubles, and this way every instruction set adds in the same order.
+/// Computes sixteen independent sums, so that every instruction set adds in the same order. The
+/// compiler vectorises the sums, because the kernels cannot convert floats to vectors of doubles.
 template <class Isa>
 double sum_of_squares(index count, const float* a, const float* b) noexcept {
   constexpr index kSums = 16;

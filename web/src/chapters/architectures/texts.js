@@ -3,7 +3,7 @@ export const texts = {
   question: 'Why did attention replace networks that read word by word?',
   /** @param {{ one: string, other: string } | null} pair of different words */
   paths: (pair) => [
-    `How does ${pair ? `“${pair.other}” hear of “${pair.one}”` : 'a word at the end hear of one near the beginning'}? There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size]. To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after the other and passes its memory on from word to word to word. In self-attention each word looks directly at every other.`,
+    `How does ${pair ? `“${pair.other}” hear of “${pair.one}”` : 'a word at the end hear of one near the beginning'}? There are three ways. A convolutional network ([CNN]) looks through a slit a few words wide. The width is its [kernel size]. To reach further it needs layers upon layers. A recurrent network ([RNN]) reads one word after another and passes its memory on from word to word. In self-attention each word looks directly at every other.`,
     'What counts is how many connections a message must pass, one after the other, until some part of the network has heard of both words. On each connection a bit of the message is lost. In training the [gradient] runs back over the same connections, and it fades, too. Long paths are hard to learn. Pick two words, and count.',
   ],
   costs: [
@@ -21,7 +21,7 @@ export const texts = {
       },
       attention: {
         says: 'Attention: it has more to do',
-        reply: 'Exactly. On one thread the number of operations decides.',
+        reply: 'Exactly. On one thread the number of operations is what matters.',
       },
       same: {
         says: 'About the same: both read 4,096 words',

@@ -14,7 +14,7 @@ export const texts = {
   ],
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
-    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: each hand would need a fixed number of positions more for one turn than the hand before it. With d = ${even.width} and b = ${even.base}, a turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
+    `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
     `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
   ],
   bases: {
@@ -35,7 +35,7 @@ export const texts = {
         reply: 'Exactly. 44 positions are seven turns, to within about one degree.',
       },
       never: {
-        says: 'None: 2π is not a whole number, so the hand never returns',
+        says: 'None: no multiple of 2π is a whole number, so the hand never returns',
         reply:
           'The hand never returns *exactly*. But numbers that differ by less than two hundredths are hard to tell apart, for a model as for an eye. At 44 the hand has turned seven times, to within about one degree.',
       },
@@ -60,8 +60,8 @@ export const texts = {
     'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions, and the right one shows the attention that results.',
   ],
   longer: [
-    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. The other three rules affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but the last hand too much: by 13 if s = 4 and L is four times T.',
-    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. These numbers of turns were found by trial. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
+    'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but it slows the last hand too much: by a factor of 13 if s = 4 and L is four times T.',
+    '*YaRN* and *Llama 3* decide hand by hand. A hand that has turned many times within the trained length has met every angle many times, so it keeps its speed. A hand that has not turned once is slowed as in *Linear*, to stay among the angles that it has met. The two rules differ in how they treat the hands in between. Both mix the old speed with the slowed one. YaRN changes the mixture by the same amount from hand to hand, beginning at the last hand with 32 turns or more and ending at the first with one or less. Llama 3 changes it by the same amount for each turn, from 4 turns to one, so a hand with two and a half turns gets half of each speed. The limits of 32, 4 and 1 were found by experiment. YaRN also multiplies all scores by a number a little above 1. Over more words softmax spreads its weights more widely, and the larger scores draw them together again. The curves below the cards show how much each of the four rules slows each hand. (They show the slowing, not the speed, so changes by equal amounts appear as curves, not as straight lines.)',
   ],
   inUse: 'in use on this page',
   stretch: {
@@ -70,8 +70,8 @@ export const texts = {
     cards: 'With the settings of the cards',
     model: 'As in a large model',
     shorter: (/** @type {number} */ length) =>
-      `The cards’ own text has only ${length} positions, so NTK slows the hands less there.`,
-    few: 'So Llama 3 slows every hand, and YaRN slows every hand but the fastest one. If no hand makes 32 turns, YaRN treats the fastest one as if it did.',
+      `In the cards NTK slows the hands less, because their text has only ${length} positions.`,
+    few: 'So Llama 3 slows every hand, and YaRN slows every hand except the fastest. If no hand makes 32 turns, YaRN treats the fastest hand as if it made 32.',
   },
   nothing: 'Nothing to compare yet. Type a word or two above.',
 
@@ -88,7 +88,7 @@ export const texts = {
       drawn: 'nothing to draw',
       where: 'nowhere',
       users: 'some layers of Llama 4 and SmolLM3',
-      good: 'sets, whose order means nothing; with a causal mask, models work out some of the order',
+      good: 'sets, where order means nothing; also texts, if a causal mask gives away some of the order',
       beyond:
         'has no limit; in tests on small tasks, models without positions coped best with longer texts',
     },
@@ -118,7 +118,7 @@ export const texts = {
       beyond: 'goes on as before: distant words fade',
     },
     t5: {
-      idea: 'Each short distance has a learned number of its own. All distances in a longer range share one.',
+      idea: 'Each short distance has its own learned number. Longer distances are grouped into ranges, with one number for each range.',
       drawn: 'added to the scores: a number for each pair',
       where: 'on the scores, with numbers for each head',
       users: 'T5 and its relatives',
@@ -135,7 +135,7 @@ export const texts = {
     },
     rotary: {
       idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
-      drawn: 'turns queries and keys: for each position the cosines, then the sines',
+      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
       good: 'distances, with nothing to learn; words stay as they are',
@@ -143,7 +143,7 @@ export const texts = {
     },
     linear: {
       idea: 'All hands are slowed by the same factor, so more positions fit within the same angles.',
-      drawn: 'turns queries and keys: for each position the cosines, then the sines',
+      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'the simplest stretch, with a little more training',
@@ -151,7 +151,7 @@ export const texts = {
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
-      drawn: 'turns queries and keys: for each position the cosines, then the sines',
+      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
       where: 'on queries and keys, in every layer',
       users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
@@ -159,19 +159,19 @@ export const texts = {
     },
     yarn: {
       idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
-      drawn: 'turns queries and keys: for each position the cosines, then the sines',
+      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
-      good: 'the order of near words stays exact; little training is enough',
+      good: 'the order of nearby words stays exact; little training is enough',
       beyond: 'multiplies the reach by its factor',
     },
     llama3: {
-      idea: 'Like YaRN, but hands with four turns or more keep their speed, and hands with one to four turns are slowed according to their number of turns.',
-      drawn: 'turns queries and keys: for each position the cosines, then the sines',
+      idea: 'Like YaRN, but hands with four turns or more keep their speed. Between four turns and one, a hand with fewer turns is slowed more.',
+      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
-      good: 'the order of near words stays exact, and scores are left as they are',
-      beyond: 'multiplies the reach by its factor, after more training',
+      good: 'the order of nearby words stays exact, and scores are left as they are',
+      beyond: 'after more training, multiplies the reach by its factor',
     },
   },
 

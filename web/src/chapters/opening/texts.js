@@ -40,13 +40,14 @@ export const habits = {
 export const texts = {
   untrained: 'Nothing has been learned. Words look at each other because they are spelt alike.',
   random: 'Nothing has been learned. What a word looks at is left to chance.',
-  nameless: 'does nothing that this page has a name for. It is one of the heads that mix.',
+  nameless:
+    'does nothing that this page has a name for: no named habit gets even a quarter of its attention.',
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
     `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
   unmasked:
     'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */
-  heads: (heads) => `of ${heads} that look at your words side by side, each in its own way.`,
+  heads: (heads) => `of ${heads} that look at your words at the same time, each in its own way.`,
   teaches: 'A small language model that attn trained on novels shows what attention learns.',
   ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,
   fetch: 'Fetch it',

@@ -71,7 +71,7 @@ export const steps = [
     says: ({ word, place, positions }) =>
       ({
         adds: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Each hand is two numbers, a sine and a cosine. They are added to the vector of ${word}.`,
-        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the hands to the vector. This one does not: it turns two other vectors by these angles. The next step explains both. Here is one of them, before and after.`,
+        turns: `A row of clocks shows the position. The first clock turns fastest, and each later one more slowly. Their hands point this way at position ${place}, and differently at every other position. Some models add the hands to the vector. This one does not: it turns two other vectors by these angles. The next step explains these two vectors. The picture shows one of them, before and after its turn.`,
         nothing: `Positions are set to none, so nothing is added. For this model ${word} is the same at every position. Step 7 shows what that means.`,
       })[positions],
     chapter: 'encoding',
@@ -175,7 +175,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model these two numbers are not in neighbouring columns, but here they are, as in chapters 4 and 5.' : ''}`;
+    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model, these two numbers are not in neighbouring columns. The picture puts them side by side, as in chapters 4 and 5.' : ''}`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;

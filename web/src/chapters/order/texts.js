@@ -3,7 +3,7 @@ export const texts = {
   question: 'Does attention know which word comes first?',
   lead: [
     '“Man bites dog” and “dog bites man” are the same three words. A language without word order would lose half of what it says: who bites whom, what a “not” denies, which word a “very” belongs to.',
-    'Attention alone cannot tell the two sentences apart. A score depends on two words only: the score of “man” and “bites” is the same number wherever the words are. And each word takes along a sum, which has no order either: 2 + 3 is 3 + 2.',
+    'Attention alone cannot tell the two sentences apart. A score depends on two words only: the score of “man” and “bites” is the same number wherever the words are. And the result for each word is a sum, which has no order either: 2 + 3 is 3 + 2.',
   ],
   predict: {
     question:
@@ -12,10 +12,10 @@ export const texts = {
       all: {
         says: 'Nearly all its numbers: it has other neighbours now',
         reply:
-          'The word does have other neighbours, but no score asks which words are neighbours. It meets the same other words as before.',
+          'The word does have other neighbours, but no score asks which words are neighbours. The word still meets all the words that it met before.',
       },
       some: {
-        says: 'A little: near words count for more',
+        says: 'A little: nearby words count for more',
         reply:
           'Attention does not know near from far. No score depends on distance unless somebody puts distance into it.',
       },
@@ -27,10 +27,10 @@ export const texts = {
   },
   /** @param {{ without: string, with: string, causal: string }} found */
   differences: (found) =>
-    `With your sentence in the order below and without positions, no number of any word changes by more than ${found.without}, which is rounding error. With positions, numbers change by up to ${found.with}. A causal mask gives order away too, because it lets a word see only earlier words. With the mask and without positions, numbers change by up to ${found.causal}.`,
+    `Put your sentence in the order below. Without positions, no number of any word changes by more than ${found.without}, which is rounding error. With positions, numbers change by up to ${found.with}. A causal mask also reveals the order, because it lets a word see only earlier words. With the mask and without positions, numbers change by up to ${found.causal}.`,
   figure: [
     'So shuffle the words. Each word still meets the same other words, gets the same scores, and has the same output vector, only in another row. This is called permutation [equivariant].',
-    'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them. Drag the words, or shuffle them. No mask is on here unless you switch one on, because a [causal] mask also gives order away.',
+    'Below, *f* is the layer. In shuffle(*f*(X)) the layer comes first, and then the rows of its output are shuffled. In *f*(shuffle(X)) the words are shuffled first. The picture shows how the two results differ, without positions and with them. Drag the words, or shuffle them. No mask is on here unless you switch one on, because a [causal] mask also reveals the order.',
   ],
   more: 'How much a trained model needs the order of words',
   loss: 'How much is order worth, then? Ask somebody who knows a language. A model predicts each word from the words before it. The better it knows which words may follow, the less they surprise it. Its [loss] measures this surprise. Below, the words are shuffled as above, or the positions are taken away.',

@@ -13,7 +13,7 @@ export const texts = {
       flat: {
         says: 'A flat line, the mean of all points',
         reply:
-          'The curve is flat at the other extreme. Under a very *wide* bell all points have the same say.',
+          'A flat line is the other extreme. Under a very *wide* bell all points have the same say.',
       },
       smooth: {
         says: 'A smoother curve, nearer to the truth',

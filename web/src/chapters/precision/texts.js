@@ -1,4 +1,4 @@
-/** The texts of the chapter for engineers on how rounding affects positions. */
+/** The texts of the chapter on precision: how rounding affects positions. It is for engineers. */
 export const texts = {
   question: 'How far can you count before positions blur?',
   lead: [
@@ -23,7 +23,7 @@ export const texts = {
   /** @param {string} sum */
   sum: (sum) => `This browser says ${sum}. The two positions share one encoding.`,
   drift: [
-    'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code they drift: hardly at all below position ten thousand, but by thousandths in the millions. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
+    'Exact encodings have products that depend only on how far apart two positions are. So if you slide a window of sixteen neighbours along the positions, its attention weights should not change at all. With the usual code the weights drift. Below position 10,000 they hardly change, but at positions in the millions they change by thousandths. From 2^{24} on, the last point of the curve, float32 cannot even represent odd positions. Each is rounded to an even neighbour and shares its encoding.',
   ],
   fewer: [
     'For each new word, a model that writes has to read the keys and values of all earlier words. It waits for its memory more than for its arithmetic. So stored numbers are written in fewer bytes. Two bytes hold bfloat16, with 8 binary digits and the range of float32, or float16, with 11 digits and less range. One byte holds int8, a whole number from −127 to 127. One more number for each row says how much a step of 1 is worth.',
@@ -40,7 +40,7 @@ export const texts = {
       float16: {
         says: 'float16',
         reply:
-          'Exactly. With its three more binary digits, float16 is closer unless the numbers are huge or tiny.',
+          'Exactly. float16 has three more binary digits, so it is closer unless the numbers are huge or tiny.',
       },
       same: {
         says: 'Both are equally close',
@@ -59,7 +59,7 @@ export const texts = {
   /** @param {string} most */
   first: (most) => `Only the first ${most} tokens are compared.`,
   nothing: 'Nothing to store yet. Type a word or two above.',
-  how: 'Both errors are measured against sines in double precision. For the usual code, these sines come from the core. For the core, they come from this page, which computes them in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
+  how: 'Both errors are measured against sines in double precision. The usual code is compared with sines that the core computes. The core is compared with sines that this page computes in JavaScript, with angles that are exact to within 1.2 · 10^{−9} up to position 2^{24}.',
   takeaway:
     'Compute angles in double precision and round once, and position sixteen million is as exact as position sixteen. Stored numbers may be rounded far more coarsely, because little of that error reaches the attention weights if sums are in float32.',
 };

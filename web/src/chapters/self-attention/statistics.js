@@ -52,9 +52,9 @@ export function unequalPair({ data, rows, columns }) {
 const told = 5;
 
 /**
- * Finds the row in which the share of the weight that a mask removes is closest to one half.
- * Returns the row and its largest weights without and with the mask (null for masked keys), or null
- * if there are no rows.
+ * Finds the row in which the mask removes closest to half of the attention weight. Returns the row
+ * and its largest weights without and with the mask (null for masked keys), or null if there are no
+ * rows.
  * @param {Matrix} masked the weights with the mask (n, n)
  * @param {Matrix} free the weights without it
  * @param {number} [rows] number of rows to examine

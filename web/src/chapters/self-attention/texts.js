@@ -20,13 +20,13 @@ export const texts = {
     added:
       'A second row, P, is added to each of these rows. P encodes the word’s position. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'These rows do not say where a word is. Its position enters one step later: the two vectors that words are compared by, query and key, are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows this for one of the two vectors.',
+      'These rows do not say where a word is. Its position enters one step later. Words are compared by two vectors, query and key, and both vectors are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows one of the two vectors before and after the turn.',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
-    'The last picture, W, says how much each word (a row) looks at each other word (a column). Half of it is empty, because no word may look at later ones here. The part on masks below explains why.',
+    'The last picture, W, says how much each word (a row) looks at every word (a column), itself included. Half of it is empty, because here no word may look at later words. The part on masks below explains why.',
   square:
-    'The last picture, W, says how much each word (a row) looks at each other word (a column). Each row adds up to 1, or to 0 if all of it is masked.',
+    'The last picture, W, says how much each word (a row) looks at every word (a column), itself included. Each row adds up to 1, or to 0 if all of it is masked.',
 
   /**
    * @param {{ word: string, followed: string } | null} again a word that occurs twice, and the word
@@ -46,7 +46,7 @@ export const texts = {
     question: 'Two words look at each other. Does each give the other the same attention weight?',
     choices: {
       same: {
-        says: 'Yes: how well they go together is the same from both sides',
+        says: 'Yes: two words match equally well from either side',
         reply:
           'Similarity is the same from both sides. But here the *query* of one word meets the *key* of the other, and in the other direction these are two different vectors. Each word also divides its attention among all words in its own way.',
       },
@@ -72,10 +72,10 @@ export const texts = {
   ],
   gain: {
     lead: 'What are several heads good for?',
-    link: 'See four heads and one learn to add, side by side',
+    link: 'See four heads and a single head learn to add, side by side',
   },
   favourites: (/** @type {string} */ token) =>
-    `The word that “${token}” looks at most in each head, with its weight:`,
+    `The word that gets the most attention from “${token}” in each head, with its weight:`,
   selfish: (/** @type {{ own: number, all: number }} */ { own, all }) =>
     `Tokens that look mostly at themselves: ${own} of ${all}.`,
 

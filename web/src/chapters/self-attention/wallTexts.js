@@ -40,7 +40,7 @@ export const measures = {
   place: {
     name: 'position alone',
     says: () =>
-      'stays where it is when the words are put in reverse order, and so depends on positions alone (the smaller of the two weights, summed over all keys)',
+      'stays where it is when the words are put in reverse order, and so depends on positions alone (the smaller of the weights before and after, summed over all keys)',
     over: all,
   },
 };

@@ -31,8 +31,9 @@ export function guesses({ lanes, world, to = Infinity }) {
 }
 
 /**
- * Describes a size beyond the training size at which a lane with positions does worse than a lane
- * without positions, which can only guess. Returns an empty string if there is no such size.
+ * Compares a lane that has positions with a lane that has none and can only guess. Describes the
+ * first size beyond the training size at which the lane with positions does worse. Returns an empty
+ * string if there is no such size.
  * @param {object} run
  * @param {{ name: string, positions: LaneOptions['positions'], isBlind: boolean, reach: { sizes:
  *   number[], accuracy: number[] } | null }[]} run.lanes

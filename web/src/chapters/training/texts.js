@@ -24,7 +24,7 @@ export const texts = {
       nothing: {
         says: 'It learns nothing at all',
         reply:
-          'The model without positions does learn something. It learns to guess letters that occur, and to prefer letters that occur twice. But it cannot know which blank it is filling.',
+          'The model without positions does learn something. It learns to guess letters that are in the example, and to prefer letters that occur twice. But it cannot know which blank it is filling.',
       },
     },
   },
@@ -44,15 +44,15 @@ export const texts = {
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
-    'We ran this eight times with the table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in two. But with T5’s bias one head reached 95 in three runs of four. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
+    'We ran this eight times with the learned table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in the other two. But with T5’s bias, one head reached 95 in three out of four runs. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
       'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions come from a learned table, and there is one layer. What does a single head get right?',
     choices: {
       all: {
-        says: 'All three digits: it learns just as many numbers',
+        says: 'All three digits: it has as many parameters as four heads',
         reply:
-          'The single head does learn as many numbers. But it looks only once, and has to make do with one blend of what it saw.',
+          'The single head does have just as many parameters. But it looks only once, and has to make do with one blend of what it saw.',
       },
       first: {
         says: 'Whether the sum has a hundreds digit, and little else',
@@ -68,7 +68,7 @@ export const texts = {
   },
   /** @param {{ step: number, scheme: string, of: { name: string, what: string, places: number[] }[] }} now */
   gained: ({ step, scheme, of: [a, b] }) =>
-    `After ${step} steps here with ${scheme}, on held-out sums, lane ${a.name} (${a.what}) gets its digits right in ${a.places.join(', ')} of 100 sums, from left to right. Lane ${b.name} (${b.what}) does in ${b.places.join(', ')}.`,
+    `After ${step} steps here with ${scheme}, lane ${a.name} (${a.what}) gets the hundreds, the tens and the ones right in ${a.places.join(', ')} of 100 held-out sums. Lane ${b.name} (${b.what}) gets them right in ${b.places.join(', ')}.`,
   gainTries: {
     lead: 'Let them learn, 600 steps:',
     learned: 'four heads and one, with a table of positions',
@@ -87,7 +87,7 @@ export const texts = {
     table: 'What a learned table of positions looks like',
   },
   table: [
-    'A table of positions begins as noise. Each position has a row of random numbers, and no two rows are related. Nobody tells the model that three comes after two. Whatever order the rows have in the end is there because the answers needed it. In the formula, η is the [learning rate].',
+    'A table of positions begins as noise. Each position has a row of random numbers, and no two rows are related. Nobody tells the model that three comes after two. If the rows show an order in the end, it is because the answers needed that order. In the formula, η is the [learning rate].',
     'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learned tables show little of this pattern. Random rows already differ, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
   ],
   takeaway:
@@ -162,7 +162,7 @@ export const lengthTexts = {
     'With ten letters, the last letter is the tenth. With twenty, the tenth letter is in the middle. A model that has learned positions still looks there, and nothing that it has seen tells it not to.',
   sort: 'With more letters there is more to compare, and blanks after the tenth also have to know how many blanks come before them.',
   repeat:
-    'A run may begin later, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A rule that looks for the latest copy of one letter is right 57 times out of 100 in texts of 32 letters, and 20 times in texts of 128. A rule that looks for the latest copy of two letters in a row is right 92 and 82 times. A curve that falls faster than both has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
+    'In longer texts a run may begin later, and the gap may be wider. Also, the longer the text, the more often each letter has occurred before by chance. A simple rule looks for the latest copy of one letter. It is right 57 times out of 100 in texts of 32 letters, but only 20 times out of 100 in texts of 128. A better rule looks for the latest copy of two letters in a row. It is right 92 times out of 100 in the short texts, and 82 times in the long ones. If a model’s curve falls faster than both rules do, the model has lost its way. Compare Shaw’s positions or ALiBi with sinusoidal positions.',
   add: 'With more digits, carrying works the same way in every column. But each blank has to find its own two digits, at distances that the model has never met.',
   count:
     'Positions do not matter here, but length does. Attention takes means, and three of ten is a larger fraction than three of forty. This world has no word for more than ten of a kind, so larger counts are not asked for.',
@@ -179,16 +179,16 @@ export const lengthTexts = {
 export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {
   const own = descriptionOf({ ...options, worlds: [options.world] });
   if (fits && saved) {
-    const at = saved.step === undefined ? '' : `, trained for ${saved.step} steps before`;
+    const at = saved.step === undefined ? '' : `, already trained for ${saved.step} steps`;
     return {
       fits,
-      text: `Lane ${lane} loaded the weights from ${name} at step ${step}: ${descriptionOf(saved)}${at}.`,
+      text: `At step ${step}, lane ${lane} loaded the weights from ${name}: ${descriptionOf(saved)}${at}.`,
     };
   }
   const why = saved
     ? reason
       ? `contains a model for ${descriptionOf(saved)}, but cannot be used: ${reason}`
-      : `contains a model for ${descriptionOf(saved)}, but lane ${lane} has a model for ${own}. Choose the same settings for the lane, and load the file again`
+      : `contains a model for ${descriptionOf(saved)}, but lane ${lane} has a model for ${own}. Give lane ${lane} the settings of the model in the file, and load the file again`
     : reason
       ? `is not a weights file: ${reason}`
       : 'contains the weights of a kind of model that this chapter does not use';

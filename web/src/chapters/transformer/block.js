@@ -3,7 +3,7 @@ import { settings } from '../../state/settings.svelte.js';
 /** @typedef {import('../../work/pipeline.svelte.js').Pipeline} Pipeline */
 /** @typedef {import('../../core/layer.js').BlockOptions} BlockOptions */
 
-/** The options of the page's block. @param {Pipeline} model @returns {BlockOptions} */
+/** The options of the page's Transformer block. @param {Pipeline} model @returns {BlockOptions} */
 export function blockOptions({ given, model }) {
   const { dModel, heads, weights, seed, layer, encoding } = given;
   if (!model) return { dModel, heads, weights, seed, normFirst: settings.norm === 'pre' };

@@ -10,7 +10,7 @@ export const texts = {
     'Rows meet only in attention. Everything else happens to each word separately. Choose a cell: the cells that it was computed from keep their colour.',
   ],
   decoder: [
-    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token after the other, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
+    'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token at a time, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
   ],
   steps:
     'Step through your sentence: each step computes one new row of keys and one of values, and reads the others. The output is the same as if the whole sentence were computed at once.',
@@ -44,17 +44,17 @@ export const texts = {
     alignment: 'Where attention came from: two recurrent networks that translate',
   },
   alignment: [
-    'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before each word, the writer compares its state with every word that was read, and takes a weighted mean.',
+    'Attention is older than the Transformer. In 2014, machines translated with two recurrent networks: one read the sentence word by word, and the other wrote the translation. The writer had only the last state of the reader, a single vector for everything it had read. Long sentences were lost on the way. Bahdanau, Cho and Bengio let the writer look back. Before it writes a word, the writer compares its state with the reader’s state at every word, and takes a weighted mean of the reader’s states.',
     'Here the comparison is not a dot product but a small network with one hidden layer. This is called additive attention. The sentences come from Figure 3 of the paper, where French reverses “European Economic”. Look for the part where the line of strong cells runs backwards. The networks that read one sentence and write the other are [GRUs|GRU].',
   ],
   /** How the parameters were set. @type {Record<string, string>} */
   setBy: { spelling: 'set by hand', xavier: 'at random', decoder: 'before training' },
   /** @param {{ one: string, other: string }} pair of words */
   letter: ({ one, other }) => `“${one}” finds “${other}” only because they share a letter.`,
-  /** Describes the parameters for each way in which they were set. */
+  /** Sentences that explain how the parameters were set. The keys are as in `setBy`. */
   parameters: {
     spelling: (/** @type {number} */ columns) =>
-      `Not trained, but set by hand: for each of the ${columns} columns of the embeddings, two hidden units give a score that is largest where both words agree. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,
+      `Not trained, but set by hand: each of the ${columns} columns of the embeddings has two hidden units, and what they add to the score is largest if both words have the same number in this column. Embeddings are made of letters, so words spelled alike find each other wherever they are. Words that mean the same but share no letters, such as “zone” and “Area”, do not.`,
     decoder: (/** @type {number} */ seed) =>
       `Bahdanau’s decoder before training, seed ${seed}: one GRU reads, and another writes. The state of the second GRU before each word is the query. Without training the decoder looks at nothing in particular.`,
   },

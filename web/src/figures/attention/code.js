@@ -11,7 +11,7 @@ import { cxx, js } from '../../programs/writers.js';
  * `layer` (`mha` in Python), and the masks.
  * @param {SentenceSettings} settings
  * @param {string[]} tokens
- * @param {Learned | null} [learned] the language model, if the layer is one of its layers
+ * @param {Learned | null} [learned] the language model that the layer belongs to, if any
  * @returns {Call[]}
  */
 export function layerCalls(settings, tokens, learned) {

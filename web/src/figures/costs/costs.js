@@ -52,5 +52,5 @@ export function costRows(attn, { n, d, k }) {
   ];
 }
 
-/** Maps the slider for n to a power of two, rounded to a whole number. @param {number} exponent */
+/** Computes n from its slider: 2^exponent, rounded to a whole number. @param {number} exponent */
 export const lengthAt = (exponent) => Math.round(2 ** exponent);

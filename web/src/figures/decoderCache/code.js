@@ -7,7 +7,7 @@ import { blockCalls } from '../encoderBlock/code.js';
  * @param {Parameters<typeof blockCalls>[0]} settings
  * @param {string[]} tokens
  * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
- *   language model, if the layer is one of its layers
+ *   language model that the layer belongs to, if any
  */
 export const decoderCacheCode = (settings, tokens, learned) =>
   printMatrix('y', 'n', 'dModel', [

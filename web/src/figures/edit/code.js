@@ -9,7 +9,7 @@ import { layerCalls, layerFunction } from '../attention/code.js';
  * @param {string[]} tokens
  * @param {{ row: number, column: number, value: number }} edit
  * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
- *   language model, if the layer is one of its layers
+ *   language model that the layer belongs to, if any
  */
 export function editCode(settings, tokens, { row, column, value }, learned) {
   const { editMatrix, dModel } = settings;

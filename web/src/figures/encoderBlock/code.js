@@ -7,11 +7,11 @@ import { cxx, js, py } from '../../programs/writers.js';
 /** @typedef {import('../../models/language/languagePrograms.js').Learned} Learned */
 
 /**
- * The calls with which each program about a block begins. They define the block's input `x` (n, E),
- * and the `layer` with the given settings.
+ * The calls at the start of every program about a block. They define the block's input `x` (n, E)
+ * and its `layer`, which has the given settings.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {Learned | null} [learned] the language model, if the layer is one of its layers
+ * @param {Learned | null} [learned] the language model that the layer belongs to, if any
  * @returns {import('../../programs/print.js').Call[]}
  */
 export function blockCalls(settings, tokens, learned) {
@@ -66,7 +66,7 @@ ${
  * Programs that compute the output of the block.
  * @param {Settings} settings
  * @param {string[]} tokens
- * @param {Learned | null} [learned] the language model, if the layer is one of its layers
+ * @param {Learned | null} [learned] the language model that the layer belongs to, if any
  */
 export function encoderBlockCode(settings, tokens, learned) {
   const { lines, javascript, cpp } = exclusion(settings, tokens.length);

@@ -28,8 +28,8 @@ const gated = (/** @type {string} */ of) =>
   String.raw`\bigl(\operatorname{f}(${of}\,W_g^\top) \circ ${of}\,W_u^\top\bigr)\,W_d^\top`;
 
 /**
- * The steps of a block. Normalisation is applied before each sublayer, both before and after it,
- * after the residual sum, or only after each sublayer.
+ * The steps of each kind of block. A block normalises the input of each sublayer, the output of
+ * each sublayer, both of them, or each residual sum.
  */
 export const block = {
   normFirst: normFirst('ReLU'),

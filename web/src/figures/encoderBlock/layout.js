@@ -91,7 +91,7 @@ function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms
   const pitch = Math.max(height + titleHeight + 10, 96);
   const bus = 22;
 
-  // Heads form at most two rows, next to queries and keys.
+  // Arrange several heads in two rows: one beside the queries, the other beside the keys.
   const headRows = heads === 1 ? 1 : 2;
   const headColumns = Math.ceil(heads / headRows);
   const headGap = 12;

@@ -59,7 +59,7 @@ test('a line leads to every matrix except the first, and two lines lead to each 
   everywhere((given, { lines, sums }) => {
     const reached = new Set(lines.map(({ to }) => to));
     for (const { id, kind } of encoderFlow(given.normFirst, given.heads)) {
-      // Heads share their connecting lines.
+      // Lines lead only to the first head, and stand for all heads.
       if (kind === 'input' || /^weights[1-9]/.test(id)) continue;
       assert.ok(reached.has(id), `${id} of ${JSON.stringify(given)}`);
     }

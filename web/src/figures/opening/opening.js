@@ -78,9 +78,9 @@ export function largestBetween({ data, rows, columns }) {
 const thickest = 4;
 
 /**
- * The shape of the arch for a weight, in CSS pixels. The arch starts and ends at height `ground`,
- * at the query (x `from`) and at the key (x `to`). It rises by `rise`, and extends by `broad` to
- * each side of the query. If a token attends to itself, `broad` is the radius of a dot.
+ * The shape of the arch for a weight, in CSS pixels. The arch leads from the query at x = `from` to
+ * the key at x = `to`. Both ends are at y = `ground`, and the arch is `rise` high. At the query it
+ * is 2 · `broad` wide. If a token attends to itself, the shape is a dot with radius `broad`.
  * @param {import('../../core/arcs.js').Arc} arc
  * @param {number} count number of tokens
  * @param {number} largest the weight of the thickest arch

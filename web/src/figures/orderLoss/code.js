@@ -8,7 +8,7 @@ import { printMatrix } from '../../programs/print.js';
  * @param {number[]} order
  */
 export function lossCode(given, learned, order) {
-  // Each loss adds or omits the positions itself.
+  // The settings always include positions. The function `loss` omits them if it is told to.
   const settings = { ...given, encoding: /** @type {const} */ ('sinusoidal') };
   const turns = learned.config.positions === 'rotary';
   const unplaced = { ...learned.encoderOptions(settings, learned), positions: {} };

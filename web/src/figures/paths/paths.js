@@ -12,7 +12,7 @@
  * @property {Node | null} meeting the node where both paths meet
  */
 
-/** Largest number of tokens to draw. */
+/** Maximum number of tokens that the figure draws. */
 export const drawnTokens = 16;
 
 /** @typedef {ReturnType<typeof pathLengths>} Lengths */

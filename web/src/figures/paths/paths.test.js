@@ -9,7 +9,8 @@ const key = (/** @type {Connection} */ { from, to }) =>
   [from.row, from.column, to.row, to.column].join();
 
 /**
- * True if a path consists of existing connections from a token to the meeting node.
+ * True if the path leads from a token to the node where both paths meet. Fails if the path contains
+ * a connection that the diagram does not have.
  * @param {Diagram} diagram
  * @param {number} token
  */

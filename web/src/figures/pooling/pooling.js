@@ -131,7 +131,7 @@ export function error(output) {
 export const descriptions = {
   gaussian: {
     name: 'Gaussian',
-    note: 'Near keys count, and far keys hardly do. For the Gaussian, σ is the standard deviation; for the boxcar, half the width; for Epanechnikov, the distance at which the slopes end. The smaller σ is, the more closely the curve follows the points, noise included.',
+    note: 'Near keys count, and far keys hardly do. For the Gaussian, σ is the standard deviation; for the boxcar, half the width; for Epanechnikov, the distance at which the weight reaches zero. The smaller σ is, the more closely the curve follows the points, noise included.',
   },
   scaledDot: {
     name: 'scaled dot product',
@@ -168,7 +168,7 @@ export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'scaledDot') {
     return dotInput === 'encoding'
       ? `Queries and keys are vectors p(x/σ) of ${encodingWidth} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point in the same direction, that is, where q is near k.`
-      : 'The dot product of plain numbers is q·k, which is not a distance: the largest key gets all the attention. This is why keys are vectors of about the same length.';
+      : 'The dot product of two plain numbers is q·k, which is not a distance. For every q above 0, the largest key gets the most attention, however far it is from q. Vectors of about the same length avoid this.';
   }
   if (scoring === 'additive') {
     return additiveWeights === 'byHand'
@@ -190,8 +190,8 @@ export function usesWidth(scoring, { dotInput, additiveWeights }) {
 }
 
 /**
- * The form of a scoring function with its current settings. Functions with a setting have two
- * forms.
+ * Returns the form of a scoring function that the settings select. 'scaledDot' and 'additive' have
+ * two forms each.
  * @param {Scoring} scoring
  * @param {PoolingOptions} options
  */

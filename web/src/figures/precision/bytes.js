@@ -48,7 +48,7 @@ function attend(attn, { data, shape: [length, width] }, type) {
 }
 
 /**
- * The loss from rounding: the magnitudes of the differences, the largest of them, and their mean.
+ * The rounding errors of a matrix: all magnitudes, the largest magnitude and the mean magnitude.
  * @param {Matrix} rounded
  * @param {Matrix} exact
  */

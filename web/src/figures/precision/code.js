@@ -2,7 +2,7 @@ import { constants, difference, sentence, sinusoidalEncoding } from '../../progr
 import { printMatrix } from '../../programs/print.js';
 
 /**
- * Programs that compute the errors of the usual float32 code in one row, at a given position.
+ * Programs that compute the errors of the usual float32 code in the encoding of one position.
  * @param {{ width: number, base: number, position: number }} settings
  */
 export const errorPrograms = ({ width, base, position: start }) =>
@@ -77,8 +77,8 @@ stored = (x / scale).round() * scale`,
 const cppTypes = { float16: 'kFloat16', bfloat16: 'kBFloat16', int8: 'kInt8' };
 
 /**
- * Programs that compute the rounding loss in the weights if keys are stored in a given type. The
- * keys are encodings of positions, or a sentence.
+ * Programs that compute the error of the attention weights if keys are stored in a given type. The
+ * keys are the embeddings of a sentence or, without `tokens`, positional encodings.
  * @param {{ length: number, width: number, base: number, start: number, step: number, dModel:
  *   number }} settings
  * @param {string[] | null} tokens

@@ -5,8 +5,8 @@ import { largestMagnitude } from '../../drawing/matrix.js';
 /** @typedef {import('../../drawing/matrix.js').Matrix} Matrix */
 
 /**
- * The initial value of the compared window's start. The window's positions are exact in float32,
- * but its angles are not.
+ * The position where the sliding window starts initially. float32 can represent the positions in
+ * this window exactly, but not their angles.
  */
 export const driftStart = 2 ** 22;
 
@@ -43,7 +43,7 @@ export const windowLength = 16;
 /**
  * For the window that starts at each of `positions`, computes both encodings, the errors in the
  * first row, and the attention of the window over its own encodings. Exact weights would be the
- * same for all windows, because they depend only on distances. One step per window.
+ * same for all windows, because they depend only on distances. Yields after each window.
  * @param {Attn} attn
  * @param {{ width: number, base: number }} settings
  */

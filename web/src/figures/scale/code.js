@@ -2,7 +2,7 @@ import { randomCount, widths } from '../../core/scale.js';
 import { printMatrix } from '../../programs/print.js';
 import { js, py } from '../../programs/writers.js';
 
-/** Programs that compute the spread of random scores by width. */
+/** Programs that compute the spread of random scores and the largest weights for each width. */
 export const scaleCode = () =>
   printMatrix('result', 'rows', 'columns', [
     {

@@ -16,7 +16,7 @@ import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
  * @param {ProgramSettings} settings
  * @param {(import('../../models/language/languagePrograms.js').Learned & { given:
  *   import('../../core/sentence.js').SentenceSettings }) | null} [language]
- *   the language model, if the layer is one of its layers, and the settings
+ *   the language model and the sentence's settings; null if the layer is not the language model's
  * @returns {Partial<Record<'python' | 'cpp' | 'javascript', string>>}
  */
 export function schemePrograms(name, settings, language) {

@@ -8,7 +8,7 @@ import { stretchOf } from './stretch.js';
 const attn = await load({ threads: 1 });
 const settings = { dim: 32, base: 10000, factor: 4, trained: 8192 };
 
-/** The divisors of the hands' speeds under each rule. @param {Partial<typeof settings>} [other] */
+/** For each rule, the numbers by which it divides the speeds of the hands. @param {Partial<typeof settings>} [other] */
 function slowedBy(other) {
   const stretch = stretchOf(attn, { ...settings, ...other });
   assert.ok(stretch);

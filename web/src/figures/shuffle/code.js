@@ -10,7 +10,7 @@ import { layerCalls, layerFunction } from '../attention/code.js';
  * @param {string[]} tokens
  * @param {number[]} order
  * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
- *   language model, if the layer is one of its layers
+ *   language model that the layer belongs to, if any
  */
 export function shuffleCode(settings, tokens, order, learned) {
   const { base } = settings;

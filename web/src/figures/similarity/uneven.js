@@ -1,9 +1,9 @@
 /**
- * Finds two distances of which the larger has the larger product, which shows that products do not
- * always decrease with distance. Products rise when a fast hand completes a turn. Returns the
- * clearest such pair, if any.
- * @param {ArrayLike<number>} products products of a position with itself and with the positions
- *   1, 2, 3 … later
+ * Finds two distances, the larger of which has the larger product. Such a pair shows that products
+ * do not always decrease with distance. Products rise when a fast hand completes a turn. Returns
+ * the clearest such pair, if any.
+ * @param {ArrayLike<number>} products products of a position with the positions at distances
+ *   0, 1, 2, 3 …
  * @returns {{ near: number, far: number } | null}
  */
 export function uneven(products) {
@@ -15,7 +15,7 @@ export function uneven(products) {
     if (products[far] < products[near]) near = far;
     if (rise({ near, far }) > rise(best)) best = { near, far };
   }
-  // A rise of the product is visible if it is more than a hundredth of a position's product with
-  // itself.
+  // products[0] is a position's product with itself. Readers can see a rise of more than a
+  // hundredth of this product.
   return rise(best) > 0.01 * products[0] ? best : null;
 }

@@ -3,7 +3,7 @@ import { print } from '../../programs/print.js';
 import { shape } from './engines.js';
 
 /**
- * Programs that time the same attention as the figure.
+ * Programs that measure how long the figure's attention takes.
  * @param {number} length
  */
 export const speedPrograms = (length) =>

@@ -12,7 +12,7 @@ const names = ['q', 'k', 'v', 'scaled_scores', 'biased_scores', 'weights', 'head
  * @param {string[]} tokens
  * @param {number} head
  * @param {import('../../models/language/languagePrograms.js').Learned | null} [learned] the
- *   language model, if the layer is one of its layers
+ *   language model that the layer belongs to, if any
  */
 export function stagesCode(settings, tokens, head, learned) {
   const { dModel, heads } = settings;

@@ -7,10 +7,10 @@ import { Spelled } from '../spelled.js';
 
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
-/** The download size, for readers who are asked before the download. */
+/** The download size, which the page shows before it downloads the model. */
 export const megabytes = '2 MB';
 
-/** The page's language model and the state of fetching it. */
+/** The page's language model and the status of its download. */
 export class Language {
   #spelled;
   /** @type {import('./pages.js').Pages | null} */
@@ -129,8 +129,8 @@ export class Language {
 }
 
 /**
- * Switches to other projections. Learned projections belong to a model that was trained with a
- * causal mask.
+ * Selects the projections. Switching to learned projections turns the causal mask on, because they
+ * belong to a model that was trained with a causal mask. Switching back turns the mask off.
  * @param {Language} language
  * @param {import('../../state/properties/index.js').Weights} weights
  */
@@ -148,8 +148,8 @@ export async function chooseWeights(language, weights) {
  * @param {import('../own/own.svelte.js').Own} own
  */
 export function showOwn(language, own) {
-  // If another of the reader's models is shown, keep the settings from before that model was
-  // opened.
+  // If the page shows the reader's earlier model, the new model inherits `before`: the settings
+  // from before the earlier model was opened.
   if (language.own && language.looksAtOwn) own.before = language.own.before;
   language.replaceOwn(own);
   lookAtOwn(language);

@@ -32,7 +32,7 @@ async function fileOf(entry) {
   const file = await new Promise((/** @type {(file: File) => void} */ resolve, reject) =>
     entry.file(resolve, reject),
   );
-  // The browser sets the path only of files that are chosen in a dialog.
+  // The browser sets this path only for files that are chosen in a dialog.
   return Object.defineProperty(file, 'webkitRelativePath', { value: entry.fullPath.slice(1) });
 }
 

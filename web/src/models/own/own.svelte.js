@@ -89,7 +89,8 @@ export class Own {
   }
 
   /**
-   * Adapts the settings to the model, whose files determine positions and causal order.
+   * Adapts the settings to the model. The model's files determine the kind of positions and can
+   * require causal attention.
    * @param {import('../model.js').Chosen} chosen
    * @returns {Partial<Given>}
    */
@@ -185,7 +186,7 @@ export class Own {
   }
 
   /**
-   * Asks a question that only this model answers.
+   * Calls a method of the model in its worker.
    * @param {Method} method
    * @param {any} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} [options]
@@ -195,7 +196,7 @@ export class Own {
   }
 
   /**
-   * Runs a task that figures of all models share.
+   * Runs a task that figures use with any model.
    * @param {import('../../work/tasks/task.js').Task<string, any, any, any>} task
    * @param {any} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options

@@ -65,8 +65,8 @@ const model = await attn.loadModel(files);
 ];
 
 /**
- * The options of a forward pass, and the program's lines before it. Tokens have types if some
- * belong to a second sentence.
+ * The options of a forward pass, and the lines that must precede it in the program. The options
+ * include token types only if some tokens belong to a second sentence.
  * @param {Given} given
  */
 function passing(given) {

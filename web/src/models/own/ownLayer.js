@@ -1,5 +1,5 @@
-// Returns the stages of a layer in a reader's model, and runs the layer token by token or with a
-// changed number. Used in the model's worker.
+// Returns the stages of a layer in a reader's model, runs the layer token by token, and computes
+// the effect of changing one number in a projection. Used in the model's worker.
 
 import { Decoder } from '../../core/decode.js';
 import { changes } from '../../core/edit.js';

@@ -53,8 +53,8 @@ function embedded(model, given) {
  *   the first type together with the positions
  */
 function wordsOf(model, ids, places, types) {
-  // Positions cannot be subtracted after normalisation. Models that normalise their embeddings do
-  // not scale them, so the rows of the table can be used directly.
+  // If a model normalises its embeddings, the positions cannot be subtracted from the result. Such
+  // a model does not scale its embeddings, so the rows of the table are used directly.
   if (!model.parameterNames().includes('embedding_norm.weight')) {
     return difference(embedded(model, { ids }), places);
   }
@@ -128,7 +128,7 @@ export function orderedBy(attn, model, { ids, types, causal, order }) {
       intermediates: ['self_attn.output'],
     }).intermediates['self_attn.output'];
   if (places) {
-    // The model adds the positions itself, so subtract them first to remove them.
+    // The model always adds the positions. For a result without positions, subtract them first.
     return orderEffects(
       (x, positions) => first(embedded(model, { x: positions ? x : difference(x, places) })),
       wordsOf(model, ids, places, types),
@@ -144,8 +144,8 @@ export function orderedBy(attn, model, { ids, types, causal, order }) {
 }
 
 /**
- * The losses on the tokens in order, in another order and, if possible, without positions, in nats
- * per token.
+ * The model's losses in nats per token: for the tokens in their original order, for the tokens in
+ * the given order, and, if possible, for the tokens without positions.
  * @param {import('attn').Attn} attn
  * @param {LanguageModel} model
  * @param {{ ids: readonly number[], order: number[] }} given

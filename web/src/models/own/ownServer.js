@@ -20,7 +20,7 @@ import { tensorsOf, torchModuleOf } from './torchModule.js';
  */
 const mostTokens = 512;
 
-/** Largest number of values between layers to keep (64 MB). */
+/** If the inputs of all layers have at most this many elements (64 MB), all inputs are kept. */
 const mostKept = 2 ** 24;
 
 /**
@@ -224,7 +224,7 @@ export class OwnModel {
   }
 
   /**
-   * The keys that queries may attend to, including the model's causal order.
+   * Adds causal attention to the exclusion if the model is causal.
    * @param {ExclusionOptions} exclusion
    */
   #masks(exclusion) {
@@ -368,7 +368,8 @@ export class OwnModel {
   }
 
   /**
-   * The losses of the tokens in several orders.
+   * The model's losses on the tokens in order, in another order and, if possible, without
+   * positions.
    * @param {{ ids: number[], order: number[] }} given
    */
   losses(given) {

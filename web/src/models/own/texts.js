@@ -23,7 +23,7 @@ export const texts = {
     noLogits:
       'The files of your model have no output layer. So the model turns tokens into vectors, but gives no probabilities for the next token.',
   },
-  full: (/** @type {number} */ n) => `Your model reads no more than these ${n} tokens here.`,
+  full: (/** @type {number} */ n) => `Your model can read no more than ${n} tokens here.`,
   ended: 'Your model ended the text there.',
 };
 
@@ -97,7 +97,7 @@ export const placeTexts = {
   coming: 'Not computed yet.',
   lead: {
     learned:
-      'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. Next to it is the sinusoid of the same size, which was designed, not learned. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
+      'Your model was given no waves. It has a table with a row for each position, and learned all the numbers in it. Next to it is a table of the same size that was designed, not learned: the sinusoid. Below each table you see how alike any two of its rows are, how much of its variation lies along its first few directions, and which waves it consists of.',
     rotary:
       'Your model turns pairs of each head’s columns, each pair at its own speed. A rule may have slowed some pairs down, so that the model can read longer texts than it was trained on. The figure shows the speeds with and without this rule.',
     sinusoidal:
@@ -124,7 +124,7 @@ export const placeTexts = {
     `The first three components, at positions 0 to ${n - 1}: one path through space, with stronger colours for later positions.`,
   turn: 'turn it',
   waves:
-    'The waves in the table’s columns. For each number of periods over all positions, the chart shows how much of the variation such waves account for.',
+    'The waves in the table’s columns. A wave has one, two or more periods over all positions. For each number of periods, the chart shows how much of the variation such waves account for.',
   strongest: 'The strongest:',
   wave: (/** @type {{ k: string, every: string, share: string }} */ { k, every, share }) =>
     `${k} ${k === '1' ? 'period' : 'periods'}, one every ${every} positions: ${share}.`,
@@ -151,7 +151,7 @@ export const placeTexts = {
 const mostNamed = 3;
 
 /**
- * Describes in sentences what the files of a model contain but attn does not use.
+ * Returns a model's warnings, and sentences about the tensors and fields that attn does not use.
  * @param {Pick<import('attn').LanguageModelDescription,
  *   'warnings' | 'unusedTensors' | 'unusedFields'>} description
  */

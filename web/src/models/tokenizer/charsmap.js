@@ -24,7 +24,8 @@ export function charsmap(base64, field) {
   const replacements = bytes.subarray(4 + size);
 
   /**
-   * Returns the replacement of the shortest prefix that has one, as the library does.
+   * Returns the replacement of a prefix of `text`, or null. If several prefixes have a replacement,
+   * the shortest prefix wins, as in the library `tokenizers`.
    * @param {string} text
    */
   function found(text) {

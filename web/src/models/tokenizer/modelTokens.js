@@ -12,7 +12,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 /** The tokens of a model according to its tokenizer.json, and their labels. */
 export class ModelTokens {
   #tokenizer;
-  /** The mark of tokens that continue a word: their prefix, or a missing suffix or space. */
+  /** How to recognise a token that continues a word; see `Tokenizer.marks`. */
   #marks;
   /** Number of ids: the largest id plus one. */
   size;
@@ -86,7 +86,8 @@ export class ModelTokens {
     if (suffix) return !this.#tokenizer.token(last)?.endsWith(suffix);
     if (!spaces || !begins.test(this.#text(id))) return false;
     const text = this.#text(last);
-    // Decode partial characters with up to four tokens, because a character has at most four bytes.
+    // If a token ends with part of a character, decode the last four tokens together, because a
+    // character has at most four bytes.
     return ends.test(text.endsWith('\ufffd') ? this.#tokenizer.decode(before.slice(-4)) : text);
   }
 

@@ -147,7 +147,8 @@ export const bytesAsLetters = (text) =>
   Array.from(encoder.encode(text), (byte) => letters[byte]).join('');
 
 /**
- * The bytes of a token that is written in byte letters; for any other token, the bytes of its text.
+ * The bytes that the letters of a byte-level token represent. If a letter represents no byte, the
+ * result is the bytes of the token's text.
  * @param {string} token
  */
 export function lettersAsBytes(token) {

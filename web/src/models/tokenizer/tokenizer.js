@@ -67,11 +67,12 @@ export class Tokenizer {
   #tokens = new Map();
   /** @type {Map<number, AddedToken>} */
   #added = new Map();
-  /** True if the vocabulary's tokens are written in byte letters. */
+  /** True if each letter of the vocabulary's tokens represents a byte. */
   #byteLevel;
   /**
-   * How a token that continues a word differs from a token that begins a word: the continuing token
-   * has a prefix, or else the previous token lacks a suffix, or else the token lacks a space.
+   * Marks that show whether a token continues a word. If there is a prefix, a token that continues
+   * a word has this prefix. Otherwise, if there is a suffix, the last token of a word has this
+   * suffix. Otherwise, if `spaces` is true, a space separates the tokens of different words.
    */
   marks;
 

@@ -9,8 +9,8 @@
  */
 
 /**
- * The first query to include in the shares. Earlier queries have no previous token other than the
- * first token.
+ * Index of the first query that counts. Query 0 has no previous token, and for query 1 the previous
+ * token is also the first token.
  */
 export const firstQuery = 2;
 

@@ -24,7 +24,7 @@ export class Wall {
   #work;
   /** Everything the result depends on, as a string. */
   #key = $derived.by(() => JSON.stringify(this.#work.given(wallTask)));
-  /** Key of the completed result. */
+  /** The `#key` of the last complete result. */
   #done = '';
 
   /** @param {import('../../work/work.svelte.js').Work} work */

@@ -59,7 +59,7 @@ const shared = {
 
   /**
    * The masks: whether later keys are excluded; the distance beyond which keys are excluded (0: no
-   * limit); and the index from which on keys are excluded (0: none).
+   * limit); and the number of valid keys, after which all keys are excluded (0: no limit).
    */
   causal: flag(true),
   window: integer(0, limits.window),

@@ -11,6 +11,6 @@ export const properties = {
    * True if shuffled words may attend only to earlier words. No other mask applies in this chapter.
    */
   orderCausal: flag(false),
-  /** The locked cell of the differences. */
+  /** The locked cell of the two matrices of differences. */
   orderCell: cell(4096),
 };

@@ -157,7 +157,7 @@ export function cell(largest) {
 }
 
 /**
- * The locked cell of several linked matrices, or null: `id.row.column`.
+ * The locked cell in one of several linked matrices, written as `id.row.column`, or null.
  * @param {number} largest
  * @returns {Property<import('../linkedSelection.svelte.js').LinkedCell | null>}
  */

@@ -12,7 +12,7 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 
 /** @typedef {'positions' | 'heads' | 'layers' | 'mask' | 'decoder'} Difference */
 
-/** The settings whose changes start a new run. */
+/** The settings that start a new run when they change. */
 /** @typedef {'world' | 'trainSeed' | 'rate' | 'schemeA' | 'schemeB' | 'trainHeads' | 'trainLayers' | 'differ'} RunSetting */
 
 /** @typedef {typeof import('../../state/settings.svelte.js').settings} Settings */
@@ -22,8 +22,8 @@ const worldNames = ['copy', 'reverse', 'sort', 'repeat', 'add', 'count', 'dates'
 const differences = ['positions', 'heads', 'layers', 'mask', 'decoder'];
 
 /**
- * The differences that a world offers between its two models. Worlds with written answers offer a
- * choice of decoder instead of a mask, because a mask makes no sense in such worlds.
+ * The options in which the two models of a world can differ. Worlds with written answers offer the
+ * choice of decoder instead of the mask, because a mask makes no sense in such worlds.
  * @param {boolean} written
  */
 export const differencesOf = (written) =>
@@ -38,8 +38,8 @@ export const properties = {
   trainStep: integer(0, limits.step),
 
   /**
-   * The scheme, heads and layers of the models, the second model's alternative scheme, and the
-   * option in which the models differ.
+   * The positional scheme and the numbers of heads and layers of the first model. The second model
+   * differs in the option `differ`. If that option is the scheme, the second model has `schemeB`.
    */
   schemeA: choice('sinusoidal', schemes),
   schemeB: choice('none', schemes),
