@@ -60,7 +60,7 @@ export class LearnedPositionalEncoding extends Layer {
   }
 
   /**
-   * Adds the vector of its position to each row, then applies dropout.
+   * Adds to each row the vector of the row's position, then applies dropout.
    *
    * @param {TensorLike} x  (B, N, E) or (N, E)
    * @param {StartAndDropout} [options]

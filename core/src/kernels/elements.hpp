@@ -194,7 +194,7 @@ __attribute__((noinline)) void narrow_vectors(ElementType type, index count, con
 }
 
 /// Calls convert(count, from, to) for a row: in place for whole vectors, and on a gathered copy for
-/// the rest. Reads `count` numbers and writes `padded`.
+/// the rest. Reads `count` numbers and writes `padded` numbers.
 template <class Isa, class Convert>
 ATTN_INLINE void convert_row(index count, index padded, index from_bytes, const void* from,
                              index from_col, index to_bytes, void* to, index to_col,

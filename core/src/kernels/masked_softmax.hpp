@@ -9,7 +9,7 @@
 
 namespace attn::kernels {
 
-/// Copies the columns that take part from row i. Writes −∞ for the other columns and for the
+/// Copies the columns of row i that take part. Writes −∞ for the other columns and for the
 /// elements that pad the row to whole vectors.
 template <class Isa>
 ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* scores) noexcept {

@@ -29,8 +29,8 @@ ATTN_INLINE Floats<Isa> add_column(Floats<Isa> query, Floats<Isa> key, float wei
   }
 }
 
-/// Computes the sums over columns for the pairs of query `row` with each of keys [key0, key0 +
-/// keys). The number of keys is rounded up to whole panels.
+/// Pairs query `row` with each of the keys [key0, key0 + keys), and computes the sum over columns
+/// for each pair. The number of keys is rounded up to whole panels.
 template <class Isa, PairScore Score>
 ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index keys,
                            float* sums) noexcept {

@@ -71,7 +71,7 @@ export const glossary = {
   'layer normalisation':
     'Shifts and stretches every row so that its mean is 0 and its standard deviation 1. Then each column is scaled and shifted by learned numbers.',
   'feed-forward network':
-    'Two projections with a bend between them, applied to each token separately. The vector gets wide in the middle and as narrow as before at the end.',
+    'Two projections with a bend between them, applied to each token separately. In the middle the vector is wider. At the end it is as narrow as before.',
   ReLU: 'The simplest bend: numbers below 0 become 0, and the rest stay as they are. Without a bend, two projections could do no more than one. (GELU is the same with a rounded corner.)',
   encoder:
     'The part of a model that reads. It takes in all tokens at once, and each may look at all others.',

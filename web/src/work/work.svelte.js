@@ -147,8 +147,8 @@ export class Work {
   }
 
   /**
-   * Runs a task in the worker of the model in `given`. If several figures use the task's result,
-   * they call of() instead.
+   * Runs a task in the worker of the model in `given`. Figures that share the task's result with
+   * others call `of()` instead.
    * @param {import('./tasks/task.js').Task<string, any, any, any>} task
    * @param {Given} given
    * @param {{ signal?: AbortSignal, onProgress?: (value: any) => void }} options

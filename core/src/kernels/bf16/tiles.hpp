@@ -19,8 +19,8 @@ namespace attn::kernels {
 /// Packed panels consist of tiles.
 inline constexpr index kTileEdge = kPanelWidth;
 inline constexpr index kTilePairs = kTileEdge * kTileEdge;
-/// Number of tiles of C that are summed together. A product has a latency of 52 cycles, during
-/// which about three can start.
+/// Number of tiles of C that are summed together. A product has a latency of 52 cycles, and about
+/// three products can start in this time.
 inline constexpr int kTileGroup = 4;
 
 /// The number of tiles for this many rows.

@@ -135,7 +135,8 @@ export const texts = {
     },
     rotary: {
       idea: 'Queries and keys are turned by an angle for their position. Their product depends on how far apart they are.',
-      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
+      drawn:
+        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama, Mistral, Qwen, and the model on this page',
       good: 'distances, with nothing to learn; words stay as they are',
@@ -143,7 +144,8 @@ export const texts = {
     },
     linear: {
       idea: 'All hands are slowed by the same factor, so more positions fit within the same angles.',
-      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
+      drawn:
+        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'LongChat and Vicuna 1.5 with 16k tokens',
       good: 'the simplest stretch, with a little more training',
@@ -151,7 +153,8 @@ export const texts = {
     },
     dynamic: {
       idea: 'Once the text is too long, the base grows: slow hands slow down, and fast ones hardly change.',
-      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
+      drawn:
+        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'the first Qwen, for longer texts than in training',
       good: 'short texts stay exactly as they were',
@@ -159,7 +162,8 @@ export const texts = {
     },
     yarn: {
       idea: 'Fast hands keep their speed, slow hands are slowed, and hands in between are slowed less. Scores are sharpened.',
-      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
+      drawn:
+        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Qwen 2.5 and 3 for long texts, gpt-oss',
       good: 'the order of nearby words stays exact; little training is enough',
@@ -167,7 +171,8 @@ export const texts = {
     },
     llama3: {
       idea: 'Like YaRN, but hands with four turns or more keep their speed. Between four turns and one, a hand with fewer turns is slowed more.',
-      drawn: 'turns queries and keys: a row for each position, with cosines, then sines',
+      drawn:
+        'cosines, then sines, of the angles that turn queries and keys: a row for each position',
       where: 'on queries and keys, in every layer',
       users: 'Llama 3.1 and 3.2',
       good: 'the order of nearby words stays exact, and scores are left as they are',

@@ -35,7 +35,7 @@ export const texts = {
       bfloat16: {
         says: 'bfloat16',
         reply:
-          'Like float32, bfloat16 spends 8 of its bits on the range, so only 8 digits are left.',
+          'Like float32, bfloat16 spends 8 of its bits on the range, so only 8 binary digits are left.',
       },
       float16: {
         says: 'float16',

@@ -13,7 +13,7 @@ export const texts = {
     ],
     spelled: (/** @type {{ d: number }} */ { d }) => [
       `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word, or [token], first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding].`,
-      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more that include its beginning or its end. Each run has a random vector, which a [hash] picks, and “walk” is the sum of these vectors. “walked” has most of these runs too, so the two vectors are close together.',
+      'A model learns these numbers. Nothing is learned here, so the page takes them from the spelling. “walk” has the runs “wa”, “al”, “lk”, “wal”, “alk” and “walk”, and a few more that mark where the word begins or ends. Each run has a random vector, which a [hash] picks, and “walk” is the sum of these vectors. “walked” has most of these runs too, so the two vectors are close together.',
     ],
   },
   places: {
@@ -37,7 +37,7 @@ export const texts = {
     `All three are made from the same vector X, by three matrices, the [projections|projection] W_{q}, W_{k} and W_{v}. Why three, and not one? If one vector did all three jobs, the [score] of ${again ? `“${again.word}” and “${again.followed}”` : 'two words'} would be the same in both directions, though only one of the two words has a question. A vector is also most like itself, so most words would look mainly at themselves. And a book is found by its title but read for its text: the key of a word need not be the same as its value.`,
   ],
   alike:
-    'At the moment the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
+    'For now, the projections are set to *identity*, which only copies. So queries, keys and values are all the same, and words look at words that are spelt like them.',
   differ: 'Let queries, keys and values differ (random projections)',
   whenLearned:
     'A trained model has many heads, and each does something different. A wall of pictures shows them all.',

@@ -31,7 +31,7 @@ export function guesses({ lanes, world, to = Infinity }) {
 }
 
 /**
- * Compares a lane that has positions with a lane that has none and can only guess. Describes the
+ * Compares a lane with positions to a lane without them, which can only guess. Describes the
  * first size beyond the training size at which the lane with positions does worse. Returns an empty
  * string if there is no such size.
  * @param {object} run

@@ -44,7 +44,7 @@ export const texts = {
     'One head has one row of weights for each blank, so it brings home one blend of everything it looks at. From a blend it is hard to tell which digit came from where. Four heads bring four blends, and each head may look at a single digit.',
   ],
   gainLimits:
-    'We ran this eight times with the learned table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in the other two. But with T5’s bias, one head reached 95 in three out of four runs. It found a blend that suffices, with large weights for the tens and small weights for the ones. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
+    'We ran this eight times with the learned table, each time for 1,200 steps and from different initial weights. One head never got more than 41 of 100 answers right. Four heads got 99 right in six runs, and 70 in the other two. But with T5’s bias, one head reached 95 in three out of four runs. It found a blend that suffices, with large weights for the tens digits and small weights for the ones digits. And where one look is enough, one head is enough: it learns “reverse” as well as four heads do.',
   gainPredict: {
     question:
       'The sum of two two-digit numbers has a hundreds digit (or none), a tens digit and a ones digit. Positions come from a learned table, and there is one layer. What does a single head get right?',

@@ -1,6 +1,6 @@
 /**
  * The binary counter next to the encoding (D2L 11.6.3). Bit k of a position has a period of 2^(k+1)
- * positions, and the pair of columns j of the encoding has a period of 2π·base^(2j/d).
+ * positions, and column pair j of the encoding has a period of 2π·base^(2j/d).
  */
 
 /** Number of binary digits of a whole number. @param {number} number at least 0 */

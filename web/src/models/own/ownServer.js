@@ -144,7 +144,7 @@ export class OwnModel {
     if (!file && !(family === 'attn' && pageTokens)) {
       throw Object.assign(
         new Error(
-          `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can turn a sentence into its ${vocabSize.toLocaleString('en')} tokens. Add that file, too`,
+          `tokenizer.json is missing: this is a ${family} model with ${numParameters.toLocaleString('en')} parameters, but only its tokenizer can split a sentence into tokens of its vocabulary (${vocabSize.toLocaleString('en')}). Add that file, too`,
         ),
         { code: 'needs_more' },
       );
