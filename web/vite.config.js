@@ -50,30 +50,38 @@ const crossOriginIsolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-const worker = sharedWorker('./worker.js');
+const worker = sharedWorker('../work/worker.js');
 
 /** Modules with the programs that figures offer. They are fetched when a reader opens a program. */
 const programs = /[\\/](code|\w+Code|trainingCalls)\.js$|[\\/]src[\\/]programs[\\/]/;
 /** @param {Parameters<typeof worker.fileOf>} module */
 const sharedFileOf = (...module) => (programs.test(module[0]) ? null : worker.fileOf(...module));
 
+/**
+ * The plugins that turn the page's sources into JavaScript, styles and fonts.
+ * @param {'build' | 'serve'} command
+ */
+export const sources = (command) => [
+  svelte({
+    configFile: false,
+    // The built page has short class names. On the dev server, class names depend on file names
+    // instead, for hot updates.
+    ...(command === 'build' && {
+      compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
+    }),
+  }),
+  equations(),
+  smallFonts(),
+  outlines(),
+];
+
 export default defineConfig(({ command }) => ({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Relative addresses let the site work in any folder of any static host.
   base: './',
   plugins: [
-    svelte({
-      configFile: false,
-      // The built page has short class names. On the dev server, class names depend on file names
-      // instead, for hot updates.
-      ...(command === 'build' && {
-        compilerOptions: { cssHash: ({ hash, css }) => `s${hash(css).slice(0, 4)}` },
-      }),
-    }),
+    ...sources(command),
     worker.plugin,
-    equations(),
-    smallFonts(),
-    outlines(),
     offline(),
     contentSecurityPolicy,
     firstView(),

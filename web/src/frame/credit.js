@@ -1,5 +1,6 @@
 import { shorten } from '../core/tokens.js';
 import { written } from '../drawing/numbers.js';
+import { host } from '../host/host.js';
 import { maskNames } from '../state/masks.js';
 import { settings } from '../state/settings.svelte.js';
 
@@ -32,7 +33,7 @@ export function creditOf(figure, { follows, uses, work }) {
       (name) => (name === 'causal' || !uses.includes(name)) && (follows?.includes(name) ?? true),
     ),
     ...controlsOf(figure).filter((part) => !/^(?:causal mask|window|valid length)/.test(part)),
-    `attn, ${location.host}${location.pathname}#at=${chapter}.${figure.id}`,
+    `attn, ${host.address().replace(/^\w+:\/\/|\?.*/g, '')}#at=${chapter}.${figure.id}`,
   ];
 }
 

@@ -1,3 +1,4 @@
+import { host } from '../host/host.js';
 import { place } from './place.svelte.js';
 import { initial, untrained } from './properties/index.js';
 import {
@@ -183,14 +184,21 @@ const leading = (fragment, at) => `#${fragment}${fragment && '&'}at=${at}`;
 export const fragmentTo = (at) => leading(address, at);
 
 /**
- * A complete URL that opens one figure alone, with the current settings.
+ * The link to one figure alone, with the current settings.
  * @param {string} figure
  */
 export const linkToEmbed = (figure) =>
-  location.href.replace(/#.*|$/, `#embed=${figure}${linked && '&'}${linked}`);
+  `${host.address()}#embed=${figure}${linked && '&'}${linked}`;
 
 /**
- * A complete URL that opens the page with the current settings at a chapter or figure.
+ * The link to the current settings at a chapter or figure, as pictures and programs name it.
  * @param {string} at
  */
-export const linkTo = (at) => location.href.replace(/#.*|$/, leading(linked, at));
+export const linkTo = (at) => host.address() + leading(linked, at);
+
+/**
+ * A complete URL that opens the page in this browser with the current settings at a chapter or
+ * figure.
+ * @param {string} at
+ */
+export const linkHere = (at) => location.href.replace(/#.*|$/, leading(linked, at));

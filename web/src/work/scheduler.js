@@ -2,7 +2,7 @@
 
 import { connect } from 'attn/worker/connect';
 
-import { keepFiles } from './keepOffline.js';
+import { host } from '../host/host.js';
 import { fetchedTask } from './tasks/fetched.js';
 import { holdTask } from './tasks/hold.js';
 
@@ -96,12 +96,12 @@ export class TaskWorker {
     /** @type {{ isReady: boolean }} */
     const current = { isReady: false };
     this.#current = current;
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+    const [worker, options] = await Promise.all([host.startWorker(), host.module(this.#options)]);
     /** @type {Remote} */
-    const remote = await connect(worker, this.#options);
+    const remote = await connect(worker, options);
     void this.#watch(remote, current).catch(() => {});
     void remote.run(fetchedTask.name).then(
-      (urls) => keepFiles(/** @type {any} */ (urls)),
+      (urls) => host.keepFiles(/** @type {any} */ (urls)),
       () => {},
     );
     for (const run of this.#first) await run(remote);

@@ -1,6 +1,4 @@
-import model from '../../../languageModel/model.safetensors?url';
-import tokenizer from '../../../languageModel/tokenizer.json?url';
-
+import { host } from '../../host/host.js';
 import { settings } from '../../state/settings.svelte.js';
 import { reasonOf } from '../../work/errors.js';
 import { Spelled } from '../spelled.js';
@@ -107,8 +105,8 @@ export class Language {
           import('./pages.js'),
           import('./languagePrograms.js'),
           import('./languageTokens.js'),
-          read(model).then((response) => response.arrayBuffer()),
-          read(tokenizer).then((response) => response.json()),
+          host.read('model.safetensors').then((response) => response.arrayBuffer()),
+          host.read('tokenizer.json').then((response) => response.json()),
         ]);
       const file = new Uint8Array(bytes);
       const whole = new LanguageModel(this.#attn, file);
@@ -179,11 +177,4 @@ export function lookAtPages(language) {
 export function closeOwn(language) {
   if (language.looksAtOwn) lookAtPages(language);
   language.replaceOwn();
-}
-
-/** @param {string} address */
-async function read(address) {
-  const response = await fetch(address);
-  if (!response.ok) throw new Error(`the server returned ${response.status}`);
-  return response;
 }

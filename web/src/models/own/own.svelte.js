@@ -1,6 +1,5 @@
-import tokenizer from '../../../languageModel/tokenizer.json?url';
-
 import { count, counted } from '../../drawing/numbers.js';
+import { host } from '../../host/host.js';
 import { settings } from '../../state/settings.svelte.js';
 import { TaskWorker } from '../../work/scheduler.js';
 import { ownTask } from '../../work/tasks/own.js';
@@ -237,7 +236,7 @@ async function givenOf(all) {
   // Weights without a configuration are assumed to belong to the page's model, or to a model with
   // the same tokens.
   const alone = !all.some(({ name }) => name === 'tokenizer.json' || name === 'config.json');
-  const pageTokens = alone ? await (await fetch(tokenizer)).json() : null;
+  const pageTokens = alone ? await (await host.read('tokenizer.json')).json() : null;
   return { method: /** @type {const} */ ('open'), given: { files, pageTokens } };
 }
 
