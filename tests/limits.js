@@ -43,3 +43,9 @@ export const kMaxSiteBytes = {
   wall: { brotli: 6_000, gzip: 7_000 },
   language: { brotli: 22_000, gzip: 25_000 },
 };
+
+/**
+ * The page as a single file, with its language model and without it. Both include Base64, which
+ * adds a third.
+ */
+export const kMaxFileBytes = { page: 5e6, withoutModel: 2e6 };

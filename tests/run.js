@@ -12,6 +12,7 @@ import {
   buildCppReference,
   buildNativeTypes,
   buildPackage,
+  buildPageFile,
   buildSite,
   kVariants,
 } from '../wasm/toolchain/build.js';
@@ -87,6 +88,7 @@ const simd128 = (/** @type {Environment} */ env) => buildPackage(env, { variants
 const checked = (/** @type {Environment} */ env) => simd128({ ...env, ATTN_CHECK_ADDRESSES: 'ON' });
 const simd128Site = (/** @type {Environment} */ env) => simd128(env).then(buildSite);
 const site = (/** @type {Environment} */ env) => buildPackage(env).then(buildSite);
+const siteAndFile = (/** @type {Environment} */ env) => site(env).then(buildPageFile);
 const library = (/** @type {Environment} */ env) =>
   cmakeBuild('release', ['attn', 'attn_selftest', 'attn_train_language_model'], env);
 const kOtherVariants = { ATTN_VARIANTS: kVariants.filter((name) => name !== 'simd128').join() };
@@ -176,7 +178,7 @@ const kSuites = {
   firefox: {
     tier: 'all',
     needs: [...kWasm, 'chromium', 'firefox'],
-    run: nodeTest(['tests/firefox'], { build: site }),
+    run: nodeTest(['tests/firefox'], { build: siteAndFile }),
   },
 
   'clang-14': {

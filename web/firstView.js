@@ -27,14 +27,11 @@ export const hashSource = (css) => `'sha256-${createHash('sha256').update(css).d
  * @returns {import('vite').Plugin}
  */
 export function firstView() {
-  /** @type {ReturnType<typeof stillPicture> | undefined} */
-  let picture;
   return {
     name: 'first-view',
     transformIndexHtml: {
       order: 'post',
       async handler(html) {
-        const [styles, drawn] = await Promise.all([firstStyles(), (picture ??= stillPicture())]);
         /** @type {string[]} */
         const late = [];
         const early = html.replace(
@@ -47,20 +44,36 @@ export function firstView() {
         // Style sheets come first, because scripts wait only for the style sheets that precede
         // them.
         late.sort((a, b) => Number(b.includes('stylesheet')) - Number(a.includes('stylesheet')));
-        return early
-          .replace('</head>', `  <style>${styles}</style>\n  </head>`)
-          .replace('<div id="app"></div>', () => `<div id="app">${viewOf(drawn)}</div>`)
-          .replace('</body>', () => `${late.map((tag) => `  ${tag}\n`).join('  ')}  </body>`);
+        return (await withFirstView(early, ['file', 'network', 'wasm'])).replace(
+          '</body>',
+          () => `${late.map((tag) => `  ${tag}\n`).join('  ')}  </body>`,
+        );
       },
     },
   };
 }
 
-/** @param {Awaited<ReturnType<typeof stillPicture>>} picture */
-function viewOf({ svg, ...picture }) {
-  const { failures } = still;
-  const failure = (/** @type {Exclude<keyof typeof failures, 'script'>} */ name) =>
-    `<p id="first-${name}" hidden>${failures[name]}</p>`;
+/** @type {ReturnType<typeof stillPicture> | undefined} */
+let picture;
+
+/** @typedef {Exclude<keyof typeof still.failures, 'script'>} Failure */
+
+/**
+ * Puts the first words and the still picture into a page.
+ * @param {string} html
+ * @param {Failure[]} failures reasons for which the live page may be unable to start
+ */
+export async function withFirstView(html, failures) {
+  const [styles, drawn] = await Promise.all([firstStyles(), (picture ??= stillPicture())]);
+  return html
+    .replace('</head>', `  <style>${styles}</style>\n  </head>`)
+    .replace('<div id="app"></div>', () => `<div id="app">${viewOf(drawn, failures)}</div>`);
+}
+
+/** @param {Awaited<ReturnType<typeof stillPicture>>} picture @param {Failure[]} failures */
+function viewOf({ svg, ...picture }, failures) {
+  const failure = (/** @type {Failure} */ name) =>
+    `<p id="first-${name}" hidden>${still.failures[name]}</p>`;
   return `
 <div class="first-page">
 <header class="first-top"><span>attn</span></header>
@@ -68,8 +81,8 @@ function viewOf({ svg, ...picture }) {
 <section class="first-words"><div><h1>${first.title}</h1><p class="first-lead">${first.lead}</p></div>
 <p class="first-start label first-later"><span class="button">${first.start}</span> ${first.startNote}</p></section>
 <div class="first-bar"><p>${initial.text}</p></div>
-<div class="first-notes label"><p id="first-script">${failures.script}</p>
-<p id="first-loading">${still.loading}</p>${failure('file')}${failure('network')}${failure('wasm')}</div>
+<div class="first-notes label"><p id="first-script">${still.failures.script}</p>
+<p id="first-loading">${still.loading}</p>${failures.map(failure).join('')}</div>
 <figure id="still" class="first-still" aria-labelledby="still-title">
 <header><p id="still-title">${still.title}</p></header>
 <div class="first-picture" role="img" aria-label="${still.alt(picture)}">${svg}</div>

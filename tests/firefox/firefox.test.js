@@ -6,43 +6,27 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { load } from 'attn';
-import puppeteer from 'puppeteer-core';
 import sirv from 'sirv';
 
-import { findChromium, findFirefox } from '../../wasm/toolchain/system.js';
+import { numberOf, readCells, serveSite } from '../browser/site.js';
+import { kBrowsers, kPatience, launchBrowsers, openEmpty, type } from './browsers.js';
 import { bitsOf, bitsOfTraining } from './sameBits.js';
-import { chromiumFlags, numberOf, readCells, serveSite } from '../browser/site.js';
 
-/** @import { Browser, ElementHandle, Page } from 'puppeteer-core' */
-
-const kBrowsers = /** @type {const} */ (['Firefox', 'Chromium']);
-/** @typedef {(typeof kBrowsers)[number]} BrowserName */
+/** @import { ElementHandle, Page } from 'puppeteer-core' */
+/** @import { BrowserName } from './browsers.js' */
 
 const packageFolder = sirv(fileURLToPath(new URL('../../wasm/dist', import.meta.url)), {
   dev: true,
 });
 const testsFolder = sirv(import.meta.dirname, { dev: true });
 
-/** Maximum time to wait for any event, in ms. */
-const kPatience = 60_000;
-
 /** @type {Awaited<ReturnType<typeof serveSite>>} */
 let site;
-/** @type {Record<BrowserName, Browser>} */
+/** @type {Awaited<ReturnType<typeof launchBrowsers>>} */
 let browsers;
 before(async () => {
   site = await serveSite('/', { '/attn/': packageFolder, '/tests/': testsFolder });
-  const options = { headless: true, timeout: kPatience, protocolTimeout: 3 * kPatience };
-  const [Firefox, Chromium] = await Promise.all([
-    puppeteer.launch({ ...options, browser: 'firefox', executablePath: findFirefox() }),
-    puppeteer.launch({
-      ...options,
-      browser: 'chrome',
-      executablePath: process.env.CHROMIUM || findChromium(),
-      args: chromiumFlags,
-    }),
-  ]);
-  browsers = { Firefox, Chromium };
+  browsers = await launchBrowsers();
 });
 after(async () => {
   await Promise.all(Object.values(browsers ?? {}).map((browser) => browser.close()));
@@ -62,47 +46,18 @@ function hideRelaxedSimd() {
 }
 
 /**
- * Opens a page in a fresh profile and records everything that a page should not do.
  * @param {BrowserName} name
  * @param {string} [fragment] with '#'
  */
 async function open(name, fragment = '') {
-  const context = await browsers[name].createBrowserContext();
-  const page = await context.newPage();
-  page.setDefaultTimeout(kPatience);
-  /** @type {string[]} */
-  const problems = [];
-  page.on('console', (message) => problems.push(`${message.type()}: ${message.text()}`));
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('requestfailed', (request) => problems.push(`failed: ${request.url()}`));
-  page.on('request', (request) => {
-    if (new URL(request.url()).origin !== site.origin) {
-      problems.push(`another origin: ${request.url()}`);
-    }
-  });
+  const { page, close } = await openEmpty(
+    browsers[name],
+    (url) => new URL(url).origin === site.origin,
+  );
   await page.evaluateOnNewDocument(hideRelaxedSimd);
-  await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${site.origin}/${fragment}`);
   await page.waitForSelector('[data-variant]');
-  const close = async () => {
-    await context.close();
-    assert.deepEqual(problems, [], name);
-  };
   return { page, close };
-}
-
-/**
- * Types a sentence in place of the page's sentence.
- * @param {Page} page
- * @param {string} sentence
- */
-async function type(page, sentence) {
-  await page.waitForSelector('textarea');
-  await page.$eval('textarea', (field) => {
-    field.focus();
-    field.select();
-  });
-  await page.keyboard.type(sentence);
 }
 
 /**

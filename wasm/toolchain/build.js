@@ -111,6 +111,12 @@ export async function buildSite() {
   );
 }
 
+/** Builds the page as a single file, web/dist/attn.html. The site must already be built. */
+export const buildPageFile = () =>
+  step('Building the page as a single file', () =>
+    command(process.execPath, ['web/oneFile/build.js'], { cwd: kRoot }),
+  );
+
 /**
  * Builds the C++ reference from the headers and core/docs.
  * @param {string} folder
@@ -159,10 +165,14 @@ async function addSelfTest(env) {
   }
 }
 
-/** Builds the package with all variants, and the site with all references. @param {Record<string, string>} env */
+/**
+ * Builds the package with all variants, the site with all references, and the page as a file.
+ * @param {Record<string, string>} env
+ */
 export async function buildAll(env) {
   await buildPackage(env);
   await buildSite();
+  await buildPageFile();
   await addSelfTest(env);
   await addCppReference();
 }
@@ -170,7 +180,7 @@ export async function buildAll(env) {
 if (isMain(import.meta)) {
   try {
     await withLock(kLockFile, async () => buildAll(await setUp()));
-    say('The package is in wasm/dist, the site in web/dist.');
+    say('The package is in wasm/dist, the site in web/dist, the page as a file in web/dist/attn.html.');
   } catch (error) {
     reportSetupError(error);
   }

@@ -3,7 +3,7 @@
 //   npm run release -- --dry-run   skips the tests and accepts a checkout that is not ready
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -107,6 +107,7 @@ async function makeRelease() {
   rmSync(join(kFolder, '_CPack_Packages'), { recursive: true, force: true });
   const page = ['-E', 'tar', 'cf', join(kFolder, `${name}-page.zip`), '--format=zip', '.'];
   await command('cmake', page, { cwd: join(kRoot, 'web/dist') });
+  copyFileSync(join(kRoot, 'web/dist/attn.html'), join(kFolder, `${name}.html`));
 
   const sums = readdirSync(kFolder).map((file) => {
     const sum = createHash('sha256').update(readFileSync(join(kFolder, file)));

@@ -27,7 +27,8 @@ export const still = {
   failures: {
     script:
       'This page computes everything in your browser and needs JavaScript. Turn on JavaScript and reload the page to type your own sentence.',
-    file: 'The live page cannot start from a file, because browsers load its parts only from a web server. Run “python3 -m http.server” in this folder, and open http://localhost:8000.',
+    file: 'The live page cannot start from this file, because browsers load its parts only from a web server. Open <a class="link" href="attn.html">attn.html</a> in the same folder, which contains the whole page.',
+    unpack: 'Your browser cannot unpack the live page. Open this file in a newer browser.',
     network:
       'A part of the live page could not be loaded. Check your connection and reload the page.',
     wasm: 'This page computes everything in your browser and needs WebAssembly, which your browser lacks or has turned off. Turn it on, or open the page in another browser.',

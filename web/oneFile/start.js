@@ -1,0 +1,22 @@
+// Starts the page in its single file, which contains this script.
+
+import { readPart } from './parts.js';
+
+// A file that shows particular settings names them here, as in a link.
+const fragment = document.querySelector('meta[name="attn-fragment"]')?.getAttribute('content');
+if (fragment && !location.hash) history.replaceState(null, '', `#${fragment}`);
+
+/** @param {string} tag @param {string} part */
+async function append(tag, part) {
+  const element = document.createElement(tag);
+  element.textContent = await readPart(part).text();
+  document.head.append(element);
+}
+
+append('style', 'page.css')
+  .then(() => append('script', 'page.js'))
+  .catch((error) => {
+    document.getElementById('first-unpack')?.removeAttribute('hidden');
+    document.getElementById('first-loading')?.setAttribute('hidden', '');
+    throw error;
+  });
