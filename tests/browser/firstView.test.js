@@ -50,10 +50,15 @@ for (const options of [phone, { viewport: { width: 1280, height: 720 } }]) {
   });
 }
 
-test('opened as a file, the page says what to do', async () => {
+test('opened as a file, the page leads to the page in a single file', async () => {
   const page = await blank();
   await page.goto(pathToFileURL(join(dist, 'index.html')).href);
-  await page.getByText('The live page cannot start from a file').waitFor();
+  await page.getByText('The live page cannot start from this file').waitFor();
+  const link = page.getByRole('link', { name: 'attn.html' });
+  assert.equal(
+    await link.evaluate((link) => /** @type {HTMLAnchorElement} */ (link).href),
+    pathToFileURL(join(dist, 'attn.html')).href,
+  );
   await assertStill(page);
   assert.ok(await page.getByText('Loading the live page').isHidden());
   await page.context().close();

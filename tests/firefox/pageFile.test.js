@@ -1,5 +1,5 @@
-// Opens the page as a single file from the disk, in Firefox and Chromium. Neither may request
-// anything besides that file.
+// Opens the page as a single file from the disk, in Firefox and Chromium. The page may request
+// nothing besides that file.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { kBrowsers, launchBrowsers, openEmpty, type } from './browsers.js';
 
 /** @type {Awaited<ReturnType<typeof launchBrowsers>>} */
 let browsers;
-/** A folder with a copy of the file, and nothing else. @type {string} */
+/** A folder that contains only copies of the file. @type {string} */
 let folder;
 /** @type {string} */
 let html;
@@ -53,7 +53,7 @@ async function open(name, fragment = '', file = 'attn.html') {
 const arcs = (page) => page.$eval('#sentence [data-words] canvas', (canvas) => canvas.toDataURL());
 
 /** @param {(name: BrowserName) => Promise<void>} check */
-const inBoth = (check) => Promise.all(kBrowsers.map(check));
+const inBoth = async (check) => void (await Promise.all(kBrowsers.map(check)));
 
 test('the file is at most 5 MB in size', async () => {
   const { size } = await stat(join(folder, 'attn.html'));
@@ -94,6 +94,26 @@ test('training in the file gives the same checksums in Firefox and Chromium', as
   assert.deepEqual(checksums.Firefox, checksums.Chromium);
 });
 
+// Chromium reports the requests of a page, but not those of its workers.
+test('the policy of the file forbids requests of its workers', async () => {
+  const { page, close } = await open('Chromium', '#world=count&trainStep=1&at=training');
+  await page.waitForSelector('[data-checksum=B]');
+  const workers = page.workers();
+  assert.ok(workers.length > 0);
+  const directives = workers.map((worker) =>
+    worker.evaluate(
+      () =>
+        new Promise((resolve) => {
+          addEventListener('securitypolicyviolation', (event) => resolve(event.violatedDirective));
+          fetch('https://example.com/').catch(() => {});
+        }),
+    ),
+  );
+  const expected = workers.map(() => 'connect-src');
+  assert.deepEqual(await Promise.all(directives), expected);
+  await close();
+});
+
 test('the file opens a model of the reader', () =>
   inBoth(async (name) => {
     const { page, close } = await open(name);
@@ -116,6 +136,14 @@ test('programs and pictures name the file without its folder', async () => {
     (await program?.evaluate((element) => element.textContent ?? ''))?.split('\n') ?? [];
   assert.match(first, /: attn\.html#at=opening\.sentence$/);
   await close();
+});
+
+test('a browser that cannot unpack the file says so', async () => {
+  const { page, close } = await openEmpty(browsers.Chromium, () => true);
+  await page.evaluateOnNewDocument(() => Reflect.deleteProperty(globalThis, 'DecompressionStream'));
+  await page.goto(pathToFileURL(join(folder, 'attn.html')).href);
+  await page.waitForSelector('#first-unpack:not([hidden])');
+  await assert.rejects(close(), /DecompressionStream is not defined/);
 });
 
 test('a figure with other settings fits into 2 MB without the language model', async () => {

@@ -180,7 +180,9 @@ export async function buildAll(env) {
 if (isMain(import.meta)) {
   try {
     await withLock(kLockFile, async () => buildAll(await setUp()));
-    say('The package is in wasm/dist, the site in web/dist, the page as a file in web/dist/attn.html.');
+    say(
+      'The package is in wasm/dist, the site in web/dist, the page as a file in web/dist/attn.html.',
+    );
   } catch (error) {
     reportSetupError(error);
   }

@@ -1,12 +1,12 @@
-// Builds the page as a single file, web/dist/attn.html. It works like the page in web/dist, but
-// opens from a file and makes no request. The package must already be built.
+// Builds the page as a single file, web/dist/attn.html. The file works like the page in web/dist,
+// but opens from the disk and makes no request. The package must already be built.
 //
-// The file is a template. Its element <meta name="attn-fragment"> selects the settings that it
-// opens with, and each part of the page is in its own element. The content security policy covers
-// none of these elements, so the settings can be filled in, and parts that they do not need can be
-// left out.
+// The file is also a template. The element <meta name="attn-fragment"> contains the settings to open
+// with, as in a link, and each part of the page is in its own element. The hashes in the content
+// security policy cover none of these elements. Therefore, other settings can be filled in, and
+// parts that these settings do not need can be left out.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
@@ -118,5 +118,4 @@ async function makeFile() {
   );
 }
 
-await mkdir(new URL('dist/', web), { recursive: true });
 await writeFile(new URL('dist/attn.html', web), await makeFile());

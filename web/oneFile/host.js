@@ -1,7 +1,10 @@
-// The page in a single file reads its parts from that file. It makes no request: browsers do not
-// let a page that was opened from a file fetch others.
+// Replaces `src/host/host.js` in the single file, which contains all parts of the page. The page
+// makes no request, because browsers do not let a page from the disk fetch other files.
 
 import { readPart } from './parts.js';
+
+/** False if a server sends this file. */
+const onDisk = location.protocol === 'file:';
 
 /** @type {Promise<string> | undefined} */
 let model;
@@ -36,10 +39,13 @@ export const host = {
   keepOffline: () => Promise.resolve(),
   keepFiles: () => Promise.resolve(),
 
-  // Only the name of the file, because its folders mean nothing to other people.
-  address: () => decodeURIComponent(location.pathname.replace(/.*\//, '')),
+  // Folders of this computer mean nothing to other people.
+  address: () =>
+    onDisk
+      ? decodeURIComponent(location.pathname.replace(/.*\//, ''))
+      : location.href.replace(/#.*/, ''),
 
-  linkCopied: 'link copied; it opens this file on this computer',
+  linkCopied: onDisk ? 'link copied; it opens this file on this computer' : 'link copied',
 
   references: () => '',
 };

@@ -1,8 +1,8 @@
-// Starts the page in its single file, which contains this script.
+// Starts the page in the single file. The build puts this script into that file.
 
 import { readPart } from './parts.js';
 
-// A file that shows particular settings names them here, as in a link.
+// A link to the file takes precedence over the settings that the file contains.
 const fragment = document.querySelector('meta[name="attn-fragment"]')?.getAttribute('content');
 if (fragment && !location.hash) history.replaceState(null, '', `#${fragment}`);
 

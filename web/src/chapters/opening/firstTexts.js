@@ -27,7 +27,7 @@ export const still = {
   failures: {
     script:
       'This page computes everything in your browser and needs JavaScript. Turn on JavaScript and reload the page to type your own sentence.',
-    file: 'The live page cannot start from this file, because browsers load its parts only from a web server. Open <a class="link" href="attn.html">attn.html</a> in the same folder, which contains the whole page.',
+    file: 'The live page cannot start from this file, because browsers load its parts only from a web server. Open <a href="attn.html">attn.html</a> in the same folder, which contains the whole page.',
     unpack: 'Your browser cannot unpack the live page. Open this file in a newer browser.',
     network:
       'A part of the live page could not be loaded. Check your connection and reload the page.',
