@@ -50,7 +50,10 @@ async function open(name, fragment = '', file = 'attn.html') {
 }
 
 /** @param {Page} page */
-const arcs = (page) => page.$eval('#sentence [data-words] canvas', (canvas) => canvas.toDataURL());
+async function arcs(page) {
+  const canvas = await page.waitForSelector('#sentence [data-words] canvas');
+  return canvas?.evaluate((canvas) => /** @type {HTMLCanvasElement} */ (canvas).toDataURL());
+}
 
 /** @param {(name: BrowserName) => Promise<void>} check */
 const inBoth = async (check) => void (await Promise.all(kBrowsers.map(check)));

@@ -6,17 +6,18 @@ import { readPart } from './parts.js';
 /** False if a server sends this file. */
 const onDisk = location.protocol === 'file:';
 
-/** @type {Promise<string> | undefined} */
-let model;
+/** The address of the language model, once it has been read. */
+let model = '';
 
 /** @type {typeof import('../src/host/host.js').host} */
 export const host = {
-  read: (name) => Promise.resolve(readPart(name)),
+  async read(name) {
+    const content = await readPart(name).blob();
+    if (name === 'model.safetensors') model ||= URL.createObjectURL(content);
+    return new Response(content);
+  },
 
-  modelAddress: () =>
-    (model ??= readPart('model.safetensors')
-      .blob()
-      .then((blob) => URL.createObjectURL(blob))),
+  modelAddress: () => model,
 
   async module({ variant = 'simd128', ...options }) {
     if (variant !== 'simd128') {
@@ -41,11 +42,14 @@ export const host = {
 
   // Folders of this computer mean nothing to other people.
   address: () =>
-    onDisk
-      ? decodeURIComponent(location.pathname.replace(/.*\//, ''))
-      : location.href.replace(/#.*/, ''),
+    onDisk ? location.pathname.replace(/.*\//, '') : location.href.replace(/#.*/, ''),
 
-  linkCopied: onDisk ? 'link copied; it opens this file on this computer' : 'link copied',
+  copied: {
+    link: onDisk ? 'link copied; it opens this file on this computer' : 'link copied',
+    embedCode: onDisk
+      ? 'embed code copied; put this file next to the page that embeds it'
+      : 'embed code copied',
+  },
 
-  references: () => '',
+  hasOtherPages: false,
 };

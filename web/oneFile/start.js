@@ -6,6 +6,9 @@ import { readPart } from './parts.js';
 const fragment = document.querySelector('meta[name="attn-fragment"]')?.getAttribute('content');
 if (fragment && !location.hash) history.replaceState(null, '', `#${fragment}`);
 
+// A figure that is embedded in another page hides the still page.
+if (/[#&]embed=/.test(location.hash)) document.documentElement.dataset.only = 'embedded';
+
 /** @param {string} tag @param {string} part */
 async function append(tag, part) {
   const element = document.createElement(tag);

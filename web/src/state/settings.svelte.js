@@ -187,8 +187,7 @@ export const fragmentTo = (at) => leading(address, at);
  * The link to one figure alone, with the current settings.
  * @param {string} figure
  */
-export const linkToEmbed = (figure) =>
-  `${host.address()}#embed=${figure}${linked && '&'}${linked}`;
+export const linkToEmbed = (figure) => `${host.address()}#embed=${figure}${linked && '&'}${linked}`;
 
 /**
  * The link to the current settings at a chapter or figure, as pictures and programs name it.
