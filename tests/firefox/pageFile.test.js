@@ -141,6 +141,21 @@ test('programs and pictures name the file without its folder', async () => {
   await close();
 });
 
+test('a page next to the file embeds a figure of it', async () => {
+  const source = 'attn.html#embed=encoding.encoding-heatmap&amp;v=2&amp;weights=xavier';
+  const html = `<!doctype html><title>lesson</title><iframe src="${source}" width="800"></iframe>`;
+  await writeFile(join(folder, 'lesson.html'), html);
+  await inBoth(async (name) => {
+    const { page, close } = await openEmpty(browsers[name], (url) =>
+      /^(?:file|data|blob):/.test(url),
+    );
+    await page.goto(pathToFileURL(join(folder, 'lesson.html')).href);
+    const [, frame] = page.frames();
+    await frame.waitForSelector('#encoding-heatmap.only canvas');
+    await close();
+  });
+});
+
 test('a browser that cannot unpack the file says so', async () => {
   const { page, close } = await openEmpty(browsers.Chromium, () => true);
   await page.evaluateOnNewDocument(() => Reflect.deleteProperty(globalThis, 'DecompressionStream'));
