@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import test, { after, before } from 'node:test';
 
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
@@ -236,4 +237,42 @@ test('a link to eight positions shows the binary numbers of D2L 11.6.3', async (
     i.toString(2).padStart(3, '0').split('').reverse().join(''),
   ).join('');
   assert.equal(written, expected);
+});
+
+test('the curves are drawn in one pair of axes, and saved alone', async () => {
+  const page = await open('columns=6,7,8,9&length=60&width=32');
+  await page.locator(figure).getByRole('button', { name: 'curves in one pair of axes' }).click();
+  await page.waitForURL(({ hash }) => hash.includes('curves=axes'));
+  const chart = page.getByRole('img', { name: 'Curves of columns 6, 7, 8, 9 over the position' });
+  const paths = await chart
+    .locator('path')
+    .evaluateAll((all) => all.map((path) => path.getAttribute('d') ?? ''));
+  const expected = sinusoidalEncoding(60, 32, 10000);
+  const [top, bottom] = [8, 280 - 42];
+  paths.forEach((path, i) => {
+    const heights = path
+      .slice(1)
+      .split('L')
+      .map((point) => Number(point.split(',')[1]));
+    assert.equal(heights.length, 60);
+    heights.forEach((height, row) => {
+      const value = ((bottom + top) / 2 - height) / ((bottom - top) / 2);
+      assert.ok(Math.abs(value - expected[row][6 + i]) < 1e-3, `column ${6 + i}, row ${row}`);
+    });
+  });
+  await page
+    .locator(figure)
+    .getByRole('button', { name: /^Export/ })
+    .click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page
+      .locator(`${figure} li`, { hasText: 'only the curves' })
+      .getByRole('button', { name: 'SVG', exact: true })
+      .click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'encoding-heatmap-curves.svg');
+  const svg = (await readFile(await download.path())).toString();
+  assert.match(svg, /aria-label="column 6"/);
+  assert.doesNotMatch(svg, /in binary/);
 });

@@ -60,10 +60,7 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
 test('a chart without measurements has no numbers to export', async () => {
   const page = await site.visit('#at=architectures.timings');
   await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
-  assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), [
-    'picture',
-    'transparent',
-  ]);
+  assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), ['picture']);
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {
@@ -87,9 +84,6 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   );
   assert.ok(text.includes(`attn, ${address}#at=self-attention.weights"`));
   assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=2`));
-  const transparent = await exported(page, 'transparent SVG', 'transparent');
-  const hasPaper = (/** @type {string} */ svg) => svg.includes('</defs><rect');
-  assert.deepEqual([text, transparent.bytes.toString()].map(hasPaper), [true, false]);
   assert.doesNotMatch(
     text,
     /Point at a cell|click to lock/,
@@ -99,6 +93,34 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.deepEqual([...png.bytes.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
   assert.ok(png.bytes.readUInt32BE(16) > 1000, 'width');
   assert.ok(png.bytes.length > 20_000);
+});
+
+test('pictures are drawn on a transparent background, without title and source, in 16:9 and with text', async () => {
+  const page = await site.open(weights);
+  const draw = async (/** @type {string[]} */ ...choices) => {
+    await page.getByRole('button', { name: 'Export What each token looks at' }).click();
+    for (const name of choices) await page.getByRole('checkbox', { name }).click();
+    await page.keyboard.press('Escape');
+    return (await exported(page, 'SVG')).bytes.toString();
+  };
+  const hasPaper = (/** @type {string} */ svg) => svg.includes('</defs><rect');
+  const hasTitle = (/** @type {string} */ svg) => svg.includes('"What each token looks at"');
+  const shapeOf = (/** @type {string} */ svg) => {
+    const [, width, height] = /^<svg[^>]* width="(\d+)" height="(\d+)"/.exec(svg) ?? [];
+    return Number(width) / Number(height);
+  };
+  const usual = await draw();
+  assert.deepEqual([hasPaper(usual), hasTitle(usual)], [true, true]);
+  const bare = await draw('background', 'title and source');
+  assert.deepEqual([hasPaper(bare), hasTitle(bare)], [false, false]);
+  assert.ok(shapeOf(bare) > shapeOf(usual));
+  const wide = await draw('16:9', 'title and source');
+  assert.ok(Math.abs(shapeOf(wide) - 16 / 9) < 0.01, String(shapeOf(wide)));
+  assert.doesNotMatch(wide, /<text/);
+  const editable = await draw('SVG text stays text');
+  assert.match(editable, />What each token looks at<\/text>/);
+  assert.doesNotMatch(editable, /<use/);
+  await page.context().close();
 });
 
 test('the caption of an exported picture describes the selected model', async () => {

@@ -59,18 +59,26 @@ std::string processor() {
   return name.empty() ? "unknown processor" : name;
 }
 
-/// The shortest time of a call, in seconds. Makes calls for a tenth of a second, but at least five
-/// calls.
+/// The shortest time of a call, in seconds. Times groups of calls that take at least 5 ms, because
+/// browsers round times to a tenth of a millisecond: at least five groups, for a tenth of a second.
 double seconds_of(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  double shortest = HUGE_VAL;
-  for (int calls = 0; calls < 5 || Clock::now() - begin < std::chrono::milliseconds(100); ++calls) {
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  const auto group_of = [&](int calls) {
     const auto start = Clock::now();
-    call();
-    shortest = std::min(shortest, std::chrono::duration<double>(Clock::now() - start).count());
+    for (int i = 0; i < calls; ++i) call();
+    return since(start);
+  };
+  int calls = 1;
+  double shortest = group_of(calls);
+  while (shortest < 5e-3) shortest = group_of(calls *= 2);
+  const auto begin = Clock::now();
+  for (int groups = 1; groups < 5 || since(begin) < 0.1; ++groups) {
+    shortest = std::min(shortest, group_of(calls));
   }
-  return shortest;
+  return shortest / calls;
 }
 
 /// Prints how many operations are within their stated bounds. Returns true if all are.
@@ -190,7 +198,8 @@ std::vector<Operation> operations() {
 }
 
 /// Prints a line for each operation and a column for each instruction set: times of one thread, in
-/// microseconds. The last column is the time of the default instruction set with all threads.
+/// microseconds. If there are several threads, the last column is the time of the default
+/// instruction set with all threads.
 void measure_operations() {
   std::printf("%-34s", "microseconds");
   std::vector<std::unique_ptr<Context>> contexts;
@@ -199,8 +208,11 @@ void measure_operations() {
         std::make_unique<Context>(attn::ContextOptions{.num_threads = 1, .instruction_set = isa}));
     std::printf(" %11s", attn::to_string(isa));
   }
-  contexts.push_back(std::make_unique<Context>());
-  std::printf("  %d threads\n", contexts.back()->num_threads());
+  if (const int threads = Context::default_context().num_threads(); threads > 1) {
+    contexts.push_back(std::make_unique<Context>());
+    std::printf("  %d threads", threads);
+  }
+  std::printf("\n");
   for (const Operation& operation : operations()) {
     std::printf("%-34s", operation.name);
     for (const std::unique_ptr<Context>& context : contexts) {

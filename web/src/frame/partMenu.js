@@ -2,7 +2,7 @@ import { createContext } from 'svelte';
 
 /**
  * Data that a figure passes to parts that can be saved separately.
- * @typedef {{ about: () => Omit<import('./picture.js').About, 'description' | 'paper'>, link: ()
+ * @typedef {{ about: () => Omit<import('./picture.js').About, 'description'>, link: ()
  *   => string, tell: (notice: string) => void }} Around
  */
 

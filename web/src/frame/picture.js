@@ -234,16 +234,22 @@ function copyText(node, style, end, into, picture) {
  * @property {string} description for screen readers
  * @property {HTMLElement} figure the figure whose equation and settings are added below the picture
  * @property {import('./credit.js').Around} around
+ *
+ * @typedef {object} Look how to draw a picture
  * @property {boolean} paper whether to draw the page's background
+ * @property {boolean} caption whether to draw the title, the equation, the settings and the source
+ * @property {boolean} wide whether to extend the picture to 16:9
+ * @property {boolean} editable whether text stays text in an SVG, which needs the page's fonts to
+ *   look the same; otherwise it becomes outlines
  */
 
-/** @param {HTMLElement} element the picture to draw @param {About} about */
-export function toSvg(element, about) {
+/** @param {HTMLElement} element the picture to draw @param {About} about @param {Look} look */
+export function toSvg(element, about, look) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
   // `data-still` moves floating elements below the picture. The attribute is removed before the
   // next frame.
   figure.dataset.still = '';
-  const { svg, width, height } = drawn(element, about);
+  const { svg, width, height } = drawn(element, about, look);
   delete figure.dataset.still;
 
   const text = wellFormed(new XMLSerializer().serializeToString(svg))
@@ -289,20 +295,25 @@ function equationOf(figure, picture) {
   return equation && equation.scrollWidth <= equation.clientWidth + 1 ? equation : null;
 }
 
-/** @param {HTMLElement} element @param {About} about */
-function drawn(element, { heading, figure, around, description, paper }) {
+/** @param {HTMLElement} element @param {About} about @param {Look} look */
+function drawn(element, { heading, figure, around, description }, look) {
   const box = element.getBoundingClientRect();
-  const letters = new Letters();
+  const letters = new Letters(look.editable);
   const style = getComputedStyle(heading);
-  const width = Math.ceil(box.width) + 2 * margin;
-  const equation = equationOf(figure, element);
+  const least = Math.ceil(box.width) + 2 * margin;
+  const equation = look.caption ? equationOf(figure, element) : null;
   const between = equation ? Math.ceil(equation.getBoundingClientRect().height) + 2 * margin : 0;
-  const credit = creditOf(figure, around);
+  const credit = look.caption ? creditOf(figure, around) : [];
   const { fontFamily, fontStyle } = style;
   const small = { fontFamily, fontStyle, fontSize: '12px', fontWeight: '400' };
-  const lines = linesOf(credit, fontOf(small), width - 2 * margin);
-  const foot = between + creditHeight + (lines.length - 1) * lineHeight;
-  const height = titleHeight + Math.ceil(box.height) + foot + 2 * margin;
+  const lines = linesOf(credit, fontOf(small), least - 2 * margin);
+  const foot = look.caption ? between + creditHeight + (lines.length - 1) * lineHeight : 0;
+  const head = look.caption ? titleHeight : 0;
+  const needed = head + Math.ceil(box.height) + foot + 2 * margin;
+  const width = look.wide ? Math.max(least, Math.ceil((needed * 16) / 9)) : least;
+  const height = look.wide ? Math.max(needed, Math.ceil((width * 9) / 16)) : needed;
+  /** Centres the content in a wider or higher picture. */
+  const [right, down] = [Math.floor((width - least) / 2), Math.floor((height - needed) / 2)];
   const svg = svgElement('svg', {
     ...{ width, height, viewBox: `0 0 ${width} ${height}` },
     'xmlns:xlink': 'http://www.w3.org/1999/xlink',
@@ -313,25 +324,28 @@ function drawn(element, { heading, figure, around, description, paper }) {
   details.textContent = description;
   svg.append(name, details, letters.defs);
   const page = getComputedStyle(document.documentElement);
-  if (paper) {
+  if (look.paper) {
     svg.append(svgElement('rect', { width, height, ...paint('fill', page.backgroundColor) }));
   }
 
-  const title = placed(heading.textContent.trim(), style, margin, margin + 15);
-  svg.append(letters.drawn(title, style, paint('fill', page.color)));
+  if (look.caption) {
+    const title = placed(heading.textContent.trim(), style, right + margin, down + margin + 15);
+    svg.append(letters.drawn(title, style, paint('fill', page.color)));
+  }
   lines.forEach((line, i) => {
-    const y = height - margin - (lines.length - 1 - i) * lineHeight;
+    const y = down + needed - margin - (lines.length - 1 - i) * lineHeight;
     const fill = paint('fill', page.color, 0.7);
-    svg.append(letters.drawn(placed(line, small, margin, y), small, fill));
+    svg.append(letters.drawn(placed(line, small, right + margin, y), small, fill));
   });
   // Whole pixels stay whole, so that lines are as sharp as on the screen.
-  const [left, top] = [Math.floor(box.left) - margin, Math.floor(box.top) - margin - titleHeight];
+  const left = Math.floor(box.left) - margin - right;
+  const top = Math.floor(box.top) - margin - head - down;
   const picture = { left, top, letters, clips: 0 };
   copy(element, svg, picture);
   if (equation) {
     const at = equation.getBoundingClientRect();
-    picture.left = Math.floor(at.left) - margin;
-    picture.top = Math.floor(at.top) - (height - foot);
+    picture.left = Math.floor(at.left) - margin - right;
+    picture.top = Math.floor(at.top) - (down + needed - foot);
     copy(equation, svg, picture);
   }
   return { svg, width, height };
@@ -340,17 +354,18 @@ function drawn(element, { heading, figure, around, description, paper }) {
 /**
  * @param {HTMLElement} element the picture to draw
  * @param {About} about
+ * @param {Look} look
  */
-export async function toPng(element, about) {
-  const { text, width, height } = toSvg(element, about);
+export async function toPng(element, about, look) {
+  const { text, width, height } = toSvg(element, about, { ...look, editable: false });
   const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   try {
     const image = new Image();
     image.src = url;
     await image.decode();
-    // At least two pixels per CSS pixel for paper and screens, and at least 1600 pixels wide for
+    // At least two pixels per CSS pixel for paper and screens, and at least 1920 pixels wide for
     // slides, but within the sizes that browsers support.
-    const ratio = Math.min(Math.max(2, 1600 / width), 8000 / Math.max(width, height));
+    const ratio = Math.min(Math.max(2, 1920 / width), 8000 / Math.max(width, height));
     const canvas = new OffscreenCanvas(Math.round(width * ratio), Math.round(height * ratio));
     const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
     context.drawImage(image, 0, 0, canvas.width, canvas.height);

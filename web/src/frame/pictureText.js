@@ -1,5 +1,5 @@
-// Draws a picture's text as letter outlines, so that it looks the same in every program, whichever
-// fonts are installed.
+// Draws a picture's text. Letters become outlines, so that they look the same in every program,
+// whichever fonts are installed, unless the text should stay editable.
 
 import { faces } from 'virtual:outlines';
 
@@ -23,6 +23,14 @@ const em = 1000;
 export const fontOf = ({ fontStyle, fontWeight, fontSize, fontFamily }) =>
   `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
 
+/** The font of an SVG text. @param {Style} style */
+const fontAttributes = ({ fontFamily, fontSize, fontStyle, fontWeight }) => ({
+  'font-family': fontFamily,
+  'font-size': fontSize,
+  'font-style': fontStyle,
+  'font-weight': fontWeight,
+});
+
 /**
  * Lays out a text that is not on the page, as a line that begins at x, y.
  * @param {string} text
@@ -45,8 +53,14 @@ export function placed(text, style, x, y) {
 /** The letter outlines of one picture, each stored once. */
 export class Letters {
   defs = svgElement('defs', {});
+  #editable;
   /** @type {Set<string>} */
   #ids = new Set();
+
+  /** @param {boolean} editable whether text stays text */
+  constructor(editable) {
+    this.#editable = editable;
+  }
 
   /**
    * Draws a text in one style. Characters that the page's fonts lack remain text.
@@ -56,8 +70,16 @@ export class Letters {
    */
   drawn(characters, style, fill) {
     const text = characters.map(({ text }) => text).join('');
-    const scale = parseFloat(style.fontSize) / em;
     const [first] = characters;
+    if (this.#editable) {
+      const element = svgElement('text', {
+        ...{ x: hundredths(Math.min(...characters.map(({ x }) => x))), y: hundredths(first.y) },
+        ...{ 'text-anchor': 'start', ...fill, ...fontAttributes(style) },
+      });
+      element.textContent = text;
+      return element;
+    }
+    const scale = parseFloat(style.fontSize) / em;
     const group = svgElement('g', {
       ...{ role: 'img', 'aria-label': text.trim(), ...fill },
       transform: `translate(${hundredths(first.x)} ${hundredths(first.y)}) scale(${scale})`,
@@ -84,8 +106,7 @@ export class Letters {
       if (!lacking) {
         lacking = svgElement('text', {
           ...{ x, y, transform: `scale(${1 / scale})`, 'text-anchor': 'start' },
-          ...{ 'font-family': style.fontFamily, 'font-size': style.fontSize },
-          ...{ 'font-style': style.fontStyle, 'font-weight': style.fontWeight },
+          ...fontAttributes(style),
         });
         group.append(lacking);
       }
@@ -94,6 +115,11 @@ export class Letters {
       setAll(lacking, { x: Math.min(x, Number(lacking.getAttribute('x'))) });
     }
     return group;
+  }
+
+  /** Number of units of a drawn text in a CSS pixel. @param {Style} style */
+  unitsPerPixel({ fontSize }) {
+    return this.#editable ? 1 : em / parseFloat(fontSize);
   }
 
   /**
@@ -193,7 +219,7 @@ export function outlined(from, letters) {
     if (style.stroke !== 'none') {
       // Draw the stroke first, so that it is under the fill of every letter.
       const halo = /** @type {SVGElement} */ (run.cloneNode(true));
-      const width = (parseFloat(style.strokeWidth) * em) / parseFloat(style.fontSize);
+      const width = parseFloat(style.strokeWidth) * letters.unitsPerPixel(style);
       const stroke = { ...paint('stroke', style.stroke), 'stroke-width': width };
       setAll(halo, { 'aria-hidden': 'true', ...stroke });
       group.append(halo);

@@ -1,4 +1,4 @@
-import { cell, integer, integers, number } from './property.js';
+import { cell, choice, integer, integers, number } from './property.js';
 
 /** Largest number of curves side by side. */
 export const maxColumns = 8;
@@ -25,6 +25,8 @@ export const properties = {
   step: integer(1, limits.step),
   /** Columns drawn as curves. */
   columns: integers([6, 7, 8, 9], { min: 0, max: limits.width.max - 1 }, maxColumns),
+  /** Whether the curves are side by side or in one pair of axes. */
+  curves: choice(/** @type {'lanes' | 'axes'} */ ('lanes'), ['lanes', 'axes']),
   /** Locked cells of the encoding and of the products of its rows. */
   encodingCell: cell(lastCell),
   similarityCell: cell(lastCell),
