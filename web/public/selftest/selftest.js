@@ -2,7 +2,7 @@
 
 const element = (/** @type {string} */ id) =>
   /** @type {HTMLElement} */ (document.getElementById(id));
-const [run, copy, status, report] = ['run', 'copy', 'status', 'report'].map(element);
+const [run, copy, state, report] = ['run', 'copy', 'status', 'report'].map(element);
 
 /** @param {string} line */
 function print(line) {
@@ -34,16 +34,18 @@ run.addEventListener('click', async () => {
   report.textContent = '';
   print(`${navigator.userAgent}, ${navigator.hardwareConcurrency} cores`);
   for (const variant of ['simd128', 'relaxed-simd']) {
-    status.textContent = `Testing ${variant} …`;
+    state.textContent = `Testing ${variant} …`;
     print('');
     await test(variant);
   }
-  status.textContent = 'Done.';
+  state.textContent = 'Done.';
   copy.hidden = false;
   run.toggleAttribute('disabled', false);
 });
 
 copy.addEventListener('click', async () => {
   await navigator.clipboard.writeText(report.textContent ?? '');
-  status.textContent = 'Copied.';
+  state.textContent = 'Copied.';
 });
+
+export {};

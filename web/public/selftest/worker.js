@@ -12,3 +12,5 @@ try {
   post(`could not run: ${error instanceof Error ? error.message : error}`);
 }
 post();
+
+export {};
