@@ -100,7 +100,7 @@ test('the footer names the variant and the time in the core', async () => {
   assert.ok(Number(milliseconds) >= 0 && Number(milliseconds) < 1000);
 });
 
-test('the footer links to the references next to the page', async () => {
+test('the footer links to the references and the page for teachers', async () => {
   const page = await site.visit();
   const links = page.locator('footer').getByRole('link');
   const here = new URL('.', page.url()).href;
@@ -108,7 +108,9 @@ test('the footer links to the references next to the page', async () => {
     await links.evaluateAll((all) =>
       all.map((link) => /** @type {HTMLAnchorElement} */ (link).href),
     ),
-    ['javascript', 'cpp'].map((name) => `${here}reference/${name}/index.html`),
+    ['reference/javascript/index', 'reference/cpp/index', 'teach'].map(
+      (name) => `${here}${name}.html`,
+    ),
   );
 });
 
@@ -268,7 +270,7 @@ test('a tap reads and locks a cell, and a second tap releases it', async () => {
 test('the Tab key reaches everything in a chapter', async () => {
   const page = await site.open('#at=self-attention');
   const reached = new Set();
-  for (let i = 0; i < 45; i++) {
+  for (let i = 0; i < 50; i++) {
     await page.keyboard.press('Tab');
     // Wait until a chapter is drawn before scrolling to the next one.
     await settled(page);

@@ -248,8 +248,8 @@ TEST(LargeNumbersTest, that_cannot_be_addressed_are_overflows) {
   const ConstTensor large(x.data(), half, still);
   const std::array<attn::NamedTensor, 3> tensors{{{"a", large}, {"b", large}, {"c", large}}};
   EXPECT_EQ(error_of([&] { attn::to_safetensors(tensors); }),
-            "size_overflow: safetensors: got 2^63 bytes or more, needs no more than fit into the "
-            "address space");
+            "size_overflow: safetensors: got 2^63 bytes or more, needs no more bytes than the "
+            "address space can hold");
   EXPECT_THAT(y, Each(kUnset));
 }
 
