@@ -33,7 +33,8 @@ const margin = { left: 16, top: 16 + 28 };
 
 /** @param {Page} page @param {Locator} figure @param {RegExp} menu @param {'SVG' | 'PNG'} kind */
 async function exported(page, figure, menu, kind) {
-  const file = figure.getByRole('button', { name: kind, exact: true });
+  // The menu lists the whole picture before its parts.
+  const file = figure.getByRole('button', { name: kind, exact: true }).first();
   // When the page first draws the figures above this one, this figure may move and a click may miss
   // it.
   for (let time = 0; time < 3 && !(await file.isVisible()); time++) {
