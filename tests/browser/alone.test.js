@@ -141,9 +141,46 @@ test('an embedded figure works in a sandboxed frame 320 pixels wide, with a sent
   await page.context().close();
 });
 
-test('a link to a figure that does not exist says so', async () => {
-  const page = await openHost(`<iframe src="${site.url}#embed=encoding.nothing"></iframe>`);
+test('a figure in a closed part of the page is embedded and presented', async () => {
+  const link = `${settings}&length=12&width=8`;
+  const page = await openHost(
+    `<iframe src="${site.url}#embed=encoding.encoding-similarity&amp;${link.replaceAll('&', '&amp;')}" width="700" height="900"></iframe>`,
+  );
   const frame = page.frameLocator('iframe');
-  await frame.getByText('There is no figure “encoding.nothing”').waitFor();
+  await frame.locator('#encoding-similarity .picture').waitFor();
+  await page.context().close();
+
+  const whole = await site.visit(`#${link}&at=encoding.encoding-similarity`);
+  await whole
+    .getByRole('button', { name: /^Present/ })
+    .locator('visible=true')
+    .last()
+    .waitFor();
+  await whole
+    .locator('#encoding-similarity')
+    .getByRole('button', { name: /^Present/ })
+    .click();
+  await whole.locator('#encoding-similarity.only .picture').waitFor();
+  await whole.getByRole('button', { name: /^End the presentation/ }).click();
+  await bar(whole).waitFor();
+  assert.equal(await whole.evaluate(() => document.fullscreenElement), null);
+});
+
+test('an embedded figure whose code cannot be loaded says so', async () => {
+  const page = await openHost('');
+  await page.route('**/assets/Order-*.js', (route) => route.abort());
+  await page.setContent(
+    `<iframe src="${site.url}#embed=order.shuffle&amp;v=1" height="400"></iframe>`,
+  );
+  const frame = page.frameLocator('iframe');
+  await frame.getByText(/^This chapter could not be loaded/).waitFor();
+  assert.equal(await frame.getByText('There is no figure').count(), 0);
+  await page.context().close();
+});
+
+test('a link to a figure that does not exist says so', async () => {
+  const page = await openHost(`<iframe src="${site.url}#embed=nothing"></iframe>`);
+  const frame = page.frameLocator('iframe');
+  await frame.getByText('There is no figure “nothing”').waitFor();
   await page.context().close();
 });

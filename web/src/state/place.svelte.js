@@ -13,7 +13,8 @@ class Place {
   figure = $state();
   /**
    * The figure that is shown without the rest of the page: in a presentation, or in another page.
-   * @type {{ chapter: string, figure: string, how: 'presented' | 'embedded' } | null}
+   * @type {{ name: string, chapter: string, figure: string | undefined, how: 'presented' |
+   *   'embedded' } | null} name: the figure as in links
    */
   alone = $state.raw(null);
   /** True while all chapters and figures are drawn for printing. */
@@ -199,24 +200,24 @@ class Place {
 
   /**
    * Shows a figure without the rest of the page.
-   * @param {string} place the figure as in links: `chapter.figure`
+   * @param {string} name the figure as in links: `chapter.figure`
    * @param {'presented' | 'embedded'} how
    */
-  showAlone(place, how) {
-    const [chapter, figure] = place.split('.');
-    this.alone = { chapter, figure, how };
+  showAlone(name, how) {
+    const [chapter, figure] = name.split('.');
+    this.alone = { name, chapter, figure, how };
     this.wanted = chapter;
     this.#going = undefined;
     delete document.documentElement.dataset.going;
-    document.getElementById(figure)?.closest('details')?.setAttribute('open', '');
   }
 
   /** Ends a presentation at the presented figure. */
   endPresentation() {
     if (this.alone?.how !== 'presented') return;
-    const { chapter, figure } = this.alone;
+    const { name } = this.alone;
     this.alone = null;
-    void this.goTo(`${chapter}.${figure}`);
+    if (document.fullscreenElement) void document.exitFullscreen();
+    void this.goTo(name);
   }
 
   /**
@@ -230,7 +231,7 @@ class Place {
     const figuresOf = (/** @type {Element | null} */ section) =>
       Array.from(section?.querySelectorAll('figure[id]:not(#still)') ?? [], ({ id }) => id);
     const here = figuresOf(document.getElementById(from.chapter));
-    const next = here[here.indexOf(from.figure) + direction];
+    const next = here[here.indexOf(from.figure ?? '') + direction];
     if (next) return this.showAlone(`${from.chapter}.${next}`, 'presented');
     const at = sections.findIndex(({ id }) => id === from.chapter) + direction;
     for (const { id } of direction > 0 ? sections.slice(at) : sections.slice(0, at + 1).reverse()) {

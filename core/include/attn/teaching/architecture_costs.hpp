@@ -46,7 +46,7 @@ ATTN_API ArchitectureCosts recurrent_costs(std::int64_t n, std::int64_t d, std::
 ATTN_API ArchitectureCosts self_attention_costs(std::int64_t n, std::int64_t d,
                                                 bool projections = false);
 
-/// Self-attention in a window: query i attends to those of the keys i − left … i + right that exist
+/// Self-attention in a window: query i attends to the keys from i − left to i + right that exist
 /// (restricted self-attention; causal with left = n − 1 and right = 0). With l = min(left, n − 1)
 /// and r = min(right, n − 1):
 ///

@@ -30,7 +30,7 @@
  * @property {{ word: string, share: string, rank: number } | null} looked
  *   the prediction of the key with the largest weight, if this key followed the same word earlier
  * @property {number} heads number of heads in all layers
- * @property {string} vocabulary number of tokens to guess from
+ * @property {string} vocabulary number of tokens in the vocabulary
  *
  * @typedef {object} Step
  * @property {(facts: Facts) => string} title
