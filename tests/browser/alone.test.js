@@ -152,11 +152,6 @@ test('a figure in a closed part of the page is embedded and presented', async ()
 
   const whole = await site.visit(`#${link}&at=encoding.encoding-similarity`);
   await whole
-    .getByRole('button', { name: /^Present/ })
-    .locator('visible=true')
-    .last()
-    .waitFor();
-  await whole
     .locator('#encoding-similarity')
     .getByRole('button', { name: /^Present/ })
     .click();

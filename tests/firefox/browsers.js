@@ -69,3 +69,29 @@ export async function type(page, sentence) {
   });
   await page.keyboard.type(sentence);
 }
+
+/**
+ * Trains the two models of chapter 8 in both browsers, and compares their checksums.
+ * @param {(name: BrowserName, fragment: string) => Promise<{ page: Page, close: () =>
+ *   Promise<void> }>} open  opens the page with a fragment
+ * @param {number} steps
+ */
+export async function assertSameTraining(open, steps) {
+  const [Firefox, Chromium] = await Promise.all(
+    kBrowsers.map(async (name) => {
+      const fragment = `#world=count&trainLayers=1&trainStep=${steps}&at=training.training-run`;
+      const { page, close } = await open(name, fragment);
+      await page.waitForSelector(`#training-run [data-step="${steps}"]`, {
+        timeout: 3 * kPatience,
+      });
+      await page.waitForSelector('[data-checksum=B]');
+      const checksums = await page.$$eval('[data-checksum]', (all) =>
+        all.map((each) => each.textContent ?? ''),
+      );
+      await close();
+      return checksums;
+    }),
+  );
+  assert.equal(Firefox.length, 2);
+  assert.deepEqual(Firefox, Chromium);
+}

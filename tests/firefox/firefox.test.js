@@ -9,7 +9,14 @@ import { load } from 'attn';
 import sirv from 'sirv';
 
 import { numberOf, readCells, serveSite } from '../browser/site.js';
-import { kBrowsers, kPatience, launchBrowsers, openEmpty, type } from './browsers.js';
+import {
+  assertSameTraining,
+  kBrowsers,
+  kPatience,
+  launchBrowsers,
+  openEmpty,
+  type,
+} from './browsers.js';
 import { bitsOf, bitsOfTraining } from './sameBits.js';
 
 /** @import { ElementHandle, Page } from 'puppeteer-core' */
@@ -105,29 +112,8 @@ test('Firefox shows the same as Chromium on opening the page and while typing', 
   assert.deepEqual(shown.Firefox, shown.Chromium);
 });
 
-test('training two models gives the same checksums in Firefox and Chromium after three hundred steps', async () => {
-  const kSteps = 300;
-  /** @type {Partial<Record<BrowserName, string[]>>} */
-  const checksums = {};
-  await Promise.all(
-    kBrowsers.map(async (name) => {
-      const { page, close } = await open(
-        name,
-        `#world=count&trainLayers=1&trainStep=${kSteps}&at=training.training-run`,
-      );
-      await page.waitForSelector(`#training-run [data-step="${kSteps}"]`, {
-        timeout: 3 * kPatience,
-      });
-      await page.waitForSelector('[data-checksum=B]');
-      checksums[name] = await page.$$eval('[data-checksum]', (all) =>
-        all.map((each) => each.textContent ?? ''),
-      );
-      await close();
-    }),
-  );
-  assert.equal(checksums.Firefox?.length, 2);
-  assert.deepEqual(checksums.Firefox, checksums.Chromium);
-});
+test('training two models gives the same checksums in Firefox and Chromium after three hundred steps', () =>
+  assertSameTraining(open, 300));
 
 test('SIMD128 gives bit-identical results in Firefox, Chromium and Node', async () => {
   const expected = await bitsOf(await load({ variant: 'simd128' }));

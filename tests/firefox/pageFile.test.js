@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { becomes, dist } from '../browser/site.js';
 import { kMaxFileBytes } from '../limits.js';
-import { kBrowsers, launchBrowsers, openEmpty, type } from './browsers.js';
+import { assertSameTraining, kBrowsers, launchBrowsers, openEmpty, type } from './browsers.js';
 
 /** @import { Page } from 'puppeteer-core' */
 /** @import { BrowserName } from './browsers.js' */
@@ -77,25 +77,8 @@ test('opened from the disk, the page reads a sentence with its language model', 
     await close();
   }));
 
-test('training in the file gives the same checksums in Firefox and Chromium', async () => {
-  const kSteps = 20;
-  /** @type {Partial<Record<BrowserName, string[]>>} */
-  const checksums = {};
-  await inBoth(async (name) => {
-    const { page, close } = await open(
-      name,
-      `#world=count&trainLayers=1&trainStep=${kSteps}&at=training.training-run`,
-    );
-    await page.waitForSelector(`#training-run [data-step="${kSteps}"]`);
-    await page.waitForSelector('[data-checksum=B]');
-    checksums[name] = await page.$$eval('[data-checksum]', (all) =>
-      all.map((each) => each.textContent ?? ''),
-    );
-    await close();
-  });
-  assert.equal(checksums.Firefox?.length, 2);
-  assert.deepEqual(checksums.Firefox, checksums.Chromium);
-});
+test('training in the file gives the same checksums in Firefox and Chromium', () =>
+  assertSameTraining(open, 20));
 
 // Chromium reports the requests of a page, but not those of its workers.
 test('the policy of the file forbids requests of its workers', async () => {
