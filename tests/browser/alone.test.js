@@ -173,9 +173,16 @@ test('an embedded figure whose code cannot be loaded says so', async () => {
   await page.context().close();
 });
 
-test('a link to a figure that does not exist says so', async () => {
+test('a link to a figure that does not exist, or without words, says so', async () => {
   const page = await openHost(`<iframe src="${site.url}#embed=nothing"></iframe>`);
   const frame = page.frameLocator('iframe');
   await frame.getByText('There is no figure “nothing”').waitFor();
+  await page.setContent(
+    `<iframe src="${site.url}#embed=self-attention.weights&amp;sentence=1&amp;v=1&amp;text="></iframe>`,
+  );
+  await frame.getByText('There are no words yet').waitFor();
+  await frame.getByRole('textbox').fill('two words');
+  await frame.locator('#weights .picture').waitFor();
+  await frame.getByText('There are no words yet').waitFor({ state: 'detached' });
   await page.context().close();
 });

@@ -9,14 +9,7 @@ import { load } from 'attn';
 import sirv from 'sirv';
 
 import { numberOf, readCells, serveSite } from '../browser/site.js';
-import {
-  assertSameTraining,
-  kBrowsers,
-  kPatience,
-  launchBrowsers,
-  openEmpty,
-  type,
-} from './browsers.js';
+import { assertSameTraining, kBrowsers, launchBrowsers, openEmpty, type } from './browsers.js';
 import { bitsOf, bitsOfTraining } from './sameBits.js';
 
 /** @import { ElementHandle, Page } from 'puppeteer-core' */

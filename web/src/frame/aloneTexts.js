@@ -5,6 +5,7 @@ export const aloneTexts = {
   next: 'Next figure (right arrow)',
   end: 'End the presentation (Escape)',
   whole: 'Open the whole page',
+  empty: 'There are no words yet, and this figure needs a sentence.',
   /** @param {string} name */
   missing: (name) => `There is no figure “${name}”. It may have been renamed or removed.`,
 };
