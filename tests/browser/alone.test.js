@@ -177,6 +177,9 @@ test('a link to a figure that does not exist, or without words, says so', async 
   const page = await openHost(`<iframe src="${site.url}#embed=nothing"></iframe>`);
   const frame = page.frameLocator('iframe');
   await frame.getByText('There is no figure “nothing”').waitFor();
+  // A chapter that is loaded and has no such figure.
+  await page.setContent(`<iframe src="${site.url}#embed=order.nothing&amp;v=1"></iframe>`);
+  await frame.getByText('There is no figure “order.nothing”').waitFor();
   await page.setContent(
     `<iframe src="${site.url}#embed=self-attention.weights&amp;sentence=1&amp;v=1&amp;text="></iframe>`,
   );

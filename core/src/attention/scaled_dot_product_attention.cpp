@@ -61,9 +61,8 @@ struct WorkerScratch {
 };
 
 /// True if the path for few keys can handle this call. It supports a scale and key ranges, but no
-/// other option that changes scores or weights. Its results are bit-identical to results of the
-/// tiled path. It never handles a single query, because the path for single queries rounds
-/// differently.
+/// other option that changes scores or weights. It gives bit-identical results to the tiled path.
+/// It never handles a single query, because the path for single queries rounds differently.
 bool has_few_keys(const AttentionProblem& p, const KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   return p.num_queries > 1 && p.num_keys > 0 && p.num_keys <= kernels::kFewKeys &&
