@@ -1,6 +1,6 @@
-// Writes a Transformer encoder to a file. Names and layouts are those that
-// `safetensors.torch.save_file(model.state_dict(), path)` writes for a torch.nn.TransformerEncoder
-// in PyTorch.
+// Writes a Transformer encoder to a file. The file has the names and layouts
+// that `safetensors.torch.save_file(model.state_dict(), path)` writes for PyTorch's
+// torch.nn.TransformerEncoder.
 
 #include <attn/attn.hpp>
 #include <cstdio>

@@ -176,8 +176,8 @@ export class BahdanauDecoder extends Layer {
   }
 
   /**
-   * Decodes T tokens one after another. One call for all tokens (teacher forcing) gives results that are
-   * bit-identical to those of T calls.
+   * Decodes T tokens one after another. One call for all tokens (teacher forcing) gives the same bits as
+   * T calls.
    * @template {boolean} [Alignment=false]
    * @template {Asked} [N=undefined]
    * @overload

@@ -1,5 +1,5 @@
 /**
- * Why a call failed. Codes are stable and match those of the C++ library.
+ * Why a call failed. Codes are stable, and the C++ library uses the same ones.
  *
  * - `invalid_argument`: a value of the wrong type or outside its domain
  * - `shape_mismatch`: ranks or sizes of tensors that do not match

@@ -345,8 +345,8 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
 }
 
 /// Processes keys [key_begin, key_end) of a block. These keys are part of one tile. With `chosen`,
-/// processes only the chosen queries and does not even multiply excluded values by zero. The
-/// results are bit-identical to those that finite excluded values would give.
+/// processes only the chosen queries and does not even multiply excluded values by zero. If
+/// excluded values are not finite, the results have the same bits as if they were.
 template <class Isa>
 void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_begin, index key_end,
                  const bool* chosen, const BlockScratch<Isa>& scratch) noexcept {

@@ -104,7 +104,7 @@ class ATTN_API BahdanauDecoder : public Module {
   ///   attn::Variable logits = decoder.forward(tape, target, outputs, hidden, source_lens);
   ///   tape.backward(attn::cross_entropy(logits, next));
   ///
-  /// Values are bit-identical to those of forward() for tensors. The inner layers compute the
+  /// Values have the same bits as with forward() for tensors. The inner layers compute the
   /// gradients, with the error bounds stated in their headers. Measured over five steps, they are
   /// off by at most 1e-5 times the largest gradient in the same tensor. Encoder outputs beyond the
   /// length of a sequence have gradient 0.

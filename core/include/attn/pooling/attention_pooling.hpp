@@ -124,7 +124,7 @@ class ATTN_API AdditiveAttention : public Module {
 
   /// Computes W_k · key once, for keys that several calls share. `key` is (B, Nk, key_dim) and
   /// `projected` (B, Nk, num_hiddens). Both may omit B. With `projected` as its input,
-  /// forward_projected() gives results that are bit-identical to those of forward().
+  /// forward_projected() gives the same bits as forward().
   void project_keys(const ConstTensor& key, const Tensor& projected,
                     Context& context = Context::default_context()) const;
   void forward_projected(const ConstTensor& query, const ConstTensor& projected_keys,

@@ -31,8 +31,8 @@ struct AttentionShown {
 /// last size of `value`. Tensors in the options are copied. Setting output tensors in the options
 /// is an error: use `shown` instead.
 ///
-/// The gradients are bit-identical to those of scaled_dot_product_attention_backward() and have the
-/// same error bounds. Memory beyond the recorded tensors is linear in the lengths.
+/// The gradients have the same bits as with scaled_dot_product_attention_backward(), and the same
+/// error bounds. Memory beyond the recorded tensors is linear in the lengths.
 ///
 /// Throws the same errors as scaled_dot_product_attention().
 ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Variable& key,

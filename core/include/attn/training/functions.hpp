@@ -44,8 +44,8 @@ ATTN_API Variable operator/(const Variable& x, float divisor);
 ATTN_API Variable mean(const Variable& x);
 
 /// y = x · weightᵀ + bias, like Linear and torch.nn.functional.linear, for `x` (N, in) or (B, N,
-/// in), `weight` (out, in), and `bias` (out) or none. Values and gradients are bit-identical to
-/// those of Linear and have the same error bounds. Use this function for weights that are used in
+/// in), `weight` (out, in), and `bias` (out) or none. Values and gradients have the same
+/// bits and the same error bounds as with Linear. Use this function for weights that are used in
 /// several places, such as an output layer tied to an embedding:
 ///
 ///   logits = linear(x, tape.parameter(embedding, "weight"))

@@ -172,7 +172,7 @@ class ATTN_API AdamW final : public Optimizer {
 /// the state. Throws std::bad_alloc.
 ///
 /// You can stop a run after a step and continue with a model and an optimiser loaded from files.
-/// The results are bit-identical to those of an uninterrupted run.
+/// The results have the same bits as without the interruption.
 ATTN_API std::vector<NamedTensor> state_dict(const Optimizer& optimizer,
                                              std::string_view prefix = "");
 

@@ -45,7 +45,7 @@ function numbered(tokens, ids) {
 }
 
 /**
- * Tokenizes according to a tokenizer.json. The ids are those of Hugging Face's library
+ * Tokenizes according to a tokenizer.json. It gives the same ids as Hugging Face's library
  * `tokenizers`. `@huggingface/tokenizers` gives different ids for text outside ASCII and for less
  * common fields, so this class uses only the parts of it that agree with the library.
  * tests/tokenizers records the library's results for every component.
