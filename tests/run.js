@@ -4,7 +4,9 @@
 //   npm run test:all            the suites that npm test leaves out; CI runs both
 //   npm run test:platforms      other compilers and machines
 //   npm test -- native browser  suites by name
+//   npm test -- tests/wasm/alibi.test.js    files, each in the first suite that contains it
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 
@@ -29,7 +31,7 @@ import { checks, ctest, memcheck, nodeProgram, nodeTest } from './runners.js';
 /** @import { Environment, Result, Run } from './runners.js' */
 
 /** @typedef {'test' | 'all' | 'platforms' | 'named'} Tier  `named`: runs only by name */
-/** @typedef {{ tier: Tier, needs?: RequirementName[], run: Run }} Suite */
+/** @typedef {{ tier: Tier, needs?: RequirementName[], folders?: string[], run: Run }} Suite */
 
 /** @type {RequirementName[]} */
 const kNative = ['cmake', 'ninja', 'compiler', 'googletest', 'compilerCache'];
@@ -114,12 +116,12 @@ const kSuites = {
   javascript: {
     tier: 'test',
     needs: kWasm,
-    run: nodeTest(['tests/wasm', 'tests/bench', 'web'], { build: simd128 }),
+    ...nodeTest(['tests/wasm', 'tests/bench', 'web'], { build: simd128 }),
   },
   browser: {
     tier: 'test',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/browser'], { build: simd128Site }),
+    ...nodeTest(['tests/browser'], { build: simd128Site }),
   },
 
   // Finds memory errors, leaks and undefined behaviour. It skips SSE4.1, whose kernels use the same
@@ -147,23 +149,23 @@ const kSuites = {
   variants: {
     tier: 'all',
     needs: kWasm,
-    run: nodeTest(['tests/wasm'], { build: buildPackage, env: kOtherVariants }),
+    ...nodeTest(['tests/wasm'], { build: buildPackage, env: kOtherVariants }),
   },
   // Finds tensors that JavaScript places outside of allocated memory.
   addresses: {
     tier: 'all',
     needs: kWasm,
-    run: nodeTest(['tests/wasm'], { build: checked }),
+    ...nodeTest(['tests/wasm'], { build: checked }),
   },
   package: {
     tier: 'all',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/package'], { build: buildPackage }),
+    ...nodeTest(['tests/package'], { build: buildPackage }),
   },
   consumer: {
     tier: 'all',
     needs: [...kNative, 'mpi'],
-    run: nodeTest(['tests/consumer'], { build: library }),
+    ...nodeTest(['tests/consumer'], { build: library }),
   },
   reference: {
     tier: 'all',
@@ -173,12 +175,12 @@ const kSuites = {
   pictures: {
     tier: 'all',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/pictures'], { build: site }),
+    ...nodeTest(['tests/pictures'], { build: site }),
   },
   firefox: {
     tier: 'all',
     needs: [...kWasm, 'chromium', 'firefox'],
-    run: nodeTest(['tests/firefox'], { build: siteAndFile }),
+    ...nodeTest(['tests/firefox'], { build: siteAndFile }),
   },
 
   'clang-14': {
@@ -214,12 +216,12 @@ const kSuites = {
   timing: {
     tier: 'named',
     needs: [...kWasm, 'chromium'],
-    run: nodeTest(['tests/timing'], { build: site }),
+    ...nodeTest(['tests/timing'], { build: site }),
   },
   clients: {
     tier: 'named',
     needs: kWasm,
-    run: nodeTest(['tests/clients'], { build: buildPackage }),
+    ...nodeTest(['tests/clients'], { build: buildPackage }),
   },
   'asan-whole': { tier: 'named', needs: kClang, run: ctest('asan', kAsan) },
   'tsan-whole': { tier: 'named', needs: kClang, run: ctest('tsan', kTsan) },
@@ -241,20 +243,31 @@ const kSuites = {
 };
 
 /**
- * @param {string[]} words  names of suites, and of tiers prefixed with "--"
- * @returns {[string, Suite][]}
+ * @param {string[]} words  names of suites, tiers prefixed with "--", and test files
+ * @returns {[string, Suite, string[]][]}  each suite with the files to run; all files if it is empty
  */
 function chooseSuites(words) {
-  const isMeant = (/** @type {string} */ word, /** @type {[string, Suite]} */ [name, { tier }]) =>
-    word === name || word === `--${tier}`;
-  const suites = Object.entries(kSuites);
-  const unknown = words.find((word) => !suites.some((suite) => isMeant(word, suite)));
-  if (unknown) {
-    throw new SetupError(
-      `There is no test suite "${unknown}". The suites are ${Object.keys(kSuites).join(', ')}.`,
+  /** @type {Map<string, string[]>} */
+  const chosen = new Map();
+  for (const word of words) {
+    const names = Object.keys(kSuites).filter(
+      (name) => word === name || word === `--${kSuites[name].tier}`,
     );
+    const suite = Object.keys(kSuites).find((name) =>
+      kSuites[name].folders?.some((folder) => word.startsWith(`${folder}/`)),
+    );
+    if (names.length > 0) names.forEach((name) => chosen.set(name, []));
+    else if (suite && existsSync(word)) chosen.set(suite, [...(chosen.get(suite) ?? []), word]);
+    else {
+      const suites = Object.keys(kSuites).join(', ');
+      throw new SetupError(
+        `"${word}" is neither a test file nor a suite. The suites are ${suites}.`,
+      );
+    }
   }
-  return suites.filter((suite) => words.some((word) => isMeant(word, suite)));
+  return Object.entries(kSuites)
+    .filter(([name]) => chosen.has(name))
+    .map(([name, suite]) => [name, suite, chosen.get(name) ?? []]);
 }
 
 /** @param {string} name @param {Omit<Result, 'output'>} result @param {number} start */
@@ -264,7 +277,7 @@ function summaryOf(name, { passed, failed, skipped }, start) {
   return `${name.padEnd(16)} ${passed} passed, ${failed} failed${rest}, ${seconds} s`;
 }
 
-/** @param {[string, Suite][]} suites */
+/** @param {ReturnType<typeof chooseSuites>} suites */
 async function runSuites(suites) {
   const total = { passed: 0, failed: 0, skipped: 0 };
   const lines = [];
@@ -275,9 +288,9 @@ async function runSuites(suites) {
     suites.flatMap(([, { needs = [] }]) => needs),
   );
   const env = await buildEnvironment();
-  for (const [name, { run }] of suites) {
+  for (const [name, { run }, files] of suites) {
     const start = performance.now();
-    const result = await step(name, (update) => run(update, env)).catch((error) => {
+    const result = await step(name, (update) => run(update, env, files)).catch((error) => {
       // A failed build counts as one failed test, and the other suites still run.
       const output = error instanceof SetupError ? error.message : inspect(error);
       return { passed: 0, failed: 1, skipped: 0, output };

@@ -12,7 +12,8 @@ import { command, CommandError, findChromium } from '../wasm/toolchain/system.js
 /**
  * @typedef {{ passed: number, failed: number, skipped: number, output: string }} Result
  * @typedef {Record<string, string>} Environment
- * @typedef {(update: (state: string) => void, env: Environment) => Promise<Result>} Run
+ * @typedef {(update: (state: string) => void, env: Environment, files: string[]) => Promise<Result>} Run
+ *   With `files`, only these of the suite's test files run.
  */
 
 const kReportFolder = join(kBuildFolder, 'reports');
@@ -144,10 +145,11 @@ function countGoogleTests(folder, hasFailed) {
  * @param {object} [options]
  * @param {(env: Environment) => Promise<unknown>} [options.build]  builds what the tests need
  * @param {Environment} [options.env]
- * @returns {Run}
+ * @returns {{ folders: string[], run: Run }}
  */
 export function nodeTest(folders, { build, env: more } = {}) {
-  return async (update, commonEnv) => {
+  /** @type {Run} */
+  const run = async (update, commonEnv, files) => {
     const env = { ...commonEnv, ...more, CHROMIUM: findChromium() ?? '' };
     await build?.(env);
     const name = folders[0].replaceAll('/', '-');
@@ -163,7 +165,7 @@ export function nodeTest(folders, { build, env: more } = {}) {
         `--test-concurrency=${availableParallelism()}`,
         ...['--test-reporter=./tests/reporter.js', '--test-reporter-destination=stdout'],
         ...['--test-reporter=spec', `--test-reporter-destination=${report}`],
-        ...folders.flatMap(testFilesIn),
+        ...(files.length > 0 ? files : folders.flatMap(testFilesIn)),
       ],
       env,
       (line) => {
@@ -175,6 +177,7 @@ export function nodeTest(folders, { build, env: more } = {}) {
     if (hasFailed && counts.failed === 0) counts.failed = 1;
     return { ...counts, output: hasFailed ? failuresOf(report, output) : '' };
   };
+  return { folders, run };
 }
 
 /**
