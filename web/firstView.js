@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 
 import { transform } from 'esbuild';
 
-import { first, still } from './src/chapters/opening/firstTexts.js';
+import { first, still } from './src/texts/first.js';
 import { initial } from './src/state/properties/index.js';
 import { stillPicture } from './stillPicture.js';
 

@@ -132,7 +132,7 @@ async function titlesOfSources() {
   const source = (/** @type {string} */ file) =>
     readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
   const files = ['frame/OpenModel.svelte', 'chapters/index.js'];
-  const texts = ['firstTexts.js', 'walkTexts.js'].map((file) => `chapters/opening/${file}`);
+  const texts = ['texts/first.js', 'texts/walk.js'];
   const [dialog, chapters, first, steps] = await Promise.all([...files, ...texts].map(source));
   const titles = [
     ['', 'attn'],

@@ -1,7 +1,7 @@
 // Remarks on notable results of a run.
 
 import { worlds } from '../../training/worlds.js';
-import { texts } from './texts.js';
+import { texts } from '../../texts/training.js';
 
 /** @import { Evaluation } from '../../training/lane.js' */
 /** @import { LaneOptions } from '../../training/model.js' */

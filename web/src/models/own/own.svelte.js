@@ -6,7 +6,7 @@ import { ownTask } from '../../work/tasks/own.js';
 import { sized } from '../model.js';
 import { pathOf } from './dropped.js';
 import { ownPrograms } from './ownPrograms.js';
-import { notesOf, partTexts, texts } from './texts.js';
+import { notesOf, partTexts, texts } from '../../texts/own.js';
 
 /** @typedef {import('./ownServer.js').Facts} Facts */
 /** @typedef {import('../model.js').Model} Model */

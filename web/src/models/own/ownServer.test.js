@@ -5,7 +5,7 @@ import test from 'node:test';
 import { load } from 'attn';
 
 import { OwnModel } from './ownServer.js';
-import { notesOf } from './texts.js';
+import { notesOf } from '../../texts/own.js';
 
 const attn = await load({ threads: 1, models: true });
 const recorded = new URL('../../../../tests/native/models/recorded/', import.meta.url);

@@ -1,7 +1,7 @@
 // The first words of the page. `index.html` contains them too, for readers whose browser is still
 // loading the page or cannot run it.
 
-import { initial } from '../../state/properties/index.js';
+import { initial } from '../state/properties/index.js';
 
 /** The sentence that the page starts with. */
 const sentence = initial.text;

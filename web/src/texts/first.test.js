@@ -4,14 +4,14 @@ import test from 'node:test';
 
 import { load } from 'attn';
 
-import { tellingHeads } from '../../models/language/habits.js';
-import { LanguageModel } from '../../models/language/languageModel.js';
-import { LanguageTokens } from '../../models/language/languageTokens.js';
-import { initial } from '../../state/properties/index.js';
-import { tries } from './firstTexts.js';
+import { tellingHeads } from '../models/language/habits.js';
+import { LanguageModel } from '../models/language/languageModel.js';
+import { LanguageTokens } from '../models/language/languageTokens.js';
+import { initial } from '../state/properties/index.js';
+import { tries } from './first.js';
 
 const read = (/** @type {string} */ name) =>
-  readFileSync(new URL(`../../../languageModel/${name}`, import.meta.url));
+  readFileSync(new URL(`../../languageModel/${name}`, import.meta.url));
 const tokenizer = new LanguageTokens(JSON.parse(String(read('tokenizer.json'))));
 
 test('each word that the page begins with or offers is one token of the language model', () => {

@@ -1,7 +1,7 @@
-import { percent } from '../../drawing/numbers.js';
+import { percent } from '../drawing/numbers.js';
 
-/** @typedef {import('../../models/wall/patterns.js').Pattern} Pattern */
-/** @typedef {import('../../models/wall/wall.js').Sentence} Sentence */
+/** @typedef {import('../models/wall/patterns.js').Pattern} Pattern */
+/** @typedef {import('../models/wall/wall.js').Sentence} Sentence */
 
 /** @param {Sentence} sentence */
 const all = ({ length }) => `The mean over tokens 2 to ${length - 1}.`;

@@ -1,4 +1,4 @@
-/** @typedef {import('../../models/language/languageModel.js').Habit} Habit */
+/** @typedef {import('../models/language/languageModel.js').Habit} Habit */
 
 /**
  * What heads of a language model learn to do, and what was measured.

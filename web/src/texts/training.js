@@ -1,4 +1,4 @@
-import { schemeTitles } from '../../training/schemes.js';
+import { schemeTitles } from '../training/schemes.js';
 
 /** The texts of the chapter on training, between its figures. */
 export const texts = {
@@ -99,7 +99,7 @@ export const texts = {
  * @typedef {{ short: string, long: string }} ChoiceText
  */
 
-/** @type {Record<import('../../training/worlds.js').WorldName, ChoiceText>} */
+/** @type {Record<import('../training/worlds.js').WorldName, ChoiceText>} */
 export const worldTexts = {
   copy: {
     short: 'copy',
@@ -141,7 +141,7 @@ export const decoderNames = {
 export const decoderText =
   'Lane A reads all characters at once, and looks at them by cross attention while it writes. Lane B shows how attention began, in 2014. One recurrent network reads from left to right. Another writes, and looks back by additive attention. A network that reads from left to right does not know a word until it has read it. Look where the attention falls.';
 
-/** @type {Record<import('../../training/schemes.js').Scheme, ChoiceText>} */
+/** @type {Record<import('../training/schemes.js').Scheme, ChoiceText>} */
 export const schemeNames = {
   none: { short: schemeTitles.none, long: 'no positions' },
   sinusoidal: { short: schemeTitles.sinusoidal, long: 'sinusoidal positions' },
@@ -154,7 +154,7 @@ export const schemeNames = {
 
 /**
  * What to expect if examples are longer than in training.
- * @type {Record<import('../../training/worlds.js').WorldName, string>}
+ * @type {Record<import('../training/worlds.js').WorldName, string>}
  */
 export const lengthTexts = {
   copy: 'With ten letters, “my letter is the tenth before me” and “I am the first blank, my letter is the first” are the same rule. With twenty letters they are not, and nothing that the model has seen says which of the two was meant.',
@@ -171,9 +171,9 @@ export const lengthTexts = {
 
 /**
  * Says that a file of weights was loaded, or why it was not.
- * @param {{ name: string, step: number, loaded: import('../../training/lane.js').Loaded }} file
+ * @param {{ name: string, step: number, loaded: import('../training/lane.js').Loaded }} file
  * @param {string} lane
- * @param {import('../../training/model.js').LaneOptions} options of the lane
+ * @param {import('../training/model.js').LaneOptions} options of the lane
  * @returns {{ fits: boolean, text: string }}
  */
 export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, options) {
@@ -195,7 +195,7 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
   return { fits, text: `${name} ${why}. Lane ${lane} is unchanged.` };
 }
 
-/** @param {import('../../training/saved.js').Saved} saved */
+/** @param {import('../training/saved.js').Saved} saved */
 function descriptionOf({ worlds, positions, heads, layers, causal, decoder }) {
   const of = (/** @type {number} */ count, /** @type {string} */ thing) =>
     `${count} ${thing}${count === 1 ? '' : 's'}`;
