@@ -1,0 +1,94 @@
+import { uncased } from '../../core/sentence.js';
+import { shorten } from '../../core/tokens.js';
+import { bits, keysOf } from '../../core/walk.js';
+import { brief, count, decimals, percent } from '../../drawing/numbers.js';
+
+/** @import { Given } from '../../core/sentence.js' */
+/** @import { Walk } from '../../core/walk.js' */
+/** @import { Facts } from '../../texts/walk.js' */
+
+/** @typedef {{ id: number, probability: number, label: string }} Candidate */
+
+// Directional isolates keep words of either direction in place within a sentence.
+const [isolate, endIsolate] = [0x2068, 0x2069].map((code) => String.fromCharCode(code));
+const quoted = (/** @type {string | undefined} */ token) =>
+  `“${isolate}${shorten(token ?? '', 20)}${endIsolate}”`;
+
+/**
+ * Returns the facts that the sentences of the walk mention.
+ * @param {Walk} walk
+ * @param {object} sentence
+ * @param {string[]} sentence.tokens
+ * @param {Given} sentence.given
+ * @param {number} sentence.head
+ * @param {number | null} sentence.layers  of the language model; null without one
+ * @param {Candidate[]} sentence.candidates  for the next token, most probable first; none without a
+ *   language model
+ * @returns {Facts}
+ */
+export function factsOf(walk, { tokens, given, head, layers, candidates }) {
+  const { word, depth, divided, undivided, shuffled, scores } = walk;
+  const all = uncased(tokens);
+  const twin = all.findIndex((token, i) => token === all[word] && i !== word);
+  const [best, second] = [...keysOf(walk, Infinity).keys].sort(
+    (a, b) => divided.weights[b] - divided.weights[a],
+  );
+  const is = kindOf(all, word, best);
+  const named = (/** @type {number} */ key) => ({
+    word: quoted(tokens[key]),
+    itself: key === word,
+    weight: percent(divided.weights[key]),
+  });
+  const [guess] = candidates;
+  const rank = candidates.findIndex(({ id }) => id === given.ids[best]);
+  const next = word + 1 < tokens.length && candidates.find(({ id }) => id === given.ids[word + 1]);
+  return {
+    ...{ word: quoted(tokens[word]), place: word, learned: layers !== null },
+    same: given.weights === 'identity',
+    positions: given.encoding === 'none' ? 'nothing' : given.rotary ? 'turns' : 'adds',
+    isPiece: layers !== null && /^-/.test(tokens[word]),
+    twin: twin < 0 ? null : twin,
+    ...{ width: given.dModel, depth, head: head + 1, layer: given.layer + 1, layers: layers ?? 1 },
+    hidden: given.causal,
+    best: best === undefined ? null : { ...named(best), score: decimals(scores[best], 1), is },
+    second:
+      second === undefined
+        ? null
+        : {
+            ...named(second),
+            rest: percent(Math.max(0, 1 - divided.weights[best] - divided.weights[second])),
+          },
+    root: brief(Math.sqrt(depth)),
+    ...{ divided: spreadOf(divided), undivided: spreadOf(undivided) },
+    changed: brief(shuffled.with.difference),
+    guess: guess ? offered(guess) : null,
+    next: next ? { ...offered(next), guessed: next === guess } : null,
+    looked:
+      is === 'followed' && rank >= 0 ? { ...offered(candidates[rank]), rank: rank + 1 } : null,
+    heads: (layers ?? 1) * given.heads,
+    vocabulary: count(candidates.length),
+  };
+}
+
+/**
+ * What is special about the token with the largest weight: it is the one before the word, or it
+ * followed the same word earlier.
+ * @param {string[]} tokens
+ * @param {number} word
+ * @param {number | undefined} best
+ */
+function kindOf(tokens, word, best) {
+  if (best === undefined || best >= word) return null;
+  if (best === word - 1) return 'before';
+  return best > 0 && tokens[best - 1] === tokens[word] ? 'followed' : null;
+}
+
+/** @param {Candidate} candidate */
+const offered = ({ label, probability }) => ({ word: quoted(label), share: percent(probability) });
+
+/** @param {Walk['divided']} weights */
+const spreadOf = ({ entropy, largest, slope }) => ({
+  entropy: bits(entropy).replace('<', 'less than'),
+  largest: largest.toFixed(3),
+  slope: slope < 1e-3 ? 'less than 0.001' : brief(slope),
+});
