@@ -5,6 +5,9 @@ import { basename } from 'node:path';
 import subsetFont from 'subset-font';
 
 import { allEquations, usedBy } from './equations.js';
+import { appendix, titles as chapterTitles } from './src/texts/chapters.js';
+import { first, still } from './src/texts/first.js';
+import { dialog } from './src/texts/openModel.js';
 
 const ascii = String.fromCharCode(...Array.from({ length: 95 }, (_, i) => 32 + i));
 /** Letters that readers may type. Rarer letters come from a system font. */
@@ -129,18 +132,13 @@ async function signsOfSources() {
 
 /** Text set in bold serif letters. */
 async function titlesOfSources() {
-  const source = (/** @type {string} */ file) =>
-    readFile(new URL(`src/${file}`, import.meta.url), 'utf8');
-  const files = ['frame/OpenModel.svelte', 'chapters/index.js'];
-  const texts = ['texts/first.js', 'texts/walk.js'];
-  const [dialog, chapters, first, steps] = await Promise.all([...files, ...texts].map(source));
+  const steps = await readFile(new URL('src/texts/walk.js', import.meta.url), 'utf8');
   const titles = [
-    ['', 'attn'],
-    ...dialog.matchAll(/<h2[^>]*>([^<]*)</g),
-    ...`${chapters}${first}`.matchAll(/title: ['"](.*)['"],/g),
-    ...steps.matchAll(/title: ([^]*?),\s+says:/g),
+    ...['attn', dialog.title, first.title, still.title, appendix.title],
+    ...Object.values(chapterTitles),
+    ...[...steps.matchAll(/title: ([^]*?),\s+says:/g)].map(([, title]) => title),
   ];
-  const letters = titles.map(([, ...texts]) => texts.join('')).join('');
+  const letters = titles.join('');
   // The pattern for the walk's titles also captures the code around them. Keep only letters, digits
   // and punctuation.
   return letters.replace(/[^\p{L}\d ,:?.’-]/gu, '') + '\u00a0';

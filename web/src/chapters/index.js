@@ -1,3 +1,5 @@
+import { titles } from '../texts/chapters.js';
+
 /**
  * The chapters in reading order. Each is loaded when the reader comes near.
  * @typedef {object} ChapterProps the properties of every chapter's component
@@ -18,73 +20,67 @@
  * @property {() => Promise<{ default: import('svelte').Component<ChapterProps> }>} load
  */
 
-/** The heading above the chapters of the appendix. */
-export const appendix = {
-  title: 'Appendix, for engineers',
-  text: 'How exact and how fast the computations are. No earlier chapter depends on this appendix.',
-};
-
 /** @type {readonly ChapterEntry[]} */
 export const chapters = [
   {
     id: 'pooling',
-    title: 'Attention pooling',
+    title: titles.pooling,
     height: 1950,
     load: () => import('./pooling/Pooling.svelte'),
   },
   {
     id: 'self-attention',
-    title: 'Self-attention',
+    title: titles['self-attention'],
     height: 4600,
     load: () => import('./self-attention/SelfAttention.svelte'),
   },
   {
     id: 'order',
-    title: 'Order does not matter, until it does',
+    title: titles.order,
     height: 1750,
     load: () => import('./order/Order.svelte'),
   },
   {
     id: 'encoding',
-    title: 'Positional encoding',
+    title: titles.encoding,
     height: 4000,
     load: () => import('./encoding/Encoding.svelte'),
   },
   {
     id: 'rotation',
-    title: 'Relative position by rotation',
+    title: titles.rotation,
     height: 3800,
     load: () => import('./rotation/Rotation.svelte'),
   },
   {
     id: 'architectures',
-    title: 'CNN, RNN, self-attention',
+    title: titles.architectures,
     height: 2750,
     load: () => import('./architectures/Architectures.svelte'),
   },
   {
     id: 'transformer',
-    title: 'From attention heads to a Transformer',
+    title: titles.transformer,
     height: 3000,
     load: () => import('./transformer/Transformer.svelte'),
   },
   {
     id: 'training',
-    title: 'What training changes',
+    title: titles.training,
     height: 3600,
     load: () => import('./training/Training.svelte'),
   },
   {
     id: 'precision',
+    title: titles.precision,
     appendix: true,
-    title: 'float32 is not enough',
     height: 3900,
     load: () => import('./precision/Precision.svelte'),
   },
   {
     id: 'speed',
+    title: titles.speed,
     appendix: true,
-    title: 'How fast is your browser?',
     height: 1900,
     load: () => import('./speed/Speed.svelte'),
   },
@@ -105,14 +101,6 @@ export const shortPath = [
   'transformer.next-word',
   'training.training-run',
 ];
-
-/** Texts of the short path through the page. */
-export const shortTexts = {
-  contents: (/** @type {number} */ count) => `Short path: ${count} figures, about 45 minutes`,
-  mark: (/** @type {number} */ step) => `${step} of ${shortPath.length}`,
-  next: 'The short path, about 45 minutes. Go to its next figure',
-  end: 'The short path ends here',
-};
 
 /** The label of each chapter: a number, or a letter in the appendix. */
 export const marks = chapters.map(({ appendix }, i) => {

@@ -1,3 +1,5 @@
+import { code } from '../texts/frame.js';
+
 /**
  * The keys that copy the selection, for readers whose browser does not let the page write to the
  * clipboard.
@@ -17,7 +19,7 @@ export async function copy(text, select) {
     return '';
   } catch {
     select();
-    return `selected: press ${keys()}`;
+    return code.selected(keys());
   }
 }
 

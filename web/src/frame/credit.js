@@ -3,6 +3,8 @@ import { written } from '../drawing/numbers.js';
 import { host } from '../host/host.js';
 import { maskNames } from '../state/masks.js';
 import { settings } from '../state/settings.svelte.js';
+import { credit as texts } from '../texts/picture.js';
+import { controls } from '../texts/page.js';
 
 /** @typedef {import('../state/settings.svelte.js').SettingName} SettingName */
 
@@ -14,6 +16,9 @@ import { settings } from '../state/settings.svelte.js';
  * @property {{ busy: boolean, live?: import('../work/work.svelte.js').Given }} [work] where the
  *   picture is computed
  */
+
+/** Labels of the controls for masks, which share one line. */
+const masking = [controls.causal, controls.window, controls.validLength];
 
 /**
  * The lines below an exported picture: its data, the settings that it was drawn with, and its
@@ -32,7 +37,7 @@ export function creditOf(figure, { follows, uses, work }) {
       // The figure's own controls are listed separately, except for masks, which share one line.
       (name) => (name === 'causal' || !uses.includes(name)) && (follows?.includes(name) ?? true),
     ),
-    ...controlsOf(figure).filter((part) => !/^(?:causal mask|window|valid length)/.test(part)),
+    ...controlsOf(figure).filter((part) => !masking.some((mask) => part.startsWith(mask))),
     `attn, ${host.address().replace(/^\w+:\/\/|\?.*/g, '')}#at=${chapter}.${figure.id}`,
   ];
 }
@@ -44,22 +49,22 @@ export function creditOf(figure, { follows, uses, work }) {
 function barSettings(given, acts) {
   const { weights, layer, head, dModel, heads, base, encoding } = given;
   const rotary = 'rotary' in given && given.rotary;
-  const place = `layer ${layer + 1}, head ${head + 1}`;
   const masks = maskNames(given);
-  const whose = 'own' in given && given.own ? 'a model from files' : 'the language model';
+  const own = 'own' in given && Boolean(given.own);
   return [
     acts('weights') &&
       {
-        identity: 'identity projections',
-        xavier: `random projections, seed ${settings.seed}`,
-        learned: `${place} of ${whose}`,
+        identity: texts.identity,
+        xavier: texts.random(settings.seed),
+        learned: texts.learned({ layer: layer + 1, head: head + 1, own }),
       }[weights],
-    acts('dModel') && `width ${dModel}`,
-    acts('heads') && `${heads} head${heads === 1 ? '' : 's'}`,
-    acts('encoding') &&
-      (encoding === 'none' ? 'no positions' : rotary ? 'rotary positions' : 'sinusoidal positions'),
-    acts('base') && (rotary || encoding !== 'none' || !acts('encoding')) && `base ${written(base)}`,
-    acts('causal') && masks.length && `masks: ${masks.join(', ')}`,
+    acts('dModel') && texts.width(dModel),
+    acts('heads') && texts.heads(heads),
+    acts('encoding') && texts.positions[encoding === 'none' || !rotary ? encoding : 'rotary'],
+    acts('base') &&
+      (rotary || encoding !== 'none' || !acts('encoding')) &&
+      texts.base(written(base)),
+    acts('causal') && masks.length && texts.masks(masks.join(', ')),
   ].filter((part) => typeof part === 'string');
 }
 

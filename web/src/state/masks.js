@@ -1,3 +1,5 @@
+import { masks } from '../texts/page.js';
+
 /**
  * Describes the active masks of the page's layer in words.
  * @param {{ causal: boolean, window: number, validLen: number, blocked: readonly unknown[] }}
@@ -5,8 +7,8 @@
  */
 export const maskNames = ({ causal, window, validLen, blocked }) =>
   [
-    causal && 'causal',
+    causal && masks.causal,
     window && `± ${window}`,
-    validLen && `first ${validLen}`,
-    blocked.length && `${blocked.length} by hand`,
+    validLen && masks.first(validLen),
+    blocked.length && masks.byHand(blocked.length),
   ].filter((name) => typeof name === 'string');

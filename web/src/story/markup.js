@@ -1,12 +1,13 @@
 /**
  * Mark-up of the page's prose: `*stressed*`, `[term]` or `[shown|term]` for a glossary term,
- * subscripts and superscripts as in `W_{q}` and `2^{24}`, and \`code\`.
- * @typedef {{ kind: 'text' | 'stress' | 'term' | 'below' | 'above' | 'code', text: string, term?:
- *   string }} Piece
+ * subscripts and superscripts as in `W_{q}` and `2^{24}`, \`code\`, and `{name}` for a link, button or
+ * number that the component inserts.
+ * @typedef {{ kind: 'text' | 'stress' | 'term' | 'below' | 'above' | 'code' | 'part', text: string,
+ *   term?: string }} Piece
  */
 
-const kinds = /** @type {const} */ (['stress', 'term', 'below', 'above', 'code']);
-const marked = /\*([^*]+)\*|\[([^\]]+)\]|_\{([^}]+)\}|\^\{([^}]+)\}|`([^`]+)`/g;
+const kinds = /** @type {const} */ (['stress', 'term', 'below', 'above', 'code', 'part']);
+const marked = /\*([^*]+)\*|\[([^\]]+)\]|_\{([^}]+)\}|\^\{([^}]+)\}|`([^`]+)`|\{(\w+)\}/g;
 
 /** Start of the private-use characters that represent literal mark-up characters. */
 const hidden = 0xf700;

@@ -48,3 +48,16 @@ export const texts = {
   takeaway:
     'Attention makes every path one connection long, and computes all words at once. The price is work that grows as the square of the length.',
 };
+
+/** Labels of the controls, and notes. */
+export const labels = {
+  tokens: 'tokens n',
+  /** @param {string} count */
+  asInSentence: (count) => `${count}, as in the sentence`,
+  /** @param {string} count */
+  back: (count) => `as in the sentence: ${count}`,
+  width: 'width d',
+  kernel: 'kernel size k',
+  /** @param {number} drawn @param {number} all */
+  first: (drawn, all) => `The first ${drawn} of ${all} tokens are drawn.`,
+};

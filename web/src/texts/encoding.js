@@ -183,3 +183,23 @@ export const texts = {
   takeaway:
     'Many hands encode a position: fast ones for short distances and slow ones for long distances. The encodings differ in what they change: the word, the score, the key, or the angle of query and key.',
 };
+
+/** Labels of the controls, and notes below the comparison of schemes. */
+export const labels = {
+  length: 'length',
+  width: 'width d',
+  base: 'base b',
+  trained: 'rotary: trained for',
+  factor: 'rotary: stretched by',
+  clip: 'Shaw: distances up to',
+  /** @param {{ head: number, heads: number, layer: number, rotary: boolean, seed: number }} given */
+  learned: ({ head, heads, layer, rotary, seed }) =>
+    `The projections are those of head ${head + 1} of ${heads}, layer ${layer + 1}, of a model that was trained with ${rotary ? 'rotary' : 'sinusoidal'} positions. Under any other scheme they look through glasses made for somebody else, and the tables of learned, T5 and Shaw are random numbers (standard deviation 1, seed ${seed}).`,
+  /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
+  untrained: ({ head, heads, identity, seed }) =>
+    `The projections are ${identity ? 'identity' : `random (seed ${seed})`}, head ${head + 1} of ${heads}: no model was trained here, and the tables of learned, T5 and Shaw are random numbers (standard deviation 1, seed ${seed}).`,
+  compare:
+    'So compare the left pictures, which show how the schemes differ. The right ones show that attention changes, not which scheme is better.',
+  /** @param {number} tokens */
+  first: (tokens) => `Only the first ${tokens} tokens are compared.`,
+};

@@ -63,3 +63,12 @@ export const texts = {
   takeaway:
     'Without positions and without a mask a sentence is a bag of words: attention sees which words are there, but not where.',
 };
+
+/** Labels of the controls, and notes. */
+export const labels = {
+  shuffle: 'Shuffle',
+  back: 'back in order',
+  causal: 'with a causal mask',
+  /** @param {number} tokens */
+  first: (tokens) => `The losses are for the first ${tokens} tokens.`,
+};

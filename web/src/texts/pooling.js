@@ -34,3 +34,18 @@ export const texts = {
     'Distance is only one way to compare. From the next chapter on, keys belong to words instead of points on a line, and query and key are compared by a [dot product], which is large if two vectors point the same way. The rest stays the same: scores, weights, and a weighted sum.',
   takeaway: 'Attention is a weighted average whose weights come from comparing a query with keys.',
 };
+
+/** Labels of the controls. */
+export const labels = {
+  width: 'width σ',
+  idle: 'Has no effect on this scoring function',
+  points: 'points',
+  newPoints: 'New points',
+  dotProduct: 'dot product of',
+  encodings: 'encodings of x',
+  numbers: 'the numbers x',
+  weights: 'W and w',
+  byHand: 'set by hand',
+  random: 'random (Xavier)',
+  nextSeed: 'next seed',
+};

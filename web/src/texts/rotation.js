@@ -52,3 +52,6 @@ export const texts = {
   takeaway:
     'A shift by δ turns each pair by its own fixed angle, the same from every position. Such a turn needs both the sine and the cosine.',
 };
+
+/** Labels of the controls. */
+export const labels = { distance: 'distance δ', position: 'position i' };

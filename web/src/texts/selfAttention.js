@@ -137,3 +137,18 @@ export const texts = {
   takeaway:
     'Each word compares its query with all keys. Softmax turns the scores, divided by √D, into weights. The word takes along the values, mixed by these weights.',
 };
+
+/** Labels of the controls, and notes. */
+export const labels = {
+  projection: 'projection',
+  /** @param {number} row @param {number} column */
+  cell: (row, column) => `row ${row}, column ${column}`,
+  /** @param {number} head */
+  head: (head) => `head ${head + 1}`,
+  nothing: 'nothing',
+  ownScale: 'P on its own scale',
+  /** @param {number} layer */
+  input: (layer) => `input of layer ${layer + 1}`,
+  normalised: 'normalised',
+  paint: 'paint cells out',
+};

@@ -209,3 +209,221 @@ function descriptionOf({ worlds, positions, heads, layers, causal, decoder }) {
     ...(causal === undefined || decoder ? [] : [causal ? 'looks back only' : 'looks everywhere']),
   ].join(', ');
 }
+
+const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
+
+/** @param {number} count @param {'head' | 'layer'} thing */
+export const counted = (count, thing) => `${count} ${thing}${count === 1 ? '' : 's'}`;
+
+/** The buttons that start, stop and step through a run. */
+export const player = {
+  start: 'From the start',
+  play: 'Play',
+  playTitle: 'Stops at the step in the next field, or when both lanes get 100 of 100 answers right',
+  pause: 'Pause',
+  until: 'until step',
+  one: 'One step',
+  ten: 'Ten steps',
+  starting: 'starting …',
+  /** @param {number} step */
+  step: (step) => `step ${step}`,
+  lookBack: 'look back',
+  /** @param {number} at @param {number} of */
+  earlier: (at, of) => `step ${at} of ${of}`,
+  /** @param {number} step */
+  newest: (step) => `step ${step}, the newest`,
+  none: 'none',
+};
+
+/** Labels of the settings of a run. */
+export const controls = {
+  world: 'what is learned',
+  differ: 'the lanes differ in',
+  /** @type {Record<import('../state/properties/training.js').Difference, string>} */
+  differences: {
+    ...{ positions: 'positions', heads: 'heads', layers: 'layers', mask: 'mask' },
+    decoder: 'decoder',
+  },
+  positions: 'positions',
+  positionsOf: (/** @type {'A' | 'B'} */ lane) => `positions of lane ${lane}`,
+  heads: 'heads',
+  headsOfA: 'heads of lane A',
+  layers: 'layers',
+  layersOfA: 'layers of lane A',
+  rate: 'learning rate',
+  nextSeed: 'next seed',
+};
+
+/** What the lanes differ in, and messages about it. */
+export const laneTexts = {
+  causal: 'looks back only (causal)',
+  everywhere: 'looks everywhere',
+  lane: (/** @type {string} */ name) => `lane ${name}`,
+  learnedBy: (/** @type {string} */ name) => `learned by lane ${name}`,
+  sinusoidal: 'sinusoidal',
+  /** @param {string} wanted @param {string} differ */
+  cannotDiffer: (wanted, differ) =>
+    `With this task the lanes cannot differ in “${wanted}”. They now differ in ${differ}.`,
+  /** @param {{ name: string, given: string, now: unknown }} setting */
+  corrected: ({ name, given, now }) =>
+    `The link sets ${name} to “${given}”, which this page does not have. It is now ${now}.`,
+};
+
+/** The field for an example of the reader's own. */
+export const exampleTexts = {
+  own: 'an example of your own',
+  /** @param {number} most @param {boolean} unclear */
+  date: (most, unclear) =>
+    `a date, at most ${most} characters long${unclear ? '; this text names no day, or several' : ''}`,
+  /** @param {{ length: number, first: string, last: string, added: number }} symbols */
+  symbols: ({ length, first, last, added }) =>
+    `${length} of ${first} to ${last}${added ? `; the page added the last ${added}` : ''}`,
+};
+
+/** The weights of both lanes, and files of weights. */
+export const weightTexts = {
+  /** @param {number} step */
+  after: (step) => `weights after step ${step}:`,
+  save: 'save as .safetensors',
+  same: 'Training uses SIMD128, which gives bit-identical results everywhere, so anyone who follows the link to this step gets the same checksums.',
+  /** @param {string} lane */
+  load: (lane) => `load weights into ${lane}`,
+  given:
+    'With weights from a file, this run no longer matches its link: anyone who follows the link begins without these weights. Press “From the start”, and the run matches again.',
+};
+
+/** Why a run has stopped. */
+export const stopTexts = {
+  /** @param {{ lane: string, step: number, why: string }} failed */
+  lane: ({ lane, step, why }) =>
+    `Lane ${lane} could not take step ${step}, and the run has stopped: ${why}. The figures show the model before that step. A smaller learning rate may help.`,
+  /** @param {string} why */
+  notStarted: (why) => `Training could not be started: ${why}.`,
+  /** @param {number} step @param {number | undefined} from */
+  ended: (step, from) =>
+    `The browser ended a worker after step ${step}. The figures show the last results. Play continues from ${from === undefined ? 'the start' : `step ${from}`}.`,
+  /** @param {{ step: number, why: string, from: number | undefined }} stopped */
+  stopped: ({ step, why, from }) =>
+    `The run stopped after step ${step}: ${why}. The figures show the last results. Play continues from ${from === undefined ? 'the start' : `step ${from}`}.`,
+};
+
+/** The figure with the curves of a run. */
+export const runFigure = {
+  title: 'Two models learn the same task',
+  loss: 'Loss at each step',
+  accuracy: 'Right answers on held-out examples',
+  places: 'Right answers by position',
+  previous: 'Attention to the previous token, by head',
+  followed: 'Attention to what followed last time, by head',
+  step: 'step',
+  answer: 'answer',
+  nothing: 'nothing yet',
+  /** @param {string} title @param {string} values */
+  chart: (title, values) => `${title}: ${values}`,
+  /** @param {number} share */
+  right: (share) => `${percent(share)} right`,
+  /** @param {number} step @param {{ name: string, what: string, accuracy?: number }[]} lanes */
+  summary: (step, lanes) =>
+    `After ${step} steps: ${lanes
+      .map(
+        ({ name, what, accuracy }) =>
+          `lane ${name}, ${what}: ${accuracy === undefined ? 'not trained yet' : `${percent(accuracy)} of the answers right`}`,
+      )
+      .join('; ')}.`,
+  pace: {
+    step: 'step {at}',
+    steps: '{steps} steps a second',
+    tokens: '{tokens} tokens a second in each lane',
+    training: 'training {share} of the time',
+    drawing: 'drawing {share}',
+  },
+  softmax: 'The probability of each symbol is the softmax of the model’s output.',
+};
+
+/** The figure with the models' attention and answers. */
+export const learnedFigure = {
+  title: 'What the models look at and what they answer',
+  answers: 'The example and the answers',
+  given: 'given',
+  right: 'right',
+  /** @param {string} lane */
+  says: (lane) => `${lane} says`,
+  /** @param {number} probability */
+  sure: (probability) => `${percent(probability)} sure`,
+  /** @param {number} right @param {number} asked */
+  of: (right, asked) => `${right} of ${asked}`,
+  /** @param {string} lane */
+  heads: (lane) => `heads of lane ${lane}`,
+  /** @param {number} layer */
+  layer: (layer) => `layer ${layer + 1}`,
+  /** @param {number} layer @param {number} head */
+  head: (layer, head) => `layer ${layer + 1}, head ${head + 1}`,
+  /** @param {{ lane: string, layer: number, head: number, queries: number, keys: number }} shown */
+  weights: ({ lane, layer, head, queries, keys }) =>
+    `Attention weights of lane ${lane}, layer ${layer + 1}, head ${head + 1}, ${queries} queries by ${keys} keys`,
+  /** @param {number} step @param {string} example @param {string[]} looks */
+  summary: (step, example, looks) =>
+    [`After ${step} steps, on the example ${example}.`, ...looks].join(' '),
+  /** @param {{ lane: string, layer: number, head: number, at: number, token: string }} look */
+  looks: ({ lane, layer, head, at, token }) =>
+    `In lane ${lane}, head ${head + 1} of layer ${layer + 1} looks from the last token most at token ${at + 1}, ${token}.`,
+  written: 'Each row is a written character.',
+  query: 'Each row is a query token.',
+  /** @param {number} row @param {string} characters */
+  character: (row, characters) => `character _{${row + 1}} (${characters})`,
+  looksAt: '{query} looks at {key} with weight {weights}',
+  weightIn: '{weight} in {lane}',
+  legend: 'weight',
+};
+
+/** The figure with longer examples than in training. */
+export const longerFigure = {
+  title: 'Longer than it was trained on',
+  /** @param {{ step: number, trained: number, unit: string }} given @param {{ name: string, what: string, right: { size: number, share: number }[] | null }[]} lanes */
+  summary: ({ step, trained, unit }, lanes) =>
+    `After ${step} steps on ${trained} ${unit}: ${lanes
+      .map(
+        ({ name, what, right }) =>
+          `lane ${name}, ${what}: ${right?.map(({ size, share }) => `${percent(share)} right with ${size}`).join(', ') ?? 'not known'}`,
+      )
+      .join('; ')}.`,
+  nothing: 'Nothing has been learned yet.',
+  press: 'Nothing has been learned yet: press Play above.',
+  /** @param {number} size @param {string} unit */
+  right: (size, unit) => `${size} ${unit}: {share} right`,
+  ends: 'No answers beyond this length: the table ends at the training length and has no rows for later positions.',
+  /** @param {{ step: number, trained: number, unit: string }} given */
+  known: ({ step, trained, unit }) =>
+    `These are answers after step ${step}. Both models have learned only from ${trained} ${unit}; the dotted line marks that length.`,
+  /** @param {number} trained @param {string} unit */
+  unknown: (trained, unit) => `Both models learn only from ${trained} ${unit}.`,
+};
+
+/** The figure with learned tables of positions. */
+export const tableFigure = {
+  title: 'A table of positions as it is learned',
+  noTable: 'Neither lane learns a table now. {learn}',
+  learn: 'let lane B learn one, from the start',
+  /** @param {{ count: number, step: number }} given @param {{ what: string, itself: string, next: string }[]} tables */
+  summary: ({ count, step }, tables) =>
+    `Tables of ${count} positions after ${step} steps, and the dot products of their rows: ${tables
+      .map(
+        ({ what, itself, next }) =>
+          `${what}: ${itself} of the first position with itself, ${next} with the next`,
+      )
+      .join('; ')}.`,
+  position: 'position',
+  column: 'column',
+  /** @param {{ what: string, count: number, width: number }} table */
+  table: ({ what, count, width }) => `${what}, ${count} positions by ${width} columns`,
+  positions: { i: 'position i', k: 'position k' },
+  /** @param {string} what */
+  products: (what) => `Dot products between all rows of ${what}`,
+  tables: 'The tables.',
+  /** @param {number} position @param {number} column */
+  cell: (position, column) => `position ${position}, column ${column}:`,
+  similar: 'The products: how similar two positions are.',
+  /** @param {number} one @param {number} other */
+  pair: (one, other) => `positions ${one} and ${other}:`,
+  legends: { table: 'table', product: 'dot product' },
+};

@@ -61,3 +61,45 @@ export const texts = {
   takeaway:
     'Attention carries news between words. The feed-forward network works on each word separately. Residual sums and normalisation make it possible to train many such layers.',
 };
+
+/** Labels of the controls, and notes. */
+export const labels = {
+  read: 'Sentence that is read (keys)',
+  written: 'Sentence that is written (queries)',
+  parameters: 'parameters',
+  alignments: { spelling: 'set by hand', xavier: 'random', decoder: 'GRU decoder' },
+  sharpness: 'sharpness',
+  nextSeed: 'next seed',
+  /** @param {number} all @param {number} aligned */
+  someAligned: (all, aligned) => `Of ${all} words, the first ${aligned} are aligned.`,
+  /** @param {number} seed */
+  random: (seed) =>
+    `Nothing is trained: W_{q}, W_{k} and w_{v} are random, seed ${seed}. Which word looks at which other word is left to chance.`,
+  /** @param {number} tokens */
+  firstRows: (tokens) => `Each row is one of the first ${tokens} tokens.`,
+  rows: 'Each row is a token.',
+  norm: 'normalisation',
+  norms: { post: 'post-norm', pre: 'pre-norm' },
+  /** @param {number} tokens */
+  firstTokens: (tokens) => `The first ${tokens} tokens.`,
+  steps: 'Each matrix is one step on the way from X to Y.',
+  /** @param {{ layer: number, layers: number, causal: boolean }} given */
+  trained: ({ layer, layers, causal }) =>
+    `This is layer ${layer + 1} of ${layers}, as it was trained. It normalises first, and X is the output of the layers before it. ${
+      causal
+        ? 'No token may look ahead here: the block belongs to a model that writes.'
+        : 'The block belongs to a model that writes. It was trained without looking ahead; now it may look.'
+    }`,
+  untrained: 'Nothing here is trained.',
+  writeOne: 'Write one token',
+  writeTen: 'Write ten',
+  temperature: 'temperature',
+  topK: 'top k',
+  all: 'all',
+  otherTokens: 'Draw other tokens',
+  /** @param {number} seed */
+  seed: (seed) => `seed ${seed}`,
+  /** @param {{ layer: number, head: number }} shown */
+  next: ({ layer, head }) =>
+    `The bars on the right show how probable the model thinks each token is after “{token}”. Choose one to write it. The blue line under a token shows how probable the model found it, and the token’s colour shows how much head ${head + 1} of layer ${layer + 1} looks back at the token.`,
+};

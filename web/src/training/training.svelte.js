@@ -4,6 +4,7 @@ import { TaskWorker } from '../work/scheduler.js';
 import { trainTask } from '../work/tasks/train.js';
 import { sizes } from './model.js';
 import { worlds } from './worlds.js';
+import { stopTexts } from '../texts/training.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {import('./lane.js').Evaluation} Evaluation */
@@ -473,7 +474,7 @@ export class Training {
     this.#evaluated(lane, evaluations);
     return failure === undefined
       ? ''
-      : `Lane ${laneNames[i]} could not take step ${step + 1}, and the run has stopped: ${failure}. The figures show the model before that step. A smaller learning rate may help.`;
+      : stopTexts.lane({ lane: laneNames[i], step: step + 1, why: failure });
   }
 
   /** @param {ReturnType<typeof nothing>} lane @param {Evaluation[]} evaluations */
@@ -500,13 +501,13 @@ export class Training {
   /** @param {any} error */
   #fail(error) {
     this.#lanes = null;
-    const from = this.#kept ? `step ${this.#kept.step}` : 'the start';
+    const from = this.#kept?.step;
     this.problem =
       error.code === 'load_failed'
-        ? `Training could not be started: ${reasonOf(error)}.`
+        ? stopTexts.notStarted(reasonOf(error))
         : error.code === 'disposed'
-          ? `The browser ended a worker after step ${this.step}. The figures show the last results. Play continues from ${from}.`
-          : `The run stopped after step ${this.step}: ${reasonOf(error)}. The figures show the last results. Play continues from ${from}.`;
+          ? stopTexts.ended(this.step, from)
+          : stopTexts.stopped({ step: this.step, why: reasonOf(error), from });
     for (const worker of this.#workers) worker.end();
     this.#draw();
   }

@@ -1,3 +1,5 @@
+import { reasons } from '../texts/page.js';
+
 /**
  * The message of an error, if attn or the page wrote it for readers. Browsers' own messages are not
  * written for readers.
@@ -22,11 +24,9 @@ const isNetwork = (error) =>
 /** Explains a failure as a phrase that can follow a colon. @param {unknown} error */
 export function reasonOf(error) {
   if (!isNetwork(error)) {
-    return written(error) ?? 'an unexpected error occurred; reload the page and try again';
+    return written(error) ?? reasons.unexpected;
   }
-  return globalThis.navigator?.onLine === false
-    ? 'you are offline, and this part of the page has not been used before; go online and try again'
-    : 'the server could not be reached';
+  return globalThis.navigator?.onLine === false ? reasons.offline : reasons.unreachable;
 }
 
 /** Describes a failure in a sentence. @param {unknown} error */

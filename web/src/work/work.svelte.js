@@ -7,6 +7,7 @@ import { TaskWorker } from './scheduler.js';
 import { languageTask } from './tasks/language.js';
 import { readTask } from './tasks/read.js';
 import { timed } from './timed.js';
+import { problems } from '../texts/page.js';
 
 /** @typedef {import('../core/sentence.js').Given} Given */
 /** @typedef {import('./tasks/task.js').Task<string, any, any, Timed<any>>} AnyTask */
@@ -216,23 +217,19 @@ export class Work {
     if (id && id !== own?.id) return;
     this.#jobs = {};
     if (error.code === 'out_of_memory') {
-      this.problem =
-        'The matrices of this many tokens need more memory than this browser provides. Use fewer tokens or heads.';
+      this.problem = problems.memory;
     } else if (id && error.code === 'disposed') {
-      this.problem ||=
-        'The browser ended your model’s worker. Change the sentence to open your model again.';
+      this.problem ||= problems.ownEnded;
     } else if (id) {
-      this.problem = `Your model could not process this sentence: ${reasonOf(error)}`;
+      this.problem = problems.own(reasonOf(error));
       if (isUnexpected(error)) own?.end();
     } else if (error.code === 'disposed') {
-      this.problem =
-        'The browser ended the worker that computes long sentences. The next change starts another.';
+      this.problem = problems.ended;
     } else if (error.code === 'load_failed') {
       this.here = true;
-      this.problem =
-        'Long sentences are computed on the page’s own thread, because their worker could not be started. Typing may stutter.';
+      this.problem = problems.noWorker;
     } else {
-      this.problem = `This sentence could not be processed: ${reasonOf(error)}`;
+      this.problem = problems.sentence(reasonOf(error));
       // The error may have left the module in the worker unusable.
       this.#worker.end();
     }

@@ -2,6 +2,7 @@ import { host } from '../../host/host.js';
 import { settings } from '../../state/settings.svelte.js';
 import { reasonOf } from '../../work/errors.js';
 import { Spelled } from '../spelled.js';
+import { problems } from '../../texts/page.js';
 
 /** @typedef {import('./languageTokens.js').LanguageTokens} LanguageTokens */
 
@@ -118,7 +119,7 @@ export class Language {
       return true;
     } catch (error) {
       this.#fetching = undefined;
-      this.problem = `The language model could not be loaded: ${reasonOf(error)}.`;
+      this.problem = problems.languageModel(reasonOf(error));
       return false;
     } finally {
       this.coming = false;

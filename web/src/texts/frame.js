@@ -1,0 +1,93 @@
+/** The texts of the frame around each figure. */
+export const frame = {
+  /** @param {string} title */
+  link: (title) => `Link to ${title}`,
+  /** @param {string} title */
+  reset: (title) => `Reset ${title}`,
+  resetTitle: 'Reset this figure',
+  /** @param {string} title */
+  code: (title) => `Code for ${title}`,
+  codeTitle: 'Code for this picture',
+  /** @param {string} title */
+  export: (title) => `Export ${title}`,
+  exportTitle: 'Export',
+  linkTitle: 'Link and embed',
+  copyLink: 'Copy link',
+  copyEmbedCode: 'Copy embed code',
+  /** @param {string} title */
+  present: (title) => `Present ${title}`,
+  presentTitle: 'Present this figure',
+  noProgram: 'the program could not be loaded; try again',
+  equation: 'Equation',
+};
+
+/** The menu that saves pictures and numbers. */
+export const exporting = {
+  picture: 'picture',
+  /** @param {string} panel */
+  only: (panel) => `only the ${panel}`,
+  /** @param {string} part */
+  partOf: (part) => `Picture of ${part}`,
+  partTitle: 'Save only this one, for a slide',
+  looks: {
+    paper: 'background',
+    caption: 'title and source',
+    wide: '16:9',
+    editable: 'SVG text stays text',
+  },
+};
+
+/** The panel with a figure's program. */
+export const code = {
+  /** @param {string} figure */
+  of: (figure) => `Code of ${figure}`,
+  language: 'language',
+  variants: 'program of',
+  copy: 'copy',
+  copied: 'copied',
+  close: 'close',
+  /** How to get the libraries that a program needs. */
+  needs: {
+    python: 'pip install torch',
+    cpp: 'find_package(attn), and link attn::attn',
+    javascript: 'npm install attn',
+  },
+  /** @param {string} what */
+  needed: (what) => `Needs \`${what}\`.`,
+  readsModel: 'It reads the language model: {file} (2 MB).',
+  /** @param {string} keys */
+  selected: (keys) => `selected: press ${keys}`,
+};
+
+/** Offers the language model where a part of a chapter needs it. */
+export const whenLearned = {
+  use: 'Use learned projections',
+  loaded: 'already loaded',
+  offer: '{use} ({size}).',
+};
+
+/** A measurement in the reader's browser. */
+export const run = {
+  run: 'Run',
+  again: 'Run again',
+  stop: 'Stop',
+  measuring: 'Measuring …',
+  /** @param {string} button */
+  nothing: (button) => `Nothing measured yet: press ${button} above`,
+  measured: 'Measured.',
+  stopped: 'Stopped. Earlier results are kept.',
+  progress: 'Progress of the measurement',
+};
+
+/** The parts around a chapter's text. */
+export const story = {
+  more: 'More',
+  before: 'Before you look',
+  right: 'Right',
+  theAnswer: 'The answer',
+  wrong: 'Not so',
+  sources: 'Sources',
+  /** @param {string} name of a class or function in PyTorch */
+  code: (name) => `PyTorch: \`${name}\``,
+  takeaway: 'To take away',
+};

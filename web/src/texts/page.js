@@ -1,0 +1,139 @@
+/** The texts around the chapters: the top of the page, its messages and its end. */
+export const page = {
+  openOwn: 'open your own model …',
+  opened: 'your model …',
+  openTitle: 'Look at the attention of a model of your own, from its .safetensors file',
+  computing: 'computing …',
+  loadingModel: 'loading the trained model …',
+  later:
+    'This link was made by a later version of this page. This version ignores the settings that it does not know. Reload the page to get the later version.',
+  /** @param {string} problem */
+  withoutModel: (problem) => `${problem} The page goes on without this model.`,
+  tryAgain: 'Try again',
+  reload: 'reload the page',
+  /** @param {{ what: string, why: string }} part */
+  notLoaded: ({ what, why }) => `${what} could not be loaded: ${why}. {again} or {reload}`,
+  /** The parts of the page that may fail to load. */
+  parts: {
+    dialog: 'The dialog for your own model',
+    picture: 'The picture of the sentence',
+    walk: 'The walk',
+    chapter: 'This chapter',
+    other: 'This part',
+  },
+  /** @param {string} why */
+  noCore: (why) => `The core could not be loaded: ${why}.`,
+  sentence: 'The sentence',
+  empty: 'No words yet. Type one or two above.',
+  contents: 'Contents',
+  loading: 'Loading …',
+  /** @param {{ version: string, license: string }} about */
+  about: ({ version, license }) =>
+    `Every coloured cell is a number computed in your browser by the attn core, in C++ compiled to WebAssembly; nothing you type leaves your browser. The page’s own language model learned from the six novels of Jane Austen, which are in the public domain. attn ${version}, ${license} licence.`,
+  reference: 'Reference for programs: {javascript}, {cpp}.',
+  teach: 'Teach with this page',
+  print: 'Print with all figures',
+  /** @param {number} threads */
+  facts: (threads) =>
+    `variant {variant} · ${threads} ${threads === 1 ? 'thread' : 'threads'} · from the sentence to the weights {time} in the core`,
+};
+
+/** The field for the sentence, and the notes below it. */
+export const field = {
+  type: 'Type a sentence',
+  /** @param {string} most */
+  cut: (most) => `The sentence was cut after ${most} characters.`,
+  /** @param {{ total: string, used: string }} tokens */
+  someUsed: ({ total, used }) => `${total} tokens; the first ${used} are used`,
+  /** @param {{ total: number, distinct: number, count: (number: number) => string }} tokens */
+  tokens: ({ total, distinct, count }) =>
+    total === 1
+      ? '1 token'
+      : distinct < total
+        ? `${count(total)} tokens (words or pieces), ${count(distinct)} of them different`
+        : `${count(total)} tokens (words or pieces)`,
+};
+
+/** The bar with the settings that all figures share. */
+export const bar = {
+  region: 'Sentence and settings',
+  chapters: 'Chapters',
+  /** @param {string} mark */
+  inView: (mark) => `Chapters, chapter ${mark} is in view`,
+  idle: 'Has no effect on what is in view',
+  someIdle: 'Grey: no effect on what is in view',
+  undo: 'Undo',
+  redo: 'Redo',
+  /** @param {string} action @param {string} keys */
+  withKeys: (action, keys) => `${action} (${keys})`,
+  settings: 'Settings',
+  layer: 'layer',
+  head: 'head',
+  /** @param {number} count */
+  of: (count) => `of ${count}`,
+  width: 'width',
+  heads: 'heads',
+  projections: 'projections',
+  weights: { identity: 'identity', xavier: 'random', learned: 'learned', own: 'yours' },
+  otherSeed: 'Other random projections',
+  /** @param {number} seed */
+  seed: (seed) => `seed ${seed}`,
+  positions: 'positions',
+  encodings: { none: 'none', sinusoidal: 'sinusoidal' },
+  base: 'base',
+  masks: 'Masks',
+  noMasks: 'none',
+  /** @param {string} masks */
+  active: (masks) => `Masks: ${masks}`,
+  button: 'masks {names}',
+};
+
+/** Controls that several parts of the page use. */
+export const controls = {
+  reset: 'Back to the initial value',
+  /** @param {string} label */
+  resetOf: (label) => `Reset ${label}`,
+  causal: 'causal mask',
+  window: 'window',
+  noWindow: 'none',
+  validLength: 'valid length',
+  allValid: 'all',
+  /** @param {number} cells */
+  clear: (cells) => `clear ${cells} painted ${cells === 1 ? 'cell' : 'cells'}`,
+  colours: 'Colours:',
+  themes: { auto: 'system', light: 'light', dark: 'dark' },
+};
+
+/** Names of the active masks. */
+export const masks = {
+  causal: 'causal',
+  /** @param {number} length */
+  first: (length) => `first ${length}`,
+  /** @param {number} cells */
+  byHand: (cells) => `${cells} by hand`,
+};
+
+/** Why a part of the page failed, as phrases that can follow a colon. */
+export const reasons = {
+  unexpected: 'an unexpected error occurred; reload the page and try again',
+  offline:
+    'you are offline, and this part of the page has not been used before; go online and try again',
+  unreachable: 'the server could not be reached',
+};
+
+/** Why a sentence could not be processed. */
+export const problems = {
+  memory:
+    'The matrices of this many tokens need more memory than this browser provides. Use fewer tokens or heads.',
+  ownEnded: 'The browser ended your model’s worker. Change the sentence to open your model again.',
+  /** @param {string} why */
+  own: (why) => `Your model could not process this sentence: ${why}`,
+  ended:
+    'The browser ended the worker that computes long sentences. The next change starts another.',
+  noWorker:
+    'Long sentences are computed on the page’s own thread, because their worker could not be started. Typing may stutter.',
+  /** @param {string} why */
+  sentence: (why) => `This sentence could not be processed: ${why}`,
+  /** @param {string} why */
+  languageModel: (why) => `The language model could not be loaded: ${why}.`,
+};

@@ -1,0 +1,22 @@
+/** The settings below an exported picture. */
+export const credit = {
+  identity: 'identity projections',
+  /** @param {number} seed */
+  random: (seed) => `random projections, seed ${seed}`,
+  /** @param {{ layer: number, head: number, own: boolean }} given layer and head: from 1 */
+  learned: ({ layer, head, own }) =>
+    `layer ${layer}, head ${head} of ${own ? 'a model from files' : 'the language model'}`,
+  /** @param {number} width */
+  width: (width) => `width ${width}`,
+  /** @param {number} heads */
+  heads: (heads) => (heads === 1 ? '1 head' : `${heads} heads`),
+  positions: {
+    none: 'no positions',
+    rotary: 'rotary positions',
+    sinusoidal: 'sinusoidal positions',
+  },
+  /** @param {string} base */
+  base: (base) => `base ${base}`,
+  /** @param {string} masks */
+  masks: (masks) => `masks: ${masks}`,
+};
