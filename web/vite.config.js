@@ -120,7 +120,7 @@ export default defineConfig(({ command }) => ({
             },
             {
               name: 'own',
-              test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
+              test: /figures[\\/]own[\\/]|models[\\/]own[\\/]\w+\.svelte\.js|texts[\\/]own\.js/,
               priority: 2,
             },
             // As with the styles, one file is smaller than thirty similar files.

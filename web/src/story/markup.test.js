@@ -59,7 +59,7 @@ const anything = new Proxy(
 function strings(value) {
   if (value === anything) return [];
   if (typeof value === 'string') return [value];
-  if (typeof value === 'function') return strings(value(anything));
+  if (typeof value === 'function') return strings(value(anything, anything, anything));
   return value && typeof value === 'object' ? Object.values(value).flatMap(strings) : [];
 }
 

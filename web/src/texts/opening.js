@@ -53,3 +53,13 @@ export const texts = {
   fetch: 'Fetch it',
   take: 'Look at it',
 };
+
+/** Names of heads. */
+export const heads = {
+  /** @param {number} head */
+  head: (head) => `Head ${head + 1}`,
+  /** @param {number} layer @param {number} head */
+  ofLayer: (layer, head) => `Layer ${layer + 1}, head ${head + 1}`,
+  /** @param {{ layer: number, head: number, share: string }} offered */
+  offer: ({ layer, head, share }) => `Layer ${layer + 1}, head ${head + 1}: ${share}`,
+};
