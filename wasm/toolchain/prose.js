@@ -31,6 +31,8 @@ const kThrown =
   /\b(fail(?!_file|_missing|_kept)\w*|refuse|(?!explained)\w*Error|invalid|mismatch)\((?:\s*ErrorCode::\w+,|(?<=(?:Attn|argument)Error\()\s*(?:'\w+'|code),)?/g;
 const kSentences =
   /\b(?:const sentence =|explainedError\(\s*'\w+',\s*'?\w+'?,)\s*(['"`])((?:(?!\1).)+)\1/g;
+/** Literals that are code, such as paths, calls and class names. */
+const kCode = /\\|=>|[<>]|\w\(|^[./@#[]|: \w+,$|\?\?|\|\|/;
 const kTokens = /(["'`])(?:\\[^]|(?!\1)[^\\])*\1|[\w.:>-]+|\S/g;
 
 /** @param {string} text  @param {RegExp} pattern */
@@ -82,13 +84,16 @@ function items(file) {
     const markup = all(text.replace(/<(script|style)[^]*?<\/\1>/g, ''), />([^<>{}]+)</g);
     const written = file.endsWith('.svelte') ? markup : [];
     const literals = all(text.replace(kComments, ''), kLiterals);
-    return [...written, ...literals.filter((literal) => !literal.includes('\\'))];
+    return [...written, ...literals.filter((literal) => !kCode.test(literal))];
   }
   const comments = all(text, kComments).map((comment) => comment.replace(kMarks, ''));
   return [...comments.flatMap((comment) => comment.split(/\n\s*\n/)), ...messages(file, text)];
 }
 
-const patterns = options.page ? ['web/src/**.js', 'web/src/**.svelte'] : ['*.[jhm][spd]*', '*.cpp'];
+// The page's sentences are in the text modules, and in components until they are moved there.
+const patterns = options.page
+  ? ['web/src/texts/*.js', 'web/src/**.svelte']
+  : ['*.[jhm][spd]*', '*.cpp'];
 const files = (await command('git', ['ls-files', '--', ...patterns], { cwd: kRoot }))
   .split('\n')
   .filter((file) => file && !(options.page && file.endsWith('.test.js')))
