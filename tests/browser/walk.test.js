@@ -139,7 +139,9 @@ test('without positions the shuffled sentence is the same, whatever the order', 
 });
 
 test('an untrained layer guesses nothing, and the language model guesses the next word', async () => {
-  const page = await site.visit('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
+  const page = await site.visit(
+    '#walk=8&walkWord=8&text=the+lady+sat+by+the+fire+because+the+lady',
+  );
   assert.equal(await title(page), 'Nothing guesses yet');
   await page
     .locator('#walk')

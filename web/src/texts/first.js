@@ -41,9 +41,9 @@ export const tries = {
   add: 'Add',
   or: 'or take',
   /** Words to append. Each is one token of the language model. */
-  words: ['and the lady', 'cat', 'friend', 'morning'],
+  words: ['and the lady', 'cat'],
   /** Sentences for the language model. Each word is one token. */
-  learned: ['a rose is a rose is a rose'],
+  learned: ['a rose is a rose'],
   /**
    * Sentences for untrained projections. With these projections, words match if their spellings are
    * similar.
