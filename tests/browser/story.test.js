@@ -61,7 +61,7 @@ test('counts of one are written in the singular', async () => {
 });
 
 test('the opening explains layers and heads, and its settings explain themselves', async () => {
-  const page = await site.visit('#weights=learned&causal=1&layer=1&head=3');
+  const page = await site.visit('#weights=learned&causal=1&layer=1&head=0');
   const told = page.locator('#sentence .controls');
   await told
     .getByText(/in 3 layers, one after the other. In each layer 4 heads look at the words/)

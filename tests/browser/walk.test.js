@@ -139,7 +139,9 @@ test('without positions the shuffled sentence is the same, whatever the order', 
 });
 
 test('an untrained layer guesses nothing, and the language model guesses the next word', async () => {
-  const page = await site.visit('#walk=8&text=the+lady+sat+by+the+fire+because+the+lady');
+  const page = await site.visit(
+    '#walk=8&walkWord=8&text=the+lady+sat+by+the+fire+because+the+lady',
+  );
   assert.equal(await title(page), 'Nothing guesses yet');
   await page
     .locator('#walk')
@@ -262,7 +264,7 @@ test('the other occurrence of a repeated word is shown, however far away', async
 });
 
 test('the head that attends to what followed the same word is explained, with its effect', async () => {
-  const head = `weights=learned&causal=1&layer=1&head=3&text=${text}&walkWord=8`;
+  const head = `weights=learned&causal=1&layer=1&head=0&text=${text}&walkWord=8`;
   const page = await site.visit(`#walk=4&${head}`);
   await page.locator('#walk .more', { hasText: 'The first time, “' }).waitFor();
   await page.locator('.dots button').nth(7).click();

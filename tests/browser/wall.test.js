@@ -153,18 +153,19 @@ test('keys move between pictures, and Enter opens one', async () => {
     ['End', '2.3'],
     ['Home', '0.0'],
     ['ArrowDown', '1.0'],
+    ['ArrowRight', '1.1'],
   ]) {
     await page.keyboard.press(key);
     assert.equal(await focused(), head);
   }
   assert.match(
     await wall.locator('[data-read]').innerText(),
-    /^Layer 2, head 1: of its attention\s+previous token\s+\d/,
+    /^Layer 2, head 2: of its attention\s+previous token\s+\d/,
   );
   await page.keyboard.press('Enter');
   await page.keyboard.press('Enter');
-  await page.getByRole('application', { name: 'Attention weights of head 1,' }).waitFor();
-  await page.waitForURL(({ hash }) => /head=1&at=self-attention/.test(hash) && !/layer/.test(hash));
+  await page.getByRole('application', { name: 'Attention weights of head 2,' }).waitFor();
+  await page.waitForURL(({ hash }) => /head=2&at=self-attention/.test(hash) && !/layer/.test(hash));
 });
 
 test('the wall says what it cannot measure in a sentence that is too short or has no repetition', async () => {

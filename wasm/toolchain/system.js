@@ -156,6 +156,7 @@ const programs =
     names.every((name) => findProgram(name) !== undefined);
 
 export const kLlvmFolder = '/usr/lib/llvm-19/bin';
+export const kWordNetFolder = '/usr/share/wordnet';
 
 /** @satisfies {Record<string, Requirement>} */
 const kRequirements = {
@@ -184,6 +185,18 @@ const kRequirements = {
     isThere: () => outputOf('Rscript', ['-e', 'library(janeaustenr)']) !== undefined,
     packages: ['r-base-core', 'r-cran-janeaustenr'],
     description: 'R with the package janeaustenr, callable as Rscript',
+  },
+  bible: {
+    isThere: () =>
+      findProgram('mod2imp') !== undefined &&
+      existsSync('/usr/share/sword/mods.d/engWEB2015eb.conf'),
+    packages: ['libsword-utils', 'sword-text-web'],
+    description: 'the World English Bible for SWORD, and mod2imp',
+  },
+  wordnet: {
+    isThere: () => existsSync(kWordNetFolder),
+    packages: ['wordnet-base'],
+    description: `WordNet 3.0 in ${kWordNetFolder}`,
   },
   // Debian's python3-minimal, which some Node packages install, lacks asyncio and is not enough for
   // Emscripten.

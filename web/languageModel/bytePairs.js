@@ -30,19 +30,17 @@ function byteCharacters() {
  */
 
 /**
+ * Counts the words of a text. A word includes the space before it, and the tokenizer adds a space
+ * before the first word of a line.
  * @param {string} text
- * @param {string[]} characters
- * @returns {Word[]}
  */
-function wordsOf(text, characters) {
+export function countWords(text) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  for (const [word] of text.matchAll(kWords)) counts.set(word, (counts.get(word) ?? 0) + 1);
-  const encoder = new TextEncoder();
-  return [...counts].map(([word, count]) => ({
-    pieces: [...encoder.encode(word)].map((byte) => characters[byte]),
-    count,
-  }));
+  for (const line of text.toLowerCase().split('\n')) {
+    for (const [word] of ` ${line}`.matchAll(kWords)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /**
@@ -99,18 +97,22 @@ function merged(pieces, first, second) {
 }
 
 /**
- * Learns a vocabulary from a text. The vocabulary contains all bytes, followed by merges of the
- * most frequent adjacent pairs.
- * @param {string} text  in lower case, as the tokenizer's normalizer would return it
+ * Learns a vocabulary from the words of a text. The vocabulary contains all bytes, followed by
+ * merges of the most frequent adjacent pairs.
+ * @param {Map<string, number>} counts  number of occurrences of each word, from countWords()
  * @param {number} size  number of tokens in the vocabulary, at least 256
  * @returns a tokenizer.json
  */
-export function learnTokenizer(text, size) {
+export function learnTokenizer(counts, size) {
   const characters = byteCharacters();
   const vocabulary = [...characters].sort();
   const merges = [];
   const pairs = new Pairs();
-  for (const word of wordsOf(text, characters)) pairs.count(word, 1);
+  const encoder = new TextEncoder();
+  for (const [word, count] of counts) {
+    const pieces = [...encoder.encode(word)].map((byte) => characters[byte]);
+    pairs.count({ pieces, count }, 1);
+  }
   while (vocabulary.length < size) {
     const most = pairs.most();
     if (!most || most.count < 2)

@@ -36,6 +36,7 @@ using Ids = std::vector<std::int64_t>;
 constexpr std::int64_t kLength = 128;  // tokens per passage
 constexpr std::int64_t kBatch = 16;    // passages per step
 constexpr std::int64_t kWidth = 128;
+constexpr std::int64_t kHidden = 3 * kWidth;  // columns of the feed-forward layers
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kLayers = 3;
 constexpr double kBase = 10000;
@@ -59,7 +60,7 @@ class LanguageModel : public attn::Module {
             {.num_embeddings = vocabulary, .embedding_dim = kWidth, .scale_by_sqrt_dim = true}),
         encoder_({.layer = {.d_model = kWidth,
                             .num_heads = kHeads,
-                            .dim_feedforward = 4 * kWidth,
+                            .dim_feedforward = kHidden,
                             .activation = attn::Activation::kGelu,
                             .norm_first = true,
                             .positions = {.rotary = attn::RotaryEmbeddingOptions{.base = kBase}}},
@@ -402,7 +403,7 @@ void train(const std::filesystem::path& folder, std::int64_t vocabulary, std::in
       R"("activation":"gelu","positions":"rotary","base":%.0f,"scaleBySqrtDim":true,"maxLength":%lld})",
       static_cast<long long>(vocabulary), static_cast<long long>(kWidth),
       static_cast<long long>(kHeads), static_cast<long long>(kLayers),
-      static_cast<long long>(4 * kWidth), kBase, static_cast<long long>(kLength));
+      static_cast<long long>(kHidden), kBase, static_cast<long long>(kLength));
   const std::string training =
       format(R"({"steps":%lld,"seed":%llu,"heldOutLoss":%.4f,"float16Loss":%.4f,"about":)",
              static_cast<long long>(steps), static_cast<unsigned long long>(seed), exact, rounded) +

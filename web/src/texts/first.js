@@ -37,13 +37,13 @@ export const still = {
 
 /** Suggestions below the sentence. */
 export const tries = {
-  read: 'The model has read Jane Austen’s novels.',
+  read: 'The model has read novels, the Bible and dictionary examples.',
   add: 'Add',
   or: 'or take',
   /** Words to append. Each is one token of the language model. */
-  words: ['and the lady', 'sister', 'letter', 'married'],
+  words: ['and the lady', 'cat'],
   /** Sentences for the language model. Each word is one token. */
-  learned: ['a friend is a friend is a friend'],
+  learned: ['a rose is a rose'],
   /**
    * Sentences for untrained projections. With these projections, words match if their spellings are
    * similar.

@@ -7,15 +7,17 @@ import { load } from 'attn';
 import { tellingHeads } from '../models/language/habits.js';
 import { LanguageModel } from '../models/language/languageModel.js';
 import { LanguageTokens } from '../models/language/languageTokens.js';
-import { initial } from '../state/properties/index.js';
+import { initial, untrained } from '../state/properties/index.js';
 import { tries } from './first.js';
 
 const read = (/** @type {string} */ name) =>
   readFileSync(new URL(`../../languageModel/${name}`, import.meta.url));
 const tokenizer = new LanguageTokens(JSON.parse(String(read('tokenizer.json'))));
 
-test('each word that the page begins with or offers is one token of the language model', () => {
-  for (const text of [initial.text, ...tries.words, ...tries.learned]) {
+test('each word of the page’s examples is one token of the language model', () => {
+  const { words, learned, spelt } = tries;
+  const examples = [initial.text, untrained.text, ...words, ...learned, ...spelt, 'man bites dog'];
+  for (const text of examples.map((each) => each.replace(',', ''))) {
     assert.deepEqual(tokenizer.of(`was ${text}`).tokens, ['was', ...text.split(' ')]);
   }
 });

@@ -43,12 +43,13 @@ export const texts = {
   nameless:
     'does nothing that this page has a name for: no named habit gets even a quarter of its attention.',
   model: (/** @type {number} */ layers, /** @type {number} */ heads) =>
-    `A small language model has learned from novels. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
+    `A small language model has learned from novels, the Bible and examples from a dictionary. It reads your sentence in ${layers} layers, one after the other. In each layer ${heads} heads look at the words, each in its own way.`,
   unmasked:
     'The model was trained with a mask, which is now off, so it is doing something it never learned.',
   /** @param {number} heads */
   heads: (heads) => `of ${heads} that look at your words at the same time, each in its own way.`,
-  teaches: 'A small language model that attn trained on novels shows what attention learns.',
+  teaches:
+    'A small language model that attn trained on novels, the Bible and examples from a dictionary shows what attention learns.',
   ask: (/** @type {string} */ size) => `The model is downloaded only if you ask for it (${size}).`,
   fetch: 'Fetch it',
   take: 'Look at it',

@@ -29,7 +29,7 @@ export const page = {
   loading: 'Loading …',
   /** @param {{ version: string, license: string }} about */
   about: ({ version, license }) =>
-    `Every coloured cell is a number computed in your browser by the attn core, in C++ compiled to WebAssembly; nothing you type leaves your browser. The page’s own language model learned from the six novels of Jane Austen, which are in the public domain. attn ${version}, ${license} licence.`,
+    `Every coloured cell is a number computed in your browser by the attn core, in C++ compiled to WebAssembly; nothing you type leaves your browser. The page’s own language model learned from Jane Austen’s novels and the World English Bible, which are in the public domain, and from the example sentences of WordNet 3.0 (Copyright 2006 by Princeton University). attn ${version}, ${license} licence.`,
   reference: 'Reference for programs: {javascript}, {cpp}.',
   teach: 'Teach with this page',
   print: 'Print with all figures',

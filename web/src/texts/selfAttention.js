@@ -4,7 +4,7 @@ export const texts = {
 
   embedding: {
     learned: (/** @type {{ d: number, layer: number, bytes: boolean }} */ { d, layer, bytes }) => [
-      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of a table that was learned from novels.`,
+      `In *self*-attention a sentence looks at itself: each word looks at the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of a table that was learned from novels, the Bible and examples from a dictionary.`,
       `Common words have a row of their own. Other words are split into pieces. Words and pieces are called [tokens|token]. A piece that continues a word is shown with a hyphen in front.${bytes ? ' A character without a row is split into its bytes, such as <e6>.' : ''} A model has several [layers|layer], one after the other. ${
         layer === 1
           ? 'You are looking at the first one. It reads these rows, each scaled to the same size (*normalised*).'
@@ -80,7 +80,7 @@ export const texts = {
     `Tokens that look mostly at themselves: ${own} of ${all}.`,
 
   learned: (/** @type {{ layer: number, layers: number }} */ { layer, layers }) =>
-    `Learned projections, from layer ${layer} of ${layers} in a model that attn trained on novels.`,
+    `Learned projections, from layer ${layer} of ${layers} in the page’s small language model.`,
   identity: (/** @type {{ head: number, from: number, to: number }} */ { head, from, to }) =>
     `Identity projections: head ${head} compares columns ${from} to ${to} of the unchanged tokens.`,
   random: (/** @type {{ seed: number }} */ { seed }) =>

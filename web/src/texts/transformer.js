@@ -38,7 +38,7 @@ export const texts = {
     'How does a vector become a word? The output vector of the last token is compared with every token of the vocabulary by a [dot product]. [Softmax|softmax] turns these scores into probabilities. One token is drawn and appended, and the process repeats with the longer text. In the formula, h_{n} is the output vector, and E has a row for each token.',
     'The scores are divided by a [temperature] T first. At a low temperature the most probable token is nearly always taken, and the text soon goes in circles. At a high one there are surprises. Only the k most probable tokens (“top k”) can be drawn.',
   ],
-  whenLearned: 'A small model that attn trained on novels continues your sentence.',
+  whenLearned: 'The page’s small language model continues your sentence.',
   more: {
     cache: 'How a decoder writes without computing everything again',
     alignment: 'Where attention came from: two recurrent networks that translate',

@@ -89,9 +89,9 @@ export const steps = [
           ? 'Nothing has been learned here, so query and key are the same. Both are simply a part of the vector that the layer reads.'
           : '',
         learned && layer > 1
-          ? `Layer ${layer} reads what ${layer === 2 ? 'layer 1' : 'the previous layers'} computed from the words.`
+          ? `Layer ${layer} reads ${layer === 2 ? 'the result of layer 1' : 'the results of the layers before it'}.`
           : '',
-        positions === 'turns' ? 'The clocks have already turned queries and keys.' : '',
+        positions === 'turns' ? 'The clocks have turned queries and keys.' : '',
         hidden ? 'Later words are hidden, because the model must guess them.' : '',
       ]
         .filter(Boolean)

@@ -16,12 +16,17 @@ export class LanguageTokens {
 
   /**
    * The first `maxTokens` tokens of a text, as labels and as ids, and the total number of tokens.
-   * The model was trained on text with single spaces between words.
+   * The model was trained on text with single spaces between words and with a line break between
+   * paragraphs.
    * @param {string} text
    */
   of(text) {
     if (text !== this.#last.text) {
-      const result = this.#tokens.of(text.trim().replace(/\s+/g, ' '), maxTokens);
+      const spaced = text
+        .trimStart()
+        .replace(/\s+/g, (space) => (space.includes('\n') ? '\n ' : ' '))
+        .replace(/ $/, '');
+      const result = this.#tokens.of(spaced, maxTokens);
       this.#last = { text, result };
     }
     return this.#last.result;

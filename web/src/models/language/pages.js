@@ -105,9 +105,9 @@ export class Pages extends Layered {
     };
   }
 
-  /** Removes white space at the end, which the model's tokens ignore. @param {string} text */
+  /** Removes spaces at the end, which the model's tokens ignore. @param {string} text */
   continued(text) {
-    return text.trimEnd();
+    return text.replace(/[^\S\n]+$/, '');
   }
 
   /**

@@ -46,7 +46,7 @@ const shared = {
   dModel: number(64, limits.dModel, (value) => Math.round(value / 8) * 8),
   heads: choice(4, headCounts),
   /** The head that figures show, initially a head whose habit is easy to see. */
-  head: ordinal(3, maxHeads),
+  head: ordinal(0, maxHeads),
   /** The layer's query, key, value and output projections, and the seed of random projections. */
   weights: choice(/** @type {Weights} */ ('learned'), ['identity', 'xavier', 'learned']),
   /** The layer that figures show, if the weights are a language model's. */
