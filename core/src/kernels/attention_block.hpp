@@ -62,7 +62,7 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
       const float* b[kVectors];
       // Vectors beyond the last column are never used. They read the first panel, so that no read
       // leaves the packed memory.
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) ATTN_INLINED {
         const index c = col + v * kWidth<Isa>;
         b[v] = packed_column<Isa>(head.packed_relative_keys, head.head_dim, c < columns ? c : 0);
       });

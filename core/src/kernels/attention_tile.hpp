@@ -82,7 +82,7 @@ ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, 
     constexpr index kQ = kQueries<Isa>;
     return for_tile_groups(
         tiles_of(keys), block.lanes / kTileEdge,
-        [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+        [&](index row, index col, auto m, auto n) ATTN_INLINED {
           tile_product<typename Isa::Tiles, m, n, false>(
               element_depth<Isa>(head.head_dim) / kTileEdge,
               {key.data + row * kTileEdge * key.row, key.row, kTileEdge, kTileEdge * key.row},
@@ -92,16 +92,13 @@ ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, 
   }
   for (index j = 0; j < keys; j += Isa::kScoreRows) {
     const index rows = std::min<index>(Isa::kScoreRows, keys - j);
-    for_columns<Isa, Isa::kScoreVectors>(
-        block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
-          const TileElement<Isa>* b[vectors];
-          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-            b[v] = scratch.queries + col + v * kW;
-          });
-          product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
-              rows, element_depth<Isa>(head.head_dim), key.data + j * key.row, key.row, b,
-              kQueries<Isa>, scratch.tile + j * kQueries<Isa> + col, kQueries<Isa>);
-        });
+    for_columns<Isa, Isa::kScoreVectors>(block.lanes, [&](index col, auto vectors) ATTN_INLINED {
+      const TileElement<Isa>* b[vectors];
+      unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = scratch.queries + col + v * kW; });
+      product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
+          rows, element_depth<Isa>(head.head_dim), key.data + j * key.row, key.row, b,
+          kQueries<Isa>, scratch.tile + j * kQueries<Isa> + col, kQueries<Isa>);
+    });
   }
 }
 
@@ -154,7 +151,7 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
                               Floats<Isa> (&sum)[Vectors]) noexcept {
   using F = Floats<Isa>;
   F rounder[Vectors], lowest[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     rounder[v] = F(kExponentRounder) - max[v];
     lowest[v] = max[v] - F(127.0F);
     sum[v] = F(0.0F);
@@ -162,11 +159,10 @@ ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[
   for (index j = 0; j < keys; ++j) {
     F e[Vectors];
     float* scores = tile + j * kQueries<Isa>;
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-      e[v] = F::load_unaligned(scores + v * kWidth<Isa>);
-    });
+    unroll<Vectors>([&](auto v)
+                        ATTN_INLINED { e[v] = F::load_unaligned(scores + v * kWidth<Isa>); });
     exp2_shifted<Isa, Vectors>(e, rounder, lowest);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       e[v].store_unaligned(scores + v * kWidth<Isa>);
       sum[v] += e[v];
     });
@@ -198,22 +194,19 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   // Computes separate maxima of even and odd keys. Each maximum depends on the previous one, so two
   // independent chains are faster than one.
   F largest[2 * Vectors];
-  unroll<2 * Vectors>([&](auto i)
-                          __attribute__((always_inline)) { largest[i] = F(kMinusInfinity); });
-  const auto take = [&](auto i, const float* scores) __attribute__((always_inline)) {
+  unroll<2 * Vectors>([&](auto i) ATTN_INLINED { largest[i] = F(kMinusInfinity); });
+  const auto take = [&](auto i, const float* scores) ATTN_INLINED {
     largest[i] = xsimd::max(F::load_unaligned(scores + i % Vectors * kW), largest[i]);
   };
   for (index j = 0; j + 2 <= keys; j += 2) {
-    unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
-      take(i, tile + (j + i / Vectors) * kQueries<Isa>);
-    });
+    unroll<2 * Vectors>([&](auto i)
+                            ATTN_INLINED { take(i, tile + (j + i / Vectors) * kQueries<Isa>); });
   }
   if (keys % 2 != 0) {
-    unroll<Vectors>(
-        [&](auto v) __attribute__((always_inline)) { take(v, tile + (keys - 1) * kQueries<Isa>); });
+    unroll<Vectors>([&](auto v) ATTN_INLINED { take(v, tile + (keys - 1) * kQueries<Isa>); });
   }
   F shift[Vectors], sum[Vectors], factor[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     const F rounder(kRounder);
     F tile_max = xsimd::max(largest[v], largest[Vectors + v]);
     if constexpr (kPairs<Isa>) tile_max *= F(unit);
@@ -226,8 +219,8 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
     new_max.store_unaligned(scratch.max + col + v * kW);
     shift[v] = shift_of<Isa>(new_max);
   });
-  const auto add_to = [&](float* totals) __attribute__((always_inline)) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  const auto add_to = [&](float* totals) ATTN_INLINED {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       float* total = totals + col + v * kW;
       Isa::madd(F::load_unaligned(total), factor[v], sum[v]).store_unaligned(total);
     });
@@ -236,7 +229,7 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
     F weights[Vectors];
     exponential_pairs<Isa, Vectors>(keys, unit, tile, kQueries<Isa>, shift, sum, weights);
     add_to(scratch.sum);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = weights[v]; });
+    unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v] = weights[v]; });
     add_to(scratch.total_weight);
   } else {
     exponentials<Isa, Vectors>(keys, tile, shift, sum);
@@ -259,7 +252,7 @@ void add_value_tiles(const AttentionHead& head, index begin, index end, index ke
   const index first = begin / kTileEdge;
   const bool one = end - begin == 1;
   for_tile_groups(cols / kTileEdge, tiles_of(end) - first,
-                  [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+                  [&](index row, index col, auto m, auto n) ATTN_INLINED {
                     constexpr index kRow = n * kTileEdge;
                     alignas(64) float sums[m * kTileEdge * kRow];
                     const index query = (first + col) * kTileEdge;
@@ -268,13 +261,13 @@ void add_value_tiles(const AttentionHead& head, index begin, index end, index ke
                         {weights + query, kQ, kTileEdge * kQ, kTileEdge}, nullptr, sums, kRow);
                     float* const values = scratch.values + row * kTileEdge * kQ + query;
                     F factors[kRow / kW];
-                    unroll<kRow / kW>([&](auto v) __attribute__((always_inline)) {
+                    unroll<kRow / kW>([&](auto v) ATTN_INLINED {
                       factors[v] = F::load_unaligned(scratch.factor + query + v * kW);
                     });
                     for (index i = 0; i < m * kTileEdge; ++i) {
                       float* const target = values + i * kQ;
                       float* const sum = sums + i * kRow;
-                      unroll<kRow / kW>([&](auto v) __attribute__((always_inline)) {
+                      unroll<kRow / kW>([&](auto v) ATTN_INLINED {
                         Isa::madd(F::load_unaligned(target + v * kW), factors[v],
                                   F::load_unaligned(sum + v * kW))
                             .store_unaligned((one ? sum : target) + v * kW);
@@ -293,18 +286,16 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
   }
   constexpr index kW = kWidth<Isa>;
   const index cols = value_cols<Isa>(head);
-  for_columns<Isa, Isa::kVectors>(
-      cols, [&](index col, auto vectors) __attribute__((always_inline)) {
-        const TileElement<Isa>* b[vectors];
-        unroll<vectors>([&](auto v)
-                            __attribute__((always_inline)) { b[v] = value.data + col + v * kW; });
-        for (index r = begin; r < end; r += Isa::kValueRows) {
-          product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kQueries<Isa>>(
-              std::min<index>(Isa::kValueRows, end - r), element_keys<Isa>(keys),
-              reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row,
-              scratch.values + r * cols + col, cols, scratch.factor + r);
-        }
-      });
+  for_columns<Isa, Isa::kVectors>(cols, [&](index col, auto vectors) ATTN_INLINED {
+    const TileElement<Isa>* b[vectors];
+    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = value.data + col + v * kW; });
+    for (index r = begin; r < end; r += Isa::kValueRows) {
+      product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScaleAdd, 1, kQueries<Isa>>(
+          std::min<index>(Isa::kValueRows, end - r), element_keys<Isa>(keys),
+          reinterpret_cast<const TileElement<Isa>*>(scratch.tile) + r, 0, b, value.row,
+          scratch.values + r * cols + col, cols, scratch.factor + r);
+    }
+  });
 }
 
 /// Applies the steps that need the exponentials of each query in a row: dropout and sums per
@@ -355,10 +346,9 @@ void attend_tile(const TileHead<Isa>& head, const QueryBlock& block, index key_b
   if (keys <= 0) return;
   fill_tile<Isa>(head, block, key0, keys, scratch);
   const float unit = score_unit<Isa>(head);
-  for_columns<Isa, Isa::kSoftmaxVectors>(
-      block.lanes, [&](index col, auto vectors) __attribute__((always_inline)) {
-        update_softmax<Isa, vectors>(keys, col, unit, scratch);
-      });
+  for_columns<Isa, Isa::kSoftmaxVectors>(block.lanes, [&](index col, auto vectors) ATTN_INLINED {
+    update_softmax<Isa, vectors>(keys, col, unit, scratch);
+  });
   if constexpr (!kPairs<Isa>) {
     if (head.random_words || scratch.distances) {
       modify_weights<Isa>(head, block, key0, keys, scratch);

@@ -61,21 +61,21 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
                                            const FewKeysScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  const auto scores = [&](index j) __attribute__((always_inline)) { return scratch.tile + j * kW; };
+  const auto scores = [&](index j) ATTN_INLINED { return scratch.tile + j * kW; };
   F max(kMinusInfinity);
   for (index j = 0; j < keys; ++j) max = xsimd::max(F::load_unaligned(scores(j)), max);
   const F rounder(kRounder);
   max = (max + rounder) - rounder;
   F sum(0.0F);
-  const auto exponentials = [&](index j, auto n) __attribute__((always_inline)) {
+  const auto exponentials = [&](index j, auto n) ATTN_INLINED {
     F e[n], rounders[n], lowest[n];
-    unroll<n>([&](auto i) __attribute__((always_inline)) {
+    unroll<n>([&](auto i) ATTN_INLINED {
       e[i] = F::load_unaligned(scores(j + i));
       rounders[i] = F(kExponentRounder) - max;
       lowest[i] = max - F(127.0F);
     });
     exp2_shifted<Isa, n>(e, rounders, lowest);
-    unroll<n>([&](auto i) __attribute__((always_inline)) {
+    unroll<n>([&](auto i) ATTN_INLINED {
       e[i].store_unaligned(scores(j + i));
       sum += e[i];
     });
@@ -96,10 +96,9 @@ void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = Isa::kVectors;
-  const auto write = [&](index col, auto vectors) __attribute__((always_inline)) {
+  const auto write = [&](index col, auto vectors) ATTN_INLINED {
     const float* b[vectors];
-    unroll<vectors>([&](auto v)
-                        __attribute__((always_inline)) { b[v] = head.value + col + v * kW; });
+    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = head.value + col + v * kW; });
     for (index r = 0; r < rows; r += Isa::kValueRows) {
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScale, 1, kW>(
           std::min<index>(Isa::kValueRows, rows - r), head.num_keys, scratch.tile + r, 0, b,

@@ -155,7 +155,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
     const TileElement<Isa>* b[kVectors];
     // Vectors beyond the last column are never stored. They read the first panel, so that no read
     // leaves the memory of B.
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<kVectors>([&](auto v) ATTN_INLINED {
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
     });
@@ -189,7 +189,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   const index height = tile_height(p.rows);
   const index tail = block.depth % kTileEdge;
   for_tile_groups(round_up(block.rows, height) / height, tiles_of(block.cols),
-                  [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+                  [&](index row, index col, auto m, auto n) ATTN_INLINED {
                     constexpr index kCols = n * kTileEdge;
                     const index first_row = block.row + row * height;
                     const index first_col = block.col + col * kTileEdge;
@@ -212,7 +212,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const bool whole = p.c_col == 1 && rows == m * height && cols == kCols;
                     const bool add = block.k != 0 || p.add;
                     if (add && !whole) copy_part(rows, cols, c, p.c_row, p.c_col, tile, kCols, 1);
-                    const auto multiply = [&](auto adds) __attribute__((always_inline)) {
+                    const auto multiply = [&](auto adds) ATTN_INLINED {
                       tile_product<typename Isa::Tiles, m, n, adds>(
                           steps, {a + row * height * a_row, a_row, kTileEdge, height * a_row}, b,
                           tail != 0 ? last_b : nullptr, whole ? c : tile, whole ? p.c_row : kCols);

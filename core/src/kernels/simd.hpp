@@ -19,6 +19,9 @@
 #include "kernels/kernel_table.hpp"
 
 #define ATTN_INLINE inline __attribute__((always_inline))
+/// Follows the parameters of a lambda that must be inlined, so that the vectors it captures stay in
+/// registers.
+#define ATTN_INLINED __attribute__((always_inline))
 
 namespace attn::kernels {
 
@@ -81,7 +84,7 @@ inline constexpr index kWidth = static_cast<index>(Floats<Isa>::size);
 /// arrays of vectors stay in registers.
 template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+  [&]<int... I>(std::integer_sequence<int, I...>) ATTN_INLINED {
     (body(std::integral_constant<int, I>{}), ...);
   }(std::make_integer_sequence<int, N>{});
 }
@@ -239,21 +242,20 @@ ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
   F p[N], power[N];
-  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
-  each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
-  each([&](auto i) __attribute__((always_inline)) { power[i] = x[i] + rounder[i]; });
-  each([&](auto i) __attribute__((always_inline)) { x[i] -= power[i] - rounder[i]; });
-  each([&](auto i) __attribute__((always_inline)) {
+  const auto each = [&](auto&& step) ATTN_INLINED { unroll<N>(step); };
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::at_least(x[i], lowest[i]); });
+  each([&](auto i) ATTN_INLINED { power[i] = x[i] + rounder[i]; });
+  each([&](auto i) ATTN_INLINED { x[i] -= power[i] - rounder[i]; });
+  each([&](auto i) ATTN_INLINED {
     power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.5469732e-4F), x[i], F(1.3410001e-3F));
   });
   constexpr float kCoefficients[] = {9.6180308e-3F, 5.5502973e-2F, 2.4022651e-1F, 6.9314723e-1F,
                                      1.0F};
-  unroll<5>([&](auto k) __attribute__((always_inline)) {
-    each([&](auto i)
-             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
+  unroll<5>([&](auto k) ATTN_INLINED {
+    each([&](auto i) ATTN_INLINED { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
   });
-  each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
+  each([&](auto i) ATTN_INLINED { x[i] = p[i] * power[i]; });
 }
 
 /// 2^x for x ≤ 0 and for NaN, with the error of exp2_shifted.

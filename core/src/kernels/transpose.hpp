@@ -11,9 +11,8 @@ template <class Isa>
 ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col,
                               Floats<Isa> (&columns)[4]) noexcept {
   if constexpr (kWidth<Isa> == 4) {
-    unroll<4>([&](auto i) __attribute__((always_inline)) {
-      columns[i] = Floats<Isa>::load_unaligned(rows[i] + col);
-    });
+    unroll<4>([&](auto i)
+                  ATTN_INLINED { columns[i] = Floats<Isa>::load_unaligned(rows[i] + col); });
     xsimd::transpose(columns, columns + 4);
   } else {
     Isa::load_columns(rows, col, columns);
@@ -46,7 +45,7 @@ void transpose(index rows, index cols, const float* from, index from_row, index 
       const index c = std::min(next, cols - 4);
       F columns[4];
       load_columns<Isa>(row, c, columns);
-      unroll<4>([&](auto i) __attribute__((always_inline)) {
+      unroll<4>([&](auto i) ATTN_INLINED {
         (columns[i] * factors).store_unaligned(to + (c + i) * to_row + r);
       });
     }

@@ -68,7 +68,7 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
       const index d = std::min(next, depth - 4);
       F columns[4];
       load_columns<Isa>(rows, d, columns);
-      unroll<4>([&](auto c) __attribute__((always_inline)) {
+      unroll<4>([&](auto c) ATTN_INLINED {
         store_elements<Isa>(columns[c] ^ sign, queries + (d + c) * to_row + i);
       });
     }
@@ -116,7 +116,7 @@ void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys,
       for (index c = 0; c < cols; c += 4) {
         Floats<Isa> columns[4];
         load_columns<Isa>(rows, c, columns);
-        unroll<4>([&](auto i) __attribute__((always_inline)) {
+        unroll<4>([&](auto i) ATTN_INLINED {
           store_elements<Isa>(columns[i], pairs + (c + i) * kTileEdge + pair);
         });
       }
@@ -155,22 +155,19 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
   F p[N], power[N];
-  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
-  each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
-  each([&](auto i)
-           __attribute__((always_inline)) { power[i] = Isa::madd(x[i], unit, rounder[i]); });
-  each([&](auto i)
-           __attribute__((always_inline)) { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
-  each([&](auto i) __attribute__((always_inline)) {
+  const auto each = [&](auto&& step) ATTN_INLINED { unroll<N>(step); };
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::at_least(x[i], lowest[i]); });
+  each([&](auto i) ATTN_INLINED { power[i] = Isa::madd(x[i], unit, rounder[i]); });
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
+  each([&](auto i) ATTN_INLINED {
     power[i] = bits_as<float>(I(bits_as<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.32647290e-3F), x[i], F(9.67151364e-3F));
   });
   constexpr float kCoefficients[] = {5.55073375e-2F, 2.40222421e-1F, 6.93146978e-1F, 1.0F};
-  unroll<4>([&](auto k) __attribute__((always_inline)) {
-    each([&](auto i)
-             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
+  unroll<4>([&](auto k) ATTN_INLINED {
+    each([&](auto i) ATTN_INLINED { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
   });
-  each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
+  each([&](auto i) ATTN_INLINED { x[i] = p[i] * power[i]; });
 }
 
 /// Computes e = 2^(unit · s − m) for each score s, where m is an integer, and stores each row of e
@@ -187,7 +184,7 @@ ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index ro
   const F units(unit);
   const F ones = broadcast_element<Isa>(Bf16Pair{0x3F80, 0x3F80});
   F rounder[Vectors], lowest[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     rounder[v] = F(kExponentRounder) - max[v];
     lowest[v] = (max[v] - F(127.0F)) / units;
     sum[v] = F(0.0F);
@@ -196,14 +193,14 @@ ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index ro
   for (index j = 0; j < keys; j += 2) {
     F first[Vectors], second[Vectors];
     float* scores = tile + j * row;
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       first[v] = F::load_unaligned(scores + v * kW);
       second[v] = j + 1 < keys ? F::load_unaligned(scores + row + v * kW) : F(kMinusInfinity);
     });
     exp2_scaled<Isa, Vectors>(first, units, rounder, lowest);
     exp2_scaled<Isa, Vectors>(second, units, rounder, lowest);
     Bf16Pair* to = reinterpret_cast<Bf16Pair*>(tile + j / 2 * row);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       const F pair = Isa::pair(first[v], second[v]);
       store_elements<Isa>(pair, to + v * kW);
       sum[v] += first[v] + second[v];

@@ -374,8 +374,7 @@ bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
     if (gradient_.weights) store_weight_gradients(key0, keys);
     for_columns<Isa, Isa::kSoftmaxVectors>(
         lanes_,
-        [&](index col, auto vectors)
-            __attribute__((always_inline)) { weigh<Isa, vectors>(keys, col, scratch_); },
+        [&](index col, auto vectors) ATTN_INLINED { weigh<Isa, vectors>(keys, col, scratch_); },
         first_lane_);
     if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
     if (steps_.relative_values) {
