@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/activation_args.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/simd.hpp"
 

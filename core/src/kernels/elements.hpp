@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "attn/element_type.hpp"
+#include "kernels/elements_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {

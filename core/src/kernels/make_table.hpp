@@ -6,6 +6,7 @@
 #include "kernels/elements.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/few_keys.hpp"
+#include "kernels/kernel_table.hpp"
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
 #include "kernels/merge.hpp"

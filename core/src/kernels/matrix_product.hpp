@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/bf16/tiles.hpp"
+#include "kernels/matrix_product_args.hpp"
 #include "kernels/product_tile.hpp"
 #include "kernels/transpose.hpp"
 

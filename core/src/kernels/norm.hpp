@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/norm_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {

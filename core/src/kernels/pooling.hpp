@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/pooling_args.hpp"
 #include "kernels/product_tile.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/tanh.hpp"

@@ -2,6 +2,7 @@
 
 // Rotation of pairs of columns: out[c] = keep[c]·x[c] + cross[c]·x[partner of c].
 
+#include "kernels/rotation_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {

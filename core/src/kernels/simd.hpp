@@ -16,7 +16,8 @@
 #endif
 #include <xsimd/xsimd.hpp>
 
-#include "kernels/kernel_table.hpp"
+#include "attn/instruction_set.hpp"
+#include "kernels/sizes.hpp"
 
 #define ATTN_INLINE inline __attribute__((always_inline))
 /// Follows the parameters of a lambda that must be inlined, so that the vectors it captures stay in

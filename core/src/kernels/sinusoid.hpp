@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/simd.hpp"
+#include "kernels/sinusoid_args.hpp"
 #include "positions/sine_series.hpp"
 
 namespace attn::kernels {

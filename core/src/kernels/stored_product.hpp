@@ -10,6 +10,7 @@
 
 #include "kernels/elements.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/stored_product_args.hpp"
 
 namespace attn::kernels {
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "kernels/elements.hpp"
+#include "kernels/elements_args.hpp"
 #include "kernels/product_tile.hpp"
 
 namespace attn::kernels {

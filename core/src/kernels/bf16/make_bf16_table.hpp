@@ -2,6 +2,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/bf16/product.hpp"
+#include "kernels/kernel_table.hpp"
 
 namespace attn::kernels {
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/bf16/product_args.hpp"
 #include "kernels/matrix_product.hpp"
 
 namespace attn::kernels {

@@ -5,6 +5,7 @@
 #include "kernels/logarithm.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/softmax.hpp"
+#include "kernels/training/cross_entropy_args.hpp"
 
 namespace attn::kernels {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/simd.hpp"
+#include "kernels/training/optimizers_args.hpp"
 #include "kernels/training/part.hpp"
 
 namespace attn::kernels {

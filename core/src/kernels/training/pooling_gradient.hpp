@@ -5,7 +5,7 @@
 #include "kernels/tanh.hpp"
 #include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/part.hpp"
-#include "kernels/training/training_table.hpp"
+#include "kernels/training/pooling_gradient_args.hpp"
 
 namespace attn::kernels {
 
