@@ -34,13 +34,13 @@ void load_queries(const TileHead<Isa>& head, const QueryBlock& block, float scal
 }
 
 /// Maximum and sum of a query before its first key, when only the sink counts.
-struct SinkStart {
+struct SoftmaxStart {
   float max;
   float sum;
 };
 
 template <class Isa>
-ATTN_INLINE SinkStart sink_start(const AttentionHead& head) noexcept {
+ATTN_INLINE SoftmaxStart start_from_sink(const AttentionHead& head) noexcept {
   if (head.sink == kMinusInfinity) return {kMinusInfinity, 0.0F};
   const double sink = head.sink * 1.4426950408889634;
   const double max = std::nearbyint(sink);
@@ -78,7 +78,7 @@ QueryBlock begin_block(const TileHead<Isa>& head, index first, index count,
     const float unit = BlockScratch<Isa>::scores_in_log2(head) ? kLog2E : 1.0F;
     load_queries<Isa>(head, block, head.scale * unit, scratch.queries);
   }
-  const SinkStart sink = sink_start<Isa>(head);
+  const SoftmaxStart sink = start_from_sink<Isa>(head);
   for (index r = 0; r < block.lanes; ++r) {
     const bool real = r < block.count;
     scratch.max[r] = sink.max;
@@ -116,16 +116,16 @@ ATTN_INLINE bool has_exponent(const AttentionHead& head, const QueryBlock& block
 }
 
 template <class Isa>
-float log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
-  const SinkStart sink = sink_start<Isa>(head);
+float compute_log_sum_exp(const AttentionHead& head, float max, float sum) noexcept {
+  const SoftmaxStart sink = start_from_sink<Isa>(head);
   if (max == sink.max && sum == sink.sum) return head.sink;  // no key has changed it
   return static_cast<float>(max * 0.6931471805599453 + natural_log<Isa>(sum));
 }
 
 /// Transposes the values of a block into rows, for finish_query.
 template <class Isa>
-ATTN_INLINE void lay_out_values(const AttentionHead& head, const QueryBlock& block,
-                                const BlockScratch<Isa>& scratch) noexcept {
+ATTN_INLINE void transpose_values(const AttentionHead& head, const QueryBlock& block,
+                                  const BlockScratch<Isa>& scratch) noexcept {
   if constexpr (kTiles<Isa>) {
     const index cols = value_cols<Isa>(head);
     transpose<Isa>(cols, block.lanes, scratch.values, kQueries<Isa>, 1, 1.0F, scratch.outputs,
@@ -144,7 +144,8 @@ bool finish_query(const AttentionHead& head, const QueryBlock& block, index r,
     add_relative_values<Isa>(head, scratch.distances + r * relative_cols<Isa>(head), values);
   }
   if (head.log_sum_exp) {
-    head.log_sum_exp[row * head.log_sum_exp_row] = log_sum_exp<Isa>(head, scratch.max[r], sum);
+    head.log_sum_exp[row * head.log_sum_exp_row] =
+        compute_log_sum_exp<Isa>(head, scratch.max[r], sum);
   }
   const float total = kPairs<Isa> ? scratch.total_weight[r] : sum;
   return write_output<Isa>(head, row, values, reciprocal_sum<Isa>(total));
@@ -166,7 +167,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
         using F = Floats<Isa>;
         const F max[1] = {shift_of<Isa>(F::load_unaligned(scratch.max + i))};
         F sum[1];
-        exponentials<Isa, 1>(keys, scratch.tile + i, max, sum);
+        exponentiate<Isa, 1>(keys, scratch.tile + i, max, sum);
         const F sums = F::load_unaligned(scratch.sum + i);
         const F factor = xsimd::select(sums == F(0.0F), F(0.0F), divide<Isa>(F(1.0F), sums));
         for (index j = 0; j < keys; ++j) {
@@ -177,7 +178,7 @@ void write_block(const AttentionHead& head, const QueryBlock& block, const Score
     } else {
       score_tile<Isa>(head, block, key0, keys, scratch);
     }
-    lay_out_rows<Isa>(block, keys, scratch);
+    transpose_tile<Isa>(block, keys, scratch);
     for (index r = 0; r < block.count; ++r) {
       float* scores = scratch.rows + r * BlockScratch<Isa>::kScoreRow;
       if (weights) {
@@ -238,7 +239,7 @@ QueryBlock attend_again(const TileHead<Isa>& head, index first, index count, con
     prepare_tile<Isa>(head, key0, scratch);
     attend_tile<Isa>(head, block, key0, key0 + Isa::kTileKeys, chosen, scratch);
   }
-  lay_out_values<Isa>(head, block, scratch);
+  transpose_values<Isa>(head, block, scratch);
   for (index r = 0; r < count; ++r) {
     if (chosen[r]) finish_query<Isa>(head, block, r, scratch);
   }
@@ -266,7 +267,7 @@ void finish_block(const TileHead<Isa>& head, const QueryBlock& block, const Scor
                   int num_outputs, const BlockScratch<Isa>& scratch) noexcept {
   bool again[kQueries<Isa>];
   bool any_again = false;
-  lay_out_values<Isa>(head, block, scratch);
+  transpose_values<Isa>(head, block, scratch);
   for (index r = 0; r < block.count; ++r) {
     again[r] = !finish_query<Isa>(head, block, r, scratch);
     any_again |= again[r];

@@ -104,8 +104,8 @@ ATTN_INLINE void score_tile(const TileHead<Isa>& head, const QueryBlock& block, 
 
 /// Transposes a tile back into scratch.rows and multiplies it by a factor.
 template <class Isa>
-ATTN_INLINE void lay_out_rows(const QueryBlock& block, index keys, const BlockScratch<Isa>& scratch,
-                              float factor = 1.0F) noexcept {
+ATTN_INLINE void transpose_tile(const QueryBlock& block, index keys,
+                                const BlockScratch<Isa>& scratch, float factor = 1.0F) noexcept {
   transpose<Isa>(keys, block.count, scratch.tile, kQueries<Isa>, 1, factor, scratch.rows,
                  BlockScratch<Isa>::kScoreRow);
 }
@@ -125,7 +125,7 @@ ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, i
                            index keys, const BlockScratch<Isa>& scratch) noexcept {
   score_tile<Isa>(head, block, key0, keys, scratch);
   if (BlockScratch<Isa>::works_on_rows(head)) {
-    lay_out_rows<Isa>(block, keys, scratch, kPairs<Isa> ? std::abs(head.scale) : 1.0F);
+    transpose_tile<Isa>(block, keys, scratch, kPairs<Isa> ? std::abs(head.scale) : 1.0F);
     for (index r = 0; r < block.count; ++r) {
       modify_scores<Isa>(head, block.first + r, key0, keys,
                          relative_products_of<Isa>(head, r, scratch), ScoreStage::kWeights,
@@ -147,7 +147,7 @@ ATTN_INLINE void fill_tile(const TileHead<Isa>& head, const QueryBlock& block, i
 
 /// Turns scores s into 2^(s − m), where m is an integer, and returns the sums per query.
 template <class Isa, int Vectors>
-ATTN_INLINE void exponentials(index keys, float* tile, const Floats<Isa> (&max)[Vectors],
+ATTN_INLINE void exponentiate(index keys, float* tile, const Floats<Isa> (&max)[Vectors],
                               Floats<Isa> (&sum)[Vectors]) noexcept {
   using F = Floats<Isa>;
   F rounder[Vectors], lowest[Vectors];
@@ -227,12 +227,12 @@ ATTN_INLINE void update_softmax(index keys, index col, [[maybe_unused]] float un
   };
   if constexpr (kPairs<Isa>) {
     F weights[Vectors];
-    exponential_pairs<Isa, Vectors>(keys, unit, tile, kQueries<Isa>, shift, sum, weights);
+    exponentiate_pairs<Isa, Vectors>(keys, unit, tile, kQueries<Isa>, shift, sum, weights);
     add_to(scratch.sum);
     unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v] = weights[v]; });
     add_to(scratch.total_weight);
   } else {
-    exponentials<Isa, Vectors>(keys, tile, shift, sum);
+    exponentiate<Isa, Vectors>(keys, tile, shift, sum);
     add_to(scratch.sum);
   }
 }
@@ -303,7 +303,7 @@ ATTN_INLINE void add_values(const AttentionHead& head, index begin, index end, i
 template <class Isa>
 void modify_weights(const AttentionHead& head, const QueryBlock& block, index key0, index keys,
                     const BlockScratch<Isa>& scratch) noexcept {
-  lay_out_rows<Isa>(block, keys, scratch);
+  transpose_tile<Isa>(block, keys, scratch);
   for (index r = 0; r < block.count; ++r) {
     float* weights = scratch.rows + r * BlockScratch<Isa>::kScoreRow;
     if (head.random_words) drop_weights<Isa>(head, block.first + r, key0, keys, weights);
@@ -330,7 +330,7 @@ ATTN_INLINE TileRows<Isa> attended_values(const TileHead<Isa>& head, index row, 
     return {scratch.kept_pairs, value_cols<Isa>(head)};
   } else {
     const RowScratch<Isa> row_scratch(head, scratch.row_memory);
-    keep_attended<Isa>(head, row, key0, keys, row_scratch.kept);
+    copy_attended<Isa>(head, row, key0, keys, row_scratch.kept);
     return {row_scratch.kept, value_cols<Isa>(head)};
   }
 }

@@ -67,7 +67,7 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
   const F rounder(kRounder);
   max = (max + rounder) - rounder;
   F sum(0.0F);
-  const auto exponentials = [&](index j, auto n) ATTN_INLINED {
+  const auto exponentiate = [&](index j, auto n) ATTN_INLINED {
     F e[n], rounders[n], lowest[n];
     unroll<n>([&](auto i) ATTN_INLINED {
       e[i] = F::load_unaligned(scores(j + i));
@@ -81,8 +81,8 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
     });
   };
   index j = 0;
-  for (; j + 4 <= keys; j += 4) exponentials(j, std::integral_constant<int, 4>{});
-  for (; j < keys; ++j) exponentials(j, std::integral_constant<int, 1>{});
+  for (; j + 4 <= keys; j += 4) exponentiate(j, std::integral_constant<int, 4>{});
+  for (; j < keys; ++j) exponentiate(j, std::integral_constant<int, 1>{});
   max.store_unaligned(scratch.max);
   sum.store_unaligned(scratch.sum);
   divide<Isa>(F(1.0F), sum).store_unaligned(scratch.factor);
@@ -186,7 +186,7 @@ void attend_few_keys(const AttentionHead& head, const ScoreOutput* outputs, int 
     }
     for (index r = 0; head.log_sum_exp && r < rows; ++r) {
       head.log_sum_exp[(first + r) * head.log_sum_exp_row] =
-          log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
+          compute_log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
     }
     for (int i = 0; i < num_outputs; ++i) {
       write_few_scores<Isa>(head, first, rows, outputs[i], scratch);

@@ -7,8 +7,8 @@
 namespace attn::kernels {
 
 template <class Isa>
-void bf16_attend(const Bf16AttentionHead& head, index row_begin, index row_end,
-                 float* scratch) noexcept {
+void attend_pairs(const Bf16AttentionHead& head, index row_begin, index row_end,
+                  float* scratch) noexcept {
   [[maybe_unused]] const TileSession<Isa> session(kTileEdge);
   attend<Isa>(head, row_begin, row_end, nullptr, 0, scratch);
 }
@@ -26,7 +26,7 @@ constexpr Bf16Table make_bf16_table() noexcept {
       .attention_rows = kPassBlocks * kQueries<Isa>,
       .attention_step = kQueries<Isa>,
       .attention_scratch = &attention_scratch<Isa>,
-      .attend = &bf16_attend<Isa>,
+      .attend = &attend_pairs<Isa>,
   };
 }
 

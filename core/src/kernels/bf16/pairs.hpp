@@ -132,7 +132,8 @@ ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys
   const index row = pair_depth<Isa>(head.head_dim);
   if constexpr (kQuads<Isa>) {
     for (index j = 0; j < keys; ++j) {
-      quad_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, quads_of_row(pairs, j, row));
+      arrange_quads(head.head_dim, head.key + (key0 + j) * head.key_row, 1,
+                    quads_of_row(pairs, j, row));
     }
     return;
   }
@@ -176,9 +177,9 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
 /// gets that key's value, as in float32. The error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ
 /// w·|v|. The log-sum-exp uses the exact sums.
 template <class Isa, int Vectors>
-ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
-                                   const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
-                                   Floats<Isa> (&weights)[Vectors]) noexcept {
+ATTN_INLINE void exponentiate_pairs(index keys, float unit, float* tile, index row,
+                                    const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
+                                    Floats<Isa> (&weights)[Vectors]) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const F units(unit);

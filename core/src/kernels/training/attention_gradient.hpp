@@ -50,9 +50,11 @@ void load_keys(const AttentionHead& head, KeyChunk& chunk) noexcept {
 }
 
 template <class Isa>
-bool meet_keys(const AttentionHead& head, const AttentionGradientHead& gradient, index first,
-               index count, const KeyChunk& chunk, float* query_gradients, float* memory) noexcept {
-  return GradientBlock<Isa>(head, gradient, first, count, chunk, memory).meet(query_gradients);
+bool backpropagate_attention(const AttentionHead& head, const AttentionGradientHead& gradient,
+                             index first, index count, const KeyChunk& chunk,
+                             float* query_gradients, float* memory) noexcept {
+  return GradientBlock<Isa>(head, gradient, first, count, chunk, memory)
+      .backpropagate(query_gradients);
 }
 
 }  // namespace attn::kernels

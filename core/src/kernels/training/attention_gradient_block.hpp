@@ -28,7 +28,7 @@ class GradientBlock {
         steps_(head, gradient),
         scratch_(head, memory) {}
 
-  bool meet(float* query_gradients) noexcept;
+  bool backpropagate(float* query_gradients) noexcept;
 
  private:
   bool find_keys() noexcept;
@@ -36,10 +36,10 @@ class GradientBlock {
   void load_queries() noexcept;
   void multiply_relative(const float* table, index row, index depth, const float* queries,
                          float* products) noexcept;
-  void fill_weights(index key0, index keys) noexcept;
-  void fill_gradients(index key0, index keys) noexcept;
+  void score_tile(index key0, index keys) noexcept;
+  void differentiate_weights(index key0, index keys) noexcept;
   void store_weight_gradients(index key0, index keys) noexcept;
-  void pass_on_gradients(index key0, index keys) noexcept;
+  void backpropagate_scores(index key0, index keys) noexcept;
   void add_products(index key0, index keys, float* query_gradients) noexcept;
   void add_attended_products(index key0, index keys, float* query_gradients) noexcept;
   bool attends_at(index r, index distance) const noexcept;
@@ -135,30 +135,31 @@ void GradientBlock<Isa>::multiply_relative(const float* table, index row, index 
 
 /// Computes scores in units of ln 2, with −∞ for excluded scores, and the dropout factors.
 template <class Isa>
-void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
+void GradientBlock<Isa>::score_tile(index key0, index keys) noexcept {
   using F = Floats<Isa>;
   const index j = key0 - chunk_.key_begin;
   multiply_queries<Isa>(keys, head_.head_dim, chunk_.keys + j * key_row_, key_row_,
                         scratch_.queries, first_lane_, lanes_, scratch_.weights);
   if (steps_.scores_by_row) {
     const float unit = steps_.in_log2 ? 1.0F : kLog2E;
-    by_row<Isa>(keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
-      const index row = first_ + r;
-      if (steps_.relative_keys) {
-        add_relative_keys<Isa>(head_, row, key0, keys,
-                               scratch_.key_products + r * scratch_.relative_row, scores);
-      }
-      if (steps_.softcap) {
-        cap_scores<Isa>(head_, keys, scores);
-        float* slopes = scratch_.slopes + r * kGradientRow;
-        for (index k = 0; k < keys; k += kWidth<Isa>) {
-          const F capped = divide<Isa>(F::load_unaligned(scores + k), F(head_.softcap));
-          (F(1.0F) - capped * capped).store_unaligned(slopes + k);
-        }
-      }
-      bias_scores<Isa>(head_, row, key0, keys, scores);
-      exclude<Isa>(head_, row, key0, keys, scores);
-    });
+    transform_rows<Isa>(
+        keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
+          const index row = first_ + r;
+          if (steps_.relative_keys) {
+            add_relative_keys<Isa>(head_, row, key0, keys,
+                                   scratch_.key_products + r * scratch_.relative_row, scores);
+          }
+          if (steps_.softcap) {
+            cap_scores<Isa>(head_, keys, scores);
+            float* slopes = scratch_.slopes + r * kGradientRow;
+            for (index k = 0; k < keys; k += kWidth<Isa>) {
+              const F capped = divide<Isa>(F::load_unaligned(scores + k), F(head_.softcap));
+              (F(1.0F) - capped * capped).store_unaligned(slopes + k);
+            }
+          }
+          bias_scores<Isa>(head_, row, key0, keys, scores);
+          exclude<Isa>(head_, row, key0, keys, scores);
+        });
   } else {
     bool whole = true;
     for (index r = first_lane_; r < count_; ++r) {
@@ -182,12 +183,12 @@ void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
 
 /// Computes dP for the weights before dropout.
 template <class Isa>
-void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
+void GradientBlock<Isa>::differentiate_weights(index key0, index keys) noexcept {
   const index j = key0 - chunk_.key_begin;
   multiply_queries<Isa>(keys, head_.value_dim, chunk_.values + j * value_row_, value_row_,
                         scratch_.output_gradients, first_lane_, lanes_, scratch_.gradients);
   if (steps_.relative_values) {
-    by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* row) {
+    transform_rows<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* row) {
       add_relative_keys<Isa>(head_, first_ + r, key0, keys,
                              scratch_.value_products + r * scratch_.relative_row, row);
     });
@@ -210,34 +211,35 @@ void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept
 
 /// Turns gradients of biased scores into gradients of scale · q·k.
 template <class Isa>
-void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
-  by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
-    const index row = first_ + r;
-    if (gradient_.scores) {
-      float* scores = gradient_.scores + row * gradient_.score_row + key0 * gradient_.score_col;
-      for (index k = 0; k < keys; ++k) scores[k * gradient_.score_col] += gradients[k];
-    }
-    if (gradient_.bias) {
-      float* bias = gradient_.bias + row * gradient_.bias_row + key0 * gradient_.bias_col;
-      const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
-      for (index k = 0; k < within; ++k) bias[k * gradient_.bias_col] += gradients[k];
-    }
-    if (gradient_.distances) {
-      float* distances = gradient_.distances + key0 - row;
-      for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
-    }
-    if (steps_.softcap) {
-      const float* slopes = scratch_.slopes + r * kGradientRow;
-      for (index k = 0; k < keys; ++k) {
-        // The slope of a score that is not finite may be NaN, even if the key is excluded.
-        gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
-      }
-    }
-    if (steps_.relative_keys) {
-      add_to_distances<Isa>(head_, row, key0, keys, gradients,
-                            scratch_.key_distances + r * scratch_.relative_row);
-    }
-  });
+void GradientBlock<Isa>::backpropagate_scores(index key0, index keys) noexcept {
+  transform_rows<Isa>(
+      keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
+        const index row = first_ + r;
+        if (gradient_.scores) {
+          float* scores = gradient_.scores + row * gradient_.score_row + key0 * gradient_.score_col;
+          for (index k = 0; k < keys; ++k) scores[k * gradient_.score_col] += gradients[k];
+        }
+        if (gradient_.bias) {
+          float* bias = gradient_.bias + row * gradient_.bias_row + key0 * gradient_.bias_col;
+          const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
+          for (index k = 0; k < within; ++k) bias[k * gradient_.bias_col] += gradients[k];
+        }
+        if (gradient_.distances) {
+          float* distances = gradient_.distances + key0 - row;
+          for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
+        }
+        if (steps_.softcap) {
+          const float* slopes = scratch_.slopes + r * kGradientRow;
+          for (index k = 0; k < keys; ++k) {
+            // The slope of a score that is not finite may be NaN, even if the key is excluded.
+            gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
+          }
+        }
+        if (steps_.relative_keys) {
+          add_to_distances<Isa>(head_, row, key0, keys, gradients,
+                                scratch_.key_distances + r * scratch_.relative_row);
+        }
+      });
 }
 
 template <class Isa>
@@ -256,7 +258,7 @@ void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradi
 }
 
 /// Copies a row if it is attended to, else writes zeros.
-inline void keep_row(const float* row, index size, bool attended, float* kept) noexcept {
+inline void copy_or_clear(const float* row, index size, bool attended, float* kept) noexcept {
   if (attended) {
     std::copy_n(row, size, kept);
   } else {
@@ -274,8 +276,8 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   float* const kept = scratch_.kept_rows;
   for (index r = 0; r < count_; ++r) {
     for (index j = 0; j < keys; ++j) {
-      keep_row(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
-               is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
+      copy_or_clear(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
+                    is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
     }
     sum_over_keys<Isa>(1, keys, scratch_.gradients + r, kept, key_row_,
                        query_gradients + r * key_row_);
@@ -283,8 +285,8 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   for (index j = 0; j < keys; ++j) {
     const auto sum = [&](const float* tile, const float* rows, index row, float* gradients) {
       for (index r = 0; r < count_; ++r) {
-        keep_row(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j),
-                 kept + r * row);
+        copy_or_clear(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j),
+                      kept + r * row);
       }
       sum_over_queries<Isa>(1, count_, tile + j * kBlockQueries, kept, row,
                             gradients + (chunk_key + j) * row);
@@ -322,7 +324,7 @@ void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept 
     if (is_finite_) return sum_over_queries<Isa>(distances_, count_, sums, rows, row, table);
     for (index c = 0; c < distances_; ++c) {
       for (index r = 0; r < count_; ++r) {
-        keep_row(rows + r * row, row, attends_at(r, c), kept + r * row);
+        copy_or_clear(rows + r * row, row, attends_at(r, c), kept + r * row);
       }
       sum_over_queries<Isa>(1, count_, sums + c * kBlockQueries, kept, row, table + c * row);
     }
@@ -335,8 +337,8 @@ void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept 
     } else {
       for (index r = 0; r < count_; ++r) {
         for (index c = 0; c < distances_; ++c) {
-          keep_row(gradient_.relative_keys + c * key_row_, key_row_, attends_at(r, c),
-                   kept + c * key_row_);
+          copy_or_clear(gradient_.relative_keys + c * key_row_, key_row_, attends_at(r, c),
+                        kept + c * key_row_);
         }
         sum_over_keys<Isa>(1, distances_, sums + r, kept, key_row_, query_gradients + r * key_row_);
       }
@@ -352,7 +354,7 @@ void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept 
 }
 
 template <class Isa>
-bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
+bool GradientBlock<Isa>::backpropagate(float* query_gradients) noexcept {
   if (!find_keys()) return false;
   load_queries();
   std::fill_n(query_gradients, count_ * key_row_, 0.0F);
@@ -369,21 +371,23 @@ bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
   }
   for (index key0 = key_begin_, keys = 0; key0 < key_end_; key0 += keys) {
     keys = begin_tile(key0);
-    fill_weights(key0, keys);
-    fill_gradients(key0, keys);
+    score_tile(key0, keys);
+    differentiate_weights(key0, keys);
     if (gradient_.weights) store_weight_gradients(key0, keys);
     for_columns<Isa, Isa::kSoftmaxVectors>(
         lanes_,
-        [&](index col, auto vectors) ATTN_INLINED { weigh<Isa, vectors>(keys, col, scratch_); },
+        [&](index col, auto vectors)
+            ATTN_INLINED { differentiate_softmax<Isa, vectors>(keys, col, scratch_); },
         first_lane_);
     if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
     if (steps_.relative_values) {
-      by_row<Isa>(keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {
-        add_to_distances<Isa>(head_, first_ + r, key0, keys, weights,
-                              scratch_.value_distances + r * scratch_.relative_row);
-      });
+      transform_rows<Isa>(
+          keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {
+            add_to_distances<Isa>(head_, first_ + r, key0, keys, weights,
+                                  scratch_.value_distances + r * scratch_.relative_row);
+          });
     }
-    if (steps_.gradients_by_row) pass_on_gradients(key0, keys);
+    if (steps_.gradients_by_row) backpropagate_scores(key0, keys);
     if (is_finite_) {
       add_products(key0, keys, query_gradients);
     } else {

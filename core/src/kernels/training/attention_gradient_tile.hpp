@@ -83,7 +83,8 @@ __attribute__((noinline)) void sum_over_keys(index queries, index keys, const fl
 
 /// Turns scores and dP into weights and dS.
 template <class Isa, int Vectors>
-ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratch) noexcept {
+ATTN_INLINE void differentiate_softmax(index keys, index col,
+                                       const GradientScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   F shift[Vectors], delta[Vectors], rounder[Vectors], lowest[Vectors];
@@ -125,8 +126,8 @@ void multiply_tile(index keys, index lanes, const float* factors, float* tile) n
 /// Transposes a tile (keys × queries) to rows (queries × keys), calls `body(r, row)` for each row,
 /// and transposes the rows back, multiplied by `factor`.
 template <class Isa, class Body>
-ATTN_INLINE void by_row(index keys, index count, float* tile, float factor,
-                        const GradientScratch<Isa>& scratch, Body&& body) noexcept {
+ATTN_INLINE void transform_rows(index keys, index count, float* tile, float factor,
+                                const GradientScratch<Isa>& scratch, Body&& body) noexcept {
   transpose<Isa>(keys, count, tile, kBlockQueries, 1, 1.0F, scratch.rows, kGradientRow);
   for (index r = 0; r < count; ++r) body(r, scratch.rows + r * kGradientRow);
   transpose<Isa>(count, keys, scratch.rows, kGradientRow, 1, factor, tile, kBlockQueries);

@@ -63,7 +63,7 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
 /// Columns [col, col + Vectors · width) of a row. load(from) and store(x, to) access whole vectors
 /// or partial ones. Blocks of 64 pairs are summed separately, so that rounding errors grow slowly.
 template <class Isa, PairTerm Term, int Vectors, class Load, class Store>
-ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, Load load,
+ATTN_INLINE void sum_pair_columns(const PairSumsArgs& p, index row, index col, Load load,
                                   Store store) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
@@ -109,7 +109,7 @@ ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, L
 }
 
 template <class Isa, PairTerm Term>
-void pair_sums_rows(const PairSumsArgs& p) noexcept {
+void sum_pair_rows(const PairSumsArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 4;
@@ -119,12 +119,12 @@ void pair_sums_rows(const PairSumsArgs& p) noexcept {
     index col = 0;
     if constexpr (Term != PairTerm::kTanh) {  // kTanh computes more than it loads
       for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
-        pair_sum_columns<Isa, Term, kVectors>(p, row, col, load, store);
+        sum_pair_columns<Isa, Term, kVectors>(p, row, col, load, store);
       }
     }
     for (; col < p.cols; col += kW) {
       const index rest = p.cols - col;
-      pair_sum_columns<Isa, Term, 1>(
+      sum_pair_columns<Isa, Term, 1>(
           p, row, col, [&](const float* from) ATTN_INLINED { return load_up_to<Isa>(from, rest); },
           [&](F x, float* to) ATTN_INLINED { store_up_to<Isa>(x, to, rest); });
     }
@@ -132,14 +132,14 @@ void pair_sums_rows(const PairSumsArgs& p) noexcept {
 }
 
 template <class Isa>
-void pair_sums_of(const PairSumsArgs& p) noexcept {
+void sum_pairs(const PairSumsArgs& p) noexcept {
   switch (p.term) {
     case PairTerm::kOther:
-      return pair_sums_rows<Isa, PairTerm::kOther>(p);
+      return sum_pair_rows<Isa, PairTerm::kOther>(p);
     case PairTerm::kDifference:
-      return pair_sums_rows<Isa, PairTerm::kDifference>(p);
+      return sum_pair_rows<Isa, PairTerm::kDifference>(p);
     case PairTerm::kTanh:
-      return pair_sums_rows<Isa, PairTerm::kTanh>(p);
+      return sum_pair_rows<Isa, PairTerm::kTanh>(p);
   }
 }
 

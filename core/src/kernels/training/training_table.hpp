@@ -59,15 +59,16 @@ struct TrainingTable {
 
   /// Copies the rows of a head's keys and values into a chunk.
   void (*load_keys)(const AttentionHead&, KeyChunk&) noexcept;
-  /// Number of scratch floats that meet_keys needs.
+  /// Number of scratch floats that backpropagate_attention needs.
   index (*attention_gradient_scratch)(const AttentionHead&) noexcept;
   /// Processes queries [first, first + count), where count is at most gradient_queries, with a
   /// chunk of keys. Adds to the gradients of keys and values, without the factor `scale`, and to
   /// the gradients in AttentionGradientHead. Writes what this chunk adds to the gradients of the
   /// queries, (count, head_dim rounded up to whole vectors). Returns false, and writes nothing, if
   /// the queries may not attend to any of the keys.
-  bool (*meet_keys)(const AttentionHead&, const AttentionGradientHead&, index first, index count,
-                    const KeyChunk&, float* query_gradients, float* scratch) noexcept;
+  bool (*backpropagate_attention)(const AttentionHead&, const AttentionGradientHead&, index first,
+                                  index count, const KeyChunk&, float* query_gradients,
+                                  float* scratch) noexcept;
 };
 
 /// One function for each translation unit in training/isa/.
