@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "kernels/attention_block.hpp"
+#include "kernels/tiles/floats.hpp"
 
 namespace attn::kernels {
 
@@ -158,11 +159,13 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
-  const BlockScratch<Isa> scratch(head, memory, memory + BlockScratch<Isa>::shared_size(head));
-  bool chosen[kBlockQueries];
+  using Tiles = FloatTiles<Isa>;
+  using Scratch = typename Tiles::Scratch;
+  const Scratch scratch(head, memory, memory + Scratch::shared_size(head));
+  bool chosen[Tiles::kQueries];
   std::fill_n(chosen, rows, true);
-  const QueryBlock block = attend_again<Isa>(head, first, rows, chosen, scratch);
-  finish_scores<Isa>(head, block, outputs, num_outputs, scratch);
+  const QueryBlock block = attend_again<Tiles>(head, first, rows, chosen, scratch);
+  finish_scores<Tiles>(head, block, outputs, num_outputs, scratch);
 }
 
 template <class Isa>

@@ -152,45 +152,43 @@ ATTN_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> x) noexcept 
   return xsimd::batch<To, Arch>(std::bit_cast<Register>(x.data));
 }
 
+/// Loads, stores and repeats the elements of products. A pair occupies one lane of a vector of
+/// floats.
 template <class Isa>
-ATTN_INLINE Floats<Isa> load_elements(const TileElement<Isa>* from) noexcept {
-  if constexpr (kPairs<Isa>) {
-    using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return bits_as<float>(
-        Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
-  } else {
-    return Floats<Isa>::load_unaligned(from);
-  }
+ATTN_INLINE Floats<Isa> load_elements(const float* from) noexcept {
+  return Floats<Isa>::load_unaligned(from);
 }
-
 template <class Isa>
-ATTN_INLINE void store_elements(Floats<Isa> elements, TileElement<Isa>* to) noexcept {
-  if constexpr (kPairs<Isa>) {
-    bits_as<std::uint32_t>(elements).store_unaligned(
-        static_cast<std::uint32_t*>(static_cast<void*>(to)));
-  } else {
-    elements.store_unaligned(to);
-  }
+ATTN_INLINE Floats<Isa> load_elements(const Bf16Pair* from) noexcept {
+  using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+  return bits_as<float>(
+      Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
 }
-
 template <class Isa>
-ATTN_INLINE Floats<Isa> broadcast_element(const TileElement<Isa>& element) noexcept {
-  if constexpr (kPairs<Isa>) {
-    using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return bits_as<float>(Words(std::bit_cast<std::uint32_t>(element)));
-  } else {
-    return Floats<Isa>(element);
-  }
+ATTN_INLINE void store_elements(Floats<Isa> elements, Bf16Pair* to) noexcept {
+  bits_as<std::uint32_t>(elements).store_unaligned(
+      static_cast<std::uint32_t*>(static_cast<void*>(to)));
+}
+template <class Isa>
+ATTN_INLINE Floats<Isa> broadcast_element(float element) noexcept {
+  return Floats<Isa>(element);
+}
+template <class Isa>
+ATTN_INLINE Floats<Isa> broadcast_element(const Bf16Pair& element) noexcept {
+  using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+  return bits_as<float>(Words(std::bit_cast<std::uint32_t>(element)));
 }
 
 /// sum + a·b, or the dot products of pairs added to `sum`.
 template <class Isa>
+  requires(!kPairs<Isa>)
 ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
-  if constexpr (kPairs<Isa>) {
-    return Isa::dot(a, b, sum);
-  } else {
-    return Isa::madd(a, b, sum);
-  }
+  return Isa::madd(a, b, sum);
+}
+template <class Isa>
+  requires kPairs<Isa>
+ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
+  return Isa::dot(a, b, sum);
 }
 
 /// Number of elements to gather at a time, if elements are not contiguous or do not fill their last

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "kernels/bf16/product.hpp"
-#include "kernels/bf16/tiles.hpp"
 #include "kernels/transpose.hpp"
 
 namespace attn::kernels {
@@ -22,19 +21,6 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
 template <class Isa>
 constexpr index pair_depth(index head_dim) noexcept {
   return round_up((head_dim + 1) / 2, kDepthStep<Isa>);
-}
-
-/// True if the keys of the tile that begins at key0 must be copied because their layout does not
-/// suit the product.
-template <class Isa>
-ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
-  if (kQuads<Isa> || head.head_dim % 2 != 0 || head.key_row % 2 != 0) return true;
-  if constexpr (kTiles<Isa>) {
-    // Rows that map to the same set of a first-level cache evict each other.
-    return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
-           (head.num_keys % kTileEdge != 0 && head.num_keys - key0 < Isa::kTileKeys);
-  }
-  return false;
 }
 
 /// Packs the queries into a (depth pairs × to_row) matrix. Each element is a pair of consecutive
@@ -95,54 +81,6 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
       to[c] = (a & first_bits) | (b << 16 & second_bits);
     }
     std::fill(to + dim, to + cols, 0U);
-  }
-}
-
-/// Pairs the values for tiles. Each column of the values becomes a row of pairs for 32 keys, and
-/// the rows for the next 32 keys follow. `memory` has space for kTileEdge × cols pairs.
-template <class Isa, class Keep>
-void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys, index cols,
-                          Keep&& keep, Bf16Pair* memory, Bf16Pair* pairs) noexcept {
-  constexpr index kW = kWidth<Isa>;
-  for (index j = 0; j < keys; j += 2 * kTileEdge, pairs += kTileEdge * cols) {
-    const index count = std::min(2 * kTileEdge, keys - j);
-    pair_values(head, key0 + j, count, cols, keep, memory);
-    std::fill(memory + (count + 1) / 2 * cols, memory + kTileEdge * cols, Bf16Pair{});
-    for (index pair = 0; pair < kTileEdge; pair += kW) {
-      const float* rows[kW];
-      for (index r = 0; r < kW; ++r) {
-        rows[r] = reinterpret_cast<const float*>(memory + (pair + r) * cols);
-      }
-      for (index c = 0; c < cols; c += 4) {
-        Floats<Isa> columns[4];
-        load_columns<Isa>(rows, c, columns);
-        unroll<4>([&](auto i) ATTN_INLINED {
-          store_elements<Isa>(columns[i], pairs + (c + i) * kTileEdge + pair);
-        });
-      }
-    }
-  }
-}
-
-/// Writes `keys` keys, starting at key0, as pairs along the depth or as quads. With tile hardware,
-/// pads the pairs with zeros to whole tiles.
-template <class Isa>
-ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
-                           Bf16Pair* pairs) noexcept {
-  const index row = pair_depth<Isa>(head.head_dim);
-  if constexpr (kQuads<Isa>) {
-    for (index j = 0; j < keys; ++j) {
-      arrange_quads(head.head_dim, head.key + (key0 + j) * head.key_row, 1,
-                    quads_of_row(pairs, j, row));
-    }
-    return;
-  }
-  for (index j = 0; j < keys; ++j, pairs += row) {
-    pair_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, pairs);
-    std::fill(pairs + (head.head_dim + 1) / 2, pairs + row, Bf16Pair{});
-  }
-  if constexpr (kTiles<Isa>) {
-    std::fill_n(pairs, (round_up(keys, kTileEdge) - keys) * row, Bf16Pair{});
   }
 }
 

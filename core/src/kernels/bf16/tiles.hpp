@@ -39,12 +39,14 @@ template <class Isa>
 class TileSession {
  public:
   /// Configures the hardware for tiles of A, and therefore of C, with this many rows.
-  explicit TileSession([[maybe_unused]] index rows) noexcept {
-    if constexpr (kTiles<Isa>) Isa::Tiles::configure(static_cast<int>(rows));
-  }
-  ~TileSession() {
-    if constexpr (kTiles<Isa>) Isa::Tiles::release();
-  }
+  explicit TileSession(index /*rows*/) noexcept {}
+};
+template <class Isa>
+  requires kTiles<Isa>
+class TileSession<Isa> {
+ public:
+  explicit TileSession(index rows) noexcept { Isa::Tiles::configure(static_cast<int>(rows)); }
+  ~TileSession() { Isa::Tiles::release(); }
   TileSession(const TileSession&) = delete;
   TileSession& operator=(const TileSession&) = delete;
 };
