@@ -23,10 +23,10 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
 /// to_cr = factor · from_rc, for a (rows × cols) matrix `from`. The columns of `to` are contiguous.
 ///
 /// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
-/// its rows are overwritten.
+/// its rows are overwritten. Not inlined, because it has many callers.
 template <class Isa>
-void transpose(index rows, index cols, Strided<const float> from, float factor,
-               Strided<float> to) noexcept {
+__attribute__((noinline)) void transpose(index rows, index cols, Strided<const float> from,
+                                         float factor, Strided<float> to) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   if (from.col != 1 || cols < 4) {
