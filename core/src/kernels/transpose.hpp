@@ -23,10 +23,10 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
 /// to_cr = factor · from_rc, for a (rows × cols) matrix `from`. The columns of `to` are contiguous.
 ///
 /// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
-/// its rows are overwritten. Not inlined, because it has many callers.
+/// its rows are overwritten.
 template <class Isa>
-__attribute__((noinline)) void transpose(index rows, index cols, Strided<const float> from,
-                                         float factor, Strided<float> to) noexcept {
+ATTN_INLINE void transpose_inlined(index rows, index cols, Strided<const float> from, float factor,
+                                   Strided<float> to) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   if (from.col != 1 || cols < 4) {
@@ -49,6 +49,13 @@ __attribute__((noinline)) void transpose(index rows, index cols, Strided<const f
                     ATTN_INLINED { (columns[i] * factors).store_unaligned(to.at(c + i, r)); });
     }
   }
+}
+
+/// Like transpose_inlined, for callers that transpose whole blocks.
+template <class Isa>
+__attribute__((noinline)) void transpose(index rows, index cols, Strided<const float> from,
+                                         float factor, Strided<float> to) noexcept {
+  transpose_inlined<Isa>(rows, cols, from, factor, to);
 }
 
 }  // namespace attn::kernels
