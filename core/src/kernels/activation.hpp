@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/activation_args.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/simd.hpp"
 
@@ -51,37 +52,37 @@ ATTN_INLINE void map(const MapArgs& p, Function) noexcept {
 template <class Isa>
 void relu_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) __attribute__((always_inline)) { return Isa::at_least(x, F(0.0F)); });
+  map<Isa>(p, [](F x) ATTN_INLINED { return Isa::at_least(x, F(0.0F)); });
 }
 
 template <class Isa>
 void gelu_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) __attribute__((always_inline)) { return gelu<Isa>(x); });
+  map<Isa>(p, [](F x) ATTN_INLINED { return gelu<Isa>(x); });
 }
 
 template <class Isa>
 void gelu_tanh_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) __attribute__((always_inline)) { return gelu_tanh<Isa>(x); });
+  map<Isa>(p, [](F x) ATTN_INLINED { return gelu_tanh<Isa>(x); });
 }
 
 template <class Isa>
 void silu_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) __attribute__((always_inline)) { return x * sigmoid<Isa>(x); });
+  map<Isa>(p, [](F x) ATTN_INLINED { return x * sigmoid<Isa>(x); });
 }
 
 template <class Isa>
 void tanh_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) __attribute__((always_inline)) { return tanh<Isa>(x); });
+  map<Isa>(p, [](F x) ATTN_INLINED { return tanh<Isa>(x); });
 }
 
 template <class Isa>
 void sigmoid_all(const MapArgs& p) noexcept {
   using F = Floats<Isa>;
-  map<Isa>(p, [](F x) __attribute__((always_inline)) { return sigmoid<Isa>(x); });
+  map<Isa>(p, [](F x) ATTN_INLINED { return sigmoid<Isa>(x); });
 }
 
 }  // namespace attn::kernels

@@ -15,18 +15,13 @@
 // vector. Scores are in units of ln 2 (log2 e is folded into the queries), and the maximum is
 // rounded to an integer, so subtracting it changes only exponents, and rescaling is exact.
 //
-// With products of bf16 pairs, queries and keys are paired along the depth, as they are stored;
-// weights and values are paired along the keys. The scale is then applied after the products,
-// because scaling the queries would round them once more.
+// The kinds of tiles differ in their arithmetic: tiles/floats.hpp multiplies floats,
+// tiles/pairs.hpp bf16 pairs, and tiles/amx.hpp bf16 pairs on tile hardware. This file and the
+// files below it do not depend on the kind.
 //
-// With tile hardware (AMX), scores are K·Qᵀ, computed from the keys as they are stored and the
-// transposed queries. The outputs of a block are kept transposed, Vᵀ·Pᵀ, so the softmax gives the
-// weights in the layout that this product needs. Only values are rearranged, once for all blocks of
-// a pass.
-//
-// From the bottom up: attention_scratch.hpp defines the memory of a block, attention_tile.hpp
-// processes one tile of keys, attention_block.hpp starts and finishes a block, and this file runs
-// blocks over all tiles.
+// From the bottom up: attention_scratch.hpp defines the memory of a block, attention_softmax.hpp
+// computes the running softmax, attention_tile.hpp processes one tile of keys, attention_block.hpp
+// starts and finishes a block, and this file runs blocks over all tiles.
 
 #include <algorithm>
 
@@ -35,35 +30,36 @@
 namespace attn::kernels {
 
 /// Computes attention for queries [row_begin, row_end) of a head, in passes of kPassBlocks blocks.
-template <class Isa>
-void attend(const TileHead<Isa>& head, index row_begin, index row_end, const ScoreOutput* outputs,
-            int num_outputs, float* memory) noexcept {
-  using Scratch = BlockScratch<Isa>;
+template <class Tiles>
+void attend(const typename Tiles::Head& head, index row_begin, index row_end,
+            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
+  constexpr index kQueries = Tiles::kQueries;
+  constexpr index kTileKeys = Tiles::Isa::kTileKeys;
+  using Scratch = typename Tiles::Scratch;
   const auto scratch = [&](index i) {
     return Scratch(head, memory, memory + Scratch::shared_size(head) + i * Scratch::own_size(head));
   };
-  for (index row = row_begin; row < row_end; row += kPassBlocks * kQueries<Isa>) {
+  for (index row = row_begin; row < row_end; row += kPassBlocks * kQueries) {
     QueryBlock blocks[kPassBlocks];
     index count = 0;
     index key_begin = head.num_keys;
     index key_end = 0;
-    for (index first = row; first < row_end && count < kPassBlocks; first += kQueries<Isa>) {
+    for (index first = row; first < row_end && count < kPassBlocks; first += kQueries) {
       const QueryBlock block =
-          begin_block<Isa>(head, first, std::min(kQueries<Isa>, row_end - first), scratch(count));
+          begin_block<Tiles>(head, first, std::min(kQueries, row_end - first), scratch(count));
       key_begin = std::min(key_begin, block.key_begin);
       key_end = std::max(key_end, block.key_end);
       blocks[count++] = block;
     }
     // Tiles begin at multiples of their size, even if a block skips the first keys of a tile.
-    for (index key0 = key_begin / Isa::kTileKeys * Isa::kTileKeys; key0 < key_end;
-         key0 += Isa::kTileKeys) {
-      prepare_tile<Isa>(head, key0, scratch(0));
+    for (index key0 = key_begin / kTileKeys * kTileKeys; key0 < key_end; key0 += kTileKeys) {
+      Tiles::prepare_tile(head, key0, scratch(0));
       for (index i = 0; i < count; ++i) {
-        attend_tile<Isa>(head, blocks[i], key0, key0 + Isa::kTileKeys, nullptr, scratch(i));
+        attend_tile<Tiles>(head, blocks[i], key0, key0 + kTileKeys, nullptr, scratch(i));
       }
     }
     for (index i = 0; i < count; ++i) {
-      finish_block<Isa>(head, blocks[i], outputs, num_outputs, scratch(i));
+      finish_block<Tiles>(head, blocks[i], outputs, num_outputs, scratch(i));
     }
   }
 }

@@ -94,7 +94,7 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
               float* scores) noexcept {
   const StoredRows& rows = head.stored_key;
   bool done = false;
-  with_type(rows.type, rows.data, [&](const auto* key) __attribute__((always_inline)) {
+  with_type(rows.type, rows.data, [&](const auto* key) ATTN_INLINED {
     done = dot_rows<Isa>(head.head_dim, scratch.query, key + key0 * rows.row, rows.row, keys,
                          scores, scratch.scaled_again);
   });
@@ -112,7 +112,7 @@ void dot_keys(const AttentionHead& head, const RowScratch<Isa>& scratch, index k
 /// Copies the block of values, with zeros in place of rows that query `row` may not attend to. int8
 /// values are copied without their scales.
 template <class Isa>
-void keep_attended(const AttentionHead& head, index row, index key0, index keys,
+void copy_attended(const AttentionHead& head, index row, index key0, index keys,
                    float* kept) noexcept {
   const index cols = value_cols<Isa>(head);
   for (index j = 0; j < keys; ++j) {
@@ -138,11 +138,11 @@ void add_weighted_values(const AttentionHead& head, index row, index key0, index
     }
   }
   const auto add_kept = [&] {
-    keep_attended<Isa>(head, row, key0, keys, kept_values);
+    copy_attended<Isa>(head, row, key0, keys, kept_values);
     add_weighted_rows<Isa>(keys, weights, kept_values, cols, cols, factor, sums);
   };
   if (skip_excluded) return add_kept();
-  with_type(rows.type, rows.data, [&](const auto* value) __attribute__((always_inline)) {
+  with_type(rows.type, rows.data, [&](const auto* value) ATTN_INLINED {
     const auto* first = value + key0 * rows.row;
     if constexpr (std::is_same_v<decltype(value), const float*>) {
       add_weighted_rows<Isa>(keys, weights, first, rows.row, cols, factor, sums);

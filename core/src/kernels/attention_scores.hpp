@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/attention_args.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/tanh.hpp"
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "attn/element_type.hpp"
+#include "kernels/elements_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -152,7 +153,7 @@ ATTN_INLINE void with_type(ElementType type, const void* data, Function&& functi
 /// to[i · to_col] = from[i · from_col], for numbers that take `bytes` bytes each.
 ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index from_col, void* to,
                               index to_col) noexcept {
-  const auto copy = [&](auto number) __attribute__((always_inline)) {
+  const auto copy = [&](auto number) ATTN_INLINED {
     using T = decltype(number);
     const auto* in = static_cast<const unsigned char*>(from);
     auto* out = static_cast<unsigned char*>(to);
@@ -171,7 +172,7 @@ ATTN_INLINE void copy_numbers(index bytes, index count, const void* from, index 
 template <class Isa>
 __attribute__((noinline)) void widen_vectors(ElementType type, index count, const void* from,
                                              float factor, float* to) noexcept {
-  with_type(type, from, [&](const auto* numbers) __attribute__((always_inline)) {
+  with_type(type, from, [&](const auto* numbers) ATTN_INLINED {
     for (index c = 0; c < count; c += kWidth<Isa>) {
       Floats<Isa> x = load<Isa>(numbers + c);
       if constexpr (std::is_same_v<decltype(numbers), const std::int8_t*>) x *= Floats<Isa>(factor);
@@ -183,7 +184,7 @@ __attribute__((noinline)) void widen_vectors(ElementType type, index count, cons
 template <class Isa>
 __attribute__((noinline)) void narrow_vectors(ElementType type, index count, const float* from,
                                               float factor, void* to) noexcept {
-  with_type(type, to, [&](const auto* first) __attribute__((always_inline)) {
+  with_type(type, to, [&](const auto* first) ATTN_INLINED {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(first)>>;
     for (index c = 0; c < count; c += kWidth<Isa>) {
       Floats<Isa> x = Floats<Isa>::load_unaligned(from + c);
@@ -244,7 +245,7 @@ ATTN_INLINE float largest_magnitude(index count, const float* x, index col) noex
   using F = Floats<Isa>;
   F largest(0.0F);
   F checks(0.0F);
-  const auto take = [&](F value) __attribute__((always_inline)) {
+  const auto take = [&](F value) ATTN_INLINED {
     largest = xsimd::max(xsimd::abs(value), largest);
     checks += value - value;
   };

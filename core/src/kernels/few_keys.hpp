@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "kernels/attention_block.hpp"
+#include "kernels/tiles/floats.hpp"
 
 namespace attn::kernels {
 
@@ -61,28 +62,28 @@ ATTN_INLINE std::uint64_t softmax_few_keys(index keys,
                                            const FewKeysScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  const auto scores = [&](index j) __attribute__((always_inline)) { return scratch.tile + j * kW; };
+  const auto scores = [&](index j) ATTN_INLINED { return scratch.tile + j * kW; };
   F max(kMinusInfinity);
   for (index j = 0; j < keys; ++j) max = xsimd::max(F::load_unaligned(scores(j)), max);
   const F rounder(kRounder);
   max = (max + rounder) - rounder;
   F sum(0.0F);
-  const auto exponentials = [&](index j, auto n) __attribute__((always_inline)) {
+  const auto exponentiate = [&](index j, auto n) ATTN_INLINED {
     F e[n], rounders[n], lowest[n];
-    unroll<n>([&](auto i) __attribute__((always_inline)) {
+    unroll<n>([&](auto i) ATTN_INLINED {
       e[i] = F::load_unaligned(scores(j + i));
       rounders[i] = F(kExponentRounder) - max;
       lowest[i] = max - F(127.0F);
     });
     exp2_shifted<Isa, n>(e, rounders, lowest);
-    unroll<n>([&](auto i) __attribute__((always_inline)) {
+    unroll<n>([&](auto i) ATTN_INLINED {
       e[i].store_unaligned(scores(j + i));
       sum += e[i];
     });
   };
   index j = 0;
-  for (; j + 4 <= keys; j += 4) exponentials(j, std::integral_constant<int, 4>{});
-  for (; j < keys; ++j) exponentials(j, std::integral_constant<int, 1>{});
+  for (; j + 4 <= keys; j += 4) exponentiate(j, std::integral_constant<int, 4>{});
+  for (; j < keys; ++j) exponentiate(j, std::integral_constant<int, 1>{});
   max.store_unaligned(scratch.max);
   sum.store_unaligned(scratch.sum);
   divide<Isa>(F(1.0F), sum).store_unaligned(scratch.factor);
@@ -96,10 +97,9 @@ void write_few_keys(const AttentionHead& head, index first, index rows,
                     const FewKeysScratch<Isa>& scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = Isa::kVectors;
-  const auto write = [&](index col, auto vectors) __attribute__((always_inline)) {
+  const auto write = [&](index col, auto vectors) ATTN_INLINED {
     const float* b[vectors];
-    unroll<vectors>([&](auto v)
-                        __attribute__((always_inline)) { b[v] = head.value + col + v * kW; });
+    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = head.value + col + v * kW; });
     for (index r = 0; r < rows; r += Isa::kValueRows) {
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScale, 1, kW>(
           std::min<index>(Isa::kValueRows, rows - r), head.num_keys, scratch.tile + r, 0, b,
@@ -121,8 +121,9 @@ template <class Isa>
 void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
                     float* queries, float* tile) noexcept {
   constexpr index kW = kWidth<Isa>;
-  transpose<Isa>(rows, head.head_dim, head.query + first * head.query_row, head.query_row,
-                 head.query_col, factor, queries, kW);
+  transpose_inlined<Isa>(rows, head.head_dim,
+                         {head.query + first * head.query_row, head.query_row, head.query_col},
+                         factor, {queries, kW});
   const float* const columns[1] = {queries};
   for (index j = 0; j < head.num_keys; j += kFewKeyRows) {
     product_rows<Isa, kFewKeyRows, 1, TileFinish::kStore, kAnyStride, 1>(
@@ -159,11 +160,13 @@ void write_few_scores(const AttentionHead& head, index first, index rows, const 
 template <class Isa>
 void attend_few_keys_again(const AttentionHead& head, index first, index rows,
                            const ScoreOutput* outputs, int num_outputs, float* memory) noexcept {
-  const BlockScratch<Isa> scratch(head, memory, memory + BlockScratch<Isa>::shared_size(head));
-  bool chosen[kBlockQueries];
+  using Tiles = FloatTiles<Isa>;
+  using Scratch = typename Tiles::Scratch;
+  const Scratch scratch(head, memory, memory + Scratch::shared_size(head));
+  bool chosen[Tiles::kQueries];
   std::fill_n(chosen, rows, true);
-  const QueryBlock block = attend_again<Isa>(head, first, rows, chosen, scratch);
-  finish_scores<Isa>(head, block, outputs, num_outputs, scratch);
+  const QueryBlock block = attend_again<Tiles>(head, first, rows, chosen, scratch);
+  finish_scores<Tiles>(head, block, outputs, num_outputs, scratch);
 }
 
 template <class Isa>
@@ -187,7 +190,7 @@ void attend_few_keys(const AttentionHead& head, const ScoreOutput* outputs, int 
     }
     for (index r = 0; head.log_sum_exp && r < rows; ++r) {
       head.log_sum_exp[(first + r) * head.log_sum_exp_row] =
-          log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
+          compute_log_sum_exp<Isa>(head, scratch.max[r], scratch.sum[r]);
     }
     for (int i = 0; i < num_outputs; ++i) {
       write_few_scores<Isa>(head, first, rows, outputs[i], scratch);

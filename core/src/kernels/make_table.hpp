@@ -6,6 +6,7 @@
 #include "kernels/elements.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/few_keys.hpp"
+#include "kernels/kernel_table.hpp"
 #include "kernels/masked_softmax.hpp"
 #include "kernels/matrix_product.hpp"
 #include "kernels/merge.hpp"
@@ -17,6 +18,7 @@
 #include "kernels/single_query.hpp"
 #include "kernels/sinusoid.hpp"
 #include "kernels/stored_product.hpp"
+#include "kernels/tiles/floats.hpp"
 
 namespace attn::kernels {
 
@@ -34,10 +36,10 @@ constexpr KernelTable make_table() noexcept {
       .stored_product_rows = kFewRows<Isa>,
       .stored_product = &stored_product<Isa>,
       .widen_panels = &widen_panels<Isa>,
-      .attention_rows = kPassBlocks * kBlockQueries,
-      .attention_step = kBlockQueries,
-      .attention_scratch = &attention_scratch<Isa>,
-      .attend = &attend<Isa>,
+      .attention_rows = kPassBlocks * FloatTiles<Isa>::kQueries,
+      .attention_step = FloatTiles<Isa>::kQueries,
+      .attention_scratch = &attention_scratch<FloatTiles<Isa>>,
+      .attend = &attend<FloatTiles<Isa>>,
       .attend_few_keys = &attend_few_keys<Isa>,
       .part_size = &part_size<Isa>,
       .attend_part = &attend_part<Isa>,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/masked_softmax_args.hpp"
 #include "kernels/softmax.hpp"
 
 namespace attn::kernels {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/bf16/tiles.hpp"
+#include "kernels/matrix_product_args.hpp"
 #include "kernels/product_tile.hpp"
 #include "kernels/transpose.hpp"
 
@@ -56,8 +57,8 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
       packed += kPanelWidth * depth;
       continue;
     }
-    transpose<Isa>(width, depth, b + col * col_stride, col_stride, depth_stride, 1.0F, packed,
-                   kPanelWidth);
+    transpose<Isa>(width, depth, {b + col * col_stride, col_stride, depth_stride}, 1.0F,
+                   {packed, kPanelWidth});
     for (index k = 0; width < kPanelWidth && k < depth; ++k) {
       std::fill(packed + k * kPanelWidth + width, packed + (k + 1) * kPanelWidth, 0.0F);
     }
@@ -155,7 +156,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
     const TileElement<Isa>* b[kVectors];
     // Vectors beyond the last column are never stored. They read the first panel, so that no read
     // leaves the memory of B.
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<kVectors>([&](auto v) ATTN_INLINED {
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
     });
@@ -189,7 +190,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
   const index height = tile_height(p.rows);
   const index tail = block.depth % kTileEdge;
   for_tile_groups(round_up(block.rows, height) / height, tiles_of(block.cols),
-                  [&](index row, index col, auto m, auto n) __attribute__((always_inline)) {
+                  [&](index row, index col, auto m, auto n) ATTN_INLINED {
                     constexpr index kCols = n * kTileEdge;
                     const index first_row = block.row + row * height;
                     const index first_col = block.col + col * kTileEdge;
@@ -212,7 +213,7 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                     const bool whole = p.c_col == 1 && rows == m * height && cols == kCols;
                     const bool add = block.k != 0 || p.add;
                     if (add && !whole) copy_part(rows, cols, c, p.c_row, p.c_col, tile, kCols, 1);
-                    const auto multiply = [&](auto adds) __attribute__((always_inline)) {
+                    const auto multiply = [&](auto adds) ATTN_INLINED {
                       tile_product<typename Isa::Tiles, m, n, adds>(
                           steps, {a + row * height * a_row, a_row, kTileEdge, height * a_row}, b,
                           tail != 0 ? last_b : nullptr, whole ? c : tile, whole ? p.c_row : kCols);
@@ -270,7 +271,7 @@ void product(const ProductArgs& p, float* scratch) noexcept {
     if (p.a_row == 1) {
       // A is stored transposed. transpose() may write beyond the end of the block's rows, but not
       // beyond the tile.
-      transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
+      transpose<Isa>(block.depth, block.rows, {a, p.a_col}, 1.0F, {copy, row});
     } else {
       for (index r = 0; r < block.rows; ++r) {
         copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * row, 1);

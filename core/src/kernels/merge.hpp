@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/logarithm.hpp"
+#include "kernels/merge_args.hpp"
 #include "kernels/softmax.hpp"
 
 namespace attn::kernels {

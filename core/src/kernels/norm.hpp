@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/norm_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -18,10 +19,10 @@ ATTN_INLINE float sum_of(index padded, Term term) noexcept {
   for (index begin = 0; begin < padded;) {
     const index end = std::min(padded, begin + kSums * 16 * kW);
     F sum[kSums];
-    unroll<kSums>([&](auto s) __attribute__((always_inline)) { sum[s] = F(0.0F); });
+    unroll<kSums>([&](auto s) ATTN_INLINED { sum[s] = F(0.0F); });
     index j = begin;
     for (; j + kSums * kW <= end; j += kSums * kW) {
-      unroll<kSums>([&](auto s) __attribute__((always_inline)) { sum[s] += term(j + s * kW); });
+      unroll<kSums>([&](auto s) ATTN_INLINED { sum[s] += term(j + s * kW); });
     }
     for (; j < end; j += kW) sum[0] += term(j);
     total += (sum[0] + sum[1]) + (sum[2] + sum[3]);
@@ -40,8 +41,7 @@ void norm(const NormArgs& p, float* scratch) noexcept {
   constexpr index kW = kWidth<Isa>;
   const index padded = round_up(p.cols, kW);
   const auto count = static_cast<float>(p.cols);
-  const auto row_at = [&](index j)
-                          __attribute__((always_inline)) { return F::load_unaligned(scratch + j); };
+  const auto row_at = [&](index j) ATTN_INLINED { return F::load_unaligned(scratch + j); };
   for (index i = 0; i < p.rows; ++i) {
     const float* x = p.x + i * p.x_row;
     float* out = p.out + i * p.out_row;
@@ -60,11 +60,10 @@ void norm(const NormArgs& p, float* scratch) noexcept {
     // The padding must deviate from the mean by 0.
     for (index c = p.cols; c < padded; ++c) scratch[c] = mean;
     const F means(mean);
-    const auto deviation_at = [&](index j)
-                                  __attribute__((always_inline)) { return row_at(j) - means; };
+    const auto deviation_at = [&](index j) ATTN_INLINED { return row_at(j) - means; };
     const float shift = p.centred ? sum_of<Isa>(padded, deviation_at) / count : 0.0F;
     const float square = sum_of<Isa>(padded,
-                                     [&](index j) __attribute__((always_inline)) {
+                                     [&](index j) ATTN_INLINED {
                                        const F d = deviation_at(j);
                                        return d * d;
                                      }) /
@@ -75,13 +74,12 @@ void norm(const NormArgs& p, float* scratch) noexcept {
     const F factor(row_factor);
     if (p.statistics) p.statistics[i] = {mean, shift, row_factor};
 
-    const auto finish = [&](index j, const float* weight, const float* bias)
-                            __attribute__((always_inline)) {
-                              const F y = (deviation_at(j) - shifts) * factor;
-                              if (!weight) return y;
-                              const F w = F::load_unaligned(weight) + F(p.weight_offset);
-                              return bias ? Isa::madd(y, w, F::load_unaligned(bias)) : y * w;
-                            };
+    const auto finish = [&](index j, const float* weight, const float* bias) ATTN_INLINED {
+      const F y = (deviation_at(j) - shifts) * factor;
+      if (!weight) return y;
+      const F w = F::load_unaligned(weight) + F(p.weight_offset);
+      return bias ? Isa::madd(y, w, F::load_unaligned(bias)) : y * w;
+    };
     index j = 0;
     for (; j + kW <= p.cols; j += kW) {
       finish(j, p.weight ? p.weight + j : nullptr, p.bias ? p.bias + j : nullptr)

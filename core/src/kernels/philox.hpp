@@ -35,7 +35,7 @@ void philox_vector(std::uint64_t seed, std::uint64_t stream, std::uint64_t first
   c[3] = W(stream >> 32);
   auto key0 = static_cast<std::uint32_t>(seed);
   auto key1 = static_cast<std::uint32_t>(seed >> 32);
-  unroll<10>([&](auto) __attribute__((always_inline)) {
+  unroll<10>([&](auto) ATTN_INLINED {
     const W a = Isa::multiply_wide(c[0], W(0xD2511F53U));
     const W b = Isa::multiply_wide(c[2], W(0xCD9E8D57U));
     c[0] = (b >> 32) ^ c[1] ^ W(key0);

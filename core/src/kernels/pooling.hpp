@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/pooling_args.hpp"
 #include "kernels/product_tile.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/tanh.hpp"
@@ -43,18 +44,17 @@ ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index ke
   for (index j = 0; j < round_up(keys, kPanelWidth); j += kVectors * kWidth<Isa>) {
     const float* panel = packed_column<Isa>(p.packed_keys, p.depth, key0 + j);
     F sum[kVectors];
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[v] = F(0.0F); });
+    unroll<kVectors>([&](auto v) ATTN_INLINED { sum[v] = F(0.0F); });
     for (index d = 0; d < p.depth; ++d) {
       const F q(query[d * p.query_col]);
       const float weight = Score == PairScore::kAdditive ? p.column_weights[d] : 0.0F;
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) ATTN_INLINED {
         const F k = F::load_unaligned(panel + d * kPanelWidth + v * kWidth<Isa>);
         sum[v] = add_column<Isa, Score>(q, k, weight, sum[v]);
       });
     }
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-      sum[v].store_unaligned(sums + j + v * kWidth<Isa>);
-    });
+    unroll<kVectors>([&](auto v)
+                         ATTN_INLINED { sum[v].store_unaligned(sums + j + v * kWidth<Isa>); });
   }
 }
 
@@ -118,17 +118,16 @@ ATTN_INLINE void add_value_columns(const PoolingArgs& p, const std::int32_t* key
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   F sum[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     sum[v] = F::load_unaligned(sums + col + v * kW) * F(old_factor);
   });
   for (index n = 0; n < count; ++n) {
     const F weight(weights[n]);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       sum[v] = Isa::madd(weight, load_values<Isa, Whole>(p, keys[n], col + v * kW), sum[v]);
     });
   }
-  unroll<Vectors>(
-      [&](auto v) __attribute__((always_inline)) { sum[v].store_unaligned(sums + col + v * kW); });
+  unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v].store_unaligned(sums + col + v * kW); });
 }
 
 /// sums = old_factor · sums + Σ_n weights[n] · value of keys[n].

@@ -70,27 +70,27 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   const TileElement<Isa>* columns[kNeighbours ? 1 : Vectors];
   std::copy_n(b, std::size(columns), columns);
   F sum[Rows][Vectors];
-  unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
+  unroll<Rows>([&](auto r) ATTN_INLINED {
+    unroll<Vectors>([&](auto v) ATTN_INLINED { sum[r][v] = F(0.0F); });
   });
-  const auto step = [&](auto i) __attribute__((always_inline)) {
+  const auto step = [&](auto i) ATTN_INLINED {
     F values[Vectors];
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       values[v] =
           load_elements<Isa>(kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v]);
     });
     for (const TileElement<Isa>*& column : columns) column += b_stride;
-    unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+    unroll<Rows>([&](auto r) ATTN_INLINED {
       const F factor = broadcast_element<Isa>(a[r * row + i * kAStride]);
-      unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<Vectors>([&](auto v) ATTN_INLINED {
         sum[r][v] = multiply_add<Isa>(factor, values[v], sum[r][v]);
       });
     });
   };
   for (; depth >= kSteps; depth -= kSteps, a += kSteps * kAStride) unroll<kSteps>(step);
   for (; depth > 0; --depth, a += kAStride) unroll<1>(step);
-  unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Rows>([&](auto r) ATTN_INLINED {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       finish_sums<Isa, Finish>(sum[r][v], c + r * c_row + v * kW, row_factor, r);
     });
   });
@@ -114,30 +114,29 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   const Bf16Pair* columns[kNeighbours ? 1 : Vectors];
   std::copy_n(b, std::size(columns), columns);
   F sum[kRowPairs][2 * Vectors];
-  unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
-    unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
+  unroll<kRowPairs>([&](auto r) ATTN_INLINED {
+    unroll<2 * Vectors>([&](auto v) ATTN_INLINED { sum[r][v] = F(0.0F); });
   });
   // If the depth is odd, the last step reads only one row of pairs, and zeros replace the second
   // row.
-  const auto step = [&](auto whole) __attribute__((always_inline)) {
-    const auto next = [&](const Bf16Pair* from, index stride) __attribute__((always_inline)) {
+  const auto step = [&](auto whole) ATTN_INLINED {
+    const auto next = [&](const Bf16Pair* from, index stride) ATTN_INLINED {
       if constexpr (whole) return load_elements<Isa>(from + stride);
       return F(0.0F);
     };
     F quads[2 * Vectors];
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       const Bf16Pair* from = kNeighbours ? columns[0] + v * kW : columns[kNeighbours ? 0 : v];
       const F first = load_elements<Isa>(from), second = next(from, b_depth);
       quads[2 * v] = xsimd::zip_lo(first, second);
       quads[2 * v + 1] = xsimd::zip_hi(first, second);
     });
     for (const Bf16Pair*& column : columns) column += 2 * b_depth;
-    const auto multiply = [&](auto r, F factor) __attribute__((always_inline)) {
-      unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
-        sum[r][v] = Isa::dot_quads(factor, quads[v], sum[r][v]);
-      });
+    const auto multiply = [&](auto r, F factor) ATTN_INLINED {
+      unroll<2 * Vectors>(
+          [&](auto v) ATTN_INLINED { sum[r][v] = Isa::dot_quads(factor, quads[v], sum[r][v]); });
     };
-    unroll<kRowPairs>([&](auto r) __attribute__((always_inline)) {
+    unroll<kRowPairs>([&](auto r) ATTN_INLINED {
       if constexpr (ADepth == 1) {
         multiply(r, load_elements<Isa>(a + 2 * r * a_row));
       } else if constexpr (r % 2 == 0) {
@@ -152,8 +151,8 @@ ATTN_INLINE void product_tile(index depth, const TileElement<Isa>* a, index a_ro
   };
   for (; depth >= 2; depth -= 2) step(std::true_type{});
   if (depth > 0) step(std::false_type{});
-  unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Rows>([&](auto r) ATTN_INLINED {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       const auto left = bits_as<double>(sum[r / 2][2 * v]);
       const auto right = bits_as<double>(sum[r / 2][2 * v + 1]);
       const auto row = r % 2 == 0 ? xsimd::zip_lo(left, right) : xsimd::zip_hi(left, right);

@@ -2,6 +2,7 @@
 
 // The part of a recurrent step after the matrix products.
 
+#include "kernels/recurrent_args.hpp"
 #include "kernels/tanh.hpp"
 
 namespace attn::kernels {
@@ -14,9 +15,8 @@ void gru_cell(const RecurrentCellArgs& p) noexcept {
     const float* x = p.from_input + i * p.from_input_row;
     const float* h = p.from_state + i * p.from_state_row;
     for (index c = 0; c < p.hidden; c += kWidth<Isa>) {
-      const auto at = [&](const float* row, int gate) __attribute__((always_inline)) {
-        return F::load_unaligned(row + gate * p.hidden + c);
-      };
+      const auto at = [&](const float* row, int gate)
+                          ATTN_INLINED { return F::load_unaligned(row + gate * p.hidden + c); };
       const F reset = sigmoid<Isa>(at(x, 0) + at(h, 0));
       const F update = sigmoid<Isa>(at(x, 1) + at(h, 1));
       const F candidate = tanh<Isa>(Isa::madd(reset, at(h, 2), at(x, 2)));

@@ -2,6 +2,7 @@
 
 // Rotation of pairs of columns: out[c] = keep[c]·x[c] + cross[c]·x[partner of c].
 
+#include "kernels/rotation_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -30,7 +31,7 @@ void rotate_pairs(const RotationArgs& p) noexcept {
     float* out = p.out + i * p.out_row;
     // Rotates one pair with the same arithmetic as a lane of a vector, so that results are
     // bit-identical for all strides.
-    const auto rotate = [&](index a, index b) __attribute__((always_inline)) {
+    const auto rotate = [&](index a, index b) ATTN_INLINED {
       const F first(x[a * p.x_col]);
       const F second(x[b * p.x_col]);
       const F to_a = Isa::madd(F(keep[a]), first, F(cross[a]) * second);

@@ -16,9 +16,13 @@
 #endif
 #include <xsimd/xsimd.hpp>
 
-#include "kernels/kernel_table.hpp"
+#include "attn/instruction_set.hpp"
+#include "kernels/sizes.hpp"
 
 #define ATTN_INLINE inline __attribute__((always_inline))
+/// Follows the parameters of a lambda that must be inlined, so that the vectors it captures stay in
+/// registers.
+#define ATTN_INLINED __attribute__((always_inline))
 
 namespace attn::kernels {
 
@@ -81,7 +85,7 @@ inline constexpr index kWidth = static_cast<index>(Floats<Isa>::size);
 /// arrays of vectors stay in registers.
 template <int N, class F>
 ATTN_INLINE void unroll(F&& body) noexcept {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+  [&]<int... I>(std::integer_sequence<int, I...>) ATTN_INLINED {
     (body(std::integral_constant<int, I>{}), ...);
   }(std::make_integer_sequence<int, N>{});
 }
@@ -148,45 +152,43 @@ ATTN_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> x) noexcept 
   return xsimd::batch<To, Arch>(std::bit_cast<Register>(x.data));
 }
 
+/// Loads, stores and repeats the elements of products. A pair occupies one lane of a vector of
+/// floats.
 template <class Isa>
-ATTN_INLINE Floats<Isa> load_elements(const TileElement<Isa>* from) noexcept {
-  if constexpr (kPairs<Isa>) {
-    using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return bits_as<float>(
-        Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
-  } else {
-    return Floats<Isa>::load_unaligned(from);
-  }
+ATTN_INLINE Floats<Isa> load_elements(const float* from) noexcept {
+  return Floats<Isa>::load_unaligned(from);
 }
-
 template <class Isa>
-ATTN_INLINE void store_elements(Floats<Isa> elements, TileElement<Isa>* to) noexcept {
-  if constexpr (kPairs<Isa>) {
-    bits_as<std::uint32_t>(elements).store_unaligned(
-        static_cast<std::uint32_t*>(static_cast<void*>(to)));
-  } else {
-    elements.store_unaligned(to);
-  }
+ATTN_INLINE Floats<Isa> load_elements(const Bf16Pair* from) noexcept {
+  using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+  return bits_as<float>(
+      Words::load_unaligned(static_cast<const std::uint32_t*>(static_cast<const void*>(from))));
 }
-
 template <class Isa>
-ATTN_INLINE Floats<Isa> broadcast_element(const TileElement<Isa>& element) noexcept {
-  if constexpr (kPairs<Isa>) {
-    using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
-    return bits_as<float>(Words(std::bit_cast<std::uint32_t>(element)));
-  } else {
-    return Floats<Isa>(element);
-  }
+ATTN_INLINE void store_elements(Floats<Isa> elements, Bf16Pair* to) noexcept {
+  bits_as<std::uint32_t>(elements).store_unaligned(
+      static_cast<std::uint32_t*>(static_cast<void*>(to)));
+}
+template <class Isa>
+ATTN_INLINE Floats<Isa> broadcast_element(float element) noexcept {
+  return Floats<Isa>(element);
+}
+template <class Isa>
+ATTN_INLINE Floats<Isa> broadcast_element(const Bf16Pair& element) noexcept {
+  using Words = xsimd::batch<std::uint32_t, typename Isa::Arch>;
+  return bits_as<float>(Words(std::bit_cast<std::uint32_t>(element)));
 }
 
 /// sum + a·b, or the dot products of pairs added to `sum`.
 template <class Isa>
+  requires(!kPairs<Isa>)
 ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
-  if constexpr (kPairs<Isa>) {
-    return Isa::dot(a, b, sum);
-  } else {
-    return Isa::madd(a, b, sum);
-  }
+  return Isa::madd(a, b, sum);
+}
+template <class Isa>
+  requires kPairs<Isa>
+ATTN_INLINE Floats<Isa> multiply_add(Floats<Isa> a, Floats<Isa> b, Floats<Isa> sum) noexcept {
+  return Isa::dot(a, b, sum);
 }
 
 /// Number of elements to gather at a time, if elements are not contiguous or do not fill their last
@@ -239,21 +241,20 @@ ATTN_INLINE void exp2_shifted(Floats<Isa> (&x)[N], const Floats<Isa> (&rounder)[
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
   F p[N], power[N];
-  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
-  each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
-  each([&](auto i) __attribute__((always_inline)) { power[i] = x[i] + rounder[i]; });
-  each([&](auto i) __attribute__((always_inline)) { x[i] -= power[i] - rounder[i]; });
-  each([&](auto i) __attribute__((always_inline)) {
+  const auto each = [&](auto&& step) ATTN_INLINED { unroll<N>(step); };
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::at_least(x[i], lowest[i]); });
+  each([&](auto i) ATTN_INLINED { power[i] = x[i] + rounder[i]; });
+  each([&](auto i) ATTN_INLINED { x[i] -= power[i] - rounder[i]; });
+  each([&](auto i) ATTN_INLINED {
     power[i] = xsimd::bitwise_cast<float>(I(xsimd::bitwise_cast<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.5469732e-4F), x[i], F(1.3410001e-3F));
   });
   constexpr float kCoefficients[] = {9.6180308e-3F, 5.5502973e-2F, 2.4022651e-1F, 6.9314723e-1F,
                                      1.0F};
-  unroll<5>([&](auto k) __attribute__((always_inline)) {
-    each([&](auto i)
-             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
+  unroll<5>([&](auto k) ATTN_INLINED {
+    each([&](auto i) ATTN_INLINED { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
   });
-  each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
+  each([&](auto i) ATTN_INLINED { x[i] = p[i] * power[i]; });
 }
 
 /// 2^x for x ≤ 0 and for NaN, with the error of exp2_shifted.

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/simd.hpp"
+#include "kernels/sinusoid_args.hpp"
 #include "positions/sine_series.hpp"
 
 namespace attn::kernels {
@@ -29,7 +30,7 @@ ATTN_INLINE Doubles<Isa> cosine_of_turns(Doubles<Isa> z) noexcept {
   const D w = D(0.25) - xsimd::abs(z);
   const D square = w * w;
   D sum(kSineSeries.back());
-  unroll<static_cast<int>(kSineSeries.size()) - 1>([&](auto k) __attribute__((always_inline)) {
+  unroll<static_cast<int>(kSineSeries.size()) - 1>([&](auto k) ATTN_INLINED {
     sum = Isa::madd(sum, square, D(kSineSeries[kSineSeries.size() - 2 - k]));
   });
   return sum * w;
@@ -92,21 +93,19 @@ ATTN_INLINE void rotated_tile(const SinusoidColumns& columns, index col, index e
   D value[2 * Vectors];
   D before[2 * Vectors];
   D factor[2 * Vectors];
-  unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<2 * Vectors>([&](auto v) ATTN_INLINED {
     value[v] = D::load_aligned(values + v * kHalf);
     before[v] = D::load_aligned(values_before + v * kHalf);
     const D step_cos = D::load_unaligned(columns.step_cos + col + v * kHalf);
     factor[v] = step_cos + step_cos;
   });
   // `other` contains the row before `now`, and receives the row after `now`.
-  const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors])
-                           __attribute__((always_inline)) {
-                             unroll<2 * Vectors>([&](auto v) __attribute__((always_inline)) {
-                               other[v] = Isa::msub(factor[v], now[v], other[v]);
-                             });
-                           };
-  const auto store = [&](const D(&now)[2 * Vectors]) __attribute__((always_inline)) {
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  const auto advance = [&](D(&now)[2 * Vectors], D(&other)[2 * Vectors]) ATTN_INLINED {
+    unroll<2 * Vectors>([&](auto v)
+                            ATTN_INLINED { other[v] = Isa::msub(factor[v], now[v], other[v]); });
+  };
+  const auto store = [&](const D(&now)[2 * Vectors]) ATTN_INLINED {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       const Floats<Isa> narrow = Isa::narrow(now[2 * v], now[2 * v + 1]);
       float* target = out + v * kWidth<Isa> * out_col;
       if constexpr (Whole) {
@@ -169,7 +168,7 @@ void sinusoids(const SinusoidColumns& columns, const double* positions, index ro
   for (index i = 0; i < rows; ++i) {
     for (index col = 0; col < columns.count; col += kWidth<Isa>) {
       D half[2];
-      unroll<2>([&](auto v) __attribute__((always_inline)) {
+      unroll<2>([&](auto v) ATTN_INLINED {
         const index c = col + v * kHalf;
         half[v] = cosine_of_turns<Isa>(turns_at<Isa>(columns, c, D(positions[i])) +
                                        D::load_unaligned(columns.offset + c) - D(0.25)) *

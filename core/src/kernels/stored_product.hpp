@@ -10,6 +10,7 @@
 
 #include "kernels/elements.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/stored_product_args.hpp"
 
 namespace attn::kernels {
 
@@ -86,7 +87,7 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   const Panel* b[kVectors];
   // A vector of columns beyond the last panel is never stored, so the numbers of the first panel
   // take its place.
-  unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<kVectors>([&](auto v) ATTN_INLINED {
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);
   });
@@ -96,18 +97,16 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   for (index begin = 0; begin < p.depth; begin += block) {
     const index end = std::min(begin + block, p.depth);
     F sum[Rows][kVectors];
-    unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[r][v] = F(0.0F); });
+    unroll<Rows>([&](auto r) ATTN_INLINED {
+      unroll<kVectors>([&](auto v) ATTN_INLINED { sum[r][v] = F(0.0F); });
     });
-    const auto step = [&](index k) __attribute__((always_inline)) {
+    const auto step = [&](index k) ATTN_INLINED {
       F values[kVectors];
-      unroll<kVectors>(
-          [&](auto v) __attribute__((always_inline)) { values[v] = load_panel<Isa>(b[v], k); });
-      unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) ATTN_INLINED { values[v] = load_panel<Isa>(b[v], k); });
+      unroll<Rows>([&](auto r) ATTN_INLINED {
         const F factor(a[r * p.a_row + k * p.a_col]);
-        unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-          sum[r][v] = Isa::madd(factor, values[v], sum[r][v]);
-        });
+        unroll<kVectors>([&](auto v)
+                             ATTN_INLINED { sum[r][v] = Isa::madd(factor, values[v], sum[r][v]); });
       });
     };
     index k = begin;
@@ -121,17 +120,16 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
       }
     }
     for (; k < end; ++k) step(k);
-    unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Rows>([&](auto r) ATTN_INLINED {
+      unroll<kVectors>([&](auto v) ATTN_INLINED {
         total[r][v] = begin == 0 ? sum[r][v] : sum[r][v] + total[r][v];
       });
     });
   }
   const index count = std::min(kVectors * kW, p.cols - col);
-  unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+  unroll<Rows>([&](auto r) ATTN_INLINED {
     float tile[kVectors * kW];
-    unroll<kVectors>(
-        [&](auto v) __attribute__((always_inline)) { total[r][v].store_unaligned(tile + v * kW); });
+    unroll<kVectors>([&](auto v) ATTN_INLINED { total[r][v].store_unaligned(tile + v * kW); });
     float* c = p.c + (row + r) * p.c_row + col * p.c_col;
     for (index j = 0; j < count; ++j) {
       c[j * p.c_col] = p.bias ? tile[j] + p.bias[col + j] : tile[j];
@@ -166,7 +164,7 @@ void widen_panels(ElementType type, index cols, index depth, const void* from, f
   for (index col = 0; col < cols; col += kPanelWidth) {
     const Bf16Pair* const column = panel_column(packed, depth, col);
     for (index k = 0; k < depth; ++k, to += kPanelWidth) {
-      unroll<kPanelWidth / kWidth<Isa>>([&](auto v) __attribute__((always_inline)) {
+      unroll<kPanelWidth / kWidth<Isa>>([&](auto v) ATTN_INLINED {
         load_panel<Isa>(column + v * kWidth<Isa>, k).store_unaligned(to + v * kWidth<Isa>);
       });
     }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "kernels/elements.hpp"
+#include "kernels/elements_args.hpp"
 #include "kernels/product_tile.hpp"
 
 namespace attn::kernels {
@@ -108,9 +109,9 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
   for (index j = 0; j < keys; j += kKeys) {
     const T* rows[kKeys];
     F sums[kKeys];
-    const auto each_row = [](auto&& body) __attribute__((always_inline)) { unroll<kKeys>(body); };
+    const auto each_row = [](auto&& body) ATTN_INLINED { unroll<kKeys>(body); };
     // Lanes beyond the last key read the last key again; their scores are not used.
-    each_row([&](auto i) __attribute__((always_inline)) {
+    each_row([&](auto i) ATTN_INLINED {
       rows[i] = key + std::min<index>(j + i, keys - 1) * key_row;
       sums[i] = F(0.0F);
       for (index d = 0; d < whole; d += kLine) __builtin_prefetch(rows[i] + ahead + d);
@@ -119,10 +120,10 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
     // Loading bfloat16 numbers four at a time is faster here.
     if constexpr (kLoadsPairs<Isa, T> && !std::is_same_v<T, BFloat16>) {
       const float* const by = kPairScale<T> == 1.0F ? query : scaled;
-      const auto multiply = [&](index at) __attribute__((always_inline)) {
+      const auto multiply = [&](index at) ATTN_INLINED {
         const F low = F::load_unaligned(by + at);
         const F high = F::load_unaligned(by + at + kW);
-        each_row([&](auto i) __attribute__((always_inline)) {
+        each_row([&](auto i) ATTN_INLINED {
           const auto pair = Isa::load_pair(rows[i] + at, seen);
           sums[i] = Isa::madd(high, pair.high, Isa::madd(low, pair.low, sums[i]));
         });
@@ -132,16 +133,14 @@ __attribute__((noinline)) bool dot_rows(index depth, const float* query, const T
     if constexpr (!kLoadsPairs<Isa, T> || std::is_same_v<T, BFloat16>) {
       for (; d < whole; d += kW) {
         const F q = F::load_unaligned(query + d);
-        each_row([&](auto i) __attribute__((always_inline)) {
-          sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]);
-        });
+        each_row([&](auto i)
+                     ATTN_INLINED { sums[i] = Isa::madd(q, load<Isa>(rows[i] + d), sums[i]); });
       }
     }
     if constexpr (kGroup) {
       Isa::sum_lanes(sums).store_unaligned(scores + j);
     } else {
-      each_row([&](auto i)
-                   __attribute__((always_inline)) { scores[j + i] = xsimd::reduce_add(sums[i]); });
+      each_row([&](auto i) ATTN_INLINED { scores[j + i] = xsimd::reduce_add(sums[i]); });
     }
     if constexpr (kLoadsPairs<Isa, T>) continue;
     for (index i = 0; whole < depth && i < kKeys; ++i) {
@@ -182,7 +181,7 @@ void add_weighted_rows(index keys, const float* weights, const float* value, ind
   index col = 0;
   for (; col + kVectors * kW <= cols; col += kVectors * kW) {
     const float* b[kVectors];
-    unroll<kVectors>([&](auto v) __attribute__((always_inline)) { b[v] = value + col + v * kW; });
+    unroll<kVectors>([&](auto v) ATTN_INLINED { b[v] = value + col + v * kW; });
     product_rows<Isa, 1, kVectors, TileFinish::kScaleAdd, kAnyStride, 1>(
         1, keys, weights, 0, b, value_row, sums + col, cols, &factor);
   }
@@ -202,25 +201,23 @@ ATTN_INLINE void add_weighted_columns(index keys, const float* weights, const T*
   constexpr index kW = kWidth<Isa>;
   const auto stride = static_cast<std::ptrdiff_t>(value_row);
   F sum[Vectors];
-  unroll<Vectors>(
-      [&](auto v) __attribute__((always_inline)) { sum[v] = F::load_unaligned(partial + v * kW); });
+  unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v] = F::load_unaligned(partial + v * kW); });
   for (index j = 0; j < keys; ++j, value += stride) {
     if constexpr (kLoadsPairs<Isa, T> && Vectors % 2 == 0) {
       const F weight(kPairScale<T> * weights[j]);
-      unroll<Vectors / 2>([&](auto v) __attribute__((always_inline)) {
+      unroll<Vectors / 2>([&](auto v) ATTN_INLINED {
         const auto pair = Isa::load_pair(value + 2 * v * kW, seen);
         sum[2 * v] = Isa::madd(weight, pair.low, sum[2 * v]);
         sum[2 * v + 1] = Isa::madd(weight, pair.high, sum[2 * v + 1]);
       });
     } else {
       const F weight(weights[j]);
-      unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<Vectors>([&](auto v) ATTN_INLINED {
         sum[v] = Isa::madd(weight, load<Isa>(value + v * kW), sum[v]);
       });
     }
   }
-  unroll<Vectors>([&](auto v)
-                      __attribute__((always_inline)) { sum[v].store_unaligned(partial + v * kW); });
+  unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v].store_unaligned(partial + v * kW); });
 }
 
 /// sums = sums · factor + Σ_j weight_j · v_j for other types, widened in registers. `partial` is
@@ -238,7 +235,7 @@ __attribute__((noinline)) void add_weighted_rows(index keys, const float* weight
   [[maybe_unused]] auto seen = nothing_seen<Isa, T>();
   std::fill_n(partial, cols, 0.0F);
   for (index j = 0; j < keys; j += kGroup) {
-    const auto add = [&](auto vectors, index col) __attribute__((always_inline)) {
+    const auto add = [&](auto vectors, index col) ATTN_INLINED {
       add_weighted_columns<Isa, vectors>(std::min(kGroup, keys - j), weights + j,
                                          value + j * value_row + col, value_row, partial + col,
                                          seen);

@@ -248,8 +248,8 @@ class Backward {
       const index first = block * kernels_.gradient_queries;
       const index count = std::min(kernels_.gradient_queries, p_.num_queries - first);
       QueryGradientPart& part = query_gradients_.open(worker.thread);
-      part.is_zero = !kernels_.meet_keys(head, gradient, first, count, worker.chunk, part.rows,
-                                         worker.scratch);
+      part.is_zero = !kernels_.backpropagate_attention(head, gradient, first, count, worker.chunk,
+                                                       part.rows, worker.scratch);
       query_gradients_.close(part, b, h, block, c, p_.gradients.query);
     }
     if (worker.distances) sums_.add_distances(b, h, c, worker.distances);

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "kernels/bf16/product.hpp"
-#include "kernels/bf16/tiles.hpp"
 #include "kernels/transpose.hpp"
 
 namespace attn::kernels {
@@ -22,19 +21,6 @@ ATTN_INLINE float widen(std::uint16_t number) noexcept {
 template <class Isa>
 constexpr index pair_depth(index head_dim) noexcept {
   return round_up((head_dim + 1) / 2, kDepthStep<Isa>);
-}
-
-/// True if the keys of the tile that begins at key0 must be copied because their layout does not
-/// suit the product.
-template <class Isa>
-ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
-  if (kQuads<Isa> || head.head_dim % 2 != 0 || head.key_row % 2 != 0) return true;
-  if constexpr (kTiles<Isa>) {
-    // Rows that map to the same set of a first-level cache evict each other.
-    return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
-           (head.num_keys % kTileEdge != 0 && head.num_keys - key0 < Isa::kTileKeys);
-  }
-  return false;
 }
 
 /// Packs the queries into a (depth pairs × to_row) matrix. Each element is a pair of consecutive
@@ -68,7 +54,7 @@ void pair_queries(index count, index lanes, index head_dim, const std::uint16_t*
       const index d = std::min(next, depth - 4);
       F columns[4];
       load_columns<Isa>(rows, d, columns);
-      unroll<4>([&](auto c) __attribute__((always_inline)) {
+      unroll<4>([&](auto c) ATTN_INLINED {
         store_elements<Isa>(columns[c] ^ sign, queries + (d + c) * to_row + i);
       });
     }
@@ -98,53 +84,6 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
   }
 }
 
-/// Pairs the values for tiles. Each column of the values becomes a row of pairs for 32 keys, and
-/// the rows for the next 32 keys follow. `memory` has space for kTileEdge × cols pairs.
-template <class Isa, class Keep>
-void pair_values_in_tiles(const Bf16AttentionHead& head, index key0, index keys, index cols,
-                          Keep&& keep, Bf16Pair* memory, Bf16Pair* pairs) noexcept {
-  constexpr index kW = kWidth<Isa>;
-  for (index j = 0; j < keys; j += 2 * kTileEdge, pairs += kTileEdge * cols) {
-    const index count = std::min(2 * kTileEdge, keys - j);
-    pair_values(head, key0 + j, count, cols, keep, memory);
-    std::fill(memory + (count + 1) / 2 * cols, memory + kTileEdge * cols, Bf16Pair{});
-    for (index pair = 0; pair < kTileEdge; pair += kW) {
-      const float* rows[kW];
-      for (index r = 0; r < kW; ++r) {
-        rows[r] = reinterpret_cast<const float*>(memory + (pair + r) * cols);
-      }
-      for (index c = 0; c < cols; c += 4) {
-        Floats<Isa> columns[4];
-        load_columns<Isa>(rows, c, columns);
-        unroll<4>([&](auto i) __attribute__((always_inline)) {
-          store_elements<Isa>(columns[i], pairs + (c + i) * kTileEdge + pair);
-        });
-      }
-    }
-  }
-}
-
-/// Writes `keys` keys, starting at key0, as pairs along the depth or as quads. With tile hardware,
-/// pads the pairs with zeros to whole tiles.
-template <class Isa>
-ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
-                           Bf16Pair* pairs) noexcept {
-  const index row = pair_depth<Isa>(head.head_dim);
-  if constexpr (kQuads<Isa>) {
-    for (index j = 0; j < keys; ++j) {
-      quad_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, quads_of_row(pairs, j, row));
-    }
-    return;
-  }
-  for (index j = 0; j < keys; ++j, pairs += row) {
-    pair_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, pairs);
-    std::fill(pairs + (head.head_dim + 1) / 2, pairs + row, Bf16Pair{});
-  }
-  if constexpr (kTiles<Isa>) {
-    std::fill_n(pairs, (round_up(keys, kTileEdge) - keys) * row, Bf16Pair{});
-  }
-}
-
 /// Like exp2_shifted, for scores that must still be multiplied by `unit`, with lowest = (m − 127) /
 /// unit. Relative error at most 2.4e-7: product and difference are rounded once, and the polynomial
 /// of degree 5 (minimax in relative error, 9.2e-8) is accurate to the rounding of float32. Weights
@@ -155,22 +94,19 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
   using F = Floats<Isa>;
   using I = xsimd::as_integer_t<F>;
   F p[N], power[N];
-  const auto each = [&](auto&& step) __attribute__((always_inline)) { unroll<N>(step); };
-  each([&](auto i) __attribute__((always_inline)) { x[i] = Isa::at_least(x[i], lowest[i]); });
-  each([&](auto i)
-           __attribute__((always_inline)) { power[i] = Isa::madd(x[i], unit, rounder[i]); });
-  each([&](auto i)
-           __attribute__((always_inline)) { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
-  each([&](auto i) __attribute__((always_inline)) {
+  const auto each = [&](auto&& step) ATTN_INLINED { unroll<N>(step); };
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::at_least(x[i], lowest[i]); });
+  each([&](auto i) ATTN_INLINED { power[i] = Isa::madd(x[i], unit, rounder[i]); });
+  each([&](auto i) ATTN_INLINED { x[i] = Isa::madd(x[i], unit, rounder[i] - power[i]); });
+  each([&](auto i) ATTN_INLINED {
     power[i] = bits_as<float>(I(bits_as<std::int32_t>(power[i])) << 23);
     p[i] = Isa::madd(F(1.32647290e-3F), x[i], F(9.67151364e-3F));
   });
   constexpr float kCoefficients[] = {5.55073375e-2F, 2.40222421e-1F, 6.93146978e-1F, 1.0F};
-  unroll<4>([&](auto k) __attribute__((always_inline)) {
-    each([&](auto i)
-             __attribute__((always_inline)) { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
+  unroll<4>([&](auto k) ATTN_INLINED {
+    each([&](auto i) ATTN_INLINED { p[i] = Isa::madd(p[i], x[i], F(kCoefficients[k])); });
   });
-  each([&](auto i) __attribute__((always_inline)) { x[i] = p[i] * power[i]; });
+  each([&](auto i) ATTN_INLINED { x[i] = p[i] * power[i]; });
 }
 
 /// Computes e = 2^(unit · s − m) for each score s, where m is an integer, and stores each row of e
@@ -179,15 +115,15 @@ ATTN_INLINE void exp2_scaled(Floats<Isa> (&x)[N], Floats<Isa> unit, const Floats
 /// gets that key's value, as in float32. The error of an output is 2^-8 · Σ w·|v − o|, not 2^-8 · Σ
 /// w·|v|. The log-sum-exp uses the exact sums.
 template <class Isa, int Vectors>
-ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index row,
-                                   const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
-                                   Floats<Isa> (&weights)[Vectors]) noexcept {
+ATTN_INLINE void exponentiate_pairs(index keys, float unit, float* tile, index row,
+                                    const Floats<Isa> (&max)[Vectors], Floats<Isa> (&sum)[Vectors],
+                                    Floats<Isa> (&weights)[Vectors]) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const F units(unit);
   const F ones = broadcast_element<Isa>(Bf16Pair{0x3F80, 0x3F80});
   F rounder[Vectors], lowest[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     rounder[v] = F(kExponentRounder) - max[v];
     lowest[v] = (max[v] - F(127.0F)) / units;
     sum[v] = F(0.0F);
@@ -196,14 +132,14 @@ ATTN_INLINE void exponential_pairs(index keys, float unit, float* tile, index ro
   for (index j = 0; j < keys; j += 2) {
     F first[Vectors], second[Vectors];
     float* scores = tile + j * row;
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       first[v] = F::load_unaligned(scores + v * kW);
       second[v] = j + 1 < keys ? F::load_unaligned(scores + row + v * kW) : F(kMinusInfinity);
     });
     exp2_scaled<Isa, Vectors>(first, units, rounder, lowest);
     exp2_scaled<Isa, Vectors>(second, units, rounder, lowest);
     Bf16Pair* to = reinterpret_cast<Bf16Pair*>(tile + j / 2 * row);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       const F pair = Isa::pair(first[v], second[v]);
       store_elements<Isa>(pair, to + v * kW);
       sum[v] += first[v] + second[v];

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/bf16/product_args.hpp"
 #include "kernels/matrix_product.hpp"
 
 namespace attn::kernels {
@@ -45,8 +46,8 @@ ATTN_INLINE Bf16Pair* quads_of_row(Bf16Pair* rows, index r, index row) noexcept 
 
 /// Writes a row of bf16 numbers to the row's half of each quad. If the number of pairs is odd, the
 /// last quad is padded with zeros.
-ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col,
-                          Bf16Pair* to) noexcept {
+ATTN_INLINE void arrange_quads(index count, const std::uint16_t* from, index from_col,
+                               Bf16Pair* to) noexcept {
   index k = 0;
   if (from_col == 1) {
     for (; k + 4 <= count; k += 4, to += 4) {
@@ -60,14 +61,14 @@ ATTN_INLINE void quad_row(index count, const std::uint16_t* from, index from_col
   }
 }
 
-/// Like quad_row, but rounds the numbers from float to bf16 first. A row has at most
+/// Like arrange_quads, but rounds the numbers from float to bf16 first. A row has at most
 /// 2 · kDepthBlock numbers.
 template <class Isa>
-ATTN_INLINE void round_quad_row(index count, const float* from, index from_col,
+ATTN_INLINE void round_to_quads(index count, const float* from, index from_col,
                                 Bf16Pair* to) noexcept {
   Bf16Pair pairs[kDepthBlock + kWidth<Isa>];
   round_row<Isa>(count, from, from_col, pairs);
-  quad_row(round_up(count, 4), reinterpret_cast<const std::uint16_t*>(pairs), 1, to);
+  arrange_quads(round_up(count, 4), reinterpret_cast<const std::uint16_t*>(pairs), 1, to);
 }
 
 template <class Isa>
@@ -89,8 +90,8 @@ void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
       const index from = (block.row + r) * p.a_row + 2 * block.k * p.a_col;
       if constexpr (kQuads<Isa>) {
         Bf16Pair* const to = quads_of_row(copy, r, row);
-        p.a ? round_quad_row<Isa>(count, p.a + from, p.a_col, to)
-            : quad_row(count, p.bf16_a + from, p.a_col, to);
+        p.a ? round_to_quads<Isa>(count, p.a + from, p.a_col, to)
+            : arrange_quads(count, p.bf16_a + from, p.a_col, to);
       } else if (p.a) {
         round_row<Isa>(count, p.a + from, p.a_col, copy + r * row);
       } else {

@@ -39,12 +39,14 @@ template <class Isa>
 class TileSession {
  public:
   /// Configures the hardware for tiles of A, and therefore of C, with this many rows.
-  explicit TileSession([[maybe_unused]] index rows) noexcept {
-    if constexpr (kTiles<Isa>) Isa::Tiles::configure(static_cast<int>(rows));
-  }
-  ~TileSession() {
-    if constexpr (kTiles<Isa>) Isa::Tiles::release();
-  }
+  explicit TileSession(index /*rows*/) noexcept {}
+};
+template <class Isa>
+  requires kTiles<Isa>
+class TileSession<Isa> {
+ public:
+  explicit TileSession(index rows) noexcept { Isa::Tiles::configure(static_cast<int>(rows)); }
+  ~TileSession() { Isa::Tiles::release(); }
   TileSession(const TileSession&) = delete;
   TileSession& operator=(const TileSession&) = delete;
 };
@@ -68,15 +70,14 @@ ATTN_INLINE void tile_product(index steps, TileMatrix a, TileMatrix b, const Bf1
                               float* c, index c_row) noexcept {
   static_assert(M * N <= kTileGroup);
   constexpr index kBytes = sizeof(float);
-  const auto each_c = [&](auto&& body) __attribute__((always_inline)) {
-    unroll<M * N>([&](auto i) __attribute__((always_inline)) {
-      body(i, c + i / N * kTileEdge * c_row + i % N * kTileEdge);
-    });
+  const auto each_c = [&](auto&& body) ATTN_INLINED {
+    unroll<M * N>([&](auto i)
+                      ATTN_INLINED { body(i, c + i / N * kTileEdge * c_row + i % N * kTileEdge); });
   };
-  const auto step = [&](const Bf16Pair* from_b, index b_next) __attribute__((always_inline)) {
-    unroll<M>([&](auto m) __attribute__((always_inline)) {
+  const auto step = [&](const Bf16Pair* from_b, index b_next) ATTN_INLINED {
+    unroll<M>([&](auto m) ATTN_INLINED {
       Tiles::template load<4 + m % 2>(a.data + m * a.next, a.row * kBytes);
-      unroll<N>([&](auto n) __attribute__((always_inline)) {
+      unroll<N>([&](auto n) ATTN_INLINED {
         if constexpr (m == 0 || N > 2) {
           Tiles::template load<6 + n % 2>(from_b + n * b_next, b.row * kBytes);
         }
@@ -84,7 +85,7 @@ ATTN_INLINE void tile_product(index steps, TileMatrix a, TileMatrix b, const Bf1
       });
     });
   };
-  each_c([&](auto i, float* tile) __attribute__((always_inline)) {
+  each_c([&](auto i, float* tile) ATTN_INLINED {
     if constexpr (Add) {
       Tiles::template load<i>(tile, c_row * kBytes);
     } else {
@@ -93,8 +94,7 @@ ATTN_INLINE void tile_product(index steps, TileMatrix a, TileMatrix b, const Bf1
   });
   for (; steps > 0; --steps, a.data += a.step, b.data += b.step) step(b.data, b.next);
   if (last_b) step(last_b, kTilePairs);
-  each_c([&](auto i, float* tile)
-             __attribute__((always_inline)) { Tiles::template store<i>(tile, c_row * kBytes); });
+  each_c([&](auto i, float* tile) ATTN_INLINED { Tiles::template store<i>(tile, c_row * kBytes); });
 }
 
 /// Calls body(row, col, M, N) for groups of M × N tiles that cover rows × cols tiles.

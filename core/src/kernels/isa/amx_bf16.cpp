@@ -5,7 +5,7 @@
 namespace attn::kernels {
 namespace {
 
-constexpr Bf16Table kTable = make_bf16_table<TileIsa<AmxTiles>>();
+constexpr Bf16Table kTable = make_bf16_table<TileIsa<AmxInstructions>>();
 
 }  // namespace
 

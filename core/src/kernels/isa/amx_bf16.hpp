@@ -24,7 +24,7 @@ struct TileIsa : Bf16Isa {
 ///
 /// The code is inline assembly, because GCC's intrinsics accept a register's number only as a
 /// literal, and do not declare that a load reads memory.
-struct AmxTiles {
+struct AmxInstructions {
   static ATTN_INLINE void configure(int rows) noexcept {
     struct alignas(64) {
       std::uint8_t palette = 1, first_row = 0, reserved[14] = {};

@@ -27,7 +27,7 @@ struct Isa : IsaVectors<xsimd::fma3<xsimd::avx2>> {
   static ATTN_INLINE void load_columns(const float* const (&rows)[8], index col,
                                        F (&columns)[4]) noexcept {
     __m256 x[4];  // x[i]: four columns of rows i and i + 4
-    unroll<4>([&](auto i) __attribute__((always_inline)) {
+    unroll<4>([&](auto i) ATTN_INLINED {
       x[i] = _mm256_castps128_ps256(_mm_loadu_ps(rows[i] + col));
       x[i] = _mm256_insertf128_ps(x[i], _mm_loadu_ps(rows[i + 4] + col), 1);
     });
@@ -43,7 +43,7 @@ struct Isa : IsaVectors<xsimd::fma3<xsimd::avx2>> {
   static ATTN_INLINE F at_least(F x, F low) noexcept { return xsimd::max(low, x); }
   static ATTN_INLINE F sum_lanes(const F (&x)[8]) noexcept {
     __m256 sums[4];
-    unroll<4>([&](auto i) __attribute__((always_inline)) {
+    unroll<4>([&](auto i) ATTN_INLINED {
       sums[i] = _mm256_add_ps(_mm256_permute2f128_ps(x[i], x[i + 4], 0x20),
                               _mm256_permute2f128_ps(x[i], x[i + 4], 0x31));
     });

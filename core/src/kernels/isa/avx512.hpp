@@ -29,7 +29,7 @@ struct Isa : IsaVectors<xsimd::avx512bw> {
   static ATTN_INLINE void load_columns(const float* const (&rows)[16], index col,
                                        F (&columns)[4]) noexcept {
     __m512 x[4];  // x[i]: four columns of rows i, i + 4, i + 8, i + 12
-    unroll<4>([&](auto i) __attribute__((always_inline)) {
+    unroll<4>([&](auto i) ATTN_INLINED {
       x[i] = _mm512_castps128_ps512(_mm_loadu_ps(rows[i] + col));
       x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(rows[i + 4] + col), 1);
       x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(rows[i + 8] + col), 2);
@@ -49,13 +49,13 @@ struct Isa : IsaVectors<xsimd::avx512bw> {
     // Two rounds add neighbouring quarters of each vector, then two rounds add neighbouring lanes.
     // xsimd's reduce_add uses the same order.
     __m512 sums[4];
-    const auto quarters = [](__m512 a, __m512 b) __attribute__((always_inline)) {
+    const auto quarters = [](__m512 a, __m512 b) ATTN_INLINED {
       return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
     };
-    const auto pairs = [](__m512 a, __m512 b) __attribute__((always_inline)) {
+    const auto pairs = [](__m512 a, __m512 b) ATTN_INLINED {
       return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
     };
-    unroll<4>([&](auto i) __attribute__((always_inline)) {
+    unroll<4>([&](auto i) ATTN_INLINED {
       sums[i] = quarters(quarters(x[i], x[i + 4]), quarters(x[i + 8], x[i + 12]));
     });
     return F(pairs(pairs(sums[0], sums[1]), pairs(sums[2], sums[3])));

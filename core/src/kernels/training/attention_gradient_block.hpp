@@ -28,7 +28,7 @@ class GradientBlock {
         steps_(head, gradient),
         scratch_(head, memory) {}
 
-  bool meet(float* query_gradients) noexcept;
+  bool backpropagate(float* query_gradients) noexcept;
 
  private:
   bool find_keys() noexcept;
@@ -36,10 +36,10 @@ class GradientBlock {
   void load_queries() noexcept;
   void multiply_relative(const float* table, index row, index depth, const float* queries,
                          float* products) noexcept;
-  void fill_weights(index key0, index keys) noexcept;
-  void fill_gradients(index key0, index keys) noexcept;
+  void score_tile(index key0, index keys) noexcept;
+  void differentiate_weights(index key0, index keys) noexcept;
   void store_weight_gradients(index key0, index keys) noexcept;
-  void pass_on_gradients(index key0, index keys) noexcept;
+  void backpropagate_scores(index key0, index keys) noexcept;
   void add_products(index key0, index keys, float* query_gradients) noexcept;
   void add_attended_products(index key0, index keys, float* query_gradients) noexcept;
   bool attends_at(index r, index distance) const noexcept;
@@ -104,17 +104,21 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
 
 template <class Isa>
 void GradientBlock<Isa>::load_queries() noexcept {
-  is_finite_ = copy_padded<Isa>(count_, head_.head_dim, head_.query + first_ * head_.query_row,
-                                head_.query_row, head_.query_col, scratch_.query_rows);
-  is_finite_ &= copy_padded<Isa>(
-      count_, head_.value_dim, gradient_.output_gradient + first_ * gradient_.output_gradient_row,
-      gradient_.output_gradient_row, gradient_.output_gradient_col, scratch_.output_gradient_rows);
+  is_finite_ =
+      copy_padded<Isa>(count_, head_.head_dim,
+                       {head_.query + first_ * head_.query_row, head_.query_row, head_.query_col},
+                       scratch_.query_rows);
+  is_finite_ &=
+      copy_padded<Isa>(count_, head_.value_dim,
+                       {gradient_.output_gradient + first_ * gradient_.output_gradient_row,
+                        gradient_.output_gradient_row, gradient_.output_gradient_col},
+                       scratch_.output_gradient_rows);
   is_finite_ &= chunk_.is_finite;
   const float unit = steps_.in_log2 ? kLog2E : 1.0F;
-  transpose<Isa>(count_, head_.head_dim, scratch_.query_rows, key_row_, 1, head_.scale * unit,
-                 scratch_.queries, kBlockQueries);
-  transpose<Isa>(count_, head_.value_dim, scratch_.output_gradient_rows, value_row_, 1, 1.0F,
-                 scratch_.output_gradients, kBlockQueries);
+  transpose<Isa>(count_, head_.head_dim, {scratch_.query_rows, key_row_}, head_.scale * unit,
+                 {scratch_.queries, kBlockQueries});
+  transpose<Isa>(count_, head_.value_dim, {scratch_.output_gradient_rows, value_row_}, 1.0F,
+                 {scratch_.output_gradients, kBlockQueries});
   const auto clear_padding = [&](float* columns, index depth) {
     for (index d = 0; d < depth; ++d) {
       std::fill(columns + d * kBlockQueries + count_, columns + d * kBlockQueries + lanes_, 0.0F);
@@ -124,41 +128,33 @@ void GradientBlock<Isa>::load_queries() noexcept {
   clear_padding(scratch_.output_gradients, head_.value_dim);
 }
 
-/// products_rc = query_r · row_c, where row_c is a row of a Shaw table.
-template <class Isa>
-void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
-                                           const float* queries, float* products) noexcept {
-  multiply_queries<Isa>(distances_, depth, table, row, queries, 0, lanes_, scratch_.columns);
-  transpose<Isa>(distances_, count_, scratch_.columns, kBlockQueries, 1, 1.0F, products,
-                 scratch_.relative_row);
-}
-
 /// Computes scores in units of ln 2, with −∞ for excluded scores, and the dropout factors.
 template <class Isa>
-void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
+void GradientBlock<Isa>::score_tile(index key0, index keys) noexcept {
   using F = Floats<Isa>;
   const index j = key0 - chunk_.key_begin;
   multiply_queries<Isa>(keys, head_.head_dim, chunk_.keys + j * key_row_, key_row_,
                         scratch_.queries, first_lane_, lanes_, scratch_.weights);
   if (steps_.scores_by_row) {
     const float unit = steps_.in_log2 ? 1.0F : kLog2E;
-    by_row<Isa>(keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
-      const index row = first_ + r;
-      if (steps_.relative_keys) {
-        add_relative_keys<Isa>(head_, row, key0, keys,
-                               scratch_.key_products + r * scratch_.relative_row, scores);
-      }
-      if (steps_.softcap) {
-        cap_scores<Isa>(head_, keys, scores);
-        float* slopes = scratch_.slopes + r * kGradientRow;
-        for (index k = 0; k < keys; k += kWidth<Isa>) {
-          const F capped = divide<Isa>(F::load_unaligned(scores + k), F(head_.softcap));
-          (F(1.0F) - capped * capped).store_unaligned(slopes + k);
-        }
-      }
-      bias_scores<Isa>(head_, row, key0, keys, scores);
-      exclude<Isa>(head_, row, key0, keys, scores);
-    });
+    transform_rows<Isa>(
+        keys, count_, scratch_.weights, unit, scratch_, [&](index r, float* scores) {
+          const index row = first_ + r;
+          if (steps_.relative_keys) {
+            add_relative_keys<Isa>(head_, row, key0, keys,
+                                   scratch_.key_products + r * scratch_.relative_row, scores);
+          }
+          if (steps_.softcap) {
+            cap_scores<Isa>(head_, keys, scores);
+            float* slopes = scratch_.slopes + r * kGradientRow;
+            for (index k = 0; k < keys; k += kWidth<Isa>) {
+              const F capped = divide<Isa>(F::load_unaligned(scores + k), F(head_.softcap));
+              (F(1.0F) - capped * capped).store_unaligned(slopes + k);
+            }
+          }
+          bias_scores<Isa>(head_, row, key0, keys, scores);
+          exclude<Isa>(head_, row, key0, keys, scores);
+        });
   } else {
     bool whole = true;
     for (index r = first_lane_; r < count_; ++r) {
@@ -175,19 +171,19 @@ void GradientBlock<Isa>::fill_weights(index key0, index keys) noexcept {
       std::fill_n(kept, keys, 1.0F);
       drop_weights<Isa>(head_, first_ + r, key0, keys, kept);
     }
-    transpose<Isa>(count_, keys, scratch_.rows, kGradientRow, 1, 1.0F, scratch_.kept,
-                   kBlockQueries);
+    transpose<Isa>(count_, keys, {scratch_.rows, kGradientRow}, 1.0F,
+                   {scratch_.kept, kBlockQueries});
   }
 }
 
 /// Computes dP for the weights before dropout.
 template <class Isa>
-void GradientBlock<Isa>::fill_gradients(index key0, index keys) noexcept {
+void GradientBlock<Isa>::differentiate_weights(index key0, index keys) noexcept {
   const index j = key0 - chunk_.key_begin;
   multiply_queries<Isa>(keys, head_.value_dim, chunk_.values + j * value_row_, value_row_,
                         scratch_.output_gradients, first_lane_, lanes_, scratch_.gradients);
   if (steps_.relative_values) {
-    by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* row) {
+    transform_rows<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* row) {
       add_relative_keys<Isa>(head_, first_ + r, key0, keys,
                              scratch_.value_products + r * scratch_.relative_row, row);
     });
@@ -210,34 +206,35 @@ void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept
 
 /// Turns gradients of biased scores into gradients of scale · q·k.
 template <class Isa>
-void GradientBlock<Isa>::pass_on_gradients(index key0, index keys) noexcept {
-  by_row<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
-    const index row = first_ + r;
-    if (gradient_.scores) {
-      float* scores = gradient_.scores + row * gradient_.score_row + key0 * gradient_.score_col;
-      for (index k = 0; k < keys; ++k) scores[k * gradient_.score_col] += gradients[k];
-    }
-    if (gradient_.bias) {
-      float* bias = gradient_.bias + row * gradient_.bias_row + key0 * gradient_.bias_col;
-      const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
-      for (index k = 0; k < within; ++k) bias[k * gradient_.bias_col] += gradients[k];
-    }
-    if (gradient_.distances) {
-      float* distances = gradient_.distances + key0 - row;
-      for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
-    }
-    if (steps_.softcap) {
-      const float* slopes = scratch_.slopes + r * kGradientRow;
-      for (index k = 0; k < keys; ++k) {
-        // The slope of a score that is not finite may be NaN, even if the key is excluded.
-        gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
-      }
-    }
-    if (steps_.relative_keys) {
-      add_to_distances<Isa>(head_, row, key0, keys, gradients,
-                            scratch_.key_distances + r * scratch_.relative_row);
-    }
-  });
+void GradientBlock<Isa>::backpropagate_scores(index key0, index keys) noexcept {
+  transform_rows<Isa>(
+      keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
+        const index row = first_ + r;
+        if (gradient_.scores) {
+          float* scores = gradient_.scores + row * gradient_.score_row + key0 * gradient_.score_col;
+          for (index k = 0; k < keys; ++k) scores[k * gradient_.score_col] += gradients[k];
+        }
+        if (gradient_.bias) {
+          float* bias = gradient_.bias + row * gradient_.bias_row + key0 * gradient_.bias_col;
+          const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
+          for (index k = 0; k < within; ++k) bias[k * gradient_.bias_col] += gradients[k];
+        }
+        if (gradient_.distances) {
+          float* distances = gradient_.distances + key0 - row;
+          for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
+        }
+        if (steps_.softcap) {
+          const float* slopes = scratch_.slopes + r * kGradientRow;
+          for (index k = 0; k < keys; ++k) {
+            // The slope of a score that is not finite may be NaN, even if the key is excluded.
+            gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
+          }
+        }
+        if (steps_.relative_keys) {
+          add_to_distances<Isa>(head_, row, key0, keys, gradients,
+                                scratch_.key_distances + r * scratch_.relative_row);
+        }
+      });
 }
 
 template <class Isa>
@@ -256,7 +253,7 @@ void GradientBlock<Isa>::add_products(index key0, index keys, float* query_gradi
 }
 
 /// Copies a row if it is attended to, else writes zeros.
-inline void keep_row(const float* row, index size, bool attended, float* kept) noexcept {
+inline void copy_or_clear(const float* row, index size, bool attended, float* kept) noexcept {
   if (attended) {
     std::copy_n(row, size, kept);
   } else {
@@ -274,8 +271,8 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   float* const kept = scratch_.kept_rows;
   for (index r = 0; r < count_; ++r) {
     for (index j = 0; j < keys; ++j) {
-      keep_row(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
-               is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
+      copy_or_clear(chunk_.keys + (chunk_key + j) * key_row_, key_row_,
+                    is_attended<Isa>(head_, first_ + r, key0 + j), kept + j * key_row_);
     }
     sum_over_keys<Isa>(1, keys, scratch_.gradients + r, kept, key_row_,
                        query_gradients + r * key_row_);
@@ -283,8 +280,8 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
   for (index j = 0; j < keys; ++j) {
     const auto sum = [&](const float* tile, const float* rows, index row, float* gradients) {
       for (index r = 0; r < count_; ++r) {
-        keep_row(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j),
-                 kept + r * row);
+        copy_or_clear(rows + r * row, row, is_attended<Isa>(head_, first_ + r, key0 + j),
+                      kept + r * row);
       }
       sum_over_queries<Isa>(1, count_, tile + j * kBlockQueries, kept, row,
                             gradients + (chunk_key + j) * row);
@@ -292,111 +289,6 @@ void GradientBlock<Isa>::add_attended_products(index key0, index keys,
     sum(scratch_.weights, scratch_.output_gradient_rows, value_row_, chunk_.value_gradients);
     sum(scratch_.gradients, scratch_.query_rows, key_row_, chunk_.key_gradients);
   }
-}
-
-/// True if query r attends to any key of the block that uses row `distance` of the Shaw tables.
-template <class Isa>
-bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
-  const index row = first_ + r;
-  const index key = row + head_.relative_offset + distance - head_.max_distance;
-  const index begin = distance == 0 ? key_begin_ : std::max(key, key_begin_);
-  const index end = distance == distances_ - 1 ? key_end_ : std::min(key + 1, key_end_);
-  for (index j = begin; j < end; ++j) {
-    if (is_attended<Isa>(head_, row, j)) return true;
-  }
-  return false;
-}
-
-/// Adds the terms of Shaw's keys and values to the gradients. Computes these terms from dS and the
-/// weights, which are already summed per distance. If an operand is not finite, the products of a
-/// query skip the distances at which the query attends to no key.
-template <class Isa>
-void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
-  const auto transposed = [&](const float* sums) {
-    transpose<Isa>(count_, distances_, sums, scratch_.relative_row, 1, 1.0F, scratch_.columns,
-                   kBlockQueries);
-    return scratch_.columns;
-  };
-  float* const kept = scratch_.kept_rows;
-  const auto add_to_table = [&](const float* sums, const float* rows, index row, float* table) {
-    if (is_finite_) return sum_over_queries<Isa>(distances_, count_, sums, rows, row, table);
-    for (index c = 0; c < distances_; ++c) {
-      for (index r = 0; r < count_; ++r) {
-        keep_row(rows + r * row, row, attends_at(r, c), kept + r * row);
-      }
-      sum_over_queries<Isa>(1, count_, sums + c * kBlockQueries, kept, row, table + c * row);
-    }
-  };
-  if (steps_.relative_keys) {
-    const float* sums = transposed(scratch_.key_distances);
-    if (is_finite_ && gradient_.relative_keys_are_finite) {
-      sum_over_keys<Isa>(count_, distances_, sums, gradient_.relative_keys, key_row_,
-                         query_gradients);
-    } else {
-      for (index r = 0; r < count_; ++r) {
-        for (index c = 0; c < distances_; ++c) {
-          keep_row(gradient_.relative_keys + c * key_row_, key_row_, attends_at(r, c),
-                   kept + c * key_row_);
-        }
-        sum_over_keys<Isa>(1, distances_, sums + r, kept, key_row_, query_gradients + r * key_row_);
-      }
-    }
-    if (gradient_.relative_key_gradients) {
-      add_to_table(sums, scratch_.query_rows, key_row_, gradient_.relative_key_gradients);
-    }
-  }
-  if (steps_.relative_values && gradient_.relative_value_gradients) {
-    add_to_table(transposed(scratch_.value_distances), scratch_.output_gradient_rows, value_row_,
-                 gradient_.relative_value_gradients);
-  }
-}
-
-template <class Isa>
-bool GradientBlock<Isa>::meet(float* query_gradients) noexcept {
-  if (!find_keys()) return false;
-  load_queries();
-  std::fill_n(query_gradients, count_ * key_row_, 0.0F);
-  const index sums = count_ * scratch_.relative_row;
-  if (steps_.relative_keys) {
-    multiply_relative(gradient_.relative_keys, key_row_, head_.head_dim, scratch_.queries,
-                      scratch_.key_products);
-    std::fill_n(scratch_.key_distances, sums, 0.0F);
-  }
-  if (steps_.relative_values) {
-    multiply_relative(head_.relative_values, value_row_, head_.value_dim, scratch_.output_gradients,
-                      scratch_.value_products);
-    std::fill_n(scratch_.value_distances, sums, 0.0F);
-  }
-  for (index key0 = key_begin_, keys = 0; key0 < key_end_; key0 += keys) {
-    keys = begin_tile(key0);
-    fill_weights(key0, keys);
-    fill_gradients(key0, keys);
-    if (gradient_.weights) store_weight_gradients(key0, keys);
-    for_columns<Isa, Isa::kSoftmaxVectors>(
-        lanes_,
-        [&](index col, auto vectors)
-            __attribute__((always_inline)) { weigh<Isa, vectors>(keys, col, scratch_); },
-        first_lane_);
-    if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
-    if (steps_.relative_values) {
-      by_row<Isa>(keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {
-        add_to_distances<Isa>(head_, first_ + r, key0, keys, weights,
-                              scratch_.value_distances + r * scratch_.relative_row);
-      });
-    }
-    if (steps_.gradients_by_row) pass_on_gradients(key0, keys);
-    if (is_finite_) {
-      add_products(key0, keys, query_gradients);
-    } else {
-      add_attended_products(key0, keys, query_gradients);
-    }
-  }
-  add_relative_products(query_gradients);
-  for (index i = 0; i < count_ * key_row_; i += kWidth<Isa>) {
-    (Floats<Isa>::load_unaligned(query_gradients + i) * Floats<Isa>(head_.scale))
-        .store_unaligned(query_gradients + i);
-  }
-  return true;
 }
 
 }  // namespace attn::kernels

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/attention_scratch.hpp"
-#include "kernels/training/training_table.hpp"
+#include "kernels/training/attention_gradient_args.hpp"
 
 namespace attn::kernels {
 

@@ -13,12 +13,11 @@ namespace attn::kernels {
 
 /// Copies rows, each padded with zeros to whole vectors. Returns true if all numbers are finite.
 template <class Isa>
-bool copy_padded(index rows, index cols, const float* from, index from_row, index from_col,
-                 float* to) noexcept {
+bool copy_padded(index rows, index cols, Strided<const float> from, float* to) noexcept {
   using F = Floats<Isa>;
   const index row = padded_row<Isa>(cols);
   for (index i = 0; i < rows; ++i) {
-    copy_row<Isa>(cols, from + i * from_row, from_col, to + i * row, 1);
+    copy_row<Isa>(cols, from.at(i), from.col, to + i * row, 1);
     if (cols < row) std::fill(to + i * row + cols, to + (i + 1) * row, 0.0F);
   }
   // Zero times a number that is not finite is NaN.
@@ -39,11 +38,9 @@ __attribute__((noinline)) void multiply_queries(index keys, index depth, const f
   for (index j = 0; j < keys; j += Isa::kScoreRows) {
     for_columns<Isa, Isa::kScoreVectors>(
         lanes,
-        [&](index col, auto vectors) __attribute__((always_inline)) {
+        [&](index col, auto vectors) ATTN_INLINED {
           const float* b[vectors];
-          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-            b[v] = queries + col + v * kWidth<Isa>;
-          });
+          unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = queries + col + v * kWidth<Isa>; });
           product_rows<Isa, Isa::kScoreRows, vectors, TileFinish::kStore, kAnyStride, 1>(
               std::min<index>(Isa::kScoreRows, keys - j), depth, rows + j * row, row, b,
               kBlockQueries, tile + j * kBlockQueries + col, kBlockQueries);
@@ -57,10 +54,9 @@ template <class Isa>
 __attribute__((noinline)) void sum_over_queries(index keys, index queries, const float* tile,
                                                 const float* rows, index row,
                                                 float* sums) noexcept {
-  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
+  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) ATTN_INLINED {
     const float* b[vectors];
-    unroll<vectors>([&](auto v)
-                        __attribute__((always_inline)) { b[v] = rows + col + v * kWidth<Isa>; });
+    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = rows + col + v * kWidth<Isa>; });
     for (index j = 0; j < keys; j += Isa::kValueRows) {
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kAdd, kBlockQueries, 1>(
           std::min<index>(Isa::kValueRows, keys - j), queries, tile + j * kBlockQueries, 0, b, row,
@@ -73,10 +69,9 @@ __attribute__((noinline)) void sum_over_queries(index keys, index queries, const
 template <class Isa>
 __attribute__((noinline)) void sum_over_keys(index queries, index keys, const float* tile,
                                              const float* rows, index row, float* sums) noexcept {
-  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) __attribute__((always_inline)) {
+  for_columns<Isa, Isa::kVectors>(row, [&](index col, auto vectors) ATTN_INLINED {
     const float* b[vectors];
-    unroll<vectors>([&](auto v)
-                        __attribute__((always_inline)) { b[v] = rows + col + v * kWidth<Isa>; });
+    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = rows + col + v * kWidth<Isa>; });
     for (index i = 0; i < queries; i += Isa::kValueRows) {
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kAdd, 1, kBlockQueries>(
           std::min<index>(Isa::kValueRows, queries - i), keys, tile + i, 0, b, row,
@@ -87,11 +82,12 @@ __attribute__((noinline)) void sum_over_keys(index queries, index keys, const fl
 
 /// Turns scores and dP into weights and dS.
 template <class Isa, int Vectors>
-ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratch) noexcept {
+ATTN_INLINE void differentiate_softmax(index keys, index col,
+                                       const GradientScratch<Isa>& scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   F shift[Vectors], delta[Vectors], rounder[Vectors], lowest[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     shift[v] = F::load_unaligned(scratch.log_sum_exp + col + v * kW);
     delta[v] = F::load_unaligned(scratch.delta + col + v * kW);
     rounder[v] = F(kExponentRounder);
@@ -101,12 +97,12 @@ ATTN_INLINE void weigh(index keys, index col, const GradientScratch<Isa>& scratc
     float* weights = scratch.weights + j * kBlockQueries + col;
     float* gradients = scratch.gradients + j * kBlockQueries + col;
     F p[Vectors], score[Vectors];
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       score[v] = F::load_unaligned(weights + v * kW);
       p[v] = score[v] - shift[v];
     });
     exp2_shifted<Isa, Vectors>(p, rounder, lowest);
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       const auto excluded = score[v] == F(kMinusInfinity);
       const F slope = F::load_unaligned(gradients + v * kW) - delta[v];
       xsimd::select(excluded, F(0.0F), p[v]).store_unaligned(weights + v * kW);
@@ -129,11 +125,11 @@ void multiply_tile(index keys, index lanes, const float* factors, float* tile) n
 /// Transposes a tile (keys × queries) to rows (queries × keys), calls `body(r, row)` for each row,
 /// and transposes the rows back, multiplied by `factor`.
 template <class Isa, class Body>
-ATTN_INLINE void by_row(index keys, index count, float* tile, float factor,
-                        const GradientScratch<Isa>& scratch, Body&& body) noexcept {
-  transpose<Isa>(keys, count, tile, kBlockQueries, 1, 1.0F, scratch.rows, kGradientRow);
+ATTN_INLINE void transform_rows(index keys, index count, float* tile, float factor,
+                                const GradientScratch<Isa>& scratch, Body&& body) noexcept {
+  transpose<Isa>(keys, count, {tile, kBlockQueries}, 1.0F, {scratch.rows, kGradientRow});
   for (index r = 0; r < count; ++r) body(r, scratch.rows + r * kGradientRow);
-  transpose<Isa>(count, keys, scratch.rows, kGradientRow, 1, factor, tile, kBlockQueries);
+  transpose<Isa>(count, keys, {scratch.rows, kGradientRow}, factor, {tile, kBlockQueries});
 }
 
 }  // namespace attn::kernels

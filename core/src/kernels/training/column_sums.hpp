@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/training/column_sums_args.hpp"
 #include "kernels/training/part.hpp"
-#include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
 
@@ -13,13 +13,10 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr index kBlock = 64;
-  const auto row = [&](index i) __attribute__((always_inline)) {
-    return p.x + (p.which ? p.which[i] : i) * p.x_row;
-  };
+  const auto row = [&](index i) ATTN_INLINED { return p.x + (p.which ? p.which[i] : i) * p.x_row; };
   // Sums `count` vectors of columns at once. `load` reads a whole or partial vector, and `store`
   // writes one.
-  const auto sum_columns = [&](index c, auto load, auto store,
-                               auto count) __attribute__((always_inline)) {
+  const auto sum_columns = [&](index c, auto load, auto store, auto count) ATTN_INLINED {
     constexpr int kN = count;
     F total[kN];
     for (F& t : total) t = F(0.0F);
@@ -29,20 +26,19 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
       for (F& s : sum) s = F(0.0F);
       for (index i = begin; i < end; ++i) {
         const float* x = row(i) + c;
-        unroll<kN>([&](auto n) __attribute__((always_inline)) { sum[n] += load(x + n * kW); });
+        unroll<kN>([&](auto n) ATTN_INLINED { sum[n] += load(x + n * kW); });
       }
-      unroll<kN>([&](auto n) __attribute__((always_inline)) { total[n] += sum[n]; });
+      unroll<kN>([&](auto n) ATTN_INLINED { total[n] += sum[n]; });
     }
-    unroll<kN>([&](auto n) __attribute__((always_inline)) {
+    unroll<kN>([&](auto n) ATTN_INLINED {
       float* to = p.sums + c + n * kW;
       F sum = total[n] * F(p.factor);
       if (p.more) sum += load(to);
       store(sum, to);
     });
   };
-  const auto load = [](const float* from)
-                        __attribute__((always_inline)) { return F::load_unaligned(from); };
-  const auto store = [](F x, float* to) __attribute__((always_inline)) { x.store_unaligned(to); };
+  const auto load = [](const float* from) ATTN_INLINED { return F::load_unaligned(from); };
+  const auto store = [](F x, float* to) ATTN_INLINED { x.store_unaligned(to); };
   index c = 0;
   for (; c + 4 * kW <= p.cols; c += 4 * kW) {
     sum_columns(c, load, store, std::integral_constant<int, 4>{});
@@ -50,10 +46,8 @@ void column_sums(const ColumnSumsArgs& p) noexcept {
   for (; c < p.cols; c += kW) {
     const index rest = p.cols - c;
     sum_columns(
-        c,
-        [&](const float* from)
-            __attribute__((always_inline)) { return load_up_to<Isa>(from, rest); },
-        [&](F x, float* to) __attribute__((always_inline)) { store_up_to<Isa>(x, to, rest); },
+        c, [&](const float* from) ATTN_INLINED { return load_up_to<Isa>(from, rest); },
+        [&](F x, float* to) ATTN_INLINED { store_up_to<Isa>(x, to, rest); },
         std::integral_constant<int, 1>{});
   }
 }

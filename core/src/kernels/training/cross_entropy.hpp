@@ -5,6 +5,7 @@
 #include "kernels/logarithm.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/softmax.hpp"
+#include "kernels/training/cross_entropy_args.hpp"
 
 namespace attn::kernels {
 
@@ -21,16 +22,16 @@ double exp_and_sum(float* x, index padded, float shift) noexcept {
   for (index begin = 0; begin < padded; begin += kBlock) {
     const index end = std::min(padded, begin + kBlock);
     F sums[kSums];
-    unroll<kSums>([&](auto s) __attribute__((always_inline)) { sums[s] = F(0.0F); });
-    const auto step = [&](index j, auto vectors) __attribute__((always_inline)) {
+    unroll<kSums>([&](auto s) ATTN_INLINED { sums[s] = F(0.0F); });
+    const auto step = [&](index j, auto vectors) ATTN_INLINED {
       F e[vectors], rounder[vectors], lowest[vectors];
-      unroll<vectors>([&](auto s) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto s) ATTN_INLINED {
         e[s] = (F::load_unaligned(x + j + s * kW) - F(shift)) * F(kLog2E);
         rounder[s] = F(kExponentRounder);
         lowest[s] = F(-127.0F);
       });
       exp2_shifted<Isa, vectors>(e, rounder, lowest);
-      unroll<vectors>([&](auto s) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto s) ATTN_INLINED {
         e[s].store_unaligned(x + j + s * kW);
         sums[s] += e[s];
       });
@@ -64,14 +65,13 @@ void cross_entropy(const CrossEntropyArgs& p, float* scratch) noexcept {
     copy_row<Isa>(p.cols, x, p.x_col, scratch, 1);
     for (index c = p.cols; c < padded; ++c) scratch[c] = kMinusInfinity;
     const float largest = max_of<Isa>(scratch, padded);
-    const auto below = [&](float logit) __attribute__((always_inline)) {
+    const auto below = [&](float logit) ATTN_INLINED {
       return static_cast<double>(logit) - static_cast<double>(largest);
     };
     double mean = 0;
     if (p.smoothing > 0) {
-      mean = sum_of<Isa>(whole, [&](index c) __attribute__((always_inline)) {
-        return F::load_unaligned(scratch + c) - F(largest);
-      });
+      mean = sum_of<Isa>(
+          whole, [&](index c) ATTN_INLINED { return F::load_unaligned(scratch + c) - F(largest); });
       for (index c = whole; c < p.cols; ++c) mean += below(scratch[c]);
       mean /= cols;
     }

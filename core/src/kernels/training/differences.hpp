@@ -10,7 +10,7 @@ template <class Isa>
 double sum_of_squares(index count, const float* a, const float* b) noexcept {
   constexpr index kSums = 16;
   double sums[kSums] = {};
-  const auto add = [&](index i, index lane) __attribute__((always_inline)) {
+  const auto add = [&](index i, index lane) ATTN_INLINED {
     const double x =
         b ? static_cast<double>(a[i]) - static_cast<double>(b[i]) : static_cast<double>(a[i]);
     sums[lane] += x * x;

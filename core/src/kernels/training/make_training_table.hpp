@@ -41,10 +41,10 @@ constexpr TrainingTable make_training_table() noexcept {
       .gru_cell_gradient = &gru_cell_gradient<Isa>,
       .rnn_cell_gradient = &rnn_cell_gradient<Isa>,
       .weight_gradient = &weight_gradient<Isa>,
-      .pair_sums = &pair_sums_of<Isa>,
+      .pair_sums = &sum_pairs<Isa>,
       .load_keys = &load_keys<Isa>,
       .attention_gradient_scratch = &attention_gradient_scratch<Isa>,
-      .meet_keys = &meet_keys<Isa>,
+      .backpropagate_attention = &backpropagate_attention<Isa>,
   };
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/training/norm_gradient_args.hpp"
 #include "kernels/training/part.hpp"
-#include "kernels/training/training_table.hpp"
 
 namespace attn::kernels {
 
@@ -27,33 +27,30 @@ void norm_gradient(const NormGradientArgs& p) noexcept {
     const F mean(p.statistics[i].mean);
     const F shift(p.statistics[i].shift);
     const F factor(p.statistics[i].factor);
-    const auto normal = [&](F values) __attribute__((always_inline)) {
-      return ((values - mean) - shift) * factor;
-    };
+    const auto normal = [&](F values) ATTN_INLINED { return ((values - mean) - shift) * factor; };
 
     // Blocks of 64 vectors are summed separately, so that rounding errors grow slowly.
     F total(0.0F), product_total(0.0F);
-    const auto add = [&](index c, F values, F gradients, F& sum, F& products)
-                         __attribute__((always_inline)) {
-                           const F y = normal(values);
-                           const F g = gradients * F::load_unaligned(p.weight + c);
-                           sum += g;
-                           products = Isa::madd(g, y, products);
-                           if (p.weight_gradient) {
-                             float* to = p.weight_gradient + c;
-                             Isa::madd(gradients, y, F::load_unaligned(to)).store_unaligned(to);
-                           }
-                           if (p.bias_gradient) {
-                             float* to = p.bias_gradient + c;
-                             (F::load_unaligned(to) + gradients).store_unaligned(to);
-                           }
-                         };
+    const auto add = [&](index c, F values, F gradients, F& sum, F& products) ATTN_INLINED {
+      const F y = normal(values);
+      const F g = gradients * F::load_unaligned(p.weight + c);
+      sum += g;
+      products = Isa::madd(g, y, products);
+      if (p.weight_gradient) {
+        float* to = p.weight_gradient + c;
+        Isa::madd(gradients, y, F::load_unaligned(to)).store_unaligned(to);
+      }
+      if (p.bias_gradient) {
+        float* to = p.bias_gradient + c;
+        (F::load_unaligned(to) + gradients).store_unaligned(to);
+      }
+    };
     for (index begin = 0; begin < whole;) {
       const index end = std::min(whole, begin + 64 * kW);
       F sums[2] = {F(0.0F), F(0.0F)}, products[2] = {F(0.0F), F(0.0F)};
       index c = begin;
       for (; c + 2 * kW <= end; c += 2 * kW) {
-        unroll<2>([&](auto k) __attribute__((always_inline)) {
+        unroll<2>([&](auto k) ATTN_INLINED {
           add(c + k * kW, F::load_unaligned(x + c + k * kW), F::load_unaligned(dy + c + k * kW),
               sums[k], products[k]);
         });
@@ -74,7 +71,7 @@ void norm_gradient(const NormGradientArgs& p) noexcept {
 
     const F mean_gradient(p.centred ? xsimd::reduce_add(total) / count : 0.0F);
     const F mean_product(xsimd::reduce_add(product_total) / count);
-    const auto finish = [&](index c, F values, F gradients) __attribute__((always_inline)) {
+    const auto finish = [&](index c, F values, F gradients) ATTN_INLINED {
       const F g = gradients * F::load_unaligned(p.weight + c);
       return (g - mean_gradient - normal(values) * mean_product) * factor;
     };

@@ -5,7 +5,7 @@
 #include "kernels/tanh.hpp"
 #include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/part.hpp"
-#include "kernels/training/training_table.hpp"
+#include "kernels/training/pooling_gradient_args.hpp"
 
 namespace attn::kernels {
 
@@ -17,14 +17,12 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
   const F zero(0.0F), per_width(1.0F / p.width);
   for (index i = 0; i < p.rows; ++i) {
     const index row = i * p.cols;
-    const auto load = [&](const float* from, index c) __attribute__((always_inline)) {
-      return load_up_to<Isa>(from + row + c, p.cols - c);
-    };
-    const auto store = [&](F x, float* to, index c) __attribute__((always_inline)) {
-      store_up_to<Isa>(x, to + row + c, p.cols - c);
-    };
+    const auto load = [&](const float* from, index c)
+                          ATTN_INLINED { return load_up_to<Isa>(from + row + c, p.cols - c); };
+    const auto store = [&](F x, float* to, index c)
+                           ATTN_INLINED { store_up_to<Isa>(x, to + row + c, p.cols - c); };
     // Blocks are summed separately, so that rounding errors grow slowly.
-    const auto sum_of = [&](auto term) __attribute__((always_inline)) {
+    const auto sum_of = [&](auto term) ATTN_INLINED {
       F total(0.0F);
       for (index begin = 0; begin < p.cols; begin += kBlock) {
         F sum(0.0F);
@@ -33,11 +31,11 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
       }
       return xsimd::reduce_add(total);
     };
-    const F mean(sum_of([&](index c) __attribute__((always_inline)) {
+    const F mean(sum_of([&](index c) ATTN_INLINED {
       const F w = load(p.weights, c);
       return xsimd::select(w == zero, zero, w * load(p.weight_gradient, c));
     }));
-    const float width_sum = sum_of([&](index c) __attribute__((always_inline)) {
+    const float width_sum = sum_of([&](index c) ATTN_INLINED {
       const F w = load(p.weights, c);
       const F dw = load(p.weight_gradient, c);
       const auto none = w == zero;
@@ -65,7 +63,7 @@ void weight_gradient(const WeightGradientArgs& p) noexcept {
 /// Columns [col, col + Vectors · width) of a row. load(from) and store(x, to) access whole vectors
 /// or partial ones. Blocks of 64 pairs are summed separately, so that rounding errors grow slowly.
 template <class Isa, PairTerm Term, int Vectors, class Load, class Store>
-ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, Load load,
+ATTN_INLINE void sum_pair_columns(const PairSumsArgs& p, index row, index col, Load load,
                                   Store store) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
@@ -74,17 +72,17 @@ ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, L
   const float* factors = p.factors + row * p.factor_row;
   const index own = row * p.cols + col;
   F y[Vectors], total[Vectors], tanh_total[Vectors];
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     total[v] = tanh_total[v] = F(0.0F);
     y[v] = Term == PairTerm::kOther ? F(0.0F) : load(p.y + own + v * kW);
   });
   for (index begin = 0; begin < p.count; begin += kBlock) {
     F sum[Vectors], tanh_sum[Vectors];
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = tanh_sum[v] = F(0.0F); });
+    unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v] = tanh_sum[v] = F(0.0F); });
     for (index n = begin; n < std::min(p.count, begin + kBlock); ++n) {
       const float factor = factors[n * p.factor_col];
       if (factor == 0.0F) continue;
-      unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<Vectors>([&](auto v) ATTN_INLINED {
         F x = load(p.x + n * p.cols + col + v * kW);
         if constexpr (Term == PairTerm::kDifference) x -= y[v];
         if constexpr (kTanh) {
@@ -96,12 +94,12 @@ ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, L
         sum[v] = Isa::madd(F(factor), x, sum[v]);
       });
     }
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) ATTN_INLINED {
       total[v] += sum[v];
       tanh_total[v] += tanh_sum[v];
     });
   }
-  unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+  unroll<Vectors>([&](auto v) ATTN_INLINED {
     if constexpr (kTanh) {
       if (p.tanh_sums) store(tanh_total[v], p.tanh_sums + own + v * kW);
       total[v] *= load(p.column_weights + col + v * kW);
@@ -111,40 +109,37 @@ ATTN_INLINE void pair_sum_columns(const PairSumsArgs& p, index row, index col, L
 }
 
 template <class Isa, PairTerm Term>
-void pair_sums_rows(const PairSumsArgs& p) noexcept {
+void sum_pair_rows(const PairSumsArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   constexpr int kVectors = 4;
-  const auto load = [](const float* from)
-                        __attribute__((always_inline)) { return F::load_unaligned(from); };
-  const auto store = [](F x, float* to) __attribute__((always_inline)) { x.store_unaligned(to); };
+  const auto load = [](const float* from) ATTN_INLINED { return F::load_unaligned(from); };
+  const auto store = [](F x, float* to) ATTN_INLINED { x.store_unaligned(to); };
   for (index row = 0; row < p.rows; ++row) {
     index col = 0;
     if constexpr (Term != PairTerm::kTanh) {  // kTanh computes more than it loads
       for (; col + kVectors * kW <= p.cols; col += kVectors * kW) {
-        pair_sum_columns<Isa, Term, kVectors>(p, row, col, load, store);
+        sum_pair_columns<Isa, Term, kVectors>(p, row, col, load, store);
       }
     }
     for (; col < p.cols; col += kW) {
       const index rest = p.cols - col;
-      pair_sum_columns<Isa, Term, 1>(
-          p, row, col,
-          [&](const float* from)
-              __attribute__((always_inline)) { return load_up_to<Isa>(from, rest); },
-          [&](F x, float* to) __attribute__((always_inline)) { store_up_to<Isa>(x, to, rest); });
+      sum_pair_columns<Isa, Term, 1>(
+          p, row, col, [&](const float* from) ATTN_INLINED { return load_up_to<Isa>(from, rest); },
+          [&](F x, float* to) ATTN_INLINED { store_up_to<Isa>(x, to, rest); });
     }
   }
 }
 
 template <class Isa>
-void pair_sums_of(const PairSumsArgs& p) noexcept {
+void sum_pairs(const PairSumsArgs& p) noexcept {
   switch (p.term) {
     case PairTerm::kOther:
-      return pair_sums_rows<Isa, PairTerm::kOther>(p);
+      return sum_pair_rows<Isa, PairTerm::kOther>(p);
     case PairTerm::kDifference:
-      return pair_sums_rows<Isa, PairTerm::kDifference>(p);
+      return sum_pair_rows<Isa, PairTerm::kDifference>(p);
     case PairTerm::kTanh:
-      return pair_sums_rows<Isa, PairTerm::kTanh>(p);
+      return sum_pair_rows<Isa, PairTerm::kTanh>(p);
   }
 }
 

@@ -3,7 +3,7 @@
 #include "kernels/tanh.hpp"
 #include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/part.hpp"
-#include "kernels/training/training_table.hpp"
+#include "kernels/training/recurrent_gradient_args.hpp"
 
 namespace attn::kernels {
 
@@ -14,10 +14,8 @@ ATTN_INLINE void for_columns(index hidden, Cell cell) noexcept {
   constexpr index kW = kWidth<Isa>;
   for (index c = 0; c < hidden; c += kW) {
     const index count = hidden - c;
-    cell([&](const float* row)
-             __attribute__((always_inline)) { return load_up_to<Isa>(row + c, count); },
-         [&](F x, float* row)
-             __attribute__((always_inline)) { store_up_to<Isa>(x, row + c, count); });
+    cell([&](const float* row) ATTN_INLINED { return load_up_to<Isa>(row + c, count); },
+         [&](F x, float* row) ATTN_INLINED { store_up_to<Isa>(x, row + c, count); });
   }
 }
 
@@ -48,14 +46,12 @@ void gru_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
     float* h = p.from_state + i * p.from_state_row;
     float* carried = p.carried + i * p.hidden;
     const float* dy = p.output_gradient + i * p.output_gradient_row;
-    for_columns<Isa>(p.hidden, [&](auto load, auto store) __attribute__((always_inline)) {
+    for_columns<Isa>(p.hidden, [&](auto load, auto store) ATTN_INLINED {
       const auto at = [&](const float* row, int gate)
-                          __attribute__((always_inline)) { return load(row + gate * p.hidden); };
+                          ATTN_INLINED { return load(row + gate * p.hidden); };
       const F dh = load(dy) + load(carried);
       const auto none = dh == F(0.0F);
-      const auto selected = [&](F g) __attribute__((always_inline)) {
-        return xsimd::select(none, dh, g);
-      };
+      const auto selected = [&](F g) ATTN_INLINED { return xsimd::select(none, dh, g); };
       const GateParts<Isa> reset(at(x, 0) + at(h, 0)), update(at(x, 1) + at(h, 1));
       const F from_state = at(h, 2);
       F candidate, dp;
@@ -64,7 +60,7 @@ void gru_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
       const F dr = selected(dp * from_state * reset.slope);
       const F dz = selected(dh * (load(p.state + i * p.state_row) - candidate) * update.slope);
       const auto to = [&](F g, float* row, int gate)
-                          __attribute__((always_inline)) { store(g, row + gate * p.hidden); };
+                          ATTN_INLINED { store(g, row + gate * p.hidden); };
       to(dr, x, 0);
       to(dz, x, 1);
       to(selected(dp), x, 2);
@@ -85,7 +81,7 @@ void rnn_cell_gradient(const RecurrentCellGradientArgs& p) noexcept {
     float* h = p.from_state + i * p.from_state_row;
     float* carried = p.carried + i * p.hidden;
     const float* dy = p.output_gradient + i * p.output_gradient_row;
-    for_columns<Isa>(p.hidden, [&](auto load, auto store) __attribute__((always_inline)) {
+    for_columns<Isa>(p.hidden, [&](auto load, auto store) ATTN_INLINED {
       const F sum = load(x) + load(h);
       const F dh = load(dy) + load(carried);
       F value, gradient;

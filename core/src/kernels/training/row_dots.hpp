@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/simd.hpp"
-#include "kernels/training/training_table.hpp"
+#include "kernels/training/row_dots_args.hpp"
 
 namespace attn::kernels {
 

@@ -1,0 +1,113 @@
+#pragma once
+
+// What the attention kernels take: a head, and outputs for its scores.
+
+#include <cstdint>
+
+#include "kernels/elements_args.hpp"
+#include "kernels/sizes.hpp"
+
+namespace attn::kernels {
+
+/// Number of keys in a block that is processed along a row of scores. Blocks start at multiples of
+/// this number, counted from key 0, regardless of the mask. Sums are therefore always formed in the
+/// same order.
+inline constexpr index kKeyTile = 256;
+
+/// The largest number of keys for which few_keys.hpp computes attention. All of these keys fit in
+/// one tile. With a limit of 64 keys, few_keys.hpp was no faster than the code for many tiles.
+inline constexpr index kFewKeys = 16;
+
+/// Number of keys per part if the keys of a query are split; a multiple of kKeyTile.
+inline constexpr index kSplitKeys = 2 * kKeyTile;
+
+/// The stages of a score on its way to a weight, in the order of the attention contract.
+enum class ScoreStage : int {
+  kScaled,   ///< scale · q·k plus the relative-key term
+  kCapped,   ///< after softcap
+  kBiased,   ///< after bias and exclusion: −∞ where excluded
+  kWeights,  ///< after softmax and dropout
+};
+
+/// One head of one batch entry.
+struct AttentionHead {
+  index num_queries = 0;
+  index num_keys = 0;
+  index head_dim = 0;
+  index value_dim = 0;
+
+  const float* query = nullptr;  ///< (num_queries, head_dim)
+  index query_row = 0;
+  index query_col = 1;
+  const float* key = nullptr;  ///< (num_keys, head_dim), unit column stride
+  index key_row = 0;
+  /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
+  const float* value = nullptr;
+  index value_row = 0;
+  /// Keys and values of any type, for a single query.
+  StoredRows stored_key, stored_value;
+
+  float* output = nullptr;  ///< (num_queries, value_dim)
+  index output_row = 0;
+  index output_col = 1;
+  float* log_sum_exp = nullptr;  ///< (num_queries) or null
+  index log_sum_exp_row = 0;
+
+  float scale = 1;
+  float softcap = 0;  ///< 0: none
+
+  // Exclusion.
+  /// Query i may attend only to keys [key_begin[i], key_end[i]).
+  const std::int32_t* key_begin = nullptr;
+  const std::int32_t* key_end = nullptr;
+  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), or null; zeros exclude keys
+  index mask_row = 0;
+  index mask_col = 0;
+  index mask_cols = 0;  ///< keys from here on are excluded
+
+  // Bias.
+  const float* bias = nullptr;  ///< (num_queries, bias_cols), added to the score; or null
+  index bias_row = 0;
+  index bias_col = 0;
+  index bias_cols = 0;  ///< keys from here on are excluded
+  /// distance_bias[j − i] is added to the score of query i and key j, for every i and j; or null.
+  const float* distance_bias = nullptr;
+  /// An extra score that has no value row; −∞ if there is none.
+  float sink = -__builtin_inff();
+
+  // Shaw's relative keys and values, for 2·max_distance+1 distances. Entry c applies to query i and
+  // key j at distance j − (i + relative_offset) = c − max_distance. The first and last entries also
+  // apply to all larger distances.
+  index max_distance = 0;
+  index relative_offset = 0;
+  const float* packed_relative_keys = nullptr;  ///< packed (2·max_distance+1 × head_dim), or null
+  /// (2·max_distance+1, value columns rounded up to whole vectors), or null
+  const float* relative_values = nullptr;
+
+  // Dropout of weights, if random_words is not null: word j of row i decides whether key j is
+  // dropped.
+  void (*random_words)(std::uint64_t seed, std::uint64_t stream, std::uint64_t first_block,
+                       index blocks, std::uint32_t* words) noexcept = nullptr;
+  std::uint64_t random_seed = 0;
+  std::uint64_t random_stream = 0;
+  index dropout_row = 0;         ///< number of rows of weights that precede this head's rows
+  std::uint32_t drop_below = 0;  ///< a weight is dropped if its word is below this
+  float kept_factor = 1;
+};
+
+/// A head with bf16 query, key and value; without relative keys and values and without dropout.
+struct Bf16AttentionHead : AttentionHead {
+  const std::uint16_t* query = nullptr;  ///< (num_queries, head_dim)
+  const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim), unit column stride
+  const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim), unit column stride
+};
+
+/// The output for the scores at one stage: (num_queries, num_keys).
+struct ScoreOutput {
+  ScoreStage stage = ScoreStage::kWeights;
+  float* data = nullptr;
+  index row = 0;
+  index col = 1;
+};
+
+}  // namespace attn::kernels

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/sizes.hpp"
+
+namespace attn::kernels {
+
+/// How a score is computed from a query and a key.
+enum class PairScore : int {
+  kAdditive,      ///< Σ_d w_d·tanh(q_d + k_d)
+  kDot,           ///< factor · Σ_d q_d·k_d
+  kGaussian,      ///< factor · Σ_d (q_d − k_d)²
+  kBoxcar,        ///< 1 where factor·‖q − k‖ < 1, else 0
+  kEpanechnikov,  ///< max(1 − factor·‖q − k‖, 0)
+  kConstant,      ///< 1
+};
+
+/// Pools the values of one batch entry. Weights are the softmax of the scores or, for kBoxcar and
+/// the kinds after it, the scores divided by their sum. A query whose weights sum to zero gets
+/// zeros. Excluded keys, and keys beyond a kernel's edge, are not used in any computation.
+struct PoolingArgs {
+  PairScore score = PairScore::kDot;
+  bool hard = false;  ///< the first key with the highest score gets weight 1
+  float factor = 1;
+  index num_keys = 0;
+  index depth = 0;
+  index value_dim = 0;
+  const float* query = nullptr;  ///< (queries, depth)
+  index query_row = 0;
+  index query_col = 1;
+  const float* packed_keys = nullptr;     ///< packed (num_keys × depth); none for kConstant
+  const float* column_weights = nullptr;  ///< (depth), for kAdditive
+  const float* value = nullptr;           ///< (num_keys, value_dim)
+  index value_row = 0;
+  index value_col = 1;
+  float* output = nullptr;  ///< (queries, value_dim)
+  index output_row = 0;
+  index output_col = 1;
+  const std::int32_t* key_end = nullptr;  ///< query i attends to keys [0, key_end[i]) only
+  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), or null; zeros exclude keys
+  index mask_row = 0;
+  index mask_col = 0;
+  float excluded_score = 0;
+  float* scores = nullptr;  ///< (queries, num_keys) or null
+  index scores_row = 0;
+  index scores_col = 1;
+  float* weights = nullptr;  ///< (queries, num_keys) or null
+  index weights_row = 0;
+  index weights_col = 1;
+};
+
+}  // namespace attn::kernels

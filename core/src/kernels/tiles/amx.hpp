@@ -1,0 +1,156 @@
+#pragma once
+
+// Attention with products of bf16 pairs on tile hardware (AMX). Scores are K·Qᵀ, computed from the
+// keys as they are stored and the transposed queries. The outputs of a block are kept transposed,
+// Vᵀ·Pᵀ, so the softmax gives the weights in the layout that this product needs. Only values are
+// rearranged, once for all blocks of a pass.
+
+#include <algorithm>
+
+#include "kernels/bf16/tiles.hpp"
+#include "kernels/tiles/pairs.hpp"
+
+namespace attn::kernels {
+
+/// Keys are rows of pairs, padded with zeros to whole tiles. Each column of the values is a row of
+/// pairs for 32 keys, and the rows for the next 32 keys follow.
+template <class Isa>
+struct AmxLayout {
+  /// Four tiles: products process groups of two by two tiles.
+  static constexpr index kQueries = 4 * kTileEdge;
+  static constexpr index kKeyStep = 2 * kTileEdge;
+
+  static ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
+    if (PairLayout<Isa>::copies_keys(head, key0)) return true;
+    // Rows that map to the same set of a first-level cache evict each other.
+    return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
+           (head.num_keys % kTileEdge != 0 && head.num_keys - key0 < Isa::kTileKeys);
+  }
+
+  static ATTN_INLINE void pair_keys(const Bf16AttentionHead& head, index key0, index keys,
+                                    Bf16Pair* pairs) noexcept {
+    PairLayout<Isa>::pair_keys(head, key0, keys, pairs);
+    const index row = pair_depth<Isa>(head.head_dim);
+    std::fill_n(pairs + keys * row, (round_up(keys, kTileEdge) - keys) * row, Bf16Pair{});
+  }
+
+  template <class Keep>
+  static void pair_values(const Bf16AttentionHead& head, index key0, index keys, Keep&& keep,
+                          float* memory, Bf16Pair* pairs) noexcept {
+    constexpr index kW = kWidth<Isa>;
+    const index cols = value_cols<Isa>(head);
+    Bf16Pair* const by_key = reinterpret_cast<Bf16Pair*>(memory);
+    for (index j = 0; j < keys; j += 2 * kTileEdge, pairs += kTileEdge * cols) {
+      const index count = std::min(2 * kTileEdge, keys - j);
+      kernels::pair_values(head, key0 + j, count, cols, keep, by_key);
+      std::fill(by_key + (count + 1) / 2 * cols, by_key + kTileEdge * cols, Bf16Pair{});
+      for (index pair = 0; pair < kTileEdge; pair += kW) {
+        const float* rows[kW];
+        for (index r = 0; r < kW; ++r) {
+          rows[r] = reinterpret_cast<const float*>(by_key + (pair + r) * cols);
+        }
+        for (index c = 0; c < cols; c += 4) {
+          Floats<Isa> columns[4];
+          load_columns<Isa>(rows, c, columns);
+          unroll<4>([&](auto i) ATTN_INLINED {
+            store_elements<Isa>(columns[i], pairs + (c + i) * kTileEdge + pair);
+          });
+        }
+      }
+    }
+  }
+};
+
+template <class I>
+struct AmxTiles : PairTiles<I, AmxLayout<I>> {
+  using Isa = I;
+  using Base = PairTiles<I, AmxLayout<I>>;
+  using typename Base::Head;
+  static constexpr index kQueries = Base::kQueries;
+
+  struct Scratch : Base::Scratch {
+    Scratch(const Head& head, float* shared, float* own) noexcept
+        : Base::Scratch(head, shared, own), outputs(this->row_memory) {
+      this->row_memory += output_size(head);
+    }
+    static index shared_size(const AttentionHead& head) noexcept {
+      return round_up(Base::Scratch::shared_size(head) + output_size(head), kTileEdge);
+    }
+    static index output_size(const AttentionHead& head) noexcept {
+      return kQueries * value_cols<Isa>(head);
+    }
+
+    float* outputs;  ///< the outputs of a block, one row per query
+  };
+
+  static ATTN_INLINE void begin(const Head& head, const QueryBlock& block, float sum,
+                                const Scratch& scratch) noexcept {
+    std::fill_n(scratch.total_weight, block.lanes, sum);
+    std::fill_n(scratch.values, kQueries * value_cols<Isa>(head), 0.0F);
+  }
+
+  static ATTN_INLINE void score_tile(const Head& head, const QueryBlock& block, index key0,
+                                     index keys, const Scratch& scratch) noexcept {
+    const Strided<const Bf16Pair> key = Base::find_keys(head, key0, scratch);
+    for_tile_groups(
+        tiles_of(keys), block.lanes / kTileEdge,
+        [&](index row, index col, auto m, auto n) ATTN_INLINED {
+          tile_product<typename Isa::Tiles, m, n, false>(
+              pair_depth<Isa>(head.head_dim) / kTileEdge,
+              {key.at(row * kTileEdge), key.row, kTileEdge, kTileEdge * key.row},
+              {scratch.queries + col * kTileEdge, kQueries, kTileEdge * kQueries, kTileEdge},
+              nullptr, scratch.tile + (row * kQueries + col) * kTileEdge, kQueries);
+        });
+  }
+
+  /// valuesᵀ = valuesᵀ · factor + Vᵀ · tile, for one query or for all queries of a block.
+  static void add_values(const Head& head, index begin, index end, index keys,
+                         Strided<const Bf16Pair> value, const Scratch& scratch) noexcept {
+    using F = Floats<Isa>;
+    constexpr index kW = kWidth<Isa>;
+    const index cols = value_cols<Isa>(head);
+    const index rows = Base::pair_rows(keys);
+    const index steps = tiles_of(rows);
+    Bf16Pair* const weights = reinterpret_cast<Bf16Pair*>(scratch.tile);
+    std::fill(weights + rows * kQueries, weights + steps * kTileEdge * kQueries, Bf16Pair{});
+    const index first = begin / kTileEdge;
+    const bool one = end - begin == 1;
+    for_tile_groups(
+        cols / kTileEdge, tiles_of(end) - first,
+        [&](index row, index col, auto m, auto n) ATTN_INLINED {
+          constexpr index kRow = n * kTileEdge;
+          alignas(64) float sums[m * kTileEdge * kRow];
+          const index query = (first + col) * kTileEdge;
+          tile_product<typename Isa::Tiles, m, n, false>(
+              steps, {value.data + row * kTilePairs, kTileEdge, cols * kTileEdge, kTilePairs},
+              {weights + query, kQueries, kTileEdge * kQueries, kTileEdge}, nullptr, sums, kRow);
+          float* const values = scratch.values + row * kTileEdge * kQueries + query;
+          F factors[kRow / kW];
+          unroll<kRow / kW>([&](auto v) ATTN_INLINED {
+            factors[v] = F::load_unaligned(scratch.factor + query + v * kW);
+          });
+          for (index i = 0; i < m * kTileEdge; ++i) {
+            float* const target = values + i * kQueries;
+            float* const sum = sums + i * kRow;
+            unroll<kRow / kW>([&](auto v) ATTN_INLINED {
+              Isa::madd(F::load_unaligned(target + v * kW), factors[v],
+                        F::load_unaligned(sum + v * kW))
+                  .store_unaligned((one ? sum : target) + v * kW);
+            });
+            if (one) target[begin - query] = sum[begin - query];
+          }
+        });
+  }
+
+  static ATTN_INLINE void finish(const Head& head, const QueryBlock& block,
+                                 const Scratch& scratch) noexcept {
+    const index cols = value_cols<Isa>(head);
+    transpose<Isa>(cols, block.lanes, {scratch.values, kQueries}, 1.0F, {scratch.outputs, cols});
+  }
+  static ATTN_INLINE const float* finish_values(const AttentionHead& head, index r,
+                                                const Scratch& scratch) noexcept {
+    return scratch.outputs + r * value_cols<Isa>(head);
+  }
+};
+
+}  // namespace attn::kernels

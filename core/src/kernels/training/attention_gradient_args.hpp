@@ -1,0 +1,52 @@
+#pragma once
+
+#include "kernels/attention_args.hpp"
+
+namespace attn::kernels {
+
+/// The inputs and outputs of a head's backward pass that AttentionHead does not have.
+struct AttentionGradientHead {
+  const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
+  index output_gradient_row = 0;
+  index output_gradient_col = 1;
+  const float* log_sum_exp = nullptr;  ///< (num_queries), from the forward pass
+  const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
+  /// (2·max_distance+1, head_dim rounded up to whole vectors): Shaw's keys; or null. Replaces
+  /// AttentionHead::packed_relative_keys.
+  const float* relative_keys = nullptr;
+  bool relative_keys_are_finite = true;
+
+  /// (num_queries, num_keys): the gradient of the weights before dropout, or null. Written only for
+  /// keys that a query may attend to.
+  float* weights = nullptr;
+  index weight_row = 0;
+  index weight_col = 1;
+
+  // The kernel adds to the following gradients, each of which may be null.
+  /// (num_queries, num_keys): the gradient of the biased scores.
+  float* scores = nullptr;
+  index score_row = 0;
+  index score_col = 1;
+  /// The gradient of the bias; either stride may be zero.
+  float* bias = nullptr;
+  index bias_row = 0;
+  index bias_col = 1;
+  /// The gradient of AttentionHead::distance_bias, indexed by j − i, for every i and j.
+  float* distances = nullptr;
+  float* relative_key_gradients = nullptr;    ///< as relative_keys
+  float* relative_value_gradients = nullptr;  ///< as AttentionHead::relative_values
+};
+
+/// The keys of one task of the backward pass: copies of their rows in whole vectors, and the
+/// gradients that queries have added so far.
+struct KeyChunk {
+  index key_begin = 0;  ///< a multiple of gradient_keys
+  index key_end = 0;
+  float* keys = nullptr;             ///< (gradient_keys, head_dim rounded up to whole vectors)
+  float* key_gradients = nullptr;    ///< (gradient_keys, head_dim rounded up to whole vectors)
+  float* values = nullptr;           ///< (gradient_keys, value_dim rounded up to whole vectors)
+  float* value_gradients = nullptr;  ///< (gradient_keys, value_dim rounded up to whole vectors)
+  bool is_finite = true;             ///< true if all keys and values are finite
+};
+
+}  // namespace attn::kernels
