@@ -25,7 +25,7 @@ export function matrixOf({ data, shape }, index = 0) {
   return { data: data.subarray(index * length, (index + 1) * length), rows, columns };
 }
 
-/** @param {Matrix} matrix @param {import('../state/selection.svelte.js').Cell} cell */
+/** @param {Matrix} matrix @param {import('./selection.svelte.js').Cell} cell */
 export function valueAt({ data, columns }, { row, column }) {
   return data[row * columns + column];
 }
