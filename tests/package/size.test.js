@@ -10,7 +10,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
-import { kMaxApiBytes, kMaxWasmBytes } from '../limits.js';
+import { kMaxApiBytes, kMaxElementsBytes, kMaxWasmBytes } from '../limits.js';
 
 const kPackage = new URL('.', import.meta.resolve('attn'));
 

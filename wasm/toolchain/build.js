@@ -62,7 +62,9 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
     cmakeBuild('wasm', targets, env, { tests: false, update }),
   );
   const modules = await buildModules(kFlavours, variants);
-  const folders = types ? [modules, await step('Making type definitions', buildTypes)] : [modules];
+  const folders = types
+    ? [modules, await step('Making type definitions', buildTypes), await buildElements()]
+    : [modules];
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
@@ -79,6 +81,14 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
   }
   mirror(files);
 }
+
+/** Builds the entry point `attn/figures`, and returns the folder that contains it. */
+const buildElements = () =>
+  step('Building the elements', async () => {
+    // A static import would fail before the npm packages are installed.
+    const { buildFigures } = await import('../../web/src/elements/build.js');
+    return buildFigures(join(kBuildFolder, 'figures'));
+  });
 
 /**
  * Makes wasm/dist contain exactly these files. Does not rewrite files with unchanged content, so

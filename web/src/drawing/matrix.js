@@ -72,7 +72,7 @@ export function magnitudeOf(all, share, largest) {
  * Largest number of rows or columns that are drawn individually. In larger matrices, each row or
  * column would take less than a pixel.
  */
-const mostDrawn = 512;
+export const mostDrawn = 512;
 
 /**
  * If a matrix has more than `most` rows or columns, returns a smaller matrix to draw instead.
