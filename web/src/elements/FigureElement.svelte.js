@@ -148,7 +148,9 @@ export function figureElement({ properties, defaults = {}, data, read, drawing }
           /** @this {FigureElement} @param {unknown} value */
           set(value) {
             this.#failure = null;
-            this.#set(name, value);
+            // A handle may be disposed of before the element is drawn.
+            const handle = /** @type {any} */ (value);
+            this.#set(name, typeof handle?.toTensor === 'function' ? handle.toTensor() : value);
           },
         });
       }
