@@ -77,7 +77,9 @@ for (const name of kBrowsers) {
       locked: true,
     });
     const chart = await page.waitForSelector('attn-curves >>> [role=application]');
-    await chart?.focus();
+    await chart?.evaluate((chart) =>
+      /** @type {SVGElement} */ (/** @type {unknown} */ (chart)).focus(),
+    );
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowDown');
     await becomes(async () => (await selected('attn-curves'))?.value, 6);
