@@ -23,6 +23,9 @@ export const kMaxApiBytes = {
   },
 };
 
+/** The elements, `attn/figures`, as in the package, with everything that they import. */
+export const kMaxElementsBytes = { brotli: 70_000 };
+
 /**
  * Limits of the site, compressed as hosts compress it. The limits include the fonts, which are
  * already compressed, but not the .wasm files or the language model. `page` is the page with all of

@@ -401,6 +401,58 @@ test('next_runs_threads_on_the_server_and_in_a_page', async () => {
   );
 });
 
+test('react_sets_properties_and_listeners_of_the_elements', async () => {
+  write(
+    'react/main.js',
+    `import { createElement, useState } from 'react';
+    import { createRoot } from 'react-dom/client';
+    import 'attn/figures';
+    function App() {
+      const [head, setHead] = useState(0);
+      const [selected, setSelected] = useState(null);
+      return createElement('div', null,
+        createElement('attn-weights', {
+          weights: { data: Float32Array.of(1, 0, 0.5, 0.5, 1, 0, 0.25, 0.75), shape: [2, 2, 2] },
+          tokens: ['a', 'b'],
+          head,
+          causal: true,
+          label: 'Mine',
+          onselect: (event) => setSelected(event.detail),
+          onheadchange: (event) => setHead(event.detail.head),
+        }),
+        createElement('output', null, \`\${head} \${selected?.weight}\`));
+    }
+    createRoot(document.getElementById('root')).render(createElement(App));`,
+  );
+  write('react/index.html', '<!doctype html><div id="root"></div><script src="main.js"></script>');
+  const esbuild = join(kRoot, 'node_modules/.bin/esbuild');
+  run(esbuild, 'react/main.js', '--bundle', '--outfile=react/built/main.js', '--log-level=error');
+  copyFileSync(
+    join(project.folder, 'react/index.html'),
+    join(project.folder, 'react/built/index.html'),
+  );
+  // The server of a framework imports the module, too.
+  write('onServer.js', "console.log(typeof (await import('attn/figures')).render);");
+  assert.equal(node('onServer.js'), 'function');
+  const serve = sirv(join(project.folder, 'react/built'), { dev: true });
+  const server = createServer((request, response) => serve(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const page = await browser.newPage();
+  /** @type {string[]} */
+  const problems = [];
+  page.on('pageerror', ({ message }) => problems.push(message));
+  await page.goto(`http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`);
+  await page.getByRole('radio', { name: /^head 2/ }).check({ force: true });
+  await page.getByRole('application', { name: /head 2/ }).focus();
+  for (const key of ['ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
+  await page.getByText('1 0.75', { exact: true }).waitFor();
+  await page.close();
+  server.closeAllConnections();
+  server.close();
+  assert.deepEqual(problems, []);
+});
+
 test('jest_runs_threads_in_jsdom', async () => {
   write(
     'jest/attn.test.js',

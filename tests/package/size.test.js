@@ -10,7 +10,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 import { kFlavours, kVariants } from '../../wasm/toolchain/build.js';
-import { kMaxApiBytes, kMaxWasmBytes } from '../limits.js';
+import { kMaxApiBytes, kMaxElementsBytes, kMaxWasmBytes } from '../limits.js';
 
 const kPackage = new URL('.', import.meta.resolve('attn'));
 
@@ -90,3 +90,9 @@ for (const [glue, max] of Object.entries(kMaxApiBytes)) {
     assert.ok(unbundled <= max.unbundled.brotli, `${files}: ${unbundled} bytes of Brotli`);
   });
 }
+
+test('the_elements_are_small', (t) => {
+  const brotli = brotliCompressSync(inPackage('figures.js')).length;
+  t.diagnostic(`${brotli} bytes of Brotli`);
+  assert.ok(brotli <= kMaxElementsBytes.brotli, `${brotli} bytes of Brotli`);
+});

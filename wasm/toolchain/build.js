@@ -62,7 +62,8 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
     cmakeBuild('wasm', targets, env, { tests: false, update }),
   );
   const modules = await buildModules(kFlavours, variants);
-  const folders = types ? [modules, await step('Making type definitions', buildTypes)] : [modules];
+  const folders = [modules, await buildElements()];
+  if (types) folders.push(await step('Making type definitions', buildTypes));
 
   /** @type {Map<string, string>} target → source */
   const files = new Map();
@@ -79,6 +80,14 @@ export async function buildPackage(env, { variants = kVariants, types = true } =
   }
   mirror(files);
 }
+
+/** Builds the entry point `attn/figures`, and returns the folder that contains it. */
+const buildElements = () =>
+  step('Building the elements', async () => {
+    // A static import would fail before the npm packages are installed.
+    const { buildFigures } = await import('../../web/src/elements/build.js');
+    return buildFigures(join(kBuildFolder, 'figures'));
+  });
 
 /**
  * Makes wasm/dist contain exactly these files. Does not rewrite files with unchanged content, so
@@ -105,6 +114,10 @@ export async function buildSite() {
   // Run both builds as separate processes, so that the output of a failed build can be shown.
   const vite = ['node_modules/vite/bin/vite.js', 'build', 'web', '--logLevel=warn'];
   await step('Building the site', () => command(process.execPath, vite, { cwd: kRoot }));
+  const examples = ['node_modules/vite/bin/vite.js', 'build', 'web/elements', '--logLevel=warn'];
+  await step('Building the examples of the elements', () =>
+    command(process.execPath, examples, { cwd: kRoot }),
+  );
   const reference = ['wasm/toolchain/reference.js', 'web/dist/reference/javascript'];
   await step('Building the JavaScript reference', () =>
     command(process.execPath, reference, { cwd: kRoot }),

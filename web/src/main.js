@@ -1,5 +1,6 @@
 import 'katex/dist/katex.min.css';
 import './fonts.css';
+import './drawing/drawing.css';
 import './app.css';
 import { mount } from 'svelte';
 import App from './App.svelte';

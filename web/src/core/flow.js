@@ -3,7 +3,7 @@
  * cell. Rows interact only in attention. All other steps process each token separately.
  */
 
-/** @typedef {import('../state/selection.svelte.js').Cell} Cell */
+/** @typedef {import('../drawing/selection.svelte.js').Cell} Cell */
 
 /**
  * How a matrix is computed:

@@ -1,4 +1,5 @@
-import { maxTokens } from '../state/properties/index.js';
+/** Largest number of tokens of a sentence. The page ignores the rest. */
+export const maxTokens = 2048;
 
 /** A fixed locale, so that a shared link gives everyone the same tokens. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'word' });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { maxTokens } from '../state/properties/index.js';
-import { isRightToLeft, shorten, tokenize } from './tokens.js';
+import { isRightToLeft, maxTokens, shorten, tokenize } from './tokens.js';
 
 test('words and punctuation become tokens, but white space does not', () => {
   assert.deepEqual(tokenize('  man bites\tdog,\ndog isn’t amused. ').tokens, [

@@ -1,85 +1,18 @@
+// The colour scales of the page's theme. `themedScales.js` describes them.
+
 import { theme } from '../state/theme.svelte.js';
-import { colourMaps } from './colour.js';
-import { largestMagnitude, magnitudeOf } from './matrix.js';
+import { themedScales } from './themedScales.js';
 
-/** @typedef {import('./colour.js').ColourScale} ColourScale */
+/** @typedef {import('./themedScales.js').Reach} Reach */
+/** @typedef {ReturnType<typeof themedScales>} Scales */
 
-/**
- * The extent that a scale must cover: a number, or the largest |value| of a matrix.
- * @typedef {number | { data: Float32Array, largest?: number }} Reach
- */
-
-/** @type {WeakMap<Float32Array, number>} */
-const known = new WeakMap();
-
-/** @param {Reach[]} reaches */
-const largestOf = (reaches) =>
-  Math.max(
-    0,
-    ...reaches.map((reach) => {
-      if (typeof reach === 'number') return reach;
-      const { data } = reach;
-      const largest = reach.largest ?? known.get(data) ?? largestMagnitude(data);
-      known.set(data, largest);
-      return largest;
-    }),
-  );
-
-/**
- * A scale from −r to r, where r is the largest of `reaches`. Both signs look equally strong.
- * @param {...Reach} reaches
- * @returns {ColourScale}
- */
-export function symmetricScale(...reaches) {
-  const largest = largestOf(reaches);
-  return { map: colourMaps(theme.dark).signed, domain: [-largest, largest] };
-}
-
-/** Share of the values that `typicalScale()` covers. The rest are outliers. */
-const kMost = 0.98;
-
-/**
- * A scale on which both signs look equally strong, and which covers nearly all values. In a trained
- * layer, a few columns are far larger than the rest. A scale that covered them would leave the rest
- * as pale as the paper. These outliers get the colours at the ends.
- * @param {...{ data: Float32Array, largest?: number }} matrices
- * @returns {ColourScale}
- */
-export function typicalScale(...matrices) {
-  const largest = largestOf(matrices);
-  const most = magnitudeOf(
-    matrices.map(({ data }) => data),
-    kMost,
-    largest,
-  );
-  // If the largest value is not far above the rest, cover all values.
-  if (!(most > 0 && most < largest / 2)) return symmetricScale(largest);
-  return { map: colourMaps(theme.dark).signed, domain: [-most, most], beyond: true };
-}
-
-/**
- * A scale from 0, which has the paper's colour, to the largest of `reaches`.
- * @param {...Reach} reaches
- * @returns {ColourScale}
- */
-export function zeroBasedScale(...reaches) {
-  return { map: colourMaps(theme.dark).weights, domain: [0, largestOf(reaches)] };
-}
-
-/**
- * A scale on which equal ratios have equal distances in colour.
- * @param {number} low above zero
- * @param {number} high
- * @returns {ColourScale}
- */
-export function logarithmicScale(low, high) {
-  return { map: colourMaps(theme.dark).weights, domain: [low, high], log: true };
-}
-
-/**
- * For small pictures of attention: a logarithmic scale that starts below the weight each key gets
- * under uniform attention. In long sentences it shows both weak and strong weights.
- * @param {number} length of the sentence
- */
-export const sharesScale = (length) =>
-  logarithmicScale(10 ** -(1 + Math.ceil(Math.log10(Math.max(1, length)))), 1);
+/** @type {Scales['symmetricScale']} */
+export const symmetricScale = (...reaches) => themedScales(theme.name).symmetricScale(...reaches);
+/** @type {Scales['typicalScale']} */
+export const typicalScale = (...matrices) => themedScales(theme.name).typicalScale(...matrices);
+/** @type {Scales['zeroBasedScale']} */
+export const zeroBasedScale = (...reaches) => themedScales(theme.name).zeroBasedScale(...reaches);
+/** @type {Scales['logarithmicScale']} */
+export const logarithmicScale = (low, high) => themedScales(theme.name).logarithmicScale(low, high);
+/** @type {Scales['sharesScale']} */
+export const sharesScale = (length) => themedScales(theme.name).sharesScale(length);

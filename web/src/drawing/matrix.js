@@ -25,7 +25,7 @@ export function matrixOf({ data, shape }, index = 0) {
   return { data: data.subarray(index * length, (index + 1) * length), rows, columns };
 }
 
-/** @param {Matrix} matrix @param {import('../state/selection.svelte.js').Cell} cell */
+/** @param {Matrix} matrix @param {import('./selection.svelte.js').Cell} cell */
 export function valueAt({ data, columns }, { row, column }) {
   return data[row * columns + column];
 }
@@ -72,7 +72,7 @@ export function magnitudeOf(all, share, largest) {
  * Largest number of rows or columns that are drawn individually. In larger matrices, each row or
  * column would take less than a pixel.
  */
-const mostDrawn = 512;
+export const mostDrawn = 512;
 
 /**
  * If a matrix has more than `most` rows or columns, returns a smaller matrix to draw instead.

@@ -1,6 +1,10 @@
+import { Selection as FreeSelection } from '../drawing/selection.svelte.js';
 import { settings } from './settings.svelte.js';
 
-/** @typedef {{ row: number, column: number }} Cell */
+export { cellWithin } from '../drawing/selection.svelte.js';
+
+/** @typedef {import('../drawing/selection.svelte.js').Cell} Cell */
+/** @typedef {import('../drawing/selection.svelte.js').CellSelection} CellSelection */
 /** @typedef {import('./properties/index.js').Settings} Settings */
 
 /**
@@ -8,21 +12,8 @@ import { settings } from './settings.svelte.js';
  * @typedef {{ [Name in keyof Settings]: Cell extends Settings[Name] ? Name : never }[keyof Settings]} CellSetting
  */
 
-/**
- * The part of a selection that a heatmap needs.
- * @typedef {Pick<Selection, 'cell' | 'locked' | 'hover' | 'toggleLock' | 'move' | 'release'>}
- *   CellSelection
- */
-
-/**
- * The selected cell of a matrix. Hovering or moving with the keys selects a cell. A click locks the
- * selection until the next click or Escape. Figures that show the same matrix share one selection.
- */
-export class Selection {
-  /** @type {Cell | null} */
-  #hovered = $state.raw(null);
-  /** @type {Cell | null} */
-  #ownLock = $state.raw(null);
+/** A selection whose locked cell can be a setting. */
+export class Selection extends FreeSelection {
   #setting;
 
   /**
@@ -30,64 +21,19 @@ export class Selection {
    *   include it
    */
   constructor(setting) {
+    super();
     this.#setting = setting;
   }
 
-  get cell() {
-    return this.#lock ?? this.#hovered;
-  }
-
-  get locked() {
-    return this.#lock !== null;
-  }
-
-  /** @param {Cell | null} cell */
-  hover(cell) {
-    if (!same(this.#hovered, cell)) this.#hovered = cell;
-  }
-
-  /** @param {Cell} cell */
-  toggleLock(cell) {
-    this.#hovered = cell;
-    this.#lock = same(this.#lock, cell) ? null : cell;
-  }
-
-  /**
-   * Selects a cell with the keyboard. If the selection is locked, the lock moves with it.
-   * @param {Cell} cell
-   */
-  move(cell) {
-    this.hover(cell);
-    if (this.locked) this.#lock = cell;
-  }
-
-  release() {
-    this.#hovered = null;
-    if (this.locked) this.#lock = null;
-  }
-
-  get #lock() {
+  /** @returns {Cell | null} */
+  get lock() {
     return this.#setting
       ? /** @type {Cell | null} */ (/** @type {unknown} */ (settings[this.#setting]))
-      : this.#ownLock;
+      : super.lock;
   }
 
-  set #lock(cell) {
+  set lock(cell) {
     if (this.#setting) /** @type {any} */ (settings)[this.#setting] = cell;
-    else this.#ownLock = cell;
+    else super.lock = cell;
   }
-}
-
-/** @param {Cell | null} a @param {Cell | null} b */
-const same = (a, b) => a?.row === b?.row && a?.column === b?.column;
-
-/**
- * The selected cell, or null if the matrix has shrunk and no longer contains it.
- * @param {CellSelection} selection
- * @param {number} rows
- * @param {number} columns
- */
-export function cellWithin(selection, rows, columns) {
-  const { cell } = selection;
-  return cell && cell.row < rows && cell.column < columns ? cell : null;
 }

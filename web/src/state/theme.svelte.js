@@ -32,6 +32,11 @@ class Theme {
     return this.choice === 'auto' ? this.#systemDark : this.choice === 'dark';
   }
 
+  /** @returns {import('../drawing/themedScales.js').ThemeName} */
+  get name() {
+    return this.dark ? 'dark' : 'light';
+  }
+
   /** @param {ThemeChoice} choice */
   choose(choice) {
     this.choice = choice;

@@ -1,4 +1,4 @@
-import { maxTokens } from '../../state/properties/index.js';
+import { maxTokens } from '../../core/tokens.js';
 import { ModelTokens } from '../tokenizer/modelTokens.js';
 
 /** The tokens of the page's language model. */

@@ -1,6 +1,7 @@
 // All settings of the page: the shared settings, and the settings of each chapter. A setting has
 // the same name everywhere.
 
+import { maxTokens } from '../../core/tokens.js';
 import { properties as architectures } from './architectures.js';
 import { properties as encoding } from './encoding.js';
 import { properties as opening } from './opening.js';
@@ -16,9 +17,6 @@ import { properties as transformer } from './transformer.js';
 
 /** Longest sentence, in UTF-16 code units. */
 export const maxTextLength = 12000;
-
-/** Largest number of tokens of a sentence. The page ignores the rest. */
-export const maxTokens = 2048;
 
 /** Largest number of cells that can be excluded manually. */
 export const maxBlocked = 400;

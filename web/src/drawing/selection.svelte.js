@@ -1,0 +1,74 @@
+/** @typedef {{ row: number, column: number }} Cell */
+
+/**
+ * The part of a selection that a heatmap needs.
+ * @typedef {Pick<Selection, 'cell' | 'locked' | 'hover' | 'toggleLock' | 'move' | 'release'>}
+ *   CellSelection
+ */
+
+/**
+ * The selected cell of a matrix. Hovering or moving with the keys selects a cell. A click locks the
+ * selection until the next click or Escape. Figures that show the same matrix share one selection.
+ */
+export class Selection {
+  /** @type {Cell | null} */
+  #hovered = $state.raw(null);
+  /** @type {Cell | null} */
+  #lock = $state.raw(null);
+
+  get cell() {
+    return this.lock ?? this.#hovered;
+  }
+
+  get locked() {
+    return this.lock !== null;
+  }
+
+  /** @param {Cell | null} cell */
+  hover(cell) {
+    if (!same(this.#hovered, cell)) this.#hovered = cell;
+  }
+
+  /** @param {Cell} cell */
+  toggleLock(cell) {
+    this.#hovered = cell;
+    this.lock = same(this.lock, cell) ? null : cell;
+  }
+
+  /**
+   * Selects a cell with the keyboard. If the selection is locked, the lock moves with it.
+   * @param {Cell} cell
+   */
+  move(cell) {
+    this.hover(cell);
+    if (this.locked) this.lock = cell;
+  }
+
+  release() {
+    this.#hovered = null;
+    if (this.locked) this.lock = null;
+  }
+
+  /** The locked cell. Subclasses may store it elsewhere. @returns {Cell | null} */
+  get lock() {
+    return this.#lock;
+  }
+
+  set lock(cell) {
+    this.#lock = cell;
+  }
+}
+
+/** @param {Cell | null} a @param {Cell | null} b */
+const same = (a, b) => a?.row === b?.row && a?.column === b?.column;
+
+/**
+ * The selected cell, or null if the matrix has shrunk and no longer contains it.
+ * @param {CellSelection} selection
+ * @param {number} rows
+ * @param {number} columns
+ */
+export function cellWithin(selection, rows, columns) {
+  const { cell } = selection;
+  return cell && cell.row < rows && cell.column < columns ? cell : null;
+}
