@@ -60,6 +60,11 @@ const LanguageModelDescription& fitting(const LanguageModelDescription& descript
   return description;
 }
 
+[[noreturn]] void fail_row(const std::string& parameter, std::int64_t row, const char* got) {
+  fail(ErrorCode::kInvalidArgument, parameter, {got, " for row ", row},
+       {"one tensor for each row"});
+}
+
 /// The indices of the element at a row-major position, such as "(3, 5)".
 std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> place(shape.size());
@@ -77,7 +82,10 @@ struct LanguageModelLoader::Impl {
        Context& context)
       : model(fitting(description, max_memory).options, context) {
     const std::vector<ModuleAccess::FoundParameter> parameters = ModuleAccess::parameters(model);
-    std::vector<std::int64_t> rows;
+    std::vector<std::vector<bool>> is_written(parameters.size());  // for each row of a parameter
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      is_written[p].resize(static_cast<std::size_t>(parameters[p].shape[0]));
+    }
     for (const WeightSource& weight : description.weights) {
       const auto found =
           std::ranges::find(parameters, weight.parameter, &ModuleAccess::FoundParameter::name);
@@ -86,22 +94,33 @@ struct LanguageModelLoader::Impl {
              {"a parameter of the model"});
       }
       Source source = {.weight = weight, .parameter = *found};
-      // Finds the destinations of the weights, in file order.
+      // Finds the destinations of the weights, in file order. The caller may have changed the
+      // description, so check that the numbers still fit into the target.
       std::vector<std::int64_t> shape = weight.shape;
-      if (weight.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
-      const std::int64_t end = shape.empty() ? -1 : weight.first_row + shape[0];
+      if (weight.transposed) {
+        if (shape.size() != 2) {
+          validation::fail_shape("tensor " + in_quotes(weight.tensor), shape,
+                                 {"rank 2, because it is stored transposed"});
+        }
+        std::swap(shape[0], shape[1]);
+      }
       const std::span<const std::int64_t> all = found->shape;
-      if (all.size() != shape.size() || weight.first_row < 0 || end > all[0] ||
+      if (all.size() != shape.size() || shape[0] < 0 || weight.first_row < 0 ||
+          weight.first_row > all[0] - shape[0] ||
           !std::ranges::equal(all.subspan(1), std::span(shape).subspan(1))) {
         validation::fail_shape(weight.parameter, all,
                                {"room for shape ", shape, " starting at row ", weight.first_row});
       }
       if (!found->values.is_none()) {
-        source.target = found->values.slice(0, weight.first_row, end);
+        source.target = found->values.slice(0, weight.first_row, weight.first_row + shape[0]);
+      }
+      auto row = is_written[static_cast<std::size_t>(found - parameters.begin())].begin() +
+                 static_cast<std::ptrdiff_t>(weight.first_row);
+      for (std::int64_t r = 0; r < shape[0]; ++r, ++row) {
+        if (*row) fail_row(weight.parameter, weight.first_row + r, "more than one tensor");
+        *row = true;
       }
       source.numbers = stored_numbers(weight.tensor, weight.dtype);
-      // The caller may have changed the description, so check that the numbers still fit into the
-      // target.
       const std::int64_t count = validation::product("shape", weight.shape);
       if (weight.end - weight.begin != count * source.numbers.bytes) {
         fail(ErrorCode::kShapeMismatch, "tensor " + in_quotes(weight.tensor),
@@ -109,6 +128,12 @@ struct LanguageModelLoader::Impl {
              {count * source.numbers.bytes, " for shape ", weight.shape});
       }
       sources.push_back(std::move(source));
+    }
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      const auto missing = std::ranges::find(is_written[p], false);
+      if (missing != is_written[p].end()) {
+        fail_row(parameters[p].name, missing - is_written[p].begin(), "no tensor");
+      }
     }
     buffer.resize(kSlice);
   }

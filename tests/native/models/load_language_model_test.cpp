@@ -464,6 +464,36 @@ TEST(LoadLanguageModel, a_changed_description_cannot_write_beyond_a_parameter) {
               ::testing::AllOf(HasSubstr("shape_mismatch: tensor"), HasSubstr(" for shape (")));
 }
 
+TEST(LoadLanguageModel, a_changed_description_cannot_transpose_a_vector) {
+  auto description = describe(recorded_files("gpt2"));
+  const auto vector = std::ranges::find_if(
+      description.weights, [](const auto& weight) { return weight.shape.size() == 1; });
+  vector->transposed = true;
+  EXPECT_THAT(error_of([&] { attn::LanguageModelLoader{description}; }),
+              HasSubstr("needs rank 2, because it is stored transposed"));
+}
+
+TEST(LoadLanguageModel, a_changed_description_cannot_begin_at_a_row_that_does_not_exist) {
+  for (const std::int64_t row : {std::int64_t{-1}, std::int64_t{1}, INT64_MAX}) {
+    auto description = describe(recorded_files("gpt2"));
+    description.weights[0].first_row = row;
+    EXPECT_THAT(error_of([&] { attn::LanguageModelLoader{description}; }),
+                HasSubstr("starting at row " + std::to_string(row)));
+  }
+}
+
+TEST(LoadLanguageModel, a_changed_description_must_fill_each_row_once) {
+  const auto description = describe(recorded_files("gpt2"));
+  auto missing = description;
+  missing.weights.pop_back();
+  EXPECT_THAT(error_of([&] { attn::LanguageModelLoader{missing}; }),
+              HasSubstr("got no tensor for row 0, needs one tensor for each row"));
+  auto twice = description;
+  twice.weights.push_back(description.weights[0]);
+  EXPECT_THAT(error_of([&] { attn::LanguageModelLoader{twice}; }),
+              HasSubstr("got more than one tensor for row 0, needs one tensor for each row"));
+}
+
 TEST(LoadLanguageModel, an_index_names_files_of_its_own_folder) {
   const auto files = [](const std::string& index) { return attn::safetensors_index_files(index); };
   EXPECT_THAT(

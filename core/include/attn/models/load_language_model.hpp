@@ -144,7 +144,9 @@ ATTN_API std::vector<std::string> safetensors_index_files(std::string_view index
 class ATTN_API LanguageModelLoader {
  public:
   /// Allocates the memory for the weights. Throws the same errors as LanguageModel. If the weights
-  /// need more than `max_memory` bytes, throws kUnsupported before it allocates anything.
+  /// need more than `max_memory` bytes, throws kUnsupported before it allocates anything. If you
+  /// change a description, its weights must still fill each row of each parameter once; otherwise
+  /// this throws kInvalidArgument, kNotFound or kShapeMismatch.
   explicit LanguageModelLoader(const LanguageModelDescription& description,
                                std::optional<std::int64_t> max_memory = {},
                                Context& context = Context::default_context());
