@@ -86,7 +86,8 @@ void append(std::string& text, Parts parts);
 std::string join(Parts parts);
 
 // To pass a Name, a caller must first build it in memory. The overloads for literals avoid this, so
-// each call of a check takes only a few instructions.
+// each call of a check takes only a few instructions. Without them, the WebAssembly code of layers
+// and of attention would be 3 to 10 % larger.
 
 /// Throws `name: got …, needs …`.
 [[noreturn]] void fail(ErrorCode code, const char* argument, Parts got, Parts needs);
