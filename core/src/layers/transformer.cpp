@@ -55,55 +55,9 @@ std::int64_t checked_layer_count(const TransformerEncoderOptions& stack) {
   return count;
 }
 
-ConstTensor stream_of(const ConstAnyTensor& x, const Tensor& stream, runtime::Execution& run) {
-  if (x.type() == ElementType::kFloat32) return x.as<float>();
-  widen(x, stream, run);
-  return stream;
-}
-
 void normalize(const detail::Norm& norm, const ConstTensor& x, const AnyTensor& output,
                Context& context, Intermediates* intermediates) {
   std::visit([&](const auto& n) { n.forward(x, output, context, intermediates); }, norm);
-}
-
-void run_feed_forward(const AnyFeedForward& feed_forward, const TransformerLayerOptions& options,
-                      const ConstTensor& x, const Dropout& dropout, const SublayerPass& pass) {
-  const Dropout within = options.feed_forward_dropout ? dropout : Dropout{};
-  std::visit(
-      [&](const auto& layer) {
-        layer.forward(x, pass.scratch, within, pass.context, pass.show.within(""));
-      },
-      feed_forward);
-}
-
-ConstTensor Sublayer::input(const ConstTensor& x, const SublayerPass& pass) const {
-  if (!pass.norm_first) return x;
-  normalize(*norms.norm, x, pass.scratch, pass.context, pass.show.within(norm_name));
-  return pass.scratch;
-}
-
-void Sublayer::add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
-                      const SublayerPass& pass) const {
-  const Tensor& y = pass.scratch;
-  if (norms.output_norm) {
-    normalize(*norms.output_norm, y, y, pass.context, pass.show.within(output_norm_name));
-  }
-  apply_dropout(y, y, dropout, pass.context);
-  const Tensor sum = pass.show.take(sum_name, x.shape());
-  if (!sum.is_none()) add(x, y, sum, pass.run);
-  if (pass.norm_first || !norms.norm) return add(x, y, output, pass.run);
-  std::visit(
-      [&](const auto& norm) {
-        norm.forward_sum(x, y, output, pass.context, pass.show.within(norm_name));
-      },
-      *norms.norm);
-}
-
-void Sublayer::add_last(const Tensor& stream, const AnyTensor& output, const Dropout& dropout,
-                        const SublayerPass& pass) const {
-  const bool rounds = output.type() != ElementType::kFloat32;
-  add_to(stream, rounds ? stream : output.as<float>(), dropout, pass);
-  if (rounds) narrow(stream, output, pass.run);
 }
 
 }  // namespace attn

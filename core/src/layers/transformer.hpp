@@ -89,43 +89,22 @@ const Module& as_module(const std::variant<Layers...>& layer) {
   return std::visit([](const Module& module) -> const Module& { return module; }, layer);
 }
 
-/// The values shared by all sublayers of a pass.
-struct SublayerPass {
-  bool norm_first;
-  Tensor scratch;  ///< has the shape of x; holds the output of a sublayer until it is added
-  Showing& show;
-  runtime::Execution& run;
-  Context& context;
-};
-
-/// One of a layer's sublayers, whose outputs are added to the residual stream.
+/// One of a layer's sublayers, whose results are added to the residual stream.
 struct Sublayer {
   const detail::SublayerNorms& norms;
   const char* norm_name;         ///< "norm1"
   const char* output_norm_name;  ///< "output_norm1"
   const char* sum_name;          ///< "resid_mid"
-
-  /// The input of the sublayer: x, or x normalised in scratch memory.
-  ConstTensor input(const ConstTensor& x, const SublayerPass& pass) const;
-  /// Adds the sublayer's output, which is in scratch memory, to x and writes the sum to `output`.
-  /// Applies the layer's norms and dropout. `output` may be x.
-  void add_to(const ConstTensor& x, const Tensor& output, const Dropout& dropout,
-              const SublayerPass& pass) const;
-  /// Like add_to() for the last sublayer of a layer, with `stream` as x; output may be of any type.
-  void add_last(const Tensor& stream, const AnyTensor& output, const Dropout& dropout,
-                const SublayerPass& pass) const;
+  Dropout dropout;               ///< of the result
 };
 
-/// Applies the feed-forward network to x. Writes the result to scratch memory.
-void run_feed_forward(const AnyFeedForward& feed_forward, const TransformerLayerOptions& options,
-                      const ConstTensor& x, const Dropout& dropout, const SublayerPass& pass);
+/// The dropout within a feed-forward network, if the options ask for it.
+inline Dropout hidden_dropout(const TransformerLayerOptions& options, const Dropout& dropout) {
+  return options.feed_forward_dropout ? dropout : Dropout{};
+}
 
 void normalize(const detail::Norm& norm, const ConstTensor& x, const AnyTensor& output,
                Context& context, Intermediates* intermediates);
-
-/// The residual stream at the start of a layer. It is x if x is float32; otherwise x is widened to
-/// `stream`, which has the same shape.
-ConstTensor stream_of(const ConstAnyTensor& x, const Tensor& stream, runtime::Execution& run);
 
 /// Requires x (B, N, E) or (N, E) and output of the same shape.
 inline void check_tokens(const ConstAnyTensor& x, const AnyTensor& output, std::int64_t d_model) {

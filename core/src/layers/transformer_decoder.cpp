@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <string>
 
-#include "layers/transformer.hpp"
+#include "layers/eager_flow.hpp"
+#include "layers/transformer_forward.hpp"
 
 namespace attn {
 namespace {
@@ -54,55 +55,6 @@ void TransformerDecoderLayer::check_memory(const ConstAnyTensor& x, const ConstA
   }
 }
 
-void TransformerDecoderLayer::run(const ConstAnyTensor& any_x, const ConstAnyTensor& memory,
-                                  const AnyTensor& output, const TransformerDecoderLayerCall& call,
-                                  Context& context) const {
-  Showing show(*this, call.intermediates);
-  runtime::Execution run(context);
-  const auto take = [&, shape = any_x.shape()] {
-    return Tensor(run.floats(validation::product("x", shape), "transformer layer"), shape);
-  };
-  const Tensor y = take();
-  const Tensor h = take();
-  const ConstTensor x = stream_of(any_x, h, run);
-  const SublayerPass pass{options_.norm_first, y, show, run, context};
-  State* const state = call.state;
-  const Dropout& dropout = call.dropout;
-  const std::int64_t past = state ? state->self_attention.length() : 0;
-  show.copy("resid_pre", x, run);
-  const Tensor shown = show.take("output", x.shape());
-
-  const Sublayer to_self{norms1_, "norm1", "output_norm1", "resid_mid"};
-  const ConstTensor tokens = to_self.input(x, pass);
-  self_attention_.forward(tokens, tokens, tokens, y,
-                          {.attention = with_dropout(call.self_attention, dropout, 0),
-                           .positions = call.positions,
-                           .cache = state ? &state->self_attention : nullptr,
-                           .intermediates = show.within("self_attn")},
-                          context);
-  to_self.add_to(x, h, dropout_at(dropout, 1), pass);
-
-  const Sublayer to_memory{norms2_, "norm2", "output_norm2", "resid_mid_cross"};
-  const ConstTensor queries = to_memory.input(h, pass);
-  const AttentionOptions attention = with_dropout(behind(past, call.cross_attention), dropout, 2);
-  if (state) {
-    cross_attention_.attend(queries, state->memory, y, attention, context,
-                            show.within("multihead_attn"));
-  } else {
-    cross_attention_.forward(
-        queries, memory, memory, y,
-        {.attention = attention, .intermediates = show.within("multihead_attn")}, context);
-  }
-  to_memory.add_to(h, h, dropout_at(dropout, 3), pass);
-
-  const Sublayer feed_forward{norms3_, "norm3", "output_norm3", "resid_post"};
-  run_feed_forward(feed_forward_, options_, feed_forward.input(h, pass), dropout_at(dropout, 4),
-                   pass);
-  feed_forward.add_last(h, output, dropout_at(dropout, 5), pass);
-  show.fill(shown, output, run);
-  show.done();
-}
-
 void TransformerDecoderLayer::forward(const ConstAnyTensor& x, const ConstAnyTensor& memory,
                                       const AnyTensor& output,
                                       const TransformerDecoderLayerCall& call,
@@ -116,10 +68,10 @@ void TransformerDecoderLayer::forward(const ConstAnyTensor& x, const ConstAnyTen
   TransformerDecoderLayerCall inner = call;
   inner.self_attention = staged(call.self_attention, execution);
   inner.cross_attention = staged(call.cross_attention, execution);
-  inner.intermediates = show.within("");
   const std::int64_t past = call.state ? call.state->self_attention.length() : 0;
   try {
-    run(with_batch(x), with_batch(memory), with_batch(output), inner, context);
+    EagerFlow flow(*this, options_, with_batch(x), with_batch(output), show.within(""), context);
+    run(flow, with_batch(memory), inner, {}, {});
   } catch (...) {
     if (call.state) call.state->self_attention.truncate(past);
     throw;
@@ -176,20 +128,16 @@ void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memo
   const Tensor tokens(run.floats(validation::product("x", from.shape()), "transformer decoder"),
                       from.shape());
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    AttentionOptions to_self = call.self_attention;
-    to_self.weights = staged_weight(call.self_attention_weights, self_weights, l);
-    AttentionOptions to_memory = call.cross_attention;
-    to_memory.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
+    const TransformerDecoderLayer& layer = layers_[l];
+    TransformerDecoderLayerCall inner = call_of_layer(call, layer.options(), l);
+    inner.self_attention.weights = staged_weight(call.self_attention_weights, self_weights, l);
+    inner.cross_attention.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
+    inner.state = call.state ? &call.state->layers_[l] : nullptr;
     const bool last = l + 1 == layers_.size() && !norm_;
-    layers_[l].run(l == 0 ? from : ConstAnyTensor(tokens), with_batch(memory),
-                   last ? with_batch(output) : AnyTensor(tokens),
-                   {.self_attention = to_self,
-                    .cross_attention = to_memory,
-                    .positions = positions_of(call.positions, layers_[l].options()),
-                    .dropout = dropout_at(call.dropout, 6 * l),
-                    .state = call.state ? &call.state->layers_[l] : nullptr,
-                    .intermediates = show.within("layers", l)},
-                   context);
+    const Showing::Within intermediates = show.within("layers", l);
+    EagerFlow flow(layer, layer.options(), l == 0 ? from : ConstAnyTensor(tokens),
+                   last ? with_batch(output) : AnyTensor(tokens), intermediates, context);
+    layer.run(flow, with_batch(memory), inner, {}, {});
   }
   if (norm_) normalize(*norm_, tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.self_attention_weights, self_weights, run);

@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <string>
 
-#include "layers/transformer.hpp"
+#include "layers/eager_flow.hpp"
+#include "layers/transformer_forward.hpp"
 
 namespace attn {
 
@@ -25,39 +26,6 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
   add_intermediates({"resid_pre", "resid_mid", "resid_post", "output"});
 }
 
-void TransformerEncoderLayer::run(const ConstAnyTensor& any_x, const AnyTensor& output,
-                                  const TransformerEncoderLayerCall& call, Context& context) const {
-  Showing show(*this, call.intermediates);
-  runtime::Execution run(context);
-  const auto take = [&, shape = any_x.shape()] {
-    return Tensor(run.floats(validation::product("x", shape), "transformer layer"), shape);
-  };
-  const Tensor y = take();
-  const Tensor h = take();
-  const ConstTensor x = stream_of(any_x, h, run);
-  const SublayerPass pass{options_.norm_first, y, show, run, context};
-  const Dropout& dropout = call.dropout;
-  show.copy("resid_pre", x, run);
-  const Tensor shown = show.take("output", x.shape());
-
-  const Sublayer attention{norms1_, "norm1", "output_norm1", "resid_mid"};
-  const ConstTensor tokens = attention.input(x, pass);
-  self_attention_.forward(tokens, tokens, tokens, y,
-                          {.attention = with_dropout(call.attention, dropout, 0),
-                           .positions = call.positions,
-                           .cache = call.cache,
-                           .intermediates = show.within("self_attn")},
-                          context);
-  attention.add_to(x, h, dropout_at(dropout, 1), pass);
-
-  const Sublayer feed_forward{norms2_, "norm2", "output_norm2", "resid_post"};
-  run_feed_forward(feed_forward_, options_, feed_forward.input(h, pass), dropout_at(dropout, 2),
-                   pass);
-  feed_forward.add_last(h, output, dropout_at(dropout, 3), pass);
-  show.fill(shown, output, run);
-  show.done();
-}
-
 void TransformerEncoderLayer::forward(const ConstAnyTensor& x, const AnyTensor& output,
                                       const TransformerEncoderLayerCall& call,
                                       Context& context) const {
@@ -67,10 +35,10 @@ void TransformerEncoderLayer::forward(const ConstAnyTensor& x, const AnyTensor& 
   runtime::Execution execution(context);
   TransformerEncoderLayerCall inner = call;
   inner.attention = staged(call.attention, execution);
-  inner.intermediates = show.within("");
   const std::int64_t past = call.cache ? call.cache->length() : 0;
   try {
-    run(with_batch(x), with_batch(output), inner, context);
+    EagerFlow flow(*this, options_, with_batch(x), with_batch(output), show.within(""), context);
+    run(flow, inner, {});
   } catch (...) {
     if (call.cache) call.cache->truncate(past);
     throw;
@@ -103,17 +71,15 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
   const Tensor tokens(run.floats(validation::product("x", from.shape()), "transformer encoder"),
                       from.shape());
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    AttentionOptions attention = call.attention;
-    attention.weights = staged_weight(call.weights, weights, l);
+    const TransformerEncoderLayer& layer = layers_[l];
+    TransformerEncoderLayerCall inner = call_of_layer(call, layer.options(), l);
+    inner.attention.weights = staged_weight(call.weights, weights, l);
+    inner.cache = call.caches.empty() ? nullptr : &call.caches[l];
     const bool last = l + 1 == layers_.size() && !norm_;
-    layers_[l].run(l == 0 ? from : ConstAnyTensor(tokens),
-                   last ? with_batch(output) : AnyTensor(tokens),
-                   {.attention = attention,
-                    .positions = positions_of(call.positions, layers_[l].options()),
-                    .dropout = dropout_at(call.dropout, 4 * l),
-                    .cache = call.caches.empty() ? nullptr : &call.caches[l],
-                    .intermediates = show.within("layers", l)},
-                   context);
+    const Showing::Within intermediates = show.within("layers", l);
+    EagerFlow flow(layer, layer.options(), l == 0 ? from : ConstAnyTensor(tokens),
+                   last ? with_batch(output) : AnyTensor(tokens), intermediates, context);
+    layer.run(flow, inner, {});
   }
   if (norm_) normalize(*norm_, tokens, with_batch(output), context, show.within("norm"));
   publish_weights(call.weights, weights, run);

@@ -1,12 +1,11 @@
 // Records the layers of a Transformer on a tape. No steps are defined here, because the layers and
 // functions used here record their own steps.
 
-#include "layers/transformer.hpp"
-
 #include "attn/layers/transformer_decoder.hpp"
 #include "attn/layers/transformer_encoder.hpp"
 #include "attn/training/attention.hpp"
 #include "attn/training/functions.hpp"
+#include "layers/transformer_forward.hpp"
 #include "training/recording.hpp"
 
 namespace attn {
@@ -19,24 +18,44 @@ Variable normalize(const detail::Norm& norm, const Variable& x) {
   return std::visit([&](const auto& n) { return n.forward(x); }, norm);
 }
 
-/// Adds f's result to x, and applies the norms that the options ask for; see Sublayer::add_to.
-template <class F>
-Variable add_sublayer(const Module& layer, const TransformerLayerOptions& options,
-                      const detail::SublayerNorms& norms, const Dropout& dropout,
-                      const char* sum_name, const Variable& x, F&& f) {
-  Variable y = f(options.norm_first ? normalize(*norms.norm, x) : x);
-  if (norms.output_norm) y = normalize(*norms.output_norm, y);
-  const Variable sum = x + apply_dropout(y, dropout);
-  show(layer, sum_name, sum);
-  return options.norm_first || !norms.norm ? sum : normalize(*norms.norm, sum);
-}
+/// Records the forward pass of a Transformer layer; see transformer_forward.hpp.
+struct TapedFlow {
+  using Memory = Variable;
+  using Terms = AttentionVariables;
 
-Variable run_feed_forward(const AnyFeedForward& feed_forward,
-                          const TransformerLayerOptions& options, const Variable& x,
-                          const Dropout& dropout) {
-  const Dropout within = options.feed_forward_dropout ? dropout : Dropout{};
-  return std::visit([&](const auto& layer) { return layer.forward(x, within); }, feed_forward);
-}
+  void attend(const Sublayer& sublayer, const MultiHeadAttention& attention,
+              const MultiHeadAttentionCall& call, const Terms& terms) {
+    const Variable x = input_of(sublayer);
+    add_result(sublayer, attention.forward(x, x, x, call, terms));
+  }
+  void attend_to(const Variable& memory, const KeyValueCache*, const Sublayer& sublayer,
+                 const MultiHeadAttention& attention, const AttentionOptions& options,
+                 const Terms& terms) {
+    add_result(sublayer, attention.forward(input_of(sublayer), memory, memory,
+                                           {.attention = options}, terms));
+  }
+  void feed_forward(const Sublayer& sublayer, const AnyFeedForward& network,
+                    const Dropout& dropout) {
+    const Variable x = input_of(sublayer);
+    add_result(sublayer, std::visit([&](const auto& n) { return n.forward(x, dropout); }, network));
+    show(layer, "output", stream);
+  }
+
+  Variable input_of(const Sublayer& sublayer) const {
+    return norm_first ? normalize(*sublayer.norms.norm, stream) : stream;
+  }
+  void add_result(const Sublayer& sublayer, Variable y) {
+    const auto& [norm, output_norm] = sublayer.norms;
+    if (output_norm) y = normalize(*output_norm, y);
+    stream = stream + apply_dropout(y, sublayer.dropout);
+    show(layer, sublayer.sum_name, stream);
+    if (!norm_first && norm) stream = normalize(*norm, stream);
+  }
+
+  const Module& layer;
+  bool norm_first;
+  Variable stream;
+};
 
 }  // namespace
 
@@ -52,21 +71,10 @@ Variable TransformerEncoderLayer::forward(const Variable& x,
   check_dropout(call.dropout, "attention.dropout", call.attention);
   require_none("cache", call.cache);
   require_none("intermediates", call.intermediates);
-  const Dropout& dropout = call.dropout;
   show(*this, "resid_pre", x);
-  const Variable h = add_sublayer(
-      *this, options_, norms1_, dropout_at(dropout, 1), "resid_mid", x, [&](const Variable& n) {
-        return self_attention_.forward(
-            n, n, n,
-            {.attention = with_dropout(call.attention, dropout, 0), .positions = call.positions},
-            terms);
-      });
-  const Variable output = add_sublayer(
-      *this, options_, norms2_, dropout_at(dropout, 3), "resid_post", h, [&](const Variable& n) {
-        return run_feed_forward(feed_forward_, options_, n, dropout_at(dropout, 2));
-      });
-  show(*this, "output", output);
-  return output;
+  TapedFlow flow{*this, options_.norm_first, x};
+  run(flow, call, terms);
+  return flow.stream;
 }
 
 Variable TransformerEncoder::forward(const Variable& x, const TransformerEncoderCall& call) const {
@@ -81,11 +89,7 @@ Variable TransformerEncoder::forward(const Variable& x, const TransformerEncoder
   check_positions(call.positions, layers_);
   Variable y = x;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    y = layers_[l].forward(y,
-                           {.attention = call.attention,
-                            .positions = positions_of(call.positions, layers_[l].options()),
-                            .dropout = dropout_at(call.dropout, 4 * l)},
-                           terms);
+    y = layers_[l].forward(y, call_of_layer(call, layers_[l].options(), l), terms);
   }
   return norm_ ? normalize(*norm_, y) : y;
 }
@@ -105,28 +109,10 @@ Variable TransformerDecoderLayer::forward(const Variable& x, const Variable& mem
   check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);
   require_none("state", call.state);
   require_none("intermediates", call.intermediates);
-  const Dropout& dropout = call.dropout;
   show(*this, "resid_pre", x);
-  const Variable g = add_sublayer(
-      *this, options_, norms1_, dropout_at(dropout, 1), "resid_mid", x, [&](const Variable& n) {
-        return self_attention_.forward(n, n, n,
-                                       {.attention = with_dropout(call.self_attention, dropout, 0),
-                                        .positions = call.positions},
-                                       self_terms);
-      });
-  const Variable h = add_sublayer(
-      *this, options_, norms2_, dropout_at(dropout, 3), "resid_mid_cross", g,
-      [&](const Variable& n) {
-        return cross_attention_.forward(
-            n, memory, memory, {.attention = with_dropout(call.cross_attention, dropout, 2)},
-            cross_terms);
-      });
-  const Variable output = add_sublayer(
-      *this, options_, norms3_, dropout_at(dropout, 5), "resid_post", h, [&](const Variable& n) {
-        return run_feed_forward(feed_forward_, options_, n, dropout_at(dropout, 4));
-      });
-  show(*this, "output", output);
-  return output;
+  TapedFlow flow{*this, options_.norm_first, x};
+  run(flow, memory, call, self_terms, cross_terms);
+  return flow.stream;
 }
 
 Variable TransformerDecoder::forward(const Variable& x, const Variable& memory,
@@ -145,12 +131,8 @@ Variable TransformerDecoder::forward(const Variable& x, const Variable& memory,
   check_positions(call.positions, layers_);
   Variable y = x;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    y = layers_[l].forward(y, memory,
-                           {.self_attention = call.self_attention,
-                            .cross_attention = call.cross_attention,
-                            .positions = positions_of(call.positions, layers_[l].options()),
-                            .dropout = dropout_at(call.dropout, 6 * l)},
-                           self_terms, cross_terms);
+    y = layers_[l].forward(y, memory, call_of_layer(call, layers_[l].options(), l), self_terms,
+                           cross_terms);
   }
   return norm_ ? normalize(*norm_, y) : y;
 }

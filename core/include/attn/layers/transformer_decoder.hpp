@@ -113,9 +113,13 @@ class ATTN_API TransformerDecoderLayer : public Module {
  private:
   friend class TransformerDecoder;
   void check_memory(const ConstAnyTensor& x, const ConstAnyTensor& memory, bool has_state) const;
-  /// When run() throws, it may already have written to attention outputs and to the state.
-  void run(const ConstAnyTensor& x, const ConstAnyTensor& memory, const AnyTensor& output,
-           const TransformerDecoderLayerCall& call, Context& context) const;
+  /// The forward pass, for tensors or for variables. When it throws, it may already have written to
+  /// attention outputs and to the state.
+  template <class Flow>
+  ATTN_LOCAL void run(Flow& flow, const typename Flow::Memory& memory,
+                      const TransformerDecoderLayerCall& call,
+                      const typename Flow::Terms& self_terms,
+                      const typename Flow::Terms& cross_terms) const;
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_, cross_attention_;

@@ -165,9 +165,11 @@ class ATTN_API TransformerEncoderLayer : public Module {
 
  private:
   friend class TransformerEncoder;
-  /// When run() throws, it may already have written to attention outputs and to the cache.
-  void run(const ConstAnyTensor& x, const AnyTensor& output,
-           const TransformerEncoderLayerCall& call, Context& context) const;
+  /// The forward pass, for tensors or for variables. When it throws, it may already have written to
+  /// attention outputs and to the cache.
+  template <class Flow>
+  ATTN_LOCAL void run(Flow& flow, const TransformerEncoderLayerCall& call,
+                      const typename Flow::Terms& terms) const;
 
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_;

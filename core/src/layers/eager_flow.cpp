@@ -1,0 +1,93 @@
+#include "layers/eager_flow.hpp"
+
+namespace attn {
+namespace {
+
+Tensor take_like(const ConstAnyTensor& x, runtime::Execution& run) {
+  return Tensor(run.floats(validation::product("x", x.shape()), "transformer layer"), x.shape());
+}
+
+}  // namespace
+
+EagerFlow::EagerFlow(const Module& layer, const TransformerLayerOptions& options,
+                     const ConstAnyTensor& x, const AnyTensor& output, Intermediates* intermediates,
+                     Context& context)
+    : norm_first_(options.norm_first),
+      output_(output),
+      context_(context),
+      show_(layer, intermediates),
+      run_(context),
+      result_(take_like(x, run_)),
+      sum_(take_like(x, run_)),
+      stream_(x.type() == ElementType::kFloat32 ? x.as<float>() : sum_) {
+  if (x.type() != ElementType::kFloat32) widen(x, sum_, run_);
+  show_.copy("resid_pre", stream_, run_);
+}
+
+void EagerFlow::attend(const Sublayer& sublayer, const MultiHeadAttention& attention,
+                       MultiHeadAttentionCall call, const Terms&) {
+  const ConstTensor x = input_of(sublayer);
+  {
+    const Showing::Within intermediates = show_.within("self_attn");
+    call.intermediates = intermediates;
+    attention.forward(x, x, x, result_, call, context_);
+  }
+  add_result(sublayer, sum_);
+}
+
+void EagerFlow::attend_to(const ConstAnyTensor& memory, const KeyValueCache* cache,
+                          const Sublayer& sublayer, const MultiHeadAttention& attention,
+                          const AttentionOptions& options, const Terms&) {
+  const ConstTensor x = input_of(sublayer);
+  if (cache) {
+    attention.attend(x, *cache, result_, options, context_, show_.within("multihead_attn"));
+  } else {
+    attention.forward(x, memory, memory, result_,
+                      {.attention = options, .intermediates = show_.within("multihead_attn")},
+                      context_);
+  }
+  add_result(sublayer, sum_);
+}
+
+void EagerFlow::feed_forward(const Sublayer& sublayer, const AnyFeedForward& network,
+                             const Dropout& dropout) {
+  const ConstTensor x = input_of(sublayer);
+  const auto run = [&](const auto& layer) {
+    layer.forward(x, result_, dropout, context_, show_.within(""));
+  };
+  std::visit(run, network);
+  const Tensor shown = show_.take("output", stream_.shape());
+  const bool rounds = output_.type() != ElementType::kFloat32;
+  add_result(sublayer, rounds ? sum_ : output_.as<float>());
+  if (rounds) narrow(sum_, output_, run_);
+  show_.fill(shown, output_, run_);
+  show_.done();
+}
+
+ConstTensor EagerFlow::input_of(const Sublayer& sublayer) {
+  if (!norm_first_) return stream_;
+  normalize(*sublayer.norms.norm, stream_, result_, context_, show_.within(sublayer.norm_name));
+  return result_;
+}
+
+void EagerFlow::add_result(const Sublayer& sublayer, const Tensor& sum) {
+  const auto& [norm, output_norm] = sublayer.norms;
+  const Tensor& y = result_;
+  if (output_norm) {
+    normalize(*output_norm, y, y, context_, show_.within(sublayer.output_norm_name));
+  }
+  apply_dropout(y, y, sublayer.dropout, context_);
+  const Tensor shown = show_.take(sublayer.sum_name, stream_.shape());
+  if (!shown.is_none()) add(stream_, y, shown, run_);
+  if (norm_first_ || !norm) {
+    add(stream_, y, sum, run_);
+  } else {
+    const auto add_norm = [&](const auto& n) {
+      n.forward_sum(stream_, y, sum, context_, show_.within(sublayer.norm_name));
+    };
+    std::visit(add_norm, *norm);
+  }
+  stream_ = sum;
+}
+
+}  // namespace attn
