@@ -73,8 +73,8 @@ ATTN_INLINE void multiply_values(index begin, index end, index count, index cols
 template <class Scratch>
 ATTN_INLINE void transpose_tile(const QueryBlock& block, index keys, const Scratch& scratch,
                                 float factor = 1.0F) noexcept {
-  transpose<typename Scratch::Isa>(keys, block.count, scratch.tile, Scratch::kQueries, 1, factor,
-                                   scratch.rows, Scratch::kScoreRow);
+  transpose<typename Scratch::Isa>(keys, block.count, {scratch.tile, Scratch::kQueries}, factor,
+                                   {scratch.rows, Scratch::kScoreRow});
 }
 
 /// The products of query r of a block with the Shaw table, or null.
@@ -100,8 +100,8 @@ ATTN_INLINE void modify_tile(const typename Tiles::Head& head, const QueryBlock&
       modify_scores<Isa>(head, block.first + r, key0, keys, relative_products_of(head, r, scratch),
                          ScoreStage::kWeights, scratch.rows + r * Scratch::kScoreRow);
     }
-    transpose<Isa>(block.count, keys, scratch.rows, Scratch::kScoreRow, 1, Tiles::row_factor(head),
-                   scratch.tile, Tiles::kQueries);
+    transpose<Isa>(block.count, keys, {scratch.rows, Scratch::kScoreRow}, Tiles::row_factor(head),
+                   {scratch.tile, Tiles::kQueries});
     return;
   }
   bool whole = true;

@@ -57,8 +57,8 @@ void pack(index cols, index depth, const float* b, index col_stride, index depth
       packed += kPanelWidth * depth;
       continue;
     }
-    transpose<Isa>(width, depth, b + col * col_stride, col_stride, depth_stride, 1.0F, packed,
-                   kPanelWidth);
+    transpose<Isa>(width, depth, {b + col * col_stride, col_stride, depth_stride}, 1.0F,
+                   {packed, kPanelWidth});
     for (index k = 0; width < kPanelWidth && k < depth; ++k) {
       std::fill(packed + k * kPanelWidth + width, packed + (k + 1) * kPanelWidth, 0.0F);
     }
@@ -271,7 +271,7 @@ void product(const ProductArgs& p, float* scratch) noexcept {
     if (p.a_row == 1) {
       // A is stored transposed. transpose() may write beyond the end of the block's rows, but not
       // beyond the tile.
-      transpose<Isa>(block.depth, block.rows, a, p.a_col, 1, 1.0F, copy, row);
+      transpose<Isa>(block.depth, block.rows, {a, p.a_col}, 1.0F, {copy, row});
     } else {
       for (index r = 0; r < block.rows; ++r) {
         copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * row, 1);

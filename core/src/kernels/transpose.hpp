@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/simd.hpp"
+#include "kernels/strided.hpp"
 
 namespace attn::kernels {
 
@@ -19,13 +20,11 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
   }
 }
 
-/// to[c·to_row + r] = factor · from[r·from_row + c·from_col], for a (rows × cols) matrix.
-///
-/// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
-/// its rows are overwritten.
+/// Implements transpose(). Its matrices are separate arguments, because a struct would be passed in
+/// memory.
 template <class Isa>
-void transpose(index rows, index cols, const float* from, index from_row, index from_col,
-               float factor, float* to, index to_row) noexcept {
+void transpose_rows(index rows, index cols, const float* from, index from_row, index from_col,
+                    float factor, float* to, index to_row) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   if (from_col != 1 || cols < 4) {
@@ -50,6 +49,16 @@ void transpose(index rows, index cols, const float* from, index from_row, index 
       });
     }
   }
+}
+
+/// to_cr = factor · from_rc, for a (rows × cols) matrix `from`. The columns of `to` are contiguous.
+///
+/// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
+/// its rows are overwritten.
+template <class Isa>
+ATTN_INLINE void transpose(index rows, index cols, Strided<const float> from, float factor,
+                           Strided<float> to) noexcept {
+  transpose_rows<Isa>(rows, cols, from.data, from.row, from.col, factor, to.data, to.row);
 }
 
 }  // namespace attn::kernels

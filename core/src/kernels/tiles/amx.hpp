@@ -145,7 +145,7 @@ struct AmxTiles : PairTiles<I, AmxLayout<I>> {
   static ATTN_INLINE void finish(const Head& head, const QueryBlock& block,
                                  const Scratch& scratch) noexcept {
     const index cols = value_cols<Isa>(head);
-    transpose<Isa>(cols, block.lanes, scratch.values, kQueries, 1, 1.0F, scratch.outputs, cols);
+    transpose<Isa>(cols, block.lanes, {scratch.values, kQueries}, 1.0F, {scratch.outputs, cols});
   }
   static ATTN_INLINE const float* finish_values(const AttentionHead& head, index r,
                                                 const Scratch& scratch) noexcept {

@@ -121,8 +121,9 @@ struct FloatTiles {
  private:
   static void transpose_queries(const Head& head, const QueryBlock& block, float scale,
                                 const Scratch& scratch) noexcept {
-    transpose<Isa>(block.count, head.head_dim, head.query + block.first * head.query_row,
-                   head.query_row, head.query_col, scale, scratch.queries, kQueries);
+    transpose<Isa>(block.count, head.head_dim,
+                   {head.query + block.first * head.query_row, head.query_row, head.query_col},
+                   scale, {scratch.queries, kQueries});
     if (block.count == block.lanes) return;
     for (index d = 0; d < head.head_dim; ++d) {
       std::fill(scratch.queries + d * kQueries + block.count,
@@ -170,8 +171,8 @@ struct FloatTiles {
         add_to_distances<Isa>(head, block.first + r, key0, keys, weights, distances);
       }
     }
-    transpose<Isa>(block.count, keys, scratch.rows, Scratch::kScoreRow, 1, 1.0F, scratch.tile,
-                   kQueries);
+    transpose<Isa>(block.count, keys, {scratch.rows, Scratch::kScoreRow}, 1.0F,
+                   {scratch.tile, kQueries});
   }
 
   /// Turns the scores of a tile into the final weights of a finished block.

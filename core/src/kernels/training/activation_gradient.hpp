@@ -108,11 +108,11 @@ void activation_gradient_vectors(index count, const float* x, const float* dy, f
 
 template <class Isa>
 void activation_gradient(const ActivationGradientArgs& p,
-                         ActivationGradientVectors go_back) noexcept {
+                         ActivationGradientVectors differentiate) noexcept {
   constexpr index kW = kWidth<Isa>;
   // Without a factor, whole vectors are read and written in place.
   const index whole = !p.factor && p.gradient ? p.count / kW * kW : 0;
-  go_back(whole, p.x, p.output_gradient, nullptr, p.gradient);
+  differentiate(whole, p.x, p.output_gradient, nullptr, p.gradient);
   for (index c = whole; c < p.count; c += kGathered) {
     const index n = std::min(kGathered, p.count - c);
     float x[kGathered] = {}, dy[kGathered] = {}, value[kGathered], dx[kGathered];
@@ -121,7 +121,7 @@ void activation_gradient(const ActivationGradientArgs& p,
       dy[i] = p.output_gradient[c + i];
       if (p.factor) dy[i] *= p.factor[c + i];
     }
-    go_back(round_up(n, kW), x, dy, p.factor_gradient ? value : nullptr, dx);
+    differentiate(round_up(n, kW), x, dy, p.factor_gradient ? value : nullptr, dx);
     for (index i = 0; i < n; ++i) {
       if (p.factor_gradient) p.factor_gradient[c + i] = p.output_gradient[c + i] * value[i];
       if (p.gradient) p.gradient[c + i] = dx[i];

@@ -45,8 +45,8 @@ void load_keys(const AttentionHead& head, KeyChunk& chunk) noexcept {
   const index keys = chunk.key_end - chunk.key_begin;
   const float* key = head.key + chunk.key_begin * head.key_row;
   const float* value = head.value + chunk.key_begin * head.value_row;
-  chunk.is_finite = copy_padded<Isa>(keys, head.head_dim, key, head.key_row, 1, chunk.keys);
-  chunk.is_finite &= copy_padded<Isa>(keys, head.value_dim, value, head.value_row, 1, chunk.values);
+  chunk.is_finite = copy_padded<Isa>(keys, head.head_dim, {key, head.key_row}, chunk.keys);
+  chunk.is_finite &= copy_padded<Isa>(keys, head.value_dim, {value, head.value_row}, chunk.values);
 }
 
 template <class Isa>

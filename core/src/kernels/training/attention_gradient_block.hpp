@@ -104,17 +104,21 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
 
 template <class Isa>
 void GradientBlock<Isa>::load_queries() noexcept {
-  is_finite_ = copy_padded<Isa>(count_, head_.head_dim, head_.query + first_ * head_.query_row,
-                                head_.query_row, head_.query_col, scratch_.query_rows);
-  is_finite_ &= copy_padded<Isa>(
-      count_, head_.value_dim, gradient_.output_gradient + first_ * gradient_.output_gradient_row,
-      gradient_.output_gradient_row, gradient_.output_gradient_col, scratch_.output_gradient_rows);
+  is_finite_ =
+      copy_padded<Isa>(count_, head_.head_dim,
+                       {head_.query + first_ * head_.query_row, head_.query_row, head_.query_col},
+                       scratch_.query_rows);
+  is_finite_ &=
+      copy_padded<Isa>(count_, head_.value_dim,
+                       {gradient_.output_gradient + first_ * gradient_.output_gradient_row,
+                        gradient_.output_gradient_row, gradient_.output_gradient_col},
+                       scratch_.output_gradient_rows);
   is_finite_ &= chunk_.is_finite;
   const float unit = steps_.in_log2 ? kLog2E : 1.0F;
-  transpose<Isa>(count_, head_.head_dim, scratch_.query_rows, key_row_, 1, head_.scale * unit,
-                 scratch_.queries, kBlockQueries);
-  transpose<Isa>(count_, head_.value_dim, scratch_.output_gradient_rows, value_row_, 1, 1.0F,
-                 scratch_.output_gradients, kBlockQueries);
+  transpose<Isa>(count_, head_.head_dim, {scratch_.query_rows, key_row_}, head_.scale * unit,
+                 {scratch_.queries, kBlockQueries});
+  transpose<Isa>(count_, head_.value_dim, {scratch_.output_gradient_rows, value_row_}, 1.0F,
+                 {scratch_.output_gradients, kBlockQueries});
   const auto clear_padding = [&](float* columns, index depth) {
     for (index d = 0; d < depth; ++d) {
       std::fill(columns + d * kBlockQueries + count_, columns + d * kBlockQueries + lanes_, 0.0F);
@@ -129,8 +133,8 @@ template <class Isa>
 void GradientBlock<Isa>::multiply_relative(const float* table, index row, index depth,
                                            const float* queries, float* products) noexcept {
   multiply_queries<Isa>(distances_, depth, table, row, queries, 0, lanes_, scratch_.columns);
-  transpose<Isa>(distances_, count_, scratch_.columns, kBlockQueries, 1, 1.0F, products,
-                 scratch_.relative_row);
+  transpose<Isa>(distances_, count_, {scratch_.columns, kBlockQueries}, 1.0F,
+                 {products, scratch_.relative_row});
 }
 
 /// Computes scores in units of ln 2, with −∞ for excluded scores, and the dropout factors.
@@ -176,8 +180,8 @@ void GradientBlock<Isa>::score_tile(index key0, index keys) noexcept {
       std::fill_n(kept, keys, 1.0F);
       drop_weights<Isa>(head_, first_ + r, key0, keys, kept);
     }
-    transpose<Isa>(count_, keys, scratch_.rows, kGradientRow, 1, 1.0F, scratch_.kept,
-                   kBlockQueries);
+    transpose<Isa>(count_, keys, {scratch_.rows, kGradientRow}, 1.0F,
+                   {scratch_.kept, kBlockQueries});
   }
 }
 
@@ -315,8 +319,8 @@ bool GradientBlock<Isa>::attends_at(index r, index distance) const noexcept {
 template <class Isa>
 void GradientBlock<Isa>::add_relative_products(float* query_gradients) noexcept {
   const auto transposed = [&](const float* sums) {
-    transpose<Isa>(count_, distances_, sums, scratch_.relative_row, 1, 1.0F, scratch_.columns,
-                   kBlockQueries);
+    transpose<Isa>(count_, distances_, {sums, scratch_.relative_row}, 1.0F,
+                   {scratch_.columns, kBlockQueries});
     return scratch_.columns;
   };
   float* const kept = scratch_.kept_rows;

@@ -13,12 +13,11 @@ namespace attn::kernels {
 
 /// Copies rows, each padded with zeros to whole vectors. Returns true if all numbers are finite.
 template <class Isa>
-bool copy_padded(index rows, index cols, const float* from, index from_row, index from_col,
-                 float* to) noexcept {
+bool copy_padded(index rows, index cols, Strided<const float> from, float* to) noexcept {
   using F = Floats<Isa>;
   const index row = padded_row<Isa>(cols);
   for (index i = 0; i < rows; ++i) {
-    copy_row<Isa>(cols, from + i * from_row, from_col, to + i * row, 1);
+    copy_row<Isa>(cols, from.at(i), from.col, to + i * row, 1);
     if (cols < row) std::fill(to + i * row + cols, to + (i + 1) * row, 0.0F);
   }
   // Zero times a number that is not finite is NaN.
@@ -128,9 +127,9 @@ void multiply_tile(index keys, index lanes, const float* factors, float* tile) n
 template <class Isa, class Body>
 ATTN_INLINE void transform_rows(index keys, index count, float* tile, float factor,
                                 const GradientScratch<Isa>& scratch, Body&& body) noexcept {
-  transpose<Isa>(keys, count, tile, kBlockQueries, 1, 1.0F, scratch.rows, kGradientRow);
+  transpose<Isa>(keys, count, {tile, kBlockQueries}, 1.0F, {scratch.rows, kGradientRow});
   for (index r = 0; r < count; ++r) body(r, scratch.rows + r * kGradientRow);
-  transpose<Isa>(count, keys, scratch.rows, kGradientRow, 1, factor, tile, kBlockQueries);
+  transpose<Isa>(count, keys, {scratch.rows, kGradientRow}, factor, {tile, kBlockQueries});
 }
 
 }  // namespace attn::kernels
