@@ -17,8 +17,16 @@
 //
 // The gradient of an excluded score is set to zero by selection, not by multiplication, because the
 // values computed for an excluded key may be NaN.
+//
+// attention_gradient_scratch.hpp defines the memory of a block of queries,
+// attention_gradient_tile.hpp the products and the softmax of one tile,
+// attention_gradient_block.hpp the steps of a block, and attention_gradient_relative.hpp the terms
+// of relative keys and values. This file runs a block over the tiles of a chunk.
+
+#include <algorithm>
 
 #include "kernels/training/attention_gradient_block.hpp"
+#include "kernels/training/attention_gradient_relative.hpp"
 
 namespace attn::kernels {
 
@@ -47,6 +55,56 @@ void load_keys(const AttentionHead& head, KeyChunk& chunk) noexcept {
   const float* value = head.value + chunk.key_begin * head.value_row;
   chunk.is_finite = copy_padded<Isa>(keys, head.head_dim, {key, head.key_row}, chunk.keys);
   chunk.is_finite &= copy_padded<Isa>(keys, head.value_dim, {value, head.value_row}, chunk.values);
+}
+
+/// Processes all keys of the chunk. Returns false if the queries may not attend to any of them.
+template <class Isa>
+bool GradientBlock<Isa>::backpropagate(float* query_gradients) noexcept {
+  if (!find_keys()) return false;
+  load_queries();
+  std::fill_n(query_gradients, count_ * key_row_, 0.0F);
+  const index sums = count_ * scratch_.relative_row;
+  if (steps_.relative_keys) {
+    multiply_relative(gradient_.relative_keys, key_row_, head_.head_dim, scratch_.queries,
+                      scratch_.key_products);
+    std::fill_n(scratch_.key_distances, sums, 0.0F);
+  }
+  if (steps_.relative_values) {
+    multiply_relative(head_.relative_values, value_row_, head_.value_dim, scratch_.output_gradients,
+                      scratch_.value_products);
+    std::fill_n(scratch_.value_distances, sums, 0.0F);
+  }
+  for (index key0 = key_begin_, keys = 0; key0 < key_end_; key0 += keys) {
+    keys = begin_tile(key0);
+    score_tile(key0, keys);
+    differentiate_weights(key0, keys);
+    if (gradient_.weights) store_weight_gradients(key0, keys);
+    for_columns<Isa, Isa::kSoftmaxVectors>(
+        lanes_,
+        [&](index col, auto vectors)
+            ATTN_INLINED { differentiate_softmax<Isa, vectors>(keys, col, scratch_); },
+        first_lane_);
+    if (steps_.dropout) multiply_tile<Isa>(keys, lanes_, scratch_.kept, scratch_.weights);
+    if (steps_.relative_values) {
+      transform_rows<Isa>(
+          keys, count_, scratch_.weights, 1.0F, scratch_, [&](index r, float* weights) {
+            add_to_distances<Isa>(head_, first_ + r, key0, keys, weights,
+                                  scratch_.value_distances + r * scratch_.relative_row);
+          });
+    }
+    if (steps_.gradients_by_row) backpropagate_scores(key0, keys);
+    if (is_finite_) {
+      add_products(key0, keys, query_gradients);
+    } else {
+      add_attended_products(key0, keys, query_gradients);
+    }
+  }
+  add_relative_products(query_gradients);
+  for (index i = 0; i < count_ * key_row_; i += kWidth<Isa>) {
+    (Floats<Isa>::load_unaligned(query_gradients + i) * Floats<Isa>(head_.scale))
+        .store_unaligned(query_gradients + i);
+  }
+  return true;
 }
 
 template <class Isa>
