@@ -121,9 +121,9 @@ template <class Isa>
 void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
                     float* queries, float* tile) noexcept {
   constexpr index kW = kWidth<Isa>;
-  transpose_inlined<Isa>(rows, head.head_dim,
-                         {head.query + first * head.query_row, head.query_row, head.query_col},
-                         factor, {queries, kW});
+  transpose<Isa>(rows, head.head_dim,
+                 {head.query + first * head.query_row, head.query_row, head.query_col}, factor,
+                 {queries, kW});
   const float* const columns[1] = {queries};
   for (index j = 0; j < head.num_keys; j += kFewKeyRows) {
     product_rows<Isa, kFewKeyRows, 1, TileFinish::kStore, kAnyStride, 1>(

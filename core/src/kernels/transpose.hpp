@@ -20,18 +20,17 @@ ATTN_INLINE void load_columns(const float* const (&rows)[kWidth<Isa>], index col
   }
 }
 
-/// to_cr = factor · from_rc, for a (rows × cols) matrix `from`. The columns of `to` are contiguous.
-///
-/// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
-/// its rows are overwritten.
+/// Implements transpose(). Its matrices are separate arguments, because a struct would be passed in
+/// memory.
 template <class Isa>
-ATTN_INLINE void transpose_inlined(index rows, index cols, Strided<const float> from, float factor,
-                                   Strided<float> to) noexcept {
+void transpose_rows(index rows, index cols, const float* from, index from_row, index from_col,
+                    float factor, float* to, index to_row) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  if (from.col != 1 || cols < 4) {
+  if (from_col != 1 || cols < 4) {
     for (index r = 0; r < rows; ++r) {
-      for (index c = 0; c < cols; ++c) *to.at(c, r) = factor * *from.at(r, c);
+      for (index c = 0; c < cols; ++c)
+        to[c * to_row + r] = factor * from[r * from_row + c * from_col];
     }
     return;
   }
@@ -40,22 +39,26 @@ ATTN_INLINE void transpose_inlined(index rows, index cols, Strided<const float> 
   // beginning of the next columns, which the first rows then overwrite.
   for (index r = (rows - 1) / kW * kW; r >= 0; r -= kW) {
     const float* row[kW];
-    for (index i = 0; i < kW; ++i) row[i] = from.at(std::min(r + i, rows - 1));
+    for (index i = 0; i < kW; ++i) row[i] = from + std::min(r + i, rows - 1) * from_row;
     for (index next = 0; next < cols; next += 4) {
       const index c = std::min(next, cols - 4);
       F columns[4];
       load_columns<Isa>(row, c, columns);
-      unroll<4>([&](auto i)
-                    ATTN_INLINED { (columns[i] * factors).store_unaligned(to.at(c + i, r)); });
+      unroll<4>([&](auto i) ATTN_INLINED {
+        (columns[i] * factors).store_unaligned(to + (c + i) * to_row + r);
+      });
     }
   }
 }
 
-/// Like transpose_inlined, for callers that transpose whole blocks.
+/// to_cr = factor · from_rc, for a (rows × cols) matrix `from`. The columns of `to` are contiguous.
+///
+/// Writes whole vectors, so `to` must have room for one more vector after its end, and gaps between
+/// its rows are overwritten.
 template <class Isa>
-__attribute__((noinline)) void transpose(index rows, index cols, Strided<const float> from,
-                                         float factor, Strided<float> to) noexcept {
-  transpose_inlined<Isa>(rows, cols, from, factor, to);
+ATTN_INLINE void transpose(index rows, index cols, Strided<const float> from, float factor,
+                           Strided<float> to) noexcept {
+  transpose_rows<Isa>(rows, cols, from.data, from.row, from.col, factor, to.data, to.row);
 }
 
 }  // namespace attn::kernels
