@@ -41,11 +41,11 @@ async function assertSmall(context, part) {
   const files = (await readdir(dist, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    // The reference is a separate site that the page only links to, and the page in a single file
-    // has its own limit.
+    // The reference and the examples of the elements are separate pages that the page only links
+    // to, and the page in a single file has its own limit.
     .filter(
       (file) =>
-        !/\.(?:wasm|map|safetensors|json)$|^reference[\\/]|^attn.html$/.test(
+        !/\.(?:wasm|map|safetensors|json)$|^(?:reference|elements)[\\/]|^attn.html$/.test(
           file.slice(dist.length + 1),
         ),
     )

@@ -49,10 +49,12 @@ export function figureElement({ properties, defaults = {}, data, read, drawing }
   /** @type {Record<string, Kind>} */
   const kinds = { ...properties, label: 'text', theme: 'text' };
   const initial = Object.fromEntries(Object.keys(kinds).map((name) => [name, null]));
-  const attributes = new Map(Object.keys(kinds).map((name) => [attributeOf(name), name]));
+  const attributes = Object.fromEntries(
+    Object.keys(kinds).map((name) => [attributeOf(name), name]),
+  );
 
   class FigureElement extends Base {
-    static observedAttributes = [...attributes.keys()];
+    static observedAttributes = Object.keys(attributes);
 
     #given = $state.raw({ ...initial, ...defaults });
     /** An attribute that cannot be read. @type {Error | null} */
@@ -110,7 +112,7 @@ export function figureElement({ properties, defaults = {}, data, read, drawing }
 
     /** @param {string} attribute @param {string | null} _ @param {string | null} text */
     attributeChangedCallback(attribute, _, text) {
-      const name = /** @type {string} */ (attributes.get(attribute));
+      const name = attributes[attribute];
       this.#failure = null;
       try {
         const value =
