@@ -123,6 +123,11 @@ export default defineConfig(({ command }) => ({
               test: /figures[\\/]own[\\/]|models[\\/]own[\\/](texts|\w+\.svelte)\.js/,
               priority: 2,
             },
+            {
+              name: 'invention',
+              test: /src[\\/]invention[\\/]|node_modules[\\/]jsep/,
+              priority: 2,
+            },
             // As with the styles, one file is smaller than thirty similar files.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },

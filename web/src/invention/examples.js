@@ -1,3 +1,5 @@
+import { properties } from '../state/properties/encoding.js';
+
 /**
  * Inventions to start from.
  * @type {Record<'sinusoid' | 'alibi' | 'triangle' | 'gaussian' | 'binary' | 'spiral' | 'random', import('./invention.js').Written>}
@@ -14,9 +16,9 @@ export const examples = {
     parameters: [{ name: 'slope', value: 0.25, min: 0.05, max: 1 }],
   },
   triangle: {
-    added: 'asin(sin(pi / 2 * (k % 2) + i / longest^(floor(k / 2) * 2 / d))) * 2 / pi',
-    bias: '',
-    parameters: [{ name: 'longest', value: 1000, min: 2, max: 10000 }],
+    added: properties.formula.initial,
+    bias: properties.formulaBias.initial,
+    parameters: properties.parameters.initial,
   },
   gaussian: {
     added: '',

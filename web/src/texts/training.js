@@ -150,6 +150,7 @@ export const schemeNames = {
   alibi: { short: schemeTitles.alibi, long: 'ALiBi' },
   t5: { short: schemeTitles.t5, long: 'T5’s bias' },
   shaw: { short: schemeTitles.shaw, long: 'Shaw’s relative positions' },
+  yours: { short: schemeTitles.yours, long: 'your own formula' },
 };
 
 /**

@@ -7,6 +7,7 @@ export const schemeTitles = /** @type {const} */ ({
   alibi: 'ALiBi',
   t5: 'T5',
   shaw: 'Shaw',
+  yours: 'yours',
 });
 
 /** @typedef {keyof typeof schemeTitles} Scheme */

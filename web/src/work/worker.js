@@ -6,6 +6,7 @@ import { attentionTask } from './tasks/attention.js';
 import { editTask } from './tasks/edit.js';
 import { fetchedTask } from './tasks/fetched.js';
 import { holdTask } from './tasks/hold.js';
+import { inventTask } from './tasks/invent.js';
 import { languageTask } from './tasks/language.js';
 import { measureTask } from './tasks/measure.js';
 import { ownTask } from './tasks/own.js';
@@ -17,7 +18,16 @@ import { walkTask } from './tasks/walk.js';
 import { wallTask } from './tasks/wall.js';
 
 const tasks = [
-  ...[attentionTask, editTask, fetchedTask, holdTask, languageTask, measureTask, ownTask],
+  ...[
+    attentionTask,
+    editTask,
+    fetchedTask,
+    holdTask,
+    inventTask,
+    languageTask,
+    measureTask,
+    ownTask,
+  ],
   ...[readTask, shuffleTask, stagesTask, trainTask, walkTask, wallTask],
 ];
 

@@ -61,6 +61,7 @@ export const schemes = /** @type {const} */ ({
   dynamic: { title: 'rotary, NTK', kind: 'rotation' },
   yarn: { title: 'rotary, YaRN', kind: 'rotation' },
   llama3: { title: 'rotary, Llama 3', kind: 'rotation' },
+  yours: { title: schemeTitles.yours, kind: 'positions' },
 });
 
 /** The ways to encode positions that the lesson compares. @type {readonly SchemeName[]} */
@@ -68,7 +69,10 @@ export const inLesson = ['sinusoidal', 'learned', 'alibi', 't5', 'shaw', 'rotary
 
 /** @typedef {keyof typeof schemes} SchemeName */
 
-export const schemeNames = /** @type {SchemeName[]} */ (Object.keys(schemes));
+/** The built-in schemes. */
+export const schemeNames = /** @type {SchemeName[]} */ (
+  Object.keys(schemes).filter((name) => name !== 'yours')
+);
 
 /**
  * The scaling rule of a rotary embedding as an option of the core.
@@ -123,6 +127,27 @@ export function* compare(attn, x, settings, learned) {
   }
   return compared;
 }
+
+/**
+ * Like compare(), for a scheme that the reader has written.
+ * @param {Attn} attn
+ * @param {Tensor} x embeddings (n, E)
+ * @param {SchemeSettings} settings
+ * @param {Learned | undefined} learned
+ * @param {Tables} tables
+ * @returns {Comparison}
+ */
+export function compareYours(attn, x, settings, learned, tables) {
+  const weights = new Head(attn, x.shape[1], settings, learned).withTables(x, tables);
+  const matrix = tables.added ?? tables.bias;
+  return { name: 'yours', matrix: matrix && matrixOf(matrix), weights };
+}
+
+/**
+ * The tables of a scheme: an encoding (n, E) to add to the words, and a bias (1, n, n) to add to
+ * the scores.
+ * @typedef {{ added: Tensor | null, bias: Tensor | null }} Tables
+ */
 
 /** One head: its query and key projections with D columns each. */
 class Head {
@@ -231,6 +256,21 @@ class Head {
       }
       default:
         return this.#rotated(name, x);
+    }
+  }
+
+  /** @param {Tensor} x @param {Tables} tables @returns {Matrix} */
+  withTables(x, { added, bias }) {
+    const attn = this.#attn;
+    const terms = bias ? { bias } : {};
+    if (!added) return this.#attend(x, terms);
+    const [maxLength, dModel] = added.shape;
+    const table = new attn.LearnedPositionalEncoding({ maxLength, dModel });
+    try {
+      table.setParameter('weight', added);
+      return this.#attend(table.forward(x), terms);
+    } finally {
+      table.dispose();
     }
   }
 

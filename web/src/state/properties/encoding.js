@@ -1,4 +1,4 @@
-import { cell, choice, integer, integers, number } from './property.js';
+import { cell, choice, integer, integers, number, parameters, text } from './property.js';
 
 /** Largest number of curves side by side. */
 export const maxColumns = 8;
@@ -13,6 +13,9 @@ export const limits = {
   trained: { min: 7, max: 8192 },
   clip: { min: 1, max: 64 },
 };
+
+/** Longest formula that a link keeps, and the largest number of its parameters. */
+export const formulas = { longest: 500, parameters: 3 };
 
 const lastCell = Math.max(limits.length.max, limits.width.max) - 1;
 
@@ -40,4 +43,15 @@ export const properties = {
   trained: integer(8, limits.trained),
   /** Largest distance that Shaw's relative keys distinguish. */
   clip: integer(4, limits.clip),
+
+  /** The reader's own scheme: P(i, k), b(i, j, h), and the parameters of both formulas. */
+  formula: text(
+    'asin(sin(pi / 2 * (k % 2) + i / longest^(floor(k / 2) * 2 / d))) * 2 / pi',
+    formulas.longest,
+  ),
+  formulaBias: text('', formulas.longest),
+  parameters: parameters(
+    [{ name: 'longest', value: 1000, min: 2, max: 10000 }],
+    formulas.parameters,
+  ),
 };

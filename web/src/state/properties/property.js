@@ -72,6 +72,31 @@ export function choice(initial, values) {
 }
 
 /**
+ * Parameters of a formula, written as `name:value:min:max,…`. Unreadable ones are left out.
+ * @param {{ name: string, value: number, min: number, max: number }[]} initial
+ * @param {number} most
+ * @returns {Property<{ name: string, value: number, min: number, max: number }[]>}
+ */
+export function parameters(initial, most) {
+  return {
+    initial,
+    parse(text) {
+      const found = new Map();
+      for (const part of text.split(',', 4 * most)) {
+        const [name, ...numbers] = part.split(':', 5);
+        const [value, min, max] = numbers.map((each) => (each.trim() ? Number(each) : NaN));
+        const known = [value, min, max].every(Number.isFinite) && numbers.length === 3;
+        if (!/^[a-z][a-z0-9]{0,11}$/i.test(name) || !known || min >= max) continue;
+        found.set(name, { name, value: Math.min(max, Math.max(min, value)), min, max });
+      }
+      return [...found.values()].slice(0, most);
+    },
+    format: (values) =>
+      values.map(({ name, value, min, max }) => [name, value, min, max].join(':')).join(','),
+  };
+}
+
+/**
  * Up to `most` distinct integers in ascending order.
  * @param {number[]} initial
  * @param {{ min: number, max: number }} range
