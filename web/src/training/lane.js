@@ -109,6 +109,7 @@ export function evaluate(model, examples, answers) {
 export class Lane {
   #attn;
   #options;
+  #invention;
   #world;
   #source;
   #model;
@@ -125,13 +126,18 @@ export class Lane {
   /** The model that holds an earlier snapshot. @type {Model | undefined} */
   #earlier;
 
-  /** @param {TrainingAttn} attn @param {LaneOptions} options */
-  constructor(attn, options) {
+  /**
+   * @param {TrainingAttn} attn
+   * @param {LaneOptions} options
+   * @param {import('./model.js').Invention} [invention] for the scheme `yours`
+   */
+  constructor(attn, options, invention) {
     this.#attn = attn;
+    this.#invention = invention;
     this.#options = options;
     this.#world = worlds[options.world];
     this.#source = new Source(attn, this.#world, options.seed, sizes.heldOut);
-    this.#model = makeModel(attn, options);
+    this.#model = makeModel(attn, options, invention);
     this.#optimizer = this.#newOptimizer();
     this.#tape = new attn.Tape();
     this.#keep();
@@ -317,7 +323,7 @@ export class Lane {
 
   /** A second model with the same options, into which other weights are loaded. */
   #spare() {
-    return (this.#earlier ??= makeModel(this.#attn, this.#options));
+    return (this.#earlier ??= makeModel(this.#attn, this.#options, this.#invention));
   }
 
   #keep() {

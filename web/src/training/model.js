@@ -17,6 +17,8 @@ import { worlds } from './worlds.js';
  * @property {Scheme} positions
  * @property {number} heads
  * @property {number} layers
+ * @property {import('../invention/invention.js').Written} [written] the formulas of the scheme
+ *   `yours`
  * @property {boolean} causal
  * @property {number} rate the learning rate
  * @property {number} seed
@@ -31,6 +33,22 @@ export const lengths = [1, 1.5, 2, 3, 4];
 
 /** Largest distance that Shaw's relative keys and values and T5's buckets distinguish. */
 const mostDistance = 16;
+
+/**
+ * The scheme `yours`, whose module is loaded on demand.
+ * @typedef {import('../invention/invention.js').Invention} Invention
+ */
+
+/**
+ * Loads the reader's scheme if the options name it.
+ * @param {LaneOptions} options
+ * @returns {Promise<Invention | undefined>}
+ */
+export async function loadInvention({ positions, written }) {
+  if (positions !== 'yours' || !written) return undefined;
+  const { Invention } = await import('../invention/invention.js');
+  return new Invention(written);
+}
 
 /**
  * @param {Pick<LaneOptions, 'positions' | 'causal'>} options
@@ -107,10 +125,18 @@ class Layered {
   /** @type {Record<string, any>} */
   parts;
 
-  /** @param {Attn} attn @param {LaneOptions} options @param {Record<string, any>} parts */
-  constructor(attn, options, parts) {
+  #invention;
+
+  /**
+   * @param {Attn} attn
+   * @param {LaneOptions} options
+   * @param {Record<string, any>} parts
+   * @param {Invention} [invention]
+   */
+  constructor(attn, options, parts, invention) {
     this.attn = attn;
     this.options = options;
+    this.#invention = invention;
     const { length, symbols } = worlds[options.world];
     const { dModel } = sizes;
     const { seed } = options;
@@ -131,14 +157,61 @@ class Layered {
    * @template {Tensor | Variable} T
    * @param {T} tokens embedded tokens
    * @param {number} [start] position of the first token
+   * @param {number} [n] number of positions
    * @returns {T}
    */
-  withPositions(tokens, start = 0) {
+  withPositions(tokens, start = 0, n = tokens.shape[1]) {
     const x = /** @type {any} */ (tokens);
+    const added = this.#invention?.added(n, sizes.dModel);
+    if (added) return /** @type {any} */ (this.#withTable(x, added, start));
     if (this.options.positions === 'sinusoidal') {
       return /** @type {any} */ (this.attn.positionalEncoding(x, { start }));
     }
     return this.parts.positions ? this.parts.positions.forward(x, { start }) : x;
+  }
+
+  /**
+   * Adds a table that is not learned.
+   * @param {any} x tokens (B, N, dModel), a tensor or a variable
+   * @param {Tensor} table (n, dModel)
+   * @param {number} start
+   */
+  #withTable(x, { data, shape: [maxLength, dModel] }, start) {
+    if (x.tape) {
+      const [batch, length] = x.shape;
+      const rows = new Float32Array(batch * length * dModel);
+      const some = data.subarray(start * dModel, (start + length) * dModel);
+      for (let i = 0; i < batch; i++) rows.set(/** @type {Float32Array} */ (some), i * some.length);
+      return x.add(x.tape.constant({ data: rows, shape: x.shape }));
+    }
+    const positions = new this.attn.LearnedPositionalEncoding({ maxLength, dModel });
+    try {
+      positions.setParameter('weight', { data, shape: [maxLength, dModel] });
+      return positions.forward(x, { start });
+    } finally {
+      positions.dispose();
+    }
+  }
+
+  /**
+   * The bias of the reader's scheme, as an option of attention.
+   * @param {number} queries
+   * @param {number} [start] position of the first query
+   * @param {number} [n] number of positions
+   * @returns {{ bias?: Tensor }} bias: (heads, queries, start + queries)
+   */
+  biasOf(queries, start = 0, n = queries) {
+    const { heads } = this.options;
+    const all = this.#invention?.bias(n, heads, sizes.dModel);
+    if (!all) return {};
+    const keys = start + queries;
+    if (keys === n && queries === n) return { bias: all };
+    const data = new Float32Array(heads * queries * keys);
+    for (let row = 0; row < heads * queries; row++) {
+      const first = (Math.floor(row / queries) * n + start + (row % queries)) * n;
+      data.set(/** @type {Float32Array} */ (all.data).subarray(first, first + keys), row * keys);
+    }
+    return { bias: { data, shape: [heads, queries, keys] } };
   }
 
   stateDict() {
@@ -203,19 +276,20 @@ const unembedding = (attn, symbols, seed) =>
  * @implements {Model}
  */
 class Encoder extends Layered {
-  /** @param {Attn} attn @param {LaneOptions} options */
-  constructor(attn, options) {
-    super(attn, options, {
+  /** @param {Attn} attn @param {LaneOptions} options @param {Invention} [invention] */
+  constructor(attn, options, invention) {
+    const parts = {
       encoder: new attn.TransformerEncoder(stack(options, 1000)),
       unembed: unembedding(attn, worlds[options.world].symbols.length, options.seed),
-    });
+    };
+    super(attn, options, parts, invention);
   }
 
   /** @param {Examples} examples @param {Tape} tape */
   record({ ids }, tape) {
     const { tokens, encoder, unembed } = this.parts;
     const x = this.withPositions(tokens.forward(ids, { tape }));
-    return unembed.forward(encoder.forward(x, { attention: { causal: this.options.causal } }));
+    return unembed.forward(encoder.forward(x, { attention: this.#attention(ids) }));
   }
 
   /** @param {Examples} examples */
@@ -239,6 +313,11 @@ class Encoder extends Layered {
     return this.#forward(ids, true).weights;
   }
 
+  /** @param {Integers} ids (examples, length) */
+  #attention({ shape: [, length] }) {
+    return { causal: this.options.causal, ...this.biasOf(length) };
+  }
+
   /**
    * @param {Integers} ids (examples, length)
    * @param {boolean} needWeights
@@ -247,7 +326,7 @@ class Encoder extends Layered {
   #forward(ids, needWeights) {
     const { tokens, encoder, unembed } = this.parts;
     const { output, weights = [] } = encoder.forward(this.withPositions(tokens.forward(ids)), {
-      attention: { causal: this.options.causal },
+      attention: this.#attention(ids),
       needWeights,
     });
     return { logits: unembed.forward(output), weights };
@@ -286,11 +365,12 @@ class Writer extends Layered {
    * @param {Attn} attn
    * @param {LaneOptions} options
    * @param {typeof Transformer | typeof Recurrent} Coder
+   * @param {Invention} [invention]
    */
-  constructor(attn, options, Coder) {
+  constructor(attn, options, Coder, invention) {
     const { written, answers } = worlds[options.world];
     if (!written) throw new Error(`the world ${options.world} has no written answers`);
-    super(attn, options, Coder.parts(attn, options, written.symbols.length));
+    super(attn, options, Coder.parts(attn, options, written.symbols.length), invention);
     this.#coder = /** @type {Coder} */ (new Coder(this));
     this.#start = written.start;
     this.#padding = written.padding;
@@ -404,7 +484,8 @@ class Transformer {
   read(ids, lengths, options) {
     const { tokens, encoder } = this.#model.parts;
     const x = this.#model.withPositions(tokens.forward(ids, ...(options ? [options] : [])));
-    const states = encoder.forward(x, { attention: { validLens: lengths } });
+    const attention = { validLens: lengths, ...this.#model.biasOf(ids.shape[1]) };
+    const states = encoder.forward(x, { attention });
     return { states: options ? states : states.output, lengths };
   }
 
@@ -413,7 +494,7 @@ class Transformer {
     const { written, decoder, unembed } = this.#model.parts;
     const y = this.#model.withPositions(written.forward(given, ...(tape ? [{ tape }] : [])));
     const said = decoder.forward(y, states, {
-      selfAttention: { causal: true },
+      selfAttention: { causal: true, ...this.#model.biasOf(given.shape[1]) },
       crossAttention: { validLens: lengths },
       ...(needWeights && { needWeights }),
     });
@@ -427,8 +508,12 @@ class Transformer {
     const state = decoder.start(states);
     return {
       next: (tokens, place) => {
-        const y = this.#model.withPositions(written.forward(tokens), place);
-        const { output } = decoder.forward(y, state, { crossAttention: { validLens: lengths } });
+        const { answers } = worlds[this.#model.options.world];
+        const y = this.#model.withPositions(written.forward(tokens), place, answers);
+        const { output } = decoder.forward(y, state, {
+          selfAttention: this.#model.biasOf(1, place, answers),
+          crossAttention: { validLens: lengths },
+        });
         return unembed.forward(output);
       },
       dispose: () => state.dispose(),
@@ -496,10 +581,15 @@ class Recurrent {
   }
 }
 
-/** @param {Attn} attn @param {LaneOptions} options @returns {Model} */
-export function makeModel(attn, options) {
-  if (!worlds[options.world].written) return new Encoder(attn, options);
+/**
+ * @param {Attn} attn
+ * @param {LaneOptions} options
+ * @param {Invention} [invention] from `loadInvention()`, for the scheme `yours`
+ * @returns {Model}
+ */
+export function makeModel(attn, options, invention) {
+  if (!worlds[options.world].written) return new Encoder(attn, options, invention);
   return options.decoder === 'recurrent'
     ? new Writer(attn, { ...options, positions: 'none' }, Recurrent)
-    : new Writer(attn, options, Transformer);
+    : new Writer(attn, options, Transformer, invention);
 }

@@ -1,4 +1,5 @@
 import { Lane } from '../../training/lane.js';
+import { loadInvention } from '../../training/model.js';
 
 /** Creates a model to train. It stays in the worker, and the page calls its methods. */
 export const trainTask = {
@@ -9,5 +10,9 @@ export const trainTask = {
    * @param {import('../../training/model.js').LaneOptions} options
    */
   run: async (attn, options) =>
-    new Lane(/** @type {import('attn').TrainingAttn} */ (attn), options),
+    new Lane(
+      /** @type {import('attn').TrainingAttn} */ (attn),
+      options,
+      await loadInvention(options),
+    ),
 };
