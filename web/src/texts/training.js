@@ -38,6 +38,8 @@ export const texts = {
   misled: ({ size, unit, name, right, other, others }) =>
     `With ${size} ${unit}, lane ${name} gets ${right} of 100 right, and lane ${other}, which has no positions, gets ${others}. A model that relies on positions now looks at the wrong positions, and does worse than a model that only guesses.`,
   untrained: 'learned, before the first step',
+  brokenFormula: 'Your formula cannot be computed, so its lane has no positions now.',
+  toFormula: 'See what is wrong with it',
   press: 'Press Play below to find out.',
   gain: [
     'What are several heads good for? Let two models learn to add. One has four [heads|head]. The other has one head, which is four times as wide, so both have the same number of [parameters|parameter]. The sum goes into three blanks, and each blank has to look at several digits at once. The blank for the tens needs both tens, and both ones as well, because they may carry.',

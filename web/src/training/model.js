@@ -1,4 +1,4 @@
-import { worlds } from './worlds.js';
+import { longerWorld, worlds } from './worlds.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tape} Tape */
@@ -40,14 +40,24 @@ const mostDistance = 16;
  */
 
 /**
- * Loads the reader's scheme if the options name it.
+ * Loads the reader's scheme if the options name it, and computes its tables for every length that
+ * the lane needs.
  * @param {LaneOptions} options
  * @returns {Promise<Invention | undefined>}
  */
-export async function loadInvention({ positions, written }) {
+export async function loadInvention({ positions, written, world, heads }) {
   if (positions !== 'yours' || !written) return undefined;
   const { Invention } = await import('../invention/invention.js');
-  return new Invention(written);
+  const invention = new Invention(written);
+  const { length, answers, written: answered } = worlds[world];
+  const all = answered
+    ? [length, answers]
+    : lengths.map((times) => longerWorld(world, times).length);
+  for (const n of all) {
+    invention.added(n, sizes.dModel);
+    invention.bias(n, heads, sizes.dModel);
+  }
+  return invention;
 }
 
 /**

@@ -1,0 +1,21 @@
+/** The texts of the card with the result of a race. */
+export const texts = {
+  title: 'Your formula in the race',
+  scheme: 'positions',
+  task: 'task',
+  fast: 'steps to 95 % right',
+  notYet: 'not yet',
+  accuracy: 'right answers',
+  /** @param {{ size: number, unit: string }} of */
+  longer: ({ size, unit }) => `right with ${size} ${unit}`,
+  checksum: 'checksum of the weights',
+  unknown: '–',
+  end: 'has no rows',
+  /** @param {{ task: string, trained: number, unit: string, seed: number, step: number }} race */
+  about: ({ task, trained, unit, seed, step }) =>
+    `Both lanes learned “${task}” with ${trained} ${unit} and seed ${seed}, for ${step} steps. They saw the same examples in the same order and differ only in their positions.`,
+  nothing: 'The race has not begun. Press Play above.',
+  /** @param {{ tested: number }} at */
+  tested: ({ tested }) => `The longer examples were tested after step ${tested}.`,
+  same: 'Anyone who opens your link gets the same checksums, so results can be compared.',
+};
