@@ -27,7 +27,7 @@ test('the page works from a folder without other origins, errors or messages', a
 /** @param {string} file @returns {keyof typeof kMaxSiteBytes} */
 const partOf = (file) =>
   /** @type {any} */ (
-    /[\\/](Walk|[Ww]all|programs|picture|outlines|training|models|language|tokenizers|[Oo]wn)/
+    /[\\/](Walk|[Ww]all|programs|picture|outlines|training|models|language|tokenizers|[Oo]wn|[Ii]nvent)/
       .exec(file.slice(dist.length))?.[1]
       .toLowerCase()
       .replace('tokenizers', 'language') ?? 'page'
@@ -73,6 +73,8 @@ test('training loads few additional bytes', (context) => assertSmall(context, 't
 test('models from files load few additional bytes', (context) => assertSmall(context, 'models'));
 test('opening your own model loads few additional bytes', (context) => assertSmall(context, 'own'));
 test('the wall of all heads loads few additional bytes', (context) => assertSmall(context, 'wall'));
+test('inventing an encoding loads few additional bytes', (context) =>
+  assertSmall(context, 'invent'));
 test('exporting pictures loads few additional bytes', (context) => assertSmall(context, 'picture'));
 test('the letter outlines for pictures are small', (context) => assertSmall(context, 'outlines'));
 test('the programs of figures load few additional bytes', (context) =>

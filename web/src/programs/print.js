@@ -86,7 +86,7 @@ const headers = [
   ['algorithm', /std::(?:copy|count|fill|max|max_element|min|reverse_copy|sort|stable_sort)\(/],
   ['array', /std::array\b/],
   ['chrono', /std::chrono\b/],
-  ['cmath', /std::(?:abs|ceil|cos|exp|log|pow|sin)\(/],
+  ['cmath', /std::(?:abs|ceil|floor|trunc|sqrt|exp|log(?:2|10)?|pow|atan2|a?(?:sin|cos|tan)h?)\(/],
   ['cstdint', /std::u?int\d+_t\b/],
   ['cstdio', /std::printf\(/],
   ['initializer_list', /std::initializer_list\b/],

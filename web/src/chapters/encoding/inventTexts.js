@@ -18,12 +18,15 @@ export const texts = {
     bias: 'added to the score: query i, key j, head h',
   },
   empty: 'nothing',
+  knownTitle: 'what a formula may contain',
   known:
     'Positions, columns and heads count from 0; d is the number of columns, and n the number of positions. A formula may use numbers, pi and e; + − * / % ^; comparisons, &&, || and !; test ? yes : no; and sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, exp, log, log2, log10, sqrt, abs, sign, floor, ceil, round, trunc, min, max, pow, mod and random(i, k), which always gives the same number between 0 and 1 for the same i and k.',
   parameters: {
     add: 'add a parameter',
     remove: (/** @type {string} */ name) => `remove ${name}`,
     name: 'name',
+    from: 'from',
+    to: 'to',
     value: (/** @type {string} */ name) => `value of ${name}`,
     min: (/** @type {string} */ name) => `smallest ${name}`,
     max: (/** @type {string} */ name) => `largest ${name}`,
@@ -67,7 +70,7 @@ export const texts = {
   distances: {
     added: 'similarity by distance (dot products)',
     bias: 'bias by distance',
-    axis: 'distance between the positions',
+    axis: 'distance',
     /** @param {{ near: string, far: string, distance: number }} values */
     summary: ({ near, far, distance }) =>
       `Mean at distance 0: ${near}; at distance ${distance}: ${far}.`,

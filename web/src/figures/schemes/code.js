@@ -2,12 +2,17 @@ import { constants, layer, randomNormal } from '../../programs/calls.js';
 import { printMatrix } from '../../programs/print.js';
 import { attentionCode, attentionPrograms } from '../attention/code.js';
 import { encodingPrograms } from '../encoding/code.js';
+import { inventedPrograms } from './inventCode.js';
 import { alibiHead, scalingOf, schemes, streams, t5 } from './schemes.js';
 
 /** @typedef {import('./schemes.js').SchemeName} SchemeName */
 /** @typedef {import('./schemes.js').SchemeSettings} SchemeSettings */
 
-/** @typedef {SchemeSettings & { tokens: string[], dModel: number }} ProgramSettings */
+/**
+ * @typedef {SchemeSettings & { tokens: string[], dModel: number,
+ *   invented?: import('../../chapters/encoding/Schemes.svelte').Yours | null }} ProgramSettings
+ *   invented: the reader's scheme, null if its formulas are broken
+ */
 
 /**
  * Programs that compute a scheme's matrix. For the scheme without positions, they compute attention
@@ -34,6 +39,8 @@ export function schemePrograms(name, settings, language) {
       return buckets(settings);
     case 'shaw':
       return relative(settings);
+    case 'yours':
+      return settings.invented ? inventedPrograms(settings.invented, settings) : {};
     default:
       return language
         ? attentionPrograms(
