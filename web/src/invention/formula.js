@@ -107,7 +107,7 @@ const unary = new Map([
   ['!', (a) => (a === 0 ? 1 : 0)],
 ]);
 
-const { Jsep } = jsep;
+const { Jsep } = /** @type {any} */ (jsep);
 Jsep.removeAllUnaryOps();
 Jsep.removeAllBinaryOps();
 Jsep.removeAllLiterals();
@@ -148,7 +148,7 @@ class Parser extends /** @type {any} */ (Jsep) {
  */
 export function parse(text, names) {
   if (text.length > maxLength) throw new FormulaError({ reason: 'long', at: maxLength });
-  const parser = new Parser(text);
+  const parser = new /** @type {any} */ (Parser)(text);
   let tree;
   try {
     tree = parser.parse();

@@ -109,6 +109,9 @@ function probabilityOf({ data }, answer) {
   });
 }
 
+/** The number of positions. @param {Integers} ids (examples, length) */
+const lengthOf = (ids) => /** @type {Tensor} */ (ids).shape[1];
+
 /** Tokens as a batch of one. @param {Int32Array} ids */
 const alone = (ids) => ({ data: ids, shape: [1, ids.length] });
 
@@ -324,8 +327,8 @@ class Encoder extends Layered {
   }
 
   /** @param {Integers} ids (examples, length) */
-  #attention({ shape: [, length] }) {
-    return { causal: this.options.causal, ...this.biasOf(length) };
+  #attention(ids) {
+    return { causal: this.options.causal, ...this.biasOf(lengthOf(ids)) };
   }
 
   /**
@@ -494,7 +497,7 @@ class Transformer {
   read(ids, lengths, options) {
     const { tokens, encoder } = this.#model.parts;
     const x = this.#model.withPositions(tokens.forward(ids, ...(options ? [options] : [])));
-    const attention = { validLens: lengths, ...this.#model.biasOf(ids.shape[1]) };
+    const attention = { validLens: lengths, ...this.#model.biasOf(lengthOf(ids)) };
     const states = encoder.forward(x, { attention });
     return { states: options ? states : states.output, lengths };
   }
@@ -504,7 +507,7 @@ class Transformer {
     const { written, decoder, unembed } = this.#model.parts;
     const y = this.#model.withPositions(written.forward(given, ...(tape ? [{ tape }] : [])));
     const said = decoder.forward(y, states, {
-      selfAttention: { causal: true, ...this.#model.biasOf(given.shape[1]) },
+      selfAttention: { causal: true, ...this.#model.biasOf(lengthOf(given)) },
       crossAttention: { validLens: lengths },
       ...(needWeights && { needWeights }),
     });
