@@ -1,4 +1,4 @@
-/** @typedef {import('../../invention/formula.js').Problem} Problem */
+/** @typedef {import('../invention/formula.js').Problem} Problem */
 
 /** The texts of the card in which readers write a positional encoding of their own. */
 export const texts = {
