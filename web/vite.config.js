@@ -128,6 +128,11 @@ export default defineConfig(({ command }) => ({
               test: /src[\\/]invention[\\/]|node_modules[\\/]jsep/,
               priority: 2,
             },
+            {
+              name: 'invention',
+              test: /src[\\/]invention[\\/]|node_modules[\\/]jsep/,
+              priority: 2,
+            },
             // As with the styles, one file is smaller than thirty similar files.
             { name: 'programs', test: programs },
             { name: 'outlines', test: /virtual:outlines/ },

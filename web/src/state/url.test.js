@@ -65,8 +65,11 @@ test('numbers out of range are clamped', () => {
 test('invalid values give the initial value', () => {
   const nonsense = ['', 'NaN', 'xyz', '<img src=x onerror=alert(1)>', '[object Object]', '\0'];
   const names = /** @type {(keyof typeof initial)[]} */ (Object.keys(properties));
-  // The first four settings may be any text, and `columns` may be an empty list.
-  const free = new Set(['text', 'source', 'target', 'example', 'columns']);
+  // The first six settings may be any text, and the last two may be empty lists.
+  const free = new Set([
+    ...['text', 'source', 'target', 'example', 'formula', 'formulaBias'],
+    ...['columns', 'parameters'],
+  ]);
   for (const value of nonsense) {
     const settings = parseSettings(
       new URLSearchParams(names.map((name) => [name, value])).toString(),
@@ -76,6 +79,14 @@ test('invalid values give the initial value', () => {
     }
   }
   assert.deepEqual(parseSettings('columns=a,-1,4e3,999').columns, initial.columns);
+  const { parameters } = parseSettings(
+    'parameters=a:5:0:1,b:2:3:1,c:x:0:1,constructor:0:0:1,__proto__:0:0:1',
+  );
+  assert.deepEqual(parameters, [
+    { name: 'a', value: 1, min: 0, max: 1 },
+    { name: 'constructor', value: 0, min: 0, max: 1 },
+  ]);
+  assert.deepEqual(parseSettings('parameters=xyz').parameters, initial.parameters);
   assert.deepEqual(parseSettings('__proto__=1&constructor=2&toString=3'), initial);
 });
 

@@ -64,6 +64,10 @@ export const texts = {
     weights: 'the attention that results in your sentence',
     waiting: 'is being computed …',
     noWeights: 'your sentence has no words yet',
+    weightsSize: (/** @type {number} */ queries, /** @type {number} */ keys) =>
+      `yours: attention weights, ${queries} queries by ${keys} keys`,
+    /** @param {string} title @param {number} rows @param {number} columns */
+    size: (title, rows, columns) => `${title}, ${rows} rows by ${columns} columns`,
   },
   /** @param {{ rows: number, columns: number, low: string, high: string }} size */
   size: ({ rows, columns, low, high }) => `${rows} × ${columns}, ${low} … ${high}`,

@@ -72,7 +72,7 @@ export function choice(initial, values) {
 }
 
 /**
- * Parameters of a formula, written as `name:value:min:max,…`. Unreadable ones are left out.
+ * Parameters of a formula, written as `name:value:min:max,…`. Unreadable parameters are left out.
  * @param {{ name: string, value: number, min: number, max: number }[]} initial
  * @param {number} most
  * @returns {Property<{ name: string, value: number, min: number, max: number }[]>}
@@ -89,7 +89,7 @@ export function parameters(initial, most) {
         if (!/^[a-z][a-z0-9]{0,11}$/i.test(name) || !known || min >= max) continue;
         found.set(name, { name, value: Math.min(max, Math.max(min, value)), min, max });
       }
-      return [...found.values()].slice(0, most);
+      return text && !found.size ? initial : [...found.values()].slice(0, most);
     },
     format: (values) =>
       values.map(({ name, value, min, max }) => [name, value, min, max].join(':')).join(','),
