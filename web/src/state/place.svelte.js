@@ -41,6 +41,16 @@ class Place {
     return typeof history.state?.chapter === 'string';
   }
 
+  /**
+   * The chapter in view once the reader has chosen one; with the chosen figure (`chapter.figure`) while
+   * its chapter is in view.
+   */
+  get chosen() {
+    if (!this.isInHistory) return '';
+    const { chapter } = history.state;
+    return chapter.startsWith(`${this.chapter}.`) ? chapter : this.chapter;
+  }
+
   /** True while a link is being followed. */
   get isGoing() {
     return this.#going !== undefined;

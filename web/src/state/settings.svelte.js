@@ -113,7 +113,7 @@ export function mirrorSettingsInUrl() {
     if (link.at && !place.isGoing && place.chapter !== link.at.split('.')[0]) {
       link = { ...link, at: null };
     }
-    const at = (place.isInHistory && place.chapter) || link.at;
+    const at = place.chosen || link.at;
     const next = at ? fragmentTo(at) : `#${address}`;
     if (next.slice(1) === location.hash.slice(1)) return;
     const url = next === '#' ? location.pathname + location.search : next;
