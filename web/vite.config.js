@@ -125,12 +125,8 @@ export default defineConfig(({ command }) => ({
             },
             {
               name: 'invention',
-              test: /src[\\/]invention[\\/]|node_modules[\\/]jsep/,
-              priority: 2,
-            },
-            {
-              name: 'invention',
-              test: /src[\\/]invention[\\/]|node_modules[\\/]jsep/,
+              // The examples read the page's settings, which need a document.
+              test: /src[\\/]invention[\\/](?!examples)|node_modules[\\/]jsep/,
               priority: 2,
             },
             // As with the styles, one file is smaller than thirty similar files.
