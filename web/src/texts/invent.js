@@ -2,7 +2,7 @@
 
 /** The texts of the card in which readers write a positional encoding of their own. */
 export const texts = {
-  idea: 'Invent one. Write a formula, see what it says about positions, and race it against the others.',
+  idea: 'Write a formula, see what it says about positions, and race it against the others.',
   examples: 'start from',
   names: {
     sinusoid: 'the sinusoid itself',
