@@ -257,14 +257,14 @@ function framesOf(page) {
 }
 
 /**
- * Opens the folded part of the page that contains an element or, if there is none, the folded part
+ * Opens the folded part of the page that contains an element or, if there is none, the folded parts
  * inside the element.
  * @param {import('playwright-core').Locator} element
  */
 export const unfold = (element) =>
   element.evaluate((inside) => {
-    const part = inside.closest('details') ?? inside.querySelector('details');
-    if (part) part.open = true;
+    const around = inside.closest('details');
+    for (const part of around ? [around] : inside.querySelectorAll('details')) part.open = true;
   });
 
 /**

@@ -227,6 +227,8 @@ test('the terms of a softmax name the subtracted score and distinguish equal tok
 test('each of the twelve schemes is described, and pointing at one frames no other', async () => {
   const page = await site.visit('#at=encoding.encoding-schemes');
   const cards = page.locator('#encoding-schemes [data-scheme]');
+  await cards.first().waitFor();
+  await unfold(page.locator('#encoding-schemes'));
   await becomes(() => cards.count(), 12);
   // The reader's own scheme has four measured answers instead of four facts.
   await cards.locator('[data-verdict]').nth(3).waitFor({ state: 'attached' });
