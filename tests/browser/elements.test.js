@@ -241,7 +241,7 @@ for (const [title, name, properties, message] of /** @type {const} */ ([
     'too few tokens',
     'attn-weights',
     { weights: [[1, 0], [0, 1]], tokens: ['a'] }, // prettier-ignore
-    'tokens: got 1 strings, needs 2, the number of queries',
+    'tokens: got an array of length 1, needs 2, the number of queries',
   ],
   [
     'scores in place of weights',

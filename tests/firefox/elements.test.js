@@ -109,7 +109,7 @@ test('both browsers draw an error in place of the element', async () => {
     });
     const alert = await page.waitForSelector('attn-weights >>> [role=alert]');
     const said = await alert?.evaluate((alert) => alert.textContent);
-    assert.equal(said, 'tokens: got 2 strings, needs 3, the number of queries');
+    assert.equal(said, 'tokens: got an array of length 2, needs 3, the number of queries');
     await close();
   }
 });

@@ -121,7 +121,10 @@ export function readNames(name, value, length, what) {
     }
   });
   if (value.length !== length) {
-    throw mismatch(name, `got ${value.length} strings, needs ${length}, the number of ${what}`);
+    throw mismatch(
+      name,
+      `got an array of length ${value.length}, needs ${length}, the number of ${what}`,
+    );
   }
   return [...value];
 }
