@@ -125,7 +125,7 @@ test('an invention that knows positions beats none in a race, with a result card
   assert.deepEqual(site.problems, []);
 });
 
-test('the program of the card is that of the formula', async () => {
+test('the card offers a program that contains the formula', async () => {
   const page = await open();
   await page.getByRole('button', { name: 'binary digits' }).click();
   await page

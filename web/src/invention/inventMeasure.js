@@ -19,8 +19,9 @@ const closePairs = 32;
  * @property {Float32Array} mean the mean for each distance 0, 1, …
  * @property {Float32Array} low the smallest
  * @property {Float32Array} high the largest
- * @property {number} spread the root mean square of the differences from the mean of their
- *   distance, as a share of that of the differences from the mean of all
+ * @property {number} spread how much values at one distance differ from each other: their root
+ *   mean square difference from the mean at their distance, divided by the standard deviation of
+ *   all values
  *
  * The verdicts about a scheme. Those about an encoding are missing for a scheme that is only a
  * bias.
