@@ -10,7 +10,7 @@ add_library(attn_common OBJECT ${ATTN_SOURCES})
 attn_core_target(attn_common)
 # Most of the compile time of a source goes into the standard library's headers. A batch takes two
 # to five seconds.
-set_target_properties(attn_common PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+set_target_properties(attn_common PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
 # Outside the kernels, size matters more than speed, because pages download the module. RTTI is off,
 # because the core never queries the type of an object. Classes that programs derive from or catch
 # are the exception.
