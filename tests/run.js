@@ -18,7 +18,7 @@ import {
   buildSite,
   kVariants,
 } from '../wasm/toolchain/build.js';
-import { kBuildFolder, kLockFile, provideNpmPackages } from '../wasm/toolchain/checkout.js';
+import { kBuildFolder, kLockFile, kRoot, provideNpmPackages } from '../wasm/toolchain/checkout.js';
 import { cmakeBuild } from '../wasm/toolchain/cmake.js';
 import { buildEnvironment } from '../wasm/toolchain/env.js';
 import { formatCpp, formatJavaScript } from '../wasm/toolchain/format.js';
@@ -31,7 +31,14 @@ import { checks, ctest, memcheck, nodeProgram, nodeTest } from './runners.js';
 /** @import { Environment, Result, Run } from './runners.js' */
 
 /** @typedef {'test' | 'all' | 'platforms' | 'named'} Tier  `named`: runs only by name */
-/** @typedef {{ tier: Tier, needs?: RequirementName[], folders?: string[], run: Run }} Suite */
+/**
+ * @typedef {object} Suite
+ * @property {Tier} tier
+ * @property {RequirementName[]} [needs]
+ * @property {string[]} [folders]  with test files
+ * @property {string} [packages]  a folder with a package.json, whose packages the suite needs
+ * @property {Run} run
+ */
 
 /** @type {RequirementName[]} */
 const kNative = ['cmake', 'ninja', 'compiler', 'googletest', 'compilerCache'];
@@ -102,6 +109,7 @@ const kSuites = {
   lint: {
     tier: 'test',
     needs: [...kWasm, 'clangFormat'],
+    packages: 'tests/firefox',
     run: checks(
       (env) =>
         buildNativeTypes(env).then(() =>
@@ -180,6 +188,7 @@ const kSuites = {
   firefox: {
     tier: 'all',
     needs: [...kWasm, 'chromium', 'firefox'],
+    packages: 'tests/firefox',
     ...nodeTest(['tests/firefox'], { build: siteAndFile }),
   },
 
@@ -283,6 +292,9 @@ async function runSuites(suites) {
   const lines = [];
   const begin = performance.now();
   await provideNpmPackages();
+  for (const folder of new Set(suites.flatMap(([, { packages = [] }]) => packages))) {
+    await provideNpmPackages(join(kRoot, folder), `npm packages of ${folder}`);
+  }
   await requireAll(
     'for the tests',
     suites.flatMap(([, { needs = [] }]) => needs),
