@@ -249,6 +249,7 @@ for (const [title, name, properties, message] of /** @type {const} */ ([
     { weights: [[-1]] },
     'weights: got -1 at head 0, query 0, key 0, needs no negative numbers; draw scores with <attn-heatmap>',
   ],
+  ['weights that nobody asked for', 'attn-weights', { weights: undefined }, 'weights: got undefined; attention returns weights if you pass { needWeights: true }'], // prettier-ignore
   ['a head that does not exist', 'attn-heads', { weights: [[1]], head: 1 }, 'head: got 1, needs a whole number from 0 to 0'], // prettier-ignore
   ['text in place of a tensor', 'attn-curves', { values: 'abc' }, "values: got 'abc', needs a tensor { data, shape }, nested arrays of numbers, or a typed array with the property shape"], // prettier-ignore
 ])) {

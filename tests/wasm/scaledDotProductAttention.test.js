@@ -414,6 +414,12 @@ await everyVariant('scaledDotProductAttention', (attn) => {
       ],
       [
         // @ts-expect-error: the test passes wrong arguments
+        () => call([[1, 0]], x, x),
+        'invalid_argument',
+        'query: got an array, needs a tensor { data, shape }, such as attn.tensor(array)',
+      ],
+      [
+        // @ts-expect-error: the test passes wrong arguments
         () => call({ data: ['a'], shape: [1, 1] }, x, x),
         'invalid_argument',
         "query.data[0]: got 'a', needs a number",

@@ -124,11 +124,11 @@ export function readMask(name, mask) {
  * @returns {{ data: any, shape: any, type: any }}
  */
 function readObject(name, tensor, what) {
-  if (tensor === null || typeof tensor !== 'object') {
-    throw invalid(name, tensor, `a ${what} { data, shape }`);
+  const { data, shape, type } = Object(tensor);
+  if (data === undefined) {
+    const advice = Array.isArray(tensor) && what === 'tensor' ? ', such as attn.tensor(array)' : '';
+    throw invalid(name, tensor, `a ${what} { data, shape }${advice}`);
   }
-  const { data, shape, type } = tensor;
-  if (data === undefined) throw invalid(name, tensor, `a ${what} { data, shape }`);
   return { data, shape, type };
 }
 

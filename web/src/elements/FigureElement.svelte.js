@@ -1,6 +1,6 @@
 import { mount, unmount } from 'svelte';
 import Frame from './Frame.svelte';
-import { readAttribute } from './read.js';
+import { missing, readAttribute } from './read.js';
 import { styles } from './styles.js';
 
 /**
@@ -149,7 +149,8 @@ export function figureElement({ properties, defaults = {}, data, read, drawing }
           },
           /** @this {FigureElement} @param {unknown} value */
           set(value) {
-            this.#failure = null;
+            // `null` means that there is nothing to draw yet.
+            this.#failure = name === data && value === undefined ? missing(name) : null;
             // A handle may be disposed of before the element is drawn.
             const handle = /** @type {any} */ (value);
             this.#set(name, typeof handle?.toTensor === 'function' ? handle.toTensor() : value);

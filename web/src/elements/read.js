@@ -19,6 +19,15 @@ export const mismatch = (name, sentence) => wrong(name, sentence, 'shape_mismatc
 /** @param {readonly number[]} shape */
 export const written = (shape) => `(${shape.join(', ')})`;
 
+/** The error for a tensor that is `undefined`, often because the call was not asked for it. @param {string} name */
+export const missing = (name) =>
+  wrong(
+    name,
+    name === 'weights'
+      ? 'got undefined; attention returns weights if you pass { needWeights: true }'
+      : `got undefined, needs ${kTensorForms}`,
+  );
+
 /** Describes a value in a message. @param {unknown} value */
 function described(value) {
   if (typeof value === 'string') return `'${value.slice(0, 30)}'`;
@@ -87,7 +96,9 @@ export function readTensor(name, value, ranks, given = null) {
     }
     tensor = { data, shape: Array.from(shape, Number) };
   } else {
-    throw wrong(name, `got ${described(value)}, needs ${kTensorForms}`);
+    const hasIt = value !== null && typeof value === 'object' && value[name]?.shape;
+    const advice = hasIt ? `; pass its property ${name}` : '';
+    throw wrong(name, `got ${described(value)}, needs ${kTensorForms}${advice}`);
   }
   const { data, shape } = tensor;
   if (!ranks[shape.length]) {
@@ -113,7 +124,8 @@ export function readTensor(name, value, ranks, given = null) {
 export function readNames(name, value, length, what) {
   if (value === null || value === undefined) return null;
   if (!Array.isArray(value)) {
-    throw wrong(name, `got ${described(value)}, needs an array of strings`);
+    const advice = typeof value === 'string' ? `, such as ${described(value)}.split(' ')` : '';
+    throw wrong(name, `got ${described(value)}, needs an array of strings${advice}`);
   }
   value.forEach((each, i) => {
     if (typeof each !== 'string') {

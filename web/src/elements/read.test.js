@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
 import { curvesOf, encodingOf, heatmapOf, weightsOf } from './data.js';
-import { readAttribute, readTensor } from './read.js';
+import { missing, readAttribute, readNames, readTensor } from './read.js';
 
 const ranks = { 2: '(rows, columns)' };
 const none = { shape: null, tokens: null, keyTokens: null, window: null, validLen: null, head: 0 };
@@ -54,6 +54,17 @@ test('errors name the property and the entry', () => {
     message({ data: new Uint16Array(1), shape: [1, 1], type: 'float16' }),
     "values: got type 'float16', needs 'float32'",
   );
+  assert.match(
+    message({ output: {}, values: { data: Float32Array.of(1), shape: [1, 1] } }),
+    /^values: got an object of class Object, needs .*; pass its property values$/,
+  );
+  assert.equal(
+    missing('weights').message,
+    'weights: got undefined; attention returns weights if you pass { needWeights: true }',
+  );
+  assert.throws(() => readNames('tokens', 'the cat', 2, 'queries'), {
+    message: "tokens: got 'the cat', needs an array of strings, such as 'the cat'.split(' ')",
+  });
 });
 
 test('attributes: tokens by spaces or as JSON, numbers by commas or spaces', () => {
