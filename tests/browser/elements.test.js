@@ -251,6 +251,7 @@ for (const [title, name, properties, message] of /** @type {const} */ ([
   ],
   ['weights that nobody asked for', 'attn-weights', { weights: undefined }, 'weights: got undefined; attention returns weights if you pass { needWeights: true }'], // prettier-ignore
   ['a head that does not exist', 'attn-heads', { weights: [[1]], head: 1 }, 'head: got 1, needs a whole number from 0 to 0'], // prettier-ignore
+  ['curves without columns', 'attn-curves', { values: [[0], [1]], columns: [] }, 'columns: got an empty list, needs at least one column; null draws the first four'], // prettier-ignore
   ['text in place of a tensor', 'attn-curves', { values: 'abc' }, "values: got 'abc', needs a tensor { data, shape }, nested arrays of numbers, or a typed array with the property shape"], // prettier-ignore
 ])) {
   test(`${title}: the element and an event say what is wrong`, async () => {

@@ -227,6 +227,12 @@ export function encodingOf(given) {
 /** @param {Properties} given */
 export function curvesOf(given) {
   const { low, high, ...read } = readRows('values', given);
+  if (read.columns?.length === 0) {
+    throw wrong(
+      'columns',
+      'got an empty list, needs at least one column; null draws the first four',
+    );
+  }
   const labels = readNames('labels', given.labels, read.matrix.columns, 'columns');
   return {
     ...read,

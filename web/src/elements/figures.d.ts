@@ -175,7 +175,7 @@ export interface AttnCurves extends FigureElement<PositionSelection> {
   values: TensorInput | null;
   /** Position of each row. Default: 0, 1, … */
   positions: readonly number[] | TypedArray | null;
-  /** The columns to draw. Default: the first four. */
+  /** The columns to draw, at least one. Default: the first four. */
   columns: readonly number[] | null;
   /** A name for each column of `values`. */
   labels: readonly string[] | null;

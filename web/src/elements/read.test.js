@@ -107,6 +107,11 @@ test('curves of equal numbers have a scale, too', () => {
   assert.deepEqual(curvesOf(given).domain, [0, 1]);
 });
 
+test('curves need at least one column', () => {
+  const given = { values: [[0], [1]], shape: null, positions: null, labels: null };
+  assert.throws(() => curvesOf({ ...given, columns: [] }), /columns: got an empty list, needs/);
+});
+
 test('the types describe every property', async () => {
   const types = readFileSync(new URL('figures.d.ts', import.meta.url), 'utf8');
   const source = readFileSync(new URL('figures.js', import.meta.url), 'utf8');
