@@ -5,6 +5,7 @@ import { defineConfig } from 'vite';
 import { equations } from './equations.js';
 import { firstStyles, firstView, hashSource } from './firstView.js';
 import { offline } from './offline.js';
+import { onDemand } from './oneFile/onDemand.js';
 import { outlines } from './outlines.js';
 import { rebuildOnChange } from './rebuildOnChange.js';
 import { sharedWorker } from './sharedWorker.js';
@@ -86,6 +87,7 @@ export default defineConfig(({ command }) => ({
     contentSecurityPolicy,
     firstView(),
     rebuildOnChange(),
+    onDemand(),
   ],
   // The package is built beside this folder, in wasm/dist.
   server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },

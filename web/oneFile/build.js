@@ -1,12 +1,15 @@
-// Builds the page as a single file, web/dist/attn.html. The file works like the page in web/dist,
-// but opens from the disk and makes no request. The package must already be built.
+// Builds the page as a single file, attn.html, in web/dist or the folder that the command names. The
+// file works like the page in web/dist, but opens from the disk and makes no request. figure.html is
+// the same file without the language model. The package must already be built.
 //
-// The file is also a template. The element <meta name="attn-fragment"> contains the settings to open
-// with, as in a link, and each part of the page is in its own element. The hashes in the content
-// security policy cover none of these elements. Therefore, other settings can be filled in, and
-// parts that these settings do not need can be left out.
+// The files are also templates, from which the page saves itself and its figures. The element
+// <meta name="attn-fragment"> contains the settings to open with, as in a link, and each part of the
+// page is in its own element. The hashes in the content security policy cover none of these
+// elements. Therefore, other settings can be filled in, and parts that these settings do not need
+// can be left out.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
@@ -14,6 +17,7 @@ import { build } from 'vite';
 
 import { firstStyles, hashSource, withFirstView } from '../firstView.js';
 import { sources } from '../vite.config.js';
+import { withoutModel } from './parts.js';
 
 /** @typedef {string | Uint8Array} Content */
 
@@ -118,4 +122,8 @@ async function makeFile() {
   );
 }
 
-await writeFile(new URL('dist/attn.html', web), await makeFile());
+const folder = process.argv[2] ?? fileURLToPath(new URL('dist', web));
+const file = await makeFile();
+await mkdir(folder, { recursive: true });
+await writeFile(join(folder, 'attn.html'), file);
+await writeFile(join(folder, 'figure.html'), withoutModel(file));

@@ -1,7 +1,8 @@
 // Replaces `src/host/host.js` in the single file, which contains all parts of the page. The page
 // makes no request, because browsers do not let a page from the disk fetch other files.
 
-import { readPart } from './parts.js';
+import { saving as texts } from '../src/texts/frame.js';
+import { readPart, withoutModel } from './parts.js';
 
 /** False if a server sends this file. */
 const onDisk = location.protocol === 'file:';
@@ -9,12 +10,26 @@ const onDisk = location.protocol === 'file:';
 /** The address of the language model, once it has been read. */
 let model = '';
 
+/**
+ * Reads a part that is left out of files without the language model.
+ * @param {string} name
+ */
+function partOf(name) {
+  if (!document.getElementById(`part:${name}`)) throw new Error(texts.lacks(name));
+  return readPart(name);
+}
+
 /** @type {typeof import('../src/host/host.js').host} */
 export const host = {
   async read(name) {
-    const content = await readPart(name).blob();
+    const content = await partOf(name).blob();
     if (name === 'model.safetensors') model ||= URL.createObjectURL(content);
     return new Response(content);
+  },
+
+  async template(withModel) {
+    const file = /** @type {any} */ (globalThis).__FILE__;
+    return withModel ? file : withoutModel(file);
   },
 
   modelAddress: () => model,
@@ -26,7 +41,7 @@ export const host = {
       );
     }
     const flavour = options.training ? 'training' : options.models ? 'models' : 'attn';
-    return { ...options, variant, wasm: await readPart(`${flavour}.wasm`).arrayBuffer() };
+    return { ...options, variant, wasm: await partOf(`${flavour}.wasm`).arrayBuffer() };
   },
 
   async startWorker() {

@@ -9,3 +9,13 @@ export function readPart(name) {
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')));
 }
+
+/**
+ * Removes the parts that only a language model needs.
+ * @param {string} html the file
+ */
+export const withoutModel = (html) =>
+  html.replace(
+    /<script [^>]*id="part:(?:models\.wasm|model\.safetensors|tokenizer\.json)">[^<]*<\/script>\n/g,
+    '',
+  );

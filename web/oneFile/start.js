@@ -2,6 +2,10 @@
 
 import { readPart } from './parts.js';
 
+// The page saves this file, and figures from it, under other names.
+/** @type {any} */ (globalThis).__FILE__ =
+  `<!doctype html>\n${document.documentElement.outerHTML}\n`;
+
 // A link to the file takes precedence over the settings that the file contains.
 const fragment = document.querySelector('meta[name="attn-fragment"]')?.getAttribute('content');
 if (fragment && !location.hash) history.replaceState(null, '', `#${fragment}`);

@@ -22,6 +22,15 @@ export const host = {
     return response;
   },
 
+  /**
+   * Fetches the page as a single file, with or without the language model.
+   * @param {boolean} withModel
+   */
+  async template(withModel) {
+    const response = await fetch(withModel ? './attn.html' : './figure.html');
+    return response.ok ? response.text() : '';
+  },
+
   /** Returns the address from which readers can save the language model, once it is loaded. */
   modelAddress: () => files['model.safetensors']().href,
 

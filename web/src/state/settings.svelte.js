@@ -190,6 +190,13 @@ export const fragmentTo = (at) => leading(address, at);
 export const linkToEmbed = (figure) => `${host.address()}#embed=${figure}${linked && '&'}${linked}`;
 
 /**
+ * The settings in links, without '#' and never empty, so that they do not depend on the browser.
+ * @param {Partial<typeof initial>} [changes]
+ */
+export const fragmentToSave = (changes) =>
+  formatSettings({ ...settings, ...carried, ...changes }) || `v=${version}`;
+
+/**
  * The link to the current settings at a chapter or figure, as pictures and programs name it.
  * @param {string} at
  */

@@ -37,6 +37,20 @@ export const exporting = {
   },
 };
 
+/** Saving a figure, or the whole page, as a page. */
+export const saving = {
+  figure: 'Save as a page',
+  figureNote: 'one HTML file',
+  figureTitle: 'One file with this figure alone. It stays interactive and needs no network.',
+  page: 'Save as one file (4 MB)',
+  coming: 'Preparing the file …',
+  withoutOwn: 'A saved page cannot contain your model. Choose other projections and save again.',
+  noTemplate:
+    'This server has no page to save. If it is your server, run “npm run build” and serve web/dist.',
+  /** @param {string} part */
+  lacks: (part) => `this page was saved without ${part}`,
+};
+
 /** The panel with a figure's program. */
 export const code = {
   /** @param {string} figure */

@@ -9,6 +9,11 @@ import { problems } from '../../texts/page.js';
 /** The download size, which the page shows before it downloads the model. */
 export const megabytes = '2 MB';
 
+let isOwnShown = $state(false);
+
+/** True while figures show the model that the reader has opened. */
+export const showsOwn = () => isOwnShown && settings.weights === 'learned';
+
 /** The page's language model and the status of its download. */
 export class Language {
   #spelled;
@@ -28,10 +33,6 @@ export class Language {
   programs;
   /** The model that the reader has opened. @type {import('../own/own.svelte.js').Own | null} */
   own = $state.raw(null);
-  /**
-   * True if selecting learned projections shows the reader's model rather than the page's model.
-   */
-  looksAtOwn = $state(false);
   /**
    * All models that the reader has opened, by id. Figures may still show results of closed ones.
    * @type {Map<number, import('../own/own.svelte.js').Own>}
@@ -60,6 +61,17 @@ export class Language {
 
   get model() {
     return this.#pages?.model ?? null;
+  }
+
+  /**
+   * True if selecting learned projections shows the reader's model rather than the page's model.
+   */
+  get looksAtOwn() {
+    return isOwnShown;
+  }
+
+  set looksAtOwn(looks) {
+    isOwnShown = looks;
   }
 
   /**
