@@ -161,6 +161,17 @@ test('a figure in a closed part of the page is embedded and presented', async ()
   assert.equal(await whole.evaluate(() => document.fullscreenElement), null);
 });
 
+test('a page that the server cannot provide is not saved, and the figure says why', async () => {
+  const page = await site.open(`#${settings}&at=self-attention.weights`, { keepsOffline: false });
+  await page.route('**/figure.html', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>other</title>' }),
+  );
+  await page.getByRole('button', { name: 'Export What each token looks at' }).click();
+  await page.getByRole('button', { name: 'Save as a page' }).click();
+  await page.locator('#weights').getByText('This server has no page to save.').waitFor();
+  await page.context().close();
+});
+
 test('an embedded figure whose code cannot be loaded says so', async () => {
   const page = await openHost('');
   await page.route('**/assets/Order-*.js', (route) => route.abort());

@@ -62,6 +62,12 @@ test('a model is recognised, read and shown, and the page says that it stays on 
   assert.ok(await page.getByText(/stays here: links do not include it/).isVisible());
   assert.ok(await page.getByRole('radio', { name: 'yours' }).isChecked());
   assert.ok(await page.getByRole('button', { name: 'Masks: causal' }).isVisible());
+  await page
+    .locator('#sentence')
+    .getByRole('button', { name: /^Export/ })
+    .click();
+  await page.getByRole('button', { name: 'Save as a page' }).click();
+  await page.getByText('A saved page cannot contain your model.').waitFor();
   assert.deepEqual(await accessibilityProblems(page), []);
   await page.context().close();
 });

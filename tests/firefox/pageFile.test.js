@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { becomes, dist } from '../browser/site.js';
+import { becomes, dist, openSite } from '../browser/site.js';
 import { kMaxFileBytes } from '../limits.js';
 import { assertSameTraining, kBrowsers, launchBrowsers, openEmpty, type } from './browsers.js';
 
@@ -44,6 +44,7 @@ async function open(name, fragment = '', file = 'attn.html') {
     // Fonts and workers are inside the file, but browsers report them as requests.
     (url) => url.replace(/#.*/, '') === href || /^(?:data|blob):/.test(url),
   );
+  await page.setOfflineMode(true);
   await page.goto(href + fragment);
   await page.waitForSelector('#opening[data-loaded]');
   return { page, close };
@@ -147,21 +148,98 @@ test('a browser that cannot unpack the file says so', async () => {
   await assert.rejects(close(), /DecompressionStream is not defined/);
 });
 
-test('a figure with other settings fits into 2 MB without the language model', async () => {
-  const link = 'v=2&weights=xavier&text=one+two+three&at=encoding.encoding-heatmap&length=60';
-  const filled = html
-    .replace(
-      'name="attn-fragment" content=""',
-      `name="attn-fragment" content="${link.replaceAll('&', '&amp;')}"`,
-    )
-    .replace(
-      /<script [^>]*id="part:(?:model\.safetensors|models\.wasm|training\.wasm)">.*<\/script>\n/g,
-      '',
-    );
-  assert.ok(filled.length <= kMaxFileBytes.withoutModel, `${filled.length} bytes`);
-  await writeFile(join(folder, 'filled.html'), filled);
-  const { page, close } = await open('Chromium', '', 'filled.html');
-  await page.waitForSelector('#encoding-heatmap canvas');
-  assert.equal(await page.$eval('textarea', (field) => field.value), 'one two three');
-  await close();
+/**
+ * Saves pages from a page that is open in Chromium, and returns their sizes.
+ * @param {import('playwright-core').Page} page
+ * @param {Record<string, () => Promise<void>>} clicks  what to click for each file
+ */
+async function save(page, clicks) {
+  const sizes = [];
+  for (const [file, click] of Object.entries(clicks)) {
+    const download = page.waitForEvent('download');
+    await click();
+    await (await download).saveAs(join(folder, file));
+    sizes.push((await stat(join(folder, file))).size);
+  }
+  return sizes;
+}
+
+/** @param {import('playwright-core').Page} page @param {string} figure */
+async function clickSave(page, figure) {
+  await page
+    .locator(figure)
+    .getByRole('button', { name: /^Export/ })
+    .first()
+    .click();
+  await page.getByRole('button', { name: 'Save as a page' }).click();
+}
+
+test('a figure saved as a page is drawn and follows its controls', async () => {
+  const site = await openSite();
+  const page = await site.open('#v=2&length=12&width=8&at=encoding.encoding-heatmap');
+  const [size] = await save(page, {
+    'heatmap.html': () => clickSave(page, '#encoding-heatmap'),
+  });
+  assert.ok(size <= kMaxFileBytes.withoutModel, `${size} bytes`);
+  await site.close();
+  await inBoth(async (name) => {
+    const { page, close } = await open(name, '', 'heatmap.html');
+    await page.waitForSelector('#encoding-heatmap.only canvas');
+    assert.equal(await page.title(), 'Every position has its own row');
+    assert.equal(await page.$$eval('textarea', ({ length }) => length), 1);
+    const summary = () => page.$eval('#encoding-heatmap [data-summary]', (e) => e.textContent);
+    await becomes(async () => /12/.test((await summary()) ?? ''), true);
+    const before = await summary();
+    await page.focus('#encoding-heatmap input[type=range]');
+    await page.keyboard.press('ArrowRight');
+    await becomes(async () => (await summary()) !== before, true);
+    await close();
+  });
+});
+
+test('a figure that shows the language model is saved with it and with the sentence', async () => {
+  const site = await openSite();
+  const page = await site.open('#v=2&text=the+lady+saw+him&head=2&at=self-attention.weights');
+  await page.locator('#weights canvas').first().waitFor();
+  const [size] = await save(page, { 'weights.html': () => clickSave(page, '#weights') });
+  assert.ok(size <= kMaxFileBytes.page, `${size} bytes`);
+  await site.close();
+  await inBoth(async (name) => {
+    const { page, close } = await open(name, '', 'weights.html');
+    const map = '#weights.only [role=application]';
+    const label = () => page.$eval(map, (element) => element.getAttribute('aria-label') ?? '');
+    await page.waitForSelector(map);
+    await becomes(async () => /4 queries/.test(await label()), true);
+    await type(page, 'the lady saw the letter');
+    await becomes(async () => /5 queries/.test(await label()), true);
+    await close();
+  });
+});
+
+test('the whole page is saved with its settings, and a saved page saves figures', async () => {
+  const site = await openSite();
+  const page = await site.open('#v=2&weights=xavier&text=one+two+three&length=60');
+  const [size] = await save(page, {
+    'whole.html': () => page.getByRole('button', { name: /^Save as one file/ }).click(),
+  });
+  assert.ok(size <= kMaxFileBytes.page, `${size} bytes`);
+  const saved = await (await site.browser.newContext({ offline: true })).newPage();
+  const link = '#v=2&weights=xavier&length=9&at=encoding.encoding-heatmap';
+  await saved.goto(pathToFileURL(join(folder, 'whole.html')).href + link);
+  await saved.locator('#encoding-heatmap canvas').first().waitFor();
+  const [again] = await save(saved, {
+    'again.html': () => clickSave(saved, '#encoding-heatmap'),
+  });
+  assert.ok(again <= kMaxFileBytes.withoutModel, `${again} bytes`);
+  await site.close();
+  await inBoth(async (name) => {
+    const whole = await open(name, '', 'whole.html');
+    await whole.page.waitForSelector('input[value=xavier]:checked');
+    const field = await whole.page.$eval('textarea', ({ value }) => value);
+    assert.equal(field, 'one two three');
+    await whole.close();
+    const figure = await open(name, '', 'again.html');
+    await figure.page.waitForSelector('#encoding-heatmap.only canvas');
+    await figure.close();
+  });
 });

@@ -22,7 +22,9 @@ export function onDemand() {
         const [name] = url.match(/(?<=^\/)(?:attn|figure)\.html$/) ?? [];
         if (!name) return next();
         try {
-          await promisify(execFile)(process.execPath, [script, folder]);
+          // The dev server sets another mode, in which the file would be larger.
+          const env = { ...process.env, NODE_ENV: 'production' };
+          await promisify(execFile)(process.execPath, [script, folder], { env });
           response.setHeader('Content-Type', 'text/html');
           response.end(await readFile(join(folder, name)));
         } catch (error) {
