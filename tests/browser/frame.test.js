@@ -60,7 +60,9 @@ test('the numbers of a figure are exported as CSV and NPY', async () => {
 test('a chart without measurements has no numbers to export', async () => {
   const page = await site.visit('#at=architectures.timings');
   await page.getByRole('button', { name: 'Export Measured in this browser' }).click();
-  assert.deepEqual(await page.locator('#timings .files span').allInnerTexts(), ['picture']);
+  const files = page.locator('#timings .files');
+  await files.getByRole('button', { name: 'PNG' }).waitFor();
+  assert.equal(await files.getByRole('button', { name: 'CSV' }).count(), 0);
 });
 
 test('the drawn figure is exported as SVG and as PNG', async () => {
@@ -115,12 +117,32 @@ test('pictures are drawn on a transparent background, without title and source, 
   assert.deepEqual([hasPaper(bare), hasTitle(bare)], [false, false]);
   assert.ok(shapeOf(bare) > shapeOf(usual));
   const wide = await draw('16:9', 'title and source');
-  assert.ok(Math.abs(shapeOf(wide) - 16 / 9) < 0.01, String(shapeOf(wide)));
+  assert.equal(shapeOf(wide), 16 / 9);
   assert.doesNotMatch(wide, /<text/);
   const editable = await draw('SVG text stays text');
   assert.match(editable, />What each token looks at<\/text>/);
   assert.doesNotMatch(editable, /<use/);
   await page.context().close();
+});
+
+test('the picture of a narrow part is wide enough for its title', async () => {
+  const page = await site.visit('#length=8&width=32&at=encoding.encoding-heatmap');
+  const figure = page.locator('#encoding-heatmap');
+  await figure.getByRole('button', { name: /^Export/ }).click();
+  const download = page.waitForEvent('download');
+  await figure
+    .getByRole('listitem')
+    .filter({ hasText: 'only the counter' })
+    .getByRole('button', { name: 'SVG' })
+    .click();
+  const svg = await readFile(await (await download).path(), 'utf8');
+  const title = await figure.locator('h3').evaluate((heading) => {
+    const range = document.createRange();
+    range.selectNodeContents(heading);
+    return range.getBoundingClientRect().width;
+  });
+  const [, width] = /^<svg[^>]* width="(\d+)"/.exec(svg) ?? [];
+  assert.ok(Number(width) > title, `${width} pixels`);
 });
 
 test('the caption of an exported picture describes the selected model', async () => {

@@ -263,6 +263,13 @@ const titleHeight = 28;
 const creditHeight = 28;
 const lineHeight = 16;
 
+/** @param {string} text @param {string} font */
+function widthOf(text, font) {
+  const context = canvasContext();
+  context.font = font;
+  return context.measureText(text).width;
+}
+
 /**
  * Breaks parts into lines that are at most `width` wide.
  * @param {readonly string[]} parts
@@ -270,13 +277,11 @@ const lineHeight = 16;
  * @param {number} width
  */
 function linesOf(parts, font, width) {
-  const context = canvasContext();
-  context.font = font;
   /** @type {string[]} */
   const lines = [];
   for (const part of parts) {
     const longer = [...lines.slice(-1), part].join(' · ');
-    const fits = lines.length > 0 && context.measureText(longer).width <= width;
+    const fits = lines.length > 0 && widthOf(longer, font) <= width;
     lines.splice(fits ? -1 : lines.length, 1, fits ? longer : part);
   }
   return lines;
@@ -300,18 +305,23 @@ function drawn(element, { heading, figure, around, description }, look) {
   const box = element.getBoundingClientRect();
   const letters = new Letters(look.editable);
   const style = getComputedStyle(heading);
-  const least = Math.ceil(box.width) + 2 * margin;
+  const title = look.caption ? heading.textContent.trim() : '';
   const equation = look.caption ? equationOf(figure, element) : null;
   const between = equation ? Math.ceil(equation.getBoundingClientRect().height) + 2 * margin : 0;
   const credit = look.caption ? creditOf(figure, around) : [];
   const { fontFamily, fontStyle } = style;
   const small = { fontFamily, fontStyle, fontSize: '12px', fontWeight: '400' };
+  const words = [
+    widthOf(title, fontOf(style)),
+    ...credit.map((part) => widthOf(part, fontOf(small))),
+  ];
+  const least = Math.ceil(Math.max(box.width, ...words)) + 2 * margin;
   const lines = linesOf(credit, fontOf(small), least - 2 * margin);
   const foot = look.caption ? between + creditHeight + (lines.length - 1) * lineHeight : 0;
   const head = look.caption ? titleHeight : 0;
   const needed = head + Math.ceil(box.height) + foot + 2 * margin;
-  const width = look.wide ? Math.max(least, Math.ceil((needed * 16) / 9)) : least;
-  const height = look.wide ? Math.max(needed, Math.ceil((width * 9) / 16)) : needed;
+  const unit = Math.ceil(Math.max(least / 16, needed / 9));
+  const [width, height] = look.wide ? [16 * unit, 9 * unit] : [least, needed];
   /** Centres the content in a wider or higher picture. */
   const [right, down] = [Math.floor((width - least) / 2), Math.floor((height - needed) / 2)];
   const svg = svgElement('svg', {
@@ -328,9 +338,9 @@ function drawn(element, { heading, figure, around, description }, look) {
     svg.append(svgElement('rect', { width, height, ...paint('fill', page.backgroundColor) }));
   }
 
-  if (look.caption) {
-    const title = placed(heading.textContent.trim(), style, right + margin, down + margin + 15);
-    svg.append(letters.drawn(title, style, paint('fill', page.color)));
+  if (title) {
+    const at = placed(title, style, right + margin, down + margin + 15);
+    svg.append(letters.drawn(at, style, paint('fill', page.color)));
   }
   lines.forEach((line, i) => {
     const y = down + needed - margin - (lines.length - 1 - i) * lineHeight;
