@@ -36,9 +36,9 @@ export const kMaxElementsBytes = { brotli: 70_000 };
  * opening a model from files.
  */
 export const kMaxSiteBytes = {
-  page: { brotli: 378_000, gzip: 431_000 },
+  page: { brotli: 379_000, gzip: 432_000 },
   walk: { brotli: 12_000, gzip: 13_000 },
-  picture: { brotli: 6_400, gzip: 7_000 },
+  picture: { brotli: 6_500, gzip: 7_100 },
   outlines: { brotli: 62_000, gzip: 80_000 },
   programs: { brotli: 30_500, gzip: 34_500 },
   training: { brotli: 20_000, gzip: 22_000 },
