@@ -124,7 +124,10 @@ export async function buildSite() {
   );
 }
 
-/** Builds the page as a single file, web/dist/attn.html. The site must already be built. */
+/**
+ * Builds the page as a single file, web/dist/attn.html, and without its language model,
+ * web/dist/figure.html. The site must already be built.
+ */
 export const buildPageFile = () =>
   step('Building the page as a single file', () =>
     command(process.execPath, ['web/oneFile/build.js'], { cwd: kRoot }),
