@@ -222,7 +222,13 @@ export const counted = (count, thing) => `${count} ${thing}${count === 1 ? '' : 
 export const player = {
   start: 'From the start',
   play: 'Play',
-  playTitle: 'Stops at the step in the next field, or when both lanes get 100 of 100 answers right',
+  playTitle:
+    'Stops at the step in the next field, or earlier if there is nothing more to see: both lanes get 100 of 100 answers right, or one does and the other has made no progress for 150 steps',
+  ended: {
+    right: '. Stopped: both lanes are right in 100 of 100.',
+    still:
+      '. Stopped: one lane is right in 100 of 100, and the other has made no progress for 150 steps.',
+  },
   pause: 'Pause',
   until: 'until step',
   one: 'One step',
