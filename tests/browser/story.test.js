@@ -294,7 +294,7 @@ test('a part that the lesson leaves out opens by a click, and by a link to its f
   const [scale, edit] = ['scale', 'edit'].map((id) => page.locator(`#${id}`));
   await scale.waitFor({ state: 'attached' });
   assert.ok(!(await scale.isVisible()));
-  await page.getByText('Why the scores are divided by √D').click();
+  await page.getByText('What happens if scores are not divided by √D').click();
   await heatmap(scale, /^Attention weights/)
     .first()
     .waitFor();

@@ -72,7 +72,7 @@ test('the walk is offered in the first view, and keys start, step through and le
   await page.context().close();
 });
 
-test('the walk plays to its end in 60 to 90 seconds and stops at a click', async () => {
+test('the walk leaves time to read every step, ends within four minutes, and stops at a click', async () => {
   const page = await site.open('', { reducedMotion: 'reduce' });
   await page.clock.install();
   await page.getByRole('button', { name: 'Follow one word' }).click();
@@ -81,19 +81,18 @@ test('the walk plays to its end in 60 to 90 seconds and stops at a click', async
   const pass = async (seconds) => {
     for (let i = 0; i < seconds; i++) await page.clock.fastForward(1000);
   };
-  await pass(30);
+  await pass(60);
   assert.ok(Number(await page.locator('.dots .past').count()) >= 2);
   await page.locator('#walk .stage :is(canvas, .row)').first().click();
   await button(page, 'Play').waitFor();
   await button(page, 'Step 1').or(page.locator('.dots button').first()).click();
   await button(page, 'Play').click();
   let seconds = 0;
-  while (!(await button(page, 'Play again').isVisible()) && seconds < 120) {
+  while (!(await button(page, 'Play again').isVisible()) && seconds < 300) {
     await pass(1);
     seconds++;
   }
-  // Reading the last step takes another 9 seconds.
-  assert.ok(seconds + 9 >= 60 && seconds + 9 <= 90, String(seconds));
+  assert.ok(seconds > 100 && seconds < 240, String(seconds));
   await page.context().close();
 });
 

@@ -22,14 +22,14 @@ function stored() {
 class Theme {
   /** @type {ThemeChoice} */
   choice = $state(stored());
-  #systemDark = $state(systemDark.matches);
+  systemDark = $state(systemDark.matches);
 
   constructor() {
-    systemDark.addEventListener('change', (event) => (this.#systemDark = event.matches));
+    systemDark.addEventListener('change', (event) => (this.systemDark = event.matches));
   }
 
   get dark() {
-    return this.choice === 'auto' ? this.#systemDark : this.choice === 'dark';
+    return this.choice === 'auto' ? this.systemDark : this.choice === 'dark';
   }
 
   /** @returns {import('../drawing/themedScales.js').ThemeName} */

@@ -8,7 +8,7 @@ export const texts = {
   ],
   costs: [
     'The short path has its price. Attention compares all pairs, so twice the words make four times the pairs. The other two networks do the same amount of work for each word, so twice the words make twice the work. But their work grows as the square of the width d, because each of d inputs contributes to each of d outputs. The same is true of attention’s own projections.',
-    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
+    'So compare the number of words n with d. With its four projections, attention costs n/d + 2 times as much as an RNN, and so always more than twice as much. (Some books leave out attention’s projections. The figure has a row for that count, too.) The figure below counts three things: the [multiply-adds|multiply-add], the [steps|step] that have to wait for one another, and the longest path.',
   ],
   predict: {
     question:

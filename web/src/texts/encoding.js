@@ -15,7 +15,7 @@ export const texts = {
   /** @param {{ factor: string, pairs: string, slowest: string, width: string, base: string, even: Even }} clock */
   waves: ({ factor, pairs, slowest, width, base, even }) => [
     `How fast should each hand be? Each is slower than the one before by the same *factor*. This is a [geometric series], like units, tens and hundreds, so a few hands reach from neighbours to whole books. Suppose we *added* instead of multiplying: from each hand to the next, one turn would grow by the same number of positions. With d = ${even.width} and b = ${even.base}, one turn would take ${even.turns} positions, and so on. Then one hand would be fast and all others slow: to them, position 5 would be nearly the same as position 50.`,
-    `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000. Move the slider, and watch the right half of the map.`,
+    `What does the [base] b do? It decides how slow the slowest hand is. Here, with d = ${width} and b = ${base}, there are ${pairs} hands, each ${factor} times as slow as the one before, and the slowest turns once in ${slowest} positions: this is its [wavelength] λ. Move the slider, and watch the right half of the map. With a small base even the slowest hand is soon back at the start, and positions far apart look alike. With a large base the slow hands hardly move within a text, and say little. Models for long texts use a larger base: the first Transformer had 10,000, and Llama 3 has 500,000.`,
   ],
   bases: {
     title: (/** @type {string} */ width) => `The slowest hand, with d = ${width}:`,
@@ -57,7 +57,7 @@ export const texts = {
 
   schemes: [
     'There are other ways to encode positions. They differ in where the position enters. It can be *added to the word* before the first layer, as waves or as a learned table. It can be *added to the score*, as a number for each distance, which is fixed (ALiBi) or learned (T5, where long distances share a number). It can be *added to the key*, as a learned vector for each distance (Shaw). Or queries and keys are *turned*, each pair of columns like the hand of a clock ([rotary], or RoPE). Then a score depends on the two words and on how far apart they are.',
-    'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions, and the right one shows the attention that results.',
+    'Below, each way is applied to your sentence, with the same projections. In each card, the left picture shows what encodes the positions: compare these. The right one shows that the attention changes. It does not show which way is better, because the projections were trained for one of them, or for none.',
   ],
   longer: [
     'The last four cards are rotary encodings with rules for texts that are longer than any in training. In such texts slow hands reach angles that the model has never seen. *Linear* divides every speed by the same number, and neighbours become harder to tell apart. *NTK* enlarges the base b instead, and only once a text is too long. Linear, YaRN and Llama 3 affect short texts, too. In a head of D columns hand j turns by b^{−2j/D} at each step. For the first hand, j = 0, this angle is 1 whatever b is, and for the last hand it is nearly 1/b. So the first hand keeps its speed, and each later one is slowed a little more. The fast hands, which tell neighbours apart, are hardly slowed, and the last is slowed by a factor of 1 + s · (L/T − 1). Here T is the trained length, L is the length of the text, and s is a number to choose. With s = 1 the last hand is slowed by L/T, which is just what it needs, and the hands before it are slowed by less than they need. A larger s slows those hands more, but it slows the last hand too much: by a factor of 13 if s = 4 and L is four times T.',
@@ -200,8 +200,6 @@ export const labels = {
   /** @param {{ head: number, heads: number, identity: boolean, seed: number }} given */
   untrained: ({ head, heads, identity, seed }) =>
     `The projections are ${identity ? 'identity' : `random (seed ${seed})`}, head ${head + 1} of ${heads}: no model was trained here, and the tables of learned, T5 and Shaw are random numbers (standard deviation 1, seed ${seed}).`,
-  compare:
-    'So compare the left pictures, which show how the schemes differ. The right ones show that attention changes, not which scheme is better.',
   /** @param {number} tokens */
   first: (tokens) => `Only the first ${tokens} tokens are compared.`,
 };

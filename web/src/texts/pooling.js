@@ -21,7 +21,7 @@ export const texts = {
           'A narrow bell hears fewer points, so the noise of each one counts more. A wider bell makes the curve smoother.',
       },
       steps: {
-        says: 'Steps, because the nearest point decides everywhere',
+        says: 'Nearly steps, because the nearest point decides everywhere',
         reply: 'Exactly. One key takes all, and the average has become a choice.',
       },
     },

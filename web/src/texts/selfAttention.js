@@ -20,7 +20,7 @@ export const texts = {
     added:
       'A second row, P, is added to each of these rows. P encodes the word’s position. The chapter on positional encoding explains how. For now it is enough that every position has a row of its own.',
     turned:
-      'These rows do not say where a word is. Its position enters one step later. Words are compared by two vectors, query and key, and both vectors are turned by angles that grow with the position. Step 2 of “Follow one word”, at the top of the page, shows one of the two vectors before and after the turn.',
+      'These rows do not say where a word is. The position enters a step later, when words are compared. The chapter on shifts as rotations shows how.',
     none: 'Nothing says where a word is, because positions are off.',
   },
   halfEmpty:
@@ -105,12 +105,12 @@ export const texts = {
   },
 
   stages: [
-    'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Scores are divided by √D, and a mask removes pairs.',
+    'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Why are scores divided by √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, wide heads would make scores so large that one key takes all. Last, a mask removes pairs.',
     '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight. Choose any number to see how it was computed.',
   ],
 
   scale: [
-    'Why divide by √D? A score is a sum of D products. Some are positive, some negative, and they cancel in part. It is like a walk of D steps, each to the left or to the right at random. Such a walk ends about √D steps from where it began. So with D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
+    'A score is a sum of D products, which cancel in part, and it ends about √D away from zero. So with D = 64 the scores of unrelated words are spread eight times as widely as with D = 1.',
     'For softmax this spread is far too wide. A score that leads by 8 gets a weight e^{8} times as large, which is about 3,000 times. One key takes all. This is called [saturation]. Worse, softmax has gone deaf: move a score a little, and hardly any weight changes. Learning depends on such changes, the [gradients|gradient]. Where there are none, nothing is learned. Divided by √D, the scores of unrelated words have a spread of about 1, however wide the head is. Trained heads do make larger scores where they have learned that two words belong together.',
   ],
 
@@ -119,7 +119,7 @@ export const texts = {
     'With identity projections a word’s query equals its key, and the product of a vector with itself is large whatever it is divided by. So most of a word’s attention stays at home. Random vectors and learned projections show better what √D does.',
 
   more: {
-    scale: 'Why the scores are divided by √D',
+    scale: 'What happens if scores are not divided by √D',
     wall: 'Every head of every layer',
     edit: 'Change one number of a projection',
   },

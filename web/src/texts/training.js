@@ -4,7 +4,7 @@ import { schemeTitles } from '../training/schemes.js';
 export const texts = {
   question: 'Where do the numbers in the matrices come from?',
   lead: [
-    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate] sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. After a few hundred steps, attention looks where the answers are.',
+    'A model begins with random numbers, and learns by being wrong. It is shown an example, and says how probable each answer seems to it. The [loss] says how far off it was: 0 would mean certain and right. Then every one of its numbers is moved a little in the direction that would have made the right answer more probable. This direction is against the [gradient] of the loss, and the [learning rate] sets how far the numbers move. That is a [step]. The rule for such steps is called [AdamW]. If an answer was wrong because a word looked at the wrong place, its query and the key of the right place are moved closer together. After a few hundred steps, attention looks where the answers are.',
     'Below, two models learn the same task from the same examples in the same order. They start from the same weights, and differ in one thing only. They run side by side, in lanes A and B, in your browser. Right answers are counted on *held-out* examples, which neither of them ever learns from.',
   ],
   predict: {
@@ -93,7 +93,7 @@ export const texts = {
     'The picture below each table shows how alike any two positions are. The strong diagonal of the sinusoid says that neighbours are alike. Learned tables show little of this pattern. Random rows already differ, and nothing more is needed to tell positions apart. Only where a position must be related to the one before it, as in “repeat”, do neighbours become a little more alike.',
   ],
   takeaway:
-    'Training changes nothing but the model’s numbers, a little at each step. These changes decide where attention looks.',
+    'Training changes nothing but the model’s numbers, a little at each step. These changes decide where attention looks. This was the last chapter: you can now say how a model compares words, how it knows their order, and how it learned both.',
 };
 
 /**
@@ -222,7 +222,13 @@ export const counted = (count, thing) => `${count} ${thing}${count === 1 ? '' : 
 export const player = {
   start: 'From the start',
   play: 'Play',
-  playTitle: 'Stops at the step in the next field, or when both lanes get 100 of 100 answers right',
+  playTitle:
+    'Stops at the step in the next field, or earlier if there is nothing more to see: both lanes get 100 of 100 answers right, or one does and the other has made no progress for 150 steps',
+  ended: {
+    right: '. Stopped: both lanes are right in 100 of 100.',
+    still:
+      '. Stopped: one lane is right in 100 of 100, and the other has made no progress for 150 steps.',
+  },
   pause: 'Pause',
   until: 'until step',
   one: 'One step',

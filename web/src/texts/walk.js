@@ -40,7 +40,6 @@
  *   their effect
  * @property {string} chapter the chapter that explains the step completely
  * @property {(number: number) => string} link number: number of that chapter
- * @property {number} seconds duration of the step during playback
  */
 
 /** @param {number} rank from 1 */
@@ -63,7 +62,6 @@ export const steps = [
           : '',
     chapter: 'self-attention',
     link: (number) => `Chapter ${number} explains these vectors`,
-    seconds: 9,
   },
   {
     title: ({ positions }) =>
@@ -76,7 +74,6 @@ export const steps = [
       })[positions],
     chapter: 'encoding',
     link: (number) => `Chapter ${number} explains the clocks`,
-    seconds: 11,
   },
   {
     title: () => 'Its query meets the keys',
@@ -98,7 +95,6 @@ export const steps = [
         .join(' '),
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} shows every query and key`,
-    seconds: 10,
   },
   {
     title: () => 'Scores become weights',
@@ -112,7 +108,6 @@ export const steps = [
           : '',
     chapter: 'self-attention.weights',
     link: (number) => `Chapter ${number} shows all weights`,
-    seconds: 9,
   },
   {
     title: () => 'Break it: do not divide',
@@ -127,7 +122,6 @@ export const steps = [
     breaks: true,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} explains why the divisor is √D`,
-    seconds: 11,
   },
   {
     title: () => 'Values are blended',
@@ -135,7 +129,6 @@ export const steps = [
       `Every word has a third vector, its value, which is what it hands over. Multiply each value by its weight, and add up the products.${best && second ? ` So ${word} gets ${best.weight} from ${best.word}, ${second.weight} from ${second.word} and ${second.rest} from the rest.` : ''} This blend is what the head has found for ${word}.`,
     chapter: 'self-attention.stages',
     link: (number) => `Chapter ${number} follows every number`,
-    seconds: 9,
   },
   {
     title: () => 'Break it: take away the positions',
@@ -148,7 +141,6 @@ export const steps = [
     breaks: true,
     chapter: 'order',
     link: (number) => `Chapter ${number} lets you shuffle`,
-    seconds: 11,
   },
   {
     title: ({ learned }) => (learned ? 'The next word is guessed' : 'Nothing guesses yet'),
@@ -160,7 +152,6 @@ export const steps = [
       'That is the whole path of one word. Next, chapter 1 shows what such a blend is, with numbers that you can move.',
     chapter: 'transformer.next-word',
     link: (number) => `In chapter ${number} the model continues your text`,
-    seconds: 9,
   },
 ];
 
@@ -175,7 +166,7 @@ export const stage = {
     /** @type {number} */ all,
     /** @type {boolean} */ turns,
   ) => {
-    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? ' In the model, these two numbers are not in neighbouring columns. The picture puts them side by side, as in chapters 4 and 5.' : ''}`;
+    const under = `the two numbers that it ${turns ? 'turns' : 'gives'}, and λ, the number of positions in one full turn.${turns ? '' : ''}`;
     return drawn < all
       ? `${drawn} of ${all} clocks. Under each: ${under}`
       : `Under each clock: ${under}`;

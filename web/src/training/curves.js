@@ -61,3 +61,31 @@ export function nearestTo({ xs }, x) {
   });
   return best;
 }
+
+/** After this number of steps without progress, a lane is expected to learn nothing more. */
+const kPatience = 150;
+/** Smallest change of the accuracy that counts as progress. */
+const kProgress = 0.02;
+
+/** @param {readonly import('./lane.js').Evaluation[]} evaluations */
+function standsStill(evaluations) {
+  const last = (evaluations.at(-1)?.step ?? 0) - kPatience;
+  const best = (/** @type {typeof evaluations} */ some) =>
+    Math.max(...some.map(({ accuracy }) => accuracy));
+  const before = evaluations.filter(({ step }) => step <= last);
+  return before.length > 0 && best(evaluations) < best(before) + kProgress;
+}
+
+/**
+ * Returns whether there is nothing more to see: every lane answers all held-out examples correctly,
+ * or some do and the others have stood still.
+ * @param {readonly (readonly import('./lane.js').Evaluation[])[]} lanes
+ * @returns {'right' | 'still' | ''}
+ */
+export function endOf(lanes) {
+  const isRight = (/** @type {(typeof lanes)[0]} */ lane) => lane.at(-1)?.accuracy === 1;
+  if (lanes.every(isRight)) return 'right';
+  return lanes.some(isRight) && lanes.every((lane) => isRight(lane) || standsStill(lane))
+    ? 'still'
+    : '';
+}

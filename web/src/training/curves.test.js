@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { accuracyCurve, lossCurve, nearestTo, scoreCurves } from './curves.js';
+import { accuracyCurve, endOf, lossCurve, nearestTo, scoreCurves } from './curves.js';
 
 test('a few losses are all points, at their steps', () => {
   assert.deepEqual(lossCurve([3, 2, 1]), { xs: [1, 2, 3], ys: [3, 2, 1] });
@@ -36,4 +36,17 @@ test('accuracy and scores become curves, and the nearest point of a curve is fou
   assert.equal(nearestTo(curve, 14), 1);
   assert.equal(nearestTo(curve, 100), 2);
   assert.equal(nearestTo({ xs: [], ys: [] }, 1), -1);
+});
+
+test('a run is over when all lanes are right, or some are and the others stand still', () => {
+  const lane = (/** @type {number[]} */ ...accuracies) =>
+    accuracies.map((accuracy, i) => ({
+      ...{ step: 50 * i, accuracy, loss: 0 },
+      ...{ places: new Float32Array(), heads: [] },
+    }));
+  assert.equal(endOf([lane(0, 1), lane(0, 1)]), 'right');
+  assert.equal(endOf([lane(0, 1), lane(0, 0.2)]), '');
+  assert.equal(endOf([lane(0, 1, 1, 1, 1), lane(0, 0.1, 0.21, 0.21, 0.2)]), '');
+  assert.equal(endOf([lane(0, 1, 1, 1, 1), lane(0.2, 0.21, 0.2, 0.21, 0.2)]), 'still');
+  assert.equal(endOf([lane(0, 0.9, 0.9, 0.9, 0.9), lane(0.2, 0.2, 0.2, 0.2, 0.2)]), '');
 });

@@ -2,6 +2,7 @@ import { flushSync } from 'svelte';
 import { reasonOf } from '../work/errors.js';
 import { TaskWorker } from '../work/scheduler.js';
 import { trainTask } from '../work/tasks/train.js';
+import { endOf } from './curves.js';
 import { sizes } from './model.js';
 import { worlds } from './worlds.js';
 import { stopTexts } from '../texts/training.js';
@@ -91,6 +92,8 @@ export class Training {
    * @type {({ name: string, step: number, loaded: import('./lane.js').Loaded } | null)[]}
    */
   files = $state.raw([null, null]);
+  /** Why the run stopped before the chosen step. @type {ReturnType<typeof endOf>} */
+  ended = $state('');
   /** True if weights from a file have been loaded into a lane since the run began. */
   given = $state(false);
   /**
@@ -127,8 +130,8 @@ export class Training {
   #reaching = false;
   /** The step at which to stop. */
   #until = 0;
-  /** True if the run also stops once all answers are right. */
-  #stopsWhenRight = false;
+  /** True if the run also stops once there is nothing more to see. */
+  #stopsEarly = false;
   /** Number of the current run. Earlier runs check it to detect that they are outdated. */
   #turn = 0;
   #going = false;
@@ -169,12 +172,13 @@ export class Training {
   }
 
   /**
-   * Continues training until a step, or until every lane answers all held-out examples correctly.
+   * Continues training until a step, or until there is nothing more to see.
    * @param {number} until
    */
   play(until) {
     this.#until = until;
-    this.#stopsWhenRight = !this.#isRight();
+    this.#stopsEarly = !this.#end();
+    this.ended = '';
     void this.#go();
   }
 
@@ -194,7 +198,8 @@ export class Training {
     this.#asked = step;
     if (step > this.step) {
       this.#until = step;
-      this.#stopsWhenRight = false;
+      this.#stopsEarly = false;
+      this.ended = '';
       void this.#go();
     }
   }
@@ -268,6 +273,7 @@ export class Training {
     this.#progress = laneNames.map(nothing);
     this.state = 'resting';
     this.problem = '';
+    this.ended = '';
     this.pace = null;
     this.reach = null;
     this.files = laneNames.map(() => null);
@@ -422,7 +428,7 @@ export class Training {
       const reports = await Promise.all(lanes.map((lane) => lane.train(count)));
       if (isOver()) return;
       const failures = reports.map((report, i) => this.#add(i, report)).filter(Boolean);
-      if (this.#stopsWhenRight && this.#isRight()) this.#until = this.step;
+      if (this.#stopsEarly && (this.ended = this.#end())) this.#until = this.step;
       const taken = Math.max(...reports.map(({ milliseconds }) => milliseconds));
       training += reports.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / lanes.length;
       // Consecutive steps take similar times, so choose the number of steps that fits into a slice.
@@ -488,8 +494,8 @@ export class Training {
   }
 
   /** True if every lane answered all held-out examples correctly when it was last evaluated. */
-  #isRight() {
-    return this.#progress.every(({ evaluations }) => evaluations.at(-1)?.accuracy === 1);
+  #end() {
+    return endOf(this.#progress.map(({ evaluations }) => evaluations));
   }
 
   /** @param {RemoteLane[]} lanes */

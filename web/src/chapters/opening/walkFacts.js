@@ -5,7 +5,7 @@ import { brief, count, decimals, percent } from '../../drawing/numbers.js';
 
 /** @import { Given } from '../../core/sentence.js' */
 /** @import { Walk } from '../../core/walk.js' */
-/** @import { Facts } from '../../texts/walk.js' */
+/** @import { Facts, Step } from '../../texts/walk.js' */
 
 /** @typedef {{ id: number, probability: number, label: string }} Candidate */
 
@@ -92,3 +92,14 @@ const spreadOf = ({ entropy, largest, slope }) => ({
   largest: largest.toFixed(3),
   slope: slope < 1e-3 ? 'less than 0.001' : brief(slope),
 });
+
+/**
+ * Returns how many seconds playback stays at a step: long enough to read it, at 200 words a minute,
+ * and to look at its picture.
+ * @param {Step} step
+ * @param {Facts} facts
+ */
+export function secondsToRead({ says, more }, facts) {
+  const words = `${says(facts)} ${more?.(facts) ?? ''}`.split(/\s+/).length;
+  return 3 + words / (200 / 60);
+}
