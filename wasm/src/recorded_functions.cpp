@@ -77,12 +77,12 @@ RecordedAttention attend(const Variable& query, const Variable& key, const Varia
                          const AttentionOptions* options, const AttentionVariables* terms,
                          bool need_biased_scores, bool need_weights, bool need_log_sum_exp) {
   RecordedAttention result;
-  AttentionShown shown;
-  if (need_biased_scores) shown.scores = &result.biased_scores;
-  if (need_weights) shown.weights = &result.weights;
-  if (need_log_sum_exp) shown.log_sum_exp = &result.log_sum_exp;
+  AttentionIntermediates intermediates;
+  if (need_biased_scores) intermediates.scores = &result.biased_scores;
+  if (need_weights) intermediates.weights = &result.weights;
+  if (need_log_sum_exp) intermediates.log_sum_exp = &result.log_sum_exp;
   result.output =
-      scaled_dot_product_attention(query, key, value, given(options), given(terms), shown);
+      scaled_dot_product_attention(query, key, value, given(options), given(terms), intermediates);
   return result;
 }
 

@@ -10,7 +10,7 @@ namespace attn {
 
 /// Adjusts options that count from the beginning of the sequence, for a call whose first query is
 /// token number `past`.
-inline AttentionOptions behind(std::int64_t past, const AttentionOptions& options) {
+inline AttentionOptions shift_diagonal(const AttentionOptions& options, std::int64_t past) {
   AttentionOptions result = options;
   result.diagonal = result.diagonal.shifted(past);
   return result;

@@ -211,7 +211,7 @@ AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
       relative_values_(make_relative_values(problem, value_cols, run)),
       first_head_(common_head(problem, query_.is_none() ? problem.query : ConstAnyTensor(query_),
                               output_, run.kernels())) {
-  point_to(0, 0, first_head_);
+  set_head(0, 0, first_head_);
 }
 
 void AttentionPlan::publish_output(runtime::Execution& run) const noexcept {
@@ -220,7 +220,7 @@ void AttentionPlan::publish_output(runtime::Execution& run) const noexcept {
 
 AttentionHead AttentionPlan::head(index b, index h) const noexcept {
   AttentionHead head = first_head_;
-  point_to(b, h, head);
+  set_head(b, h, head);
   return head;
 }
 
@@ -233,7 +233,7 @@ kernels::Bf16AttentionHead AttentionPlan::bf16_head(index b, index h) const noex
   return head;
 }
 
-void AttentionPlan::point_to(index b, index h, AttentionHead& head) const noexcept {
+void AttentionPlan::set_head(index b, index h, AttentionHead& head) const noexcept {
   const AttentionProblem& p = problem_;
   const AttentionOptions& o = p.options;
   const index kv = h / (p.query_heads / p.key_heads);

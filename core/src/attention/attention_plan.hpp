@@ -60,7 +60,7 @@ class AttentionPlan {
   kernels::Bf16AttentionHead bf16_head(kernels::index b, kernels::index h) const noexcept;
   /// Makes `head` describe head h of batch entry b. Before the call, `head` must describe some head
   /// of this plan.
-  void point_to(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
+  void set_head(kernels::index b, kernels::index h, kernels::AttentionHead& head) const noexcept;
 
   /// Rounds the result to the output's type if that type is not float32.
   void publish_output(runtime::Execution& run) const noexcept;

@@ -191,10 +191,10 @@ void check_attention_output(const char* name, const ConstAnyTensor& output, int 
   if (std::ranges::equal(with_heads(output).shape(), shape)) return;
   // The message shows a shape of the same rank as the caller's tensors.
   const std::array leading{sizes.batch, sizes.num_queries, sizes.value_dim};
-  const std::span<const std::int64_t> wanted =
+  const std::span<const std::int64_t> expected =
       rank == 4 ? std::span<const std::int64_t>(shape)
                 : std::span<const std::int64_t>(leading).last(static_cast<std::size_t>(rank));
-  fail_shape(name, output.shape(), {"shape ", wanted});
+  fail_shape(name, output.shape(), {"shape ", expected});
 }
 
 AttentionProblem check_attention(const ConstAnyTensor& query, const StoredTensor& key,

@@ -57,7 +57,7 @@ struct WorkerScratch {
   WorkerScratch(index floats, runtime::Execution& run) : size(floats) {
     memory = run.floats(size * run.num_threads(), "attention tiles");
   }
-  float* of(int worker) const noexcept { return memory + worker * size; }
+  float* at(int worker) const noexcept { return memory + worker * size; }
 };
 
 /// True if the path for few keys can handle this call. It supports a scale and key ranges, but no
@@ -99,9 +99,9 @@ void attend_few_keys(const AttentionPlan& plan, runtime::Execution& run) {
         index h = begin % p.query_heads;
         AttentionHead head = plan.first_head();
         for (index i = begin; i < std::min(begin + kFewKeyHeads, heads); ++i) {
-          plan.point_to(b, h, head);
+          plan.set_head(b, h, head);
           const ScoreOutputs outputs(p.options, b, h);
-          run.kernels().attend_few_keys(head, outputs.data(), outputs.count, scratch.of(worker));
+          run.kernels().attend_few_keys(head, outputs.data(), outputs.count, scratch.at(worker));
           if (++h == p.query_heads) {
             h = 0;
             ++b;
@@ -139,7 +139,7 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
     if (part < range.first || part >= range.first + range.count) return;
     kernels.attend_part(plan.head(b, h), 0, part * kSplit,
                         std::min((part + 1) * kSplit, p.num_keys), parts + task * part_size,
-                        scratch.of(worker));
+                        scratch.at(worker));
   });
   const auto merge_multiply_adds = static_cast<double>(heads * all_parts * p.value_dim);
   run.parallel_for(heads, merge_multiply_adds, [&](index task, int worker) noexcept {
@@ -148,7 +148,7 @@ void attend_split(const AttentionPlan& plan, runtime::Execution& run) {
     const Range range = parts_of(b);
     const ScoreOutputs outputs(p.options, b, h);
     kernels.merge_parts(plan.head(b, h), 0, parts + (task * all_parts + range.first) * part_size,
-                        range.count, outputs.data(), outputs.count, scratch.of(worker));
+                        range.count, outputs.data(), outputs.count, scratch.at(worker));
   });
 }
 
@@ -183,7 +183,7 @@ void attend_tiles(const AttentionPlan& plan, runtime::Execution& run) {
                    [&](index b, index h, index row_begin, index row_end, int worker) noexcept {
                      const ScoreOutputs outputs(p.options, b, h);
                      kernels.attend(plan.head(b, h), row_begin, row_end, outputs.data(),
-                                    outputs.count, scratch.of(worker));
+                                    outputs.count, scratch.at(worker));
                    });
 }
 
@@ -192,7 +192,7 @@ void attend_bf16_tiles(const AttentionPlan& plan, runtime::Execution& run) {
   const WorkerScratch scratch(kernels.attention_scratch(plan.first_head()), run);
   for_query_blocks(plan.problem(), kernels, run,
                    [&](index b, index h, index row_begin, index row_end, int worker) noexcept {
-                     kernels.attend(plan.bf16_head(b, h), row_begin, row_end, scratch.of(worker));
+                     kernels.attend(plan.bf16_head(b, h), row_begin, row_end, scratch.at(worker));
                    });
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-bool is_no_utf8(DecodedCharacter c) noexcept {
+bool is_invalid_utf8(DecodedCharacter c) noexcept {
   return c.code_point >= 0xDC80 && c.code_point <= 0xDCFF;
 }
 
@@ -41,7 +41,7 @@ std::string to_json(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {
     const DecodedCharacter c = decode_utf8(text);
-    if (is_no_utf8(c)) {
+    if (is_invalid_utf8(c)) {
       append_utf8(result, 0xFFFD);
     } else if (c.code_point == '"' || c.code_point == '\\') {
       result += '\\';
@@ -67,7 +67,7 @@ std::string to_json(std::string_view text) {
 bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
     const DecodedCharacter c = decode_utf8(text);
-    if (is_no_utf8(c)) return false;
+    if (is_invalid_utf8(c)) return false;
     text.remove_prefix(c.size);
   }
   return true;
@@ -134,7 +134,7 @@ std::string JsonReader::string() {
     const DecodedCharacter c = decode_utf8(text_.substr(at_));
     if (at_ >= text_.size()) fail("the closing quote of a string");
     if (c.code_point < 0x20) fail("a string without control characters");
-    if (is_no_utf8(c)) fail("valid UTF-8");
+    if (is_invalid_utf8(c)) fail("valid UTF-8");
     if (c.code_point == '\\') {
       ++at_;
       append_escaped(result);

@@ -20,7 +20,7 @@ std::string with_prefix(std::string_view prefix, const std::string& name) {
 }
 
 /// "a, b and 3 more"
-std::string listed(const std::vector<std::string>& names) {
+std::string list_names(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
     text.append(i > 0 ? ", " : "").append(names[i]);
@@ -85,10 +85,10 @@ IncompatibleKeys load_named_tensors(std::span<const NamedTensor> targets, const 
   IncompatibleKeys keys = compare_names(targets, file, prefix);
   if (strict && !(keys.missing_keys.empty() && keys.unexpected_keys.empty())) {
     std::string got;
-    if (!keys.missing_keys.empty()) got += "no " + listed(keys.missing_keys);
+    if (!keys.missing_keys.empty()) got += "no " + list_names(keys.missing_keys);
     if (!keys.unexpected_keys.empty()) {
-      got +=
-          (got.empty() ? "the unexpected " : " and the unexpected ") + listed(keys.unexpected_keys);
+      got += (got.empty() ? "the unexpected " : " and the unexpected ") +
+             list_names(keys.unexpected_keys);
     }
     validation::fail(ErrorCode::kNotFound, "state_dict", {got}, {"exactly ", owner});
   }

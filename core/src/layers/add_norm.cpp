@@ -1,6 +1,6 @@
 #include "attn/layers/add_norm.hpp"
 
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -18,7 +18,7 @@ void AddNorm::forward(const ConstTensor& x, const ConstTensor& y, const Tensor& 
   validation::require_data("x", x);
   validation::require_same_shape("y", y, x);
   validation::require_data("y", y);
-  Showing show(*this, intermediates);
+  IntermediateWriter writer(*this, intermediates);
   runtime::Execution run(context);
   ConstTensor dropped = y;
   if (dropout.training && dropout.probability > 0) {
@@ -26,10 +26,10 @@ void AddNorm::forward(const ConstTensor& x, const ConstTensor& y, const Tensor& 
     apply_dropout(y, memory, dropout, context);
     dropped = memory;
   }
-  const Tensor sum = show.take("sum", x.shape());
+  const Tensor sum = writer.allocate("sum", x.shape());
   if (!sum.is_none()) add(x, dropped, sum, run);
-  norm_.forward_sum(x, dropped, output, context, show.within("ln"));
-  show.done();
+  norm_.forward_sum(x, dropped, output, context, writer.enter("ln"));
+  writer.finish();
 }
 
 }  // namespace attn

@@ -5,7 +5,7 @@
 
 #include "elementwise.hpp"
 #include "layers/bahdanau_decoder_impl.hpp"
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -120,8 +120,8 @@ void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& 
     validation::require_shape("alignment", alignment, {batch, steps, keys});
     validation::require_data("alignment", alignment);
   }
-  Showing show(*this, intermediates);
-  if (steps == 0) return show.done();
+  IntermediateWriter writer(*this, intermediates);
+  if (steps == 0) return writer.finish();
 
   runtime::Execution run(context);
   const auto take = [&](std::initializer_list<std::int64_t> shape) {
@@ -139,8 +139,8 @@ void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& 
   const ConstTensor encoder_outputs(state.encoder_outputs_.data(), {batch, keys, encoder_dim});
   const ConstTensor projected_keys(state.projected_keys_.data(), {batch, keys, o.num_hiddens});
   copy(state.hidden(), hidden, run);
-  Showing::Steps shown(show, steps, "attention.projected_keys");
-  const Tensor embedded = show.take("embedding.output", {batch, steps, o.embed_size});
+  IntermediateWriter::Steps step_writer(writer, steps, "attention.projected_keys");
+  const Tensor embedded = writer.allocate("embedding.output", {batch, steps, o.embed_size});
   for (std::int64_t t = 0; t < steps; ++t) {
     AttentionPoolingOptions options;
     options.valid_lens = {state.encoder_lens_.data(), {batch}};
@@ -149,22 +149,22 @@ void BahdanauDecoder::forward(const IdView& tokens, State& state, const Tensor& 
     }
     layers_->attention.forward_projected(
         hidden.select(0, o.num_layers - 1).unsqueeze(1), projected_keys, encoder_outputs,
-        input.slice(2, 0, encoder_dim), options, context, shown.within("attention"));
+        input.slice(2, 0, encoder_dim), options, context, step_writer.enter("attention"));
     layers_->embedding.forward(tokens.slice(1, t, t + 1), input.slice(2, encoder_dim, width),
                                context);
     if (!embedded.is_none()) {
       copy(input.slice(2, encoder_dim, width), embedded.slice(1, t, t + 1), run);
     }
     layers_->rnn.forward(input, output, {.h_0 = hidden, .h_n = hidden}, context,
-                         shown.within("rnn"));
+                         step_writer.enter("rnn"));
     layers_->dense.forward(output, t == 0 ? first_logits : logits.slice(1, t, t + 1), context,
-                           shown.within("dense"));
-    shown.keep(t, run);
+                           step_writer.enter("dense"));
+    step_writer.store(t, run);
   }
   copy(first_logits, logits.slice(1, 0, 1), run);
   if (!alignment.is_none()) copy(first_weights, alignment.slice(1, 0, 1), run);
   copy(hidden, Tensor(state.hidden_.data(), hidden.shape()), run);
-  show.done();
+  writer.finish();
 }
 
 }  // namespace attn

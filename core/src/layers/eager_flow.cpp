@@ -15,20 +15,20 @@ EagerFlow::EagerFlow(const Module& layer, const TransformerLayerOptions& options
     : norm_first_(options.norm_first),
       output_(output),
       context_(context),
-      show_(layer, intermediates),
+      writer_(layer, intermediates),
       run_(context),
       result_(take_like(x, run_)),
       sum_(take_like(x, run_)),
       stream_(x.type() == ElementType::kFloat32 ? x.as<float>() : sum_) {
   if (x.type() != ElementType::kFloat32) widen(x, sum_, run_);
-  show_.copy("resid_pre", stream_, run_);
+  writer_.copy("resid_pre", stream_, run_);
 }
 
 void EagerFlow::attend(const Sublayer& sublayer, const MultiHeadAttention& attention,
                        MultiHeadAttentionCall call, const Terms&) {
   const ConstTensor x = input_of(sublayer);
   {
-    const Showing::Within intermediates = show_.within("self_attn");
+    const IntermediateWriter::Scope intermediates = writer_.enter("self_attn");
     call.intermediates = intermediates;
     attention.forward(x, x, x, result_, call, context_);
   }
@@ -40,10 +40,10 @@ void EagerFlow::attend_to(const ConstAnyTensor& memory, const KeyValueCache* cac
                           const AttentionOptions& options, const Terms&) {
   const ConstTensor x = input_of(sublayer);
   if (cache) {
-    attention.attend(x, *cache, result_, options, context_, show_.within("multihead_attn"));
+    attention.attend(x, *cache, result_, options, context_, writer_.enter("multihead_attn"));
   } else {
     attention.forward(x, memory, memory, result_,
-                      {.attention = options, .intermediates = show_.within("multihead_attn")},
+                      {.attention = options, .intermediates = writer_.enter("multihead_attn")},
                       context_);
   }
   add_result(sublayer, sum_);
@@ -53,20 +53,20 @@ void EagerFlow::feed_forward(const Sublayer& sublayer, const AnyFeedForward& net
                              const Dropout& dropout) {
   const ConstTensor x = input_of(sublayer);
   const auto run = [&](const auto& layer) {
-    layer.forward(x, result_, dropout, context_, show_.within(""));
+    layer.forward(x, result_, dropout, context_, writer_.enter(""));
   };
   std::visit(run, network);
-  const Tensor shown = show_.take("output", stream_.shape());
+  const Tensor intermediate = writer_.allocate("output", stream_.shape());
   const bool rounds = output_.type() != ElementType::kFloat32;
   add_result(sublayer, rounds ? sum_ : output_.as<float>());
   if (rounds) narrow(sum_, output_, run_);
-  show_.fill(shown, output_, run_);
-  show_.done();
+  writer_.fill(intermediate, output_, run_);
+  writer_.finish();
 }
 
 ConstTensor EagerFlow::input_of(const Sublayer& sublayer) {
   if (!norm_first_) return stream_;
-  normalize(*sublayer.norms.norm, stream_, result_, context_, show_.within(sublayer.norm_name));
+  normalize(*sublayer.norms.norm, stream_, result_, context_, writer_.enter(sublayer.norm_name));
   return result_;
 }
 
@@ -74,16 +74,16 @@ void EagerFlow::add_result(const Sublayer& sublayer, const Tensor& sum) {
   const auto& [norm, output_norm] = sublayer.norms;
   const Tensor& y = result_;
   if (output_norm) {
-    normalize(*output_norm, y, y, context_, show_.within(sublayer.output_norm_name));
+    normalize(*output_norm, y, y, context_, writer_.enter(sublayer.output_norm_name));
   }
   apply_dropout(y, y, sublayer.dropout, context_);
-  const Tensor shown = show_.take(sublayer.sum_name, stream_.shape());
-  if (!shown.is_none()) add(stream_, y, shown, run_);
+  const Tensor intermediate = writer_.allocate(sublayer.sum_name, stream_.shape());
+  if (!intermediate.is_none()) add(stream_, y, intermediate, run_);
   if (norm_first_ || !norm) {
     add(stream_, y, sum, run_);
   } else {
     const auto add_norm = [&](const auto& n) {
-      n.forward_sum(stream_, y, sum, context_, show_.within(sublayer.norm_name));
+      n.forward_sum(stream_, y, sum, context_, writer_.enter(sublayer.norm_name));
     };
     std::visit(add_norm, *norm);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "layers/transformer.hpp"
 #include "runtime/execution.hpp"
 
@@ -33,7 +33,7 @@ class EagerFlow {
   const bool norm_first_;
   const AnyTensor output_;
   Context& context_;
-  Showing show_;
+  IntermediateWriter writer_;
   runtime::Execution run_;
   const Tensor result_;  ///< a sublayer's result, until it is added
   const Tensor sum_;     ///< the stream after a sublayer

@@ -32,7 +32,7 @@ Embedding::Embedding(const EmbeddingOptions& options) : options_(options) {
     weight_ = add_parameter("weight", shape, normal);
   } else {
     packed_ = std::make_shared<PackedMatrix>(shape[0], shape[1], options.weights);
-    add_kept_parameter("weight", shape, normal, keeper_of({packed_}));
+    add_kept_parameter("weight", shape, normal, make_keeper({packed_}));
   }
 }
 

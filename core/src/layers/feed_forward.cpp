@@ -1,6 +1,6 @@
 #include "attn/layers/feed_forward.hpp"
 
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -35,18 +35,18 @@ void FeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output, cons
   require_rows("x", x, "d_model", options_.d_model);
   require_rows_like("output", output, x, x.size(-2), linear2_.out_features());
   validation::require_probability("dropout", dropout.probability);
-  Showing show(*this, intermediates, x.rank() == 3);
+  IntermediateWriter writer(*this, intermediates, x.rank() == 3);
 
   runtime::Execution run(context);
   const ConstAnyTensor from = with_batch(x);
   const auto shape = {from.size(0), from.size(1), options_.dim_feedforward};
   const Tensor hidden(run.floats(validation::product("x", shape), "feed-forward"), shape);
-  linear1_.forward(from, hidden, context, show.within("linear1"));
+  linear1_.forward(from, hidden, context, writer.enter("linear1"));
   apply_activation(hidden, hidden, options_.activation, context);
   apply_dropout(hidden, hidden, dropout, context);
-  show.copy("hidden", hidden, run);
-  linear2_.forward(hidden, with_batch(output), context, show.within("linear2"));
-  show.done();
+  writer.copy("hidden", hidden, run);
+  linear2_.forward(hidden, with_batch(output), context, writer.enter("linear2"));
+  writer.finish();
 }
 
 }  // namespace attn

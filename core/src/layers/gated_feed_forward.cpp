@@ -1,7 +1,7 @@
 #include "attn/layers/gated_feed_forward.hpp"
 
 #include "layers/activate.hpp"
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -35,7 +35,7 @@ void GatedFeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output,
   require_rows("x", x, "d_model", options_.d_model);
   require_rows_like("output", output, x, x.size(-2), options_.d_model);
   validation::require_probability("dropout", dropout.probability);
-  Showing show(*this, intermediates, x.rank() == 3);
+  IntermediateWriter writer(*this, intermediates, x.rank() == 3);
 
   runtime::Execution run(context);
   const ConstAnyTensor from = with_batch(x);
@@ -43,13 +43,13 @@ void GatedFeedForward::forward(const ConstAnyTensor& x, const AnyTensor& output,
   const std::int64_t count = validation::product("x", shape);
   const Tensor hidden(run.floats(count, "feed-forward"), shape);
   const Tensor factor(run.floats(count, "feed-forward"), shape);
-  gate_proj_.forward(from, hidden, context, show.within("gate_proj"));
-  up_proj_.forward(from, factor, context, show.within("up_proj"));
+  gate_proj_.forward(from, hidden, context, writer.enter("gate_proj"));
+  up_proj_.forward(from, factor, context, writer.enter("up_proj"));
   activate(hidden, factor, hidden, options_.activation, context);
   apply_dropout(hidden, hidden, dropout, context);
-  show.copy("hidden", hidden, run);
-  down_proj_.forward(hidden, with_batch(output), context, show.within("down_proj"));
-  show.done();
+  writer.copy("hidden", hidden, run);
+  down_proj_.forward(hidden, with_batch(output), context, writer.enter("down_proj"));
+  writer.finish();
 }
 
 }  // namespace attn

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "nearest_name.hpp"
 #include "validation.hpp"
 
@@ -43,7 +43,7 @@ ConstTensor Intermediates::operator[](std::string_view name) const {
   return ConstTensor(entry.values.data(), entry.shape);
 }
 
-Showing::Showing(const Module& module, Intermediates* target, bool batched)
+IntermediateWriter::IntermediateWriter(const Module& module, Intermediates* target, bool batched)
     : target_(target && !target->entries_.empty() ? target : nullptr), batched_(batched) {
   if (!target_ || target_->running_) return;
   for (Intermediates::Entry& entry : target_->entries_) entry.computed = false;
@@ -61,7 +61,7 @@ Showing::Showing(const Module& module, Intermediates* target, bool batched)
   outermost_ = target_->running_ = true;
 }
 
-Showing::~Showing() {
+IntermediateWriter::~IntermediateWriter() {
   if (!outermost_) return;
   target_->running_ = false;
   for (Intermediates::Entry& entry : target_->entries_) {
@@ -70,7 +70,8 @@ Showing::~Showing() {
   }
 }
 
-Tensor Showing::take_asked(std::string_view name, std::span<const std::int64_t> shape) {
+Tensor IntermediateWriter::allocate_requested(std::string_view name,
+                                              std::span<const std::int64_t> shape) {
   const std::string& path = target_->path_;
   for (Intermediates::Entry& entry : target_->entries_) {
     if (entry.name.size() != path.size() + name.size() || !entry.name.starts_with(path) ||
@@ -87,38 +88,40 @@ Tensor Showing::take_asked(std::string_view name, std::span<const std::int64_t> 
   return {};
 }
 
-void Showing::copy_asked(std::string_view name, const ConstAnyTensor& values,
-                         runtime::Execution& run) {
-  fill(take_asked(name, values.shape()), values, run);
+void IntermediateWriter::copy_requested(std::string_view name, const ConstAnyTensor& values,
+                                        runtime::Execution& run) {
+  fill(allocate_requested(name, values.shape()), values, run);
 }
 
-Showing::Steps::Steps(Showing& show, std::int64_t count, std::string_view constant)
-    : show_(show), count_(count), constant_(constant) {
-  if (!show) return;
-  step_ = Intermediates(show.target_->names());
+IntermediateWriter::Steps::Steps(IntermediateWriter& writer, std::int64_t count,
+                                 std::string_view constant)
+    : writer_(writer), count_(count), constant_(constant) {
+  if (!writer) return;
+  step_ = Intermediates(writer.target_->names());
   step_.running_ = true;
   all_.resize(step_.entries_.size());
 }
 
-void Showing::Steps::keep(std::int64_t t, runtime::Execution& run) {
+void IntermediateWriter::Steps::store(std::int64_t t, runtime::Execution& run) {
   for (std::size_t i = 0; i < step_.entries_.size(); ++i) {
     const Intermediates::Entry& entry = step_.entries_[i];
     if (!entry.computed) continue;
     const ConstTensor values(entry.values.data(), entry.shape);
     if (entry.name == constant_) {
-      if (t == 0) show_.copy(entry.name, values, run);
+      if (t == 0) writer_.copy(entry.name, values, run);
       continue;
     }
     if (t == 0) {
       std::vector<std::int64_t> shape = entry.shape;
       shape[1] = count_;
-      all_[i] = show_.take(entry.name, shape);
+      all_[i] = writer_.allocate(entry.name, shape);
     }
     attn::copy(values, all_[i].slice(1, t, t + 1), run);
   }
 }
 
-Showing::Within::Within(Intermediates* target, std::string_view child, std::string_view number)
+IntermediateWriter::Scope::Scope(Intermediates* target, std::string_view child,
+                                 std::string_view number)
     : target_(target) {
   if (!target_) return;
   std::string& path = target_->path_;
@@ -129,7 +132,7 @@ Showing::Within::Within(Intermediates* target, std::string_view child, std::stri
   path = std::move(inner);
 }
 
-Showing::Within::~Within() {
+IntermediateWriter::Scope::~Scope() {
   if (target_) target_->path_.resize(outer_);
 }
 

@@ -13,7 +13,7 @@ LayerNorm::LayerNorm(std::int64_t width, const LayerNormOptions& options)
   if (options.bias) bias_ = add_parameter("bias", {width});
 }
 
-kernels::NormArgs LayerNorm::how() const noexcept {
+kernels::NormArgs LayerNorm::make_args() const noexcept {
   kernels::NormArgs args;
   args.cols = width_;
   args.weight = weight_.data();
@@ -24,13 +24,13 @@ kernels::NormArgs LayerNorm::how() const noexcept {
 
 void LayerNorm::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& context,
                         Intermediates* intermediates) const {
-  normalize(*this, how(), x, nullptr, output, context, intermediates);
+  normalize(*this, make_args(), x, nullptr, output, context, intermediates);
 }
 
 void LayerNorm::forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y,
                             const AnyTensor& output, Context& context,
                             Intermediates* intermediates) const {
-  normalize(*this, how(), x, &y, output, context, intermediates);
+  normalize(*this, make_args(), x, &y, output, context, intermediates);
 }
 
 }  // namespace attn

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "attn/layers/embedding.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "layers/packed_matrix.hpp"
-#include "layers/showing.hpp"
 #include "rows.hpp"
 #include "validation.hpp"
 
@@ -18,7 +18,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias, W
   packed_ = std::make_shared<PackedMatrix>(out_features, in_features, weights);
   if (packed_->is_kept()) {
     add_kept_parameter("weight", std::array{out_features, in_features}, xavier,
-                       keeper_of({packed_}));
+                       make_keeper({packed_}));
   } else {
     weight_ = add_parameter("weight", {out_features, in_features}, xavier);
     when_changed(
@@ -51,12 +51,12 @@ void Linear::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& 
                      Intermediates* intermediates) const {
   require_rows("x", x, "in_features", in_features_);
   require_rows_like("output", output, x, x.size(-2), out_features_);
-  Showing show(*this, intermediates);
+  IntermediateWriter writer(*this, intermediates);
   runtime::Execution run(context);
-  const Tensor shown = show.take("output", output.shape());
+  const Tensor intermediate = writer.allocate("output", output.shape());
   packed_->multiply(x, bias_.data(), output, run, packed_->take_scratch(x, output, run));
-  show.fill(shown, output, run);
-  show.done();
+  writer.fill(intermediate, output, run);
+  writer.finish();
 }
 
 }  // namespace attn

@@ -102,7 +102,7 @@ struct Module::Node {
 
     /// Increments the counter of changes and updates the data derived from the values. No other
     /// code does either.
-    void changed(Context& context) {
+    void mark_changed(Context& context) {
       ++changes;
       for (const auto& refresh : refreshes) refresh(context);
     }
@@ -235,7 +235,7 @@ struct Module::Node {
               [&](const Tensor& values) { draw(values, entry.initialization, random, context); });
           random.stream += static_cast<std::uint64_t>(entry.initialization.parts);
       }
-      entry.changed(context);
+      entry.mark_changed(context);
     }
     for (const Child& child : children) random.stream += child.node->initialize(random, context);
     return std::max(random.stream - first.stream, least_streams);
@@ -293,7 +293,7 @@ void Module::set_parameter(std::string_view name, const ConstTensor& values, Con
     runtime::Execution run(context);
     copy(values, entry.view(), run);
   }
-  entry.changed(context);
+  entry.mark_changed(context);
 }
 
 void Module::visit_parameters(const std::function<void(const ConstParameter&)>& visit) const {
@@ -311,10 +311,10 @@ void Module::update_parameters(const std::function<void(const Parameter&)>& upda
       entry.change_values(
           [&](const Tensor& values) { update({name, values, entry.initialization}); });
     } catch (...) {
-      entry.changed(context);
+      entry.mark_changed(context);
       throw;
     }
-    entry.changed(context);
+    entry.mark_changed(context);
   });
 }
 
@@ -437,8 +437,8 @@ void ModuleAccess::fail_kept(std::string_view name, ElementType type, const char
                    {needs});
 }
 
-void ModuleAccess::changed(const FoundParameter& parameter, Context& context) {
-  static_cast<Module::Node::Entry*>(parameter.entry)->changed(context);
+void ModuleAccess::mark_changed(const FoundParameter& parameter, Context& context) {
+  static_cast<Module::Node::Entry*>(parameter.entry)->mark_changed(context);
 }
 
 void Module::reserve_streams(std::uint64_t count) { node_->least_streams = count; }

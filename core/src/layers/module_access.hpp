@@ -59,7 +59,7 @@ struct ModuleAccess {
     if (type != ElementType::kFloat32) fail_kept(name, type, "float32 for a gradient");
   }
   /// Rebuilds the data derived from a parameter. Allocates nothing for the library's own layers.
-  static void changed(const FoundParameter& parameter, Context& context);
+  static void mark_changed(const FoundParameter& parameter, Context& context);
 };
 
 }  // namespace attn

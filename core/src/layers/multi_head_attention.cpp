@@ -11,8 +11,8 @@
 #include "attention/attention_options.hpp"
 #include "attention/check_attention.hpp"
 #include "attn/positions/alibi.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "layers/multi_head_attention_impl.hpp"
-#include "layers/showing.hpp"
 #include "positions/rotary_positions.hpp"
 #include "rows.hpp"
 #include "validation.hpp"
@@ -22,24 +22,24 @@ namespace {
 
 /// The requested stages of attention. Attention writes them in place; if the caller requests them
 /// as outputs too, they are copied.
-class ShownStages {
+class StageWriter {
  public:
-  ShownStages(AttentionOptions& options, Showing& show,
+  StageWriter(AttentionOptions& options, IntermediateWriter& writer,
               std::initializer_list<std::int64_t> score_shape)
       : options_(options) {
-    if (!show) return;
+    if (!writer) return;
     const std::span<const std::int64_t> scores(score_shape.begin(), score_shape.size());
     for (std::size_t i = 0; i < kStages.size(); ++i) {
       const auto [name, output] = kStages[i];
       const bool per_query = output == &AttentionOptions::log_sum_exp;
-      shown_[i] = show.take(name, per_query ? scores.first(3) : scores);
-      if ((options_.*output).is_none()) std::swap(options_.*output, shown_[i]);
+      intermediates_[i] = writer.allocate(name, per_query ? scores.first(3) : scores);
+      if ((options_.*output).is_none()) std::swap(options_.*output, intermediates_[i]);
     }
   }
 
   void fill(runtime::Execution& run) const noexcept {
     for (std::size_t i = 0; i < kStages.size(); ++i) {
-      Showing::fill(shown_[i], options_.*kStages[i].second, run);
+      IntermediateWriter::fill(intermediates_[i], options_.*kStages[i].second, run);
     }
   }
 
@@ -53,7 +53,7 @@ class ShownStages {
   }};
 
   AttentionOptions& options_;
-  std::array<Tensor, kStages.size()> shown_ = {};
+  std::array<Tensor, kStages.size()> intermediates_ = {};
 };
 
 }  // namespace
@@ -123,13 +123,13 @@ void MultiHeadAttention::Impl::add_parameters(MultiHeadAttention& layer) {
     const std::array shape{matrix->rows(), matrix->cols()};
     const auto xavier = Initialization::xavier_uniform();
     if (matrix->is_kept()) {
-      return layer.add_kept_parameter(name, shape, xavier, keeper_of({matrix}));
+      return layer.add_kept_parameter(name, shape, xavier, make_keeper({matrix}));
     }
     pack(matrix, layer.add_parameter(name, shape, xavier), kept);
   };
   if (joined() && query->is_kept()) {
     layer.add_kept_parameter("in_proj_weight", std::array{3 * query_width(), e},
-                             Initialization::xavier_uniform(3), keeper_of({query, key, value}));
+                             Initialization::xavier_uniform(3), make_keeper({query, key, value}));
   } else if (joined()) {
     const std::int64_t width = query_width();
     const Tensor all =
@@ -310,15 +310,15 @@ Tensor MultiHeadAttention::Impl::project(const PackedMatrix& weight, std::int64_
 Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::int64_t heads,
                                                   const char* name,
                                                   const std::optional<RmsNorm>& norm,
-                                                  const char* norm_name, Showing& show,
+                                                  const char* norm_name, IntermediateWriter& writer,
                                                   runtime::Execution& run, Context& context) const {
   const Tensor result = projected.split_heads(heads);
-  if (changes_projected()) show.copy(name, result, run);
+  if (changes_projected()) writer.copy(name, result, run);
   if (norm) {
     const std::int64_t width = norm->width();
     const Tensor rows(projected.data(),
                       {projected.size(0), projected.size(1), projected.size(2) / width, width});
-    norm->forward(rows, rows, context, show.within(norm_name));
+    norm->forward(rows, rows, context, writer.enter(norm_name));
   }
   return result;
 }
@@ -326,10 +326,10 @@ Tensor MultiHeadAttention::Impl::normalized_heads(const Tensor& projected, std::
 Tensor MultiHeadAttention::Impl::project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                                                  const AttentionOptions& attention,
                                                  const TensorView<const double>& positions,
-                                                 Showing& show, runtime::Execution& run,
-                                                 Context& context) const {
+                                                 IntermediateWriter& writer,
+                                                 runtime::Execution& run, Context& context) const {
   const Tensor heads = normalized_heads(project(*query, 0, x, run), options.num_heads,
-                                        "projected_q", query_norm, "q_norm", show, run, context);
+                                        "projected_q", query_norm, "q_norm", writer, run, context);
   if (rotary) {
     rotate_heads(*rotary, heads, {positions, attention.diagonal, attention.key_lens, num_keys},
                  false, context);
@@ -339,10 +339,10 @@ Tensor MultiHeadAttention::Impl::project_queries(const ConstAnyTensor& x, std::i
 
 Tensor MultiHeadAttention::Impl::project_keys(const ConstAnyTensor& x, std::int64_t first,
                                               const TensorView<const double>& positions,
-                                              Showing& show, runtime::Execution& run,
+                                              IntermediateWriter& writer, runtime::Execution& run,
                                               Context& context) const {
   const Tensor heads = normalized_heads(project(*key, query_width(), x, run), kv_heads,
-                                        "projected_k", key_norm, "k_norm", show, run, context);
+                                        "projected_k", key_norm, "k_norm", writer, run, context);
   if (rotary) {
     rotate_heads(*rotary, heads, {positions, Diagonal::offset(first), {}, first + heads.size(2)},
                  false, context);
@@ -393,7 +393,7 @@ void MultiHeadAttention::Impl::check_options(const AttentionOptions& attention,
 
 void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v,
                                       const AnyTensor& to, const AttentionOptions& attention,
-                                      Showing& show, runtime::Execution& run,
+                                      IntermediateWriter& writer, runtime::Execution& run,
                                       Context& context) const {
   const std::int64_t batch = q.size(0), heads = options.num_heads, num_queries = q.size(2);
   const std::int64_t num_keys = k.size(2);
@@ -402,29 +402,29 @@ void MultiHeadAttention::Impl::attend(const Tensor& q, const StoredTensor& k, co
   const Tensor joined(run.floats(validation::product("query", joined_shape), "multi-head output"),
                       joined_shape);
   float* scratch = output->take_scratch(joined, to, run);
-  show.copy("q", q, run);
+  writer.copy("q", q, run);
   for (const auto& [name, rows] : {std::pair("k", &k), std::pair("v", &v)}) {
-    const Tensor shown = show.take(name, rows->shape());
-    if (!shown.is_none()) widen(*rows, shown, run.kernels());
+    const Tensor intermediate = writer.allocate(name, rows->shape());
+    if (!intermediate.is_none()) widen(*rows, intermediate, run.kernels());
   }
   AttentionOptions terms = with_terms(attention);
-  const ShownStages stages(terms, show, {batch, heads, num_queries, num_keys});
-  const Tensor shown_heads = show.take("head_output", q.shape());
-  const Tensor shown = show.take("output", {batch, num_queries, options.d_model});
+  const StageWriter stages(terms, writer, {batch, heads, num_queries, num_keys});
+  const Tensor head_output = writer.allocate("head_output", q.shape());
+  const Tensor intermediate = writer.allocate("output", {batch, num_queries, options.d_model});
 
   attn::attend(q, k, v, joined.split_heads(heads), terms, context);
   stages.fill(run);
-  show.fill(shown_heads, joined.split_heads(heads), run);
+  writer.fill(head_output, joined.split_heads(heads), run);
   output->multiply(joined, output_bias.data(), with_batch(to), run, scratch);
-  show.fill(shown, with_batch(to), run);
+  writer.fill(intermediate, with_batch(to), run);
 }
 
 void MultiHeadAttention::Impl::append(const ConstAnyTensor& k, const ConstAnyTensor& v,
                                       KeyValueCache& cache,
-                                      const TensorView<const double>& positions, Showing& show,
-                                      Context& context) const {
+                                      const TensorView<const double>& positions,
+                                      IntermediateWriter& writer, Context& context) const {
   runtime::Execution run(context);
-  const Tensor keys = project_keys(k, cache.length(), positions, show, run, context);
+  const Tensor keys = project_keys(k, cache.length(), positions, writer, run, context);
   cache.append(keys, project_values(v, run));
 }
 
@@ -436,14 +436,14 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
   impl.check_keys(query, key, value);
   if (call.cache) impl.check_cache(*call.cache, batch_of(query));
   const TensorView<const double> key_positions = impl.check_positions(call, query, key);
-  Showing show(*this, call.intermediates, query.rank() == 3);
+  IntermediateWriter writer(*this, call.intermediates, query.rank() == 3);
   const std::int64_t past = call.cache ? call.cache->length() : 0;
-  const AttentionOptions attention = behind(past, call.attention);
+  const AttentionOptions attention = shift_diagonal(call.attention, past);
   impl.check_options(attention, query, past + key.size(-2));
   if (call.cache) {
-    impl.append(key, value, *call.cache, key_positions, show, context);
+    impl.append(key, value, *call.cache, key_positions, writer, context);
     try {
-      attend(query, *call.cache, output, attention, context, show.within(""), call.positions);
+      attend(query, *call.cache, output, attention, context, writer.enter(""), call.positions);
     } catch (...) {
       call.cache->truncate(past);
       throw;
@@ -451,12 +451,12 @@ void MultiHeadAttention::forward(const ConstAnyTensor& query, const ConstAnyTens
   } else {
     runtime::Execution run(context);
     const Tensor q =
-        impl.project_queries(query, key.size(-2), attention, call.positions, show, run, context);
-    const Tensor k = impl.project_keys(key, 0, key_positions, show, run, context);
+        impl.project_queries(query, key.size(-2), attention, call.positions, writer, run, context);
+    const Tensor k = impl.project_keys(key, 0, key_positions, writer, run, context);
     const Tensor v = impl.project_values(value, run);
-    impl.attend(q, ConstTensor(k), ConstTensor(v), output, attention, show, run, context);
+    impl.attend(q, ConstTensor(k), ConstTensor(v), output, attention, writer, run, context);
   }
-  show.done();
+  writer.finish();
 }
 
 KeyValueCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t capacity,
@@ -472,8 +472,8 @@ void MultiHeadAttention::append(const ConstAnyTensor& key, const ConstAnyTensor&
   impl.check_keys(key, key, value);
   impl.check_cache(cache, batch_of(key));
   impl.check_positions("positions", positions, key);
-  Showing show(*this, nullptr);
-  impl.append(key, value, cache, positions, show, context);
+  IntermediateWriter writer(*this, nullptr);
+  impl.append(key, value, cache, positions, writer, context);
 }
 
 void MultiHeadAttention::attend(const ConstAnyTensor& query, const KeyValueCache& cache,
@@ -485,13 +485,13 @@ void MultiHeadAttention::attend(const ConstAnyTensor& query, const KeyValueCache
   impl.check_cache(cache, batch_of(query));
   impl.check_options(attention, query, cache.length());
   impl.check_positions("positions", positions, query);
-  Showing show(*this, intermediates, query.rank() == 3);
+  IntermediateWriter writer(*this, intermediates, query.rank() == 3);
   runtime::Execution run(context);
   const Tensor q =
-      impl.project_queries(query, cache.length(), attention, positions, show, run, context);
+      impl.project_queries(query, cache.length(), attention, positions, writer, run, context);
   impl.attend(q, KeyValueCacheAccess::keys(cache), KeyValueCacheAccess::values(cache), output,
-              attention, show, run, context);
-  show.done();
+              attention, writer, run, context);
+  writer.finish();
 }
 
 }  // namespace attn

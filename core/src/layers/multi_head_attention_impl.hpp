@@ -7,8 +7,8 @@
 
 #include "attention/stored_tensor.hpp"
 #include "attn/layers/multi_head_attention.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "layers/packed_matrix.hpp"
-#include "layers/showing.hpp"
 #include "runtime/execution.hpp"
 
 namespace attn {
@@ -76,24 +76,26 @@ struct MultiHeadAttention::Impl {
                  runtime::Execution& run) const;
   /// Projected queries or keys as heads (B, ·, N, D), shown as `name` and normalised in place.
   Tensor normalized_heads(const Tensor& projected, std::int64_t heads, const char* name,
-                          const std::optional<RmsNorm>& norm, const char* norm_name, Showing& show,
-                          runtime::Execution& run, Context& context) const;
+                          const std::optional<RmsNorm>& norm, const char* norm_name,
+                          IntermediateWriter& writer, runtime::Execution& run,
+                          Context& context) const;
   /// Projected queries (B, H, Nq, D), normalised and rotated to the given positions, or to the
   /// positions from the options.
   Tensor project_queries(const ConstAnyTensor& x, std::int64_t num_keys,
                          const AttentionOptions& attention,
-                         const TensorView<const double>& positions, Showing& show,
+                         const TensorView<const double>& positions, IntermediateWriter& writer,
                          runtime::Execution& run, Context& context) const;
   /// Projected keys (B, Hkv, N, D), normalised and rotated to the given positions, or to the
   /// positions from `first` on.
   Tensor project_keys(const ConstAnyTensor& x, std::int64_t first,
-                      const TensorView<const double>& positions, Showing& show,
+                      const TensorView<const double>& positions, IntermediateWriter& writer,
                       runtime::Execution& run, Context& context) const;
   /// Projected values (B, Hkv, N, D).
   Tensor project_values(const ConstAnyTensor& x, runtime::Execution& run) const;
   /// Projects the next keys and values into a cache.
   void append(const ConstAnyTensor& key, const ConstAnyTensor& value, KeyValueCache& cache,
-              const TensorView<const double>& positions, Showing& show, Context& context) const;
+              const TensorView<const double>& positions, IntermediateWriter& writer,
+              Context& context) const;
   /// The options of a call, completed with the layer's own terms.
   AttentionOptions with_terms(const AttentionOptions& attention) const;
   /// Rejects invalid options before anything is computed.
@@ -102,8 +104,8 @@ struct MultiHeadAttention::Impl {
   /// The steps after the input projections: q attends to k and v, and the result is projected to
   /// the output.
   void attend(const Tensor& q, const StoredTensor& k, const StoredTensor& v,
-              const AnyTensor& output, const AttentionOptions& attention, Showing& show,
-              runtime::Execution& run, Context& context) const;
+              const AnyTensor& output, const AttentionOptions& attention,
+              IntermediateWriter& writer, runtime::Execution& run, Context& context) const;
 };
 
 }  // namespace attn

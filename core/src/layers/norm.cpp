@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "elementwise.hpp"
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
 
@@ -64,10 +64,10 @@ void check_norm_options(std::int64_t width, float eps) {
   validation::require_finite_at_least_zero("eps", eps);
 }
 
-void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAnyTensor& x,
+void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAnyTensor& x,
                const ConstAnyTensor* y, const AnyTensor& output, Context& context,
                Intermediates* intermediates) {
-  const index width = how.cols;
+  const index width = args.cols;
   if (x.rank() < 1 || x.size(-1) != width) {
     validation::fail_shape("x", x.shape(), {"a last dimension of size ", width});
   }
@@ -79,9 +79,9 @@ void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAny
   validation::require_same_shape("output", output.shape(), x.shape());
   validation::require_data("output", output);
 
-  Showing show(layer, intermediates);
+  IntermediateWriter writer(layer, intermediates);
   runtime::Execution run(context);
-  const Tensor shown = show.take("output", output.shape());
+  const Tensor intermediate = writer.allocate("output", output.shape());
   const index vectors = kernels::round_up(width, run.kernels().vector_width);
   const index rows_per_task = std::max<index>(1, kElementsPerTask / width);
   // Rows of other types are widened task by task.
@@ -91,7 +91,7 @@ void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAny
   const index scratch_size = validation::product("x", {vectors + 2 * block});
   float* scratch = run.floats(validation::product("x", {scratch_size, run.num_threads()}), "norm");
   const index count = validation::product("x", x.shape()) / width;
-  if (count == 0) return show.done();
+  if (count == 0) return writer.finish();
   const NormRows<true> from(x), addend(y ? *y : x);
   const NormRows<false> to(output);
 
@@ -99,38 +99,38 @@ void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAny
     float* const memory = scratch + worker * scratch_size;
     const index begin = task * rows_per_task;
     const auto normalize_run = [&](index first, index size) noexcept {
-      kernels::NormArgs args = how;
-      args.rows = size;
-      if (how.statistics) args.statistics = how.statistics + first;
+      kernels::NormArgs row_args = args;
+      row_args.rows = size;
+      if (args.statistics) row_args.statistics = args.statistics + first;
       if (widens) {
         float* const values = memory + vectors;
         from.widen(first, size, values, run.kernels());
-        args.x = args.out = values;
-        args.x_row = args.addend_row = args.out_row = width;
+        row_args.x = row_args.out = values;
+        row_args.x_row = row_args.addend_row = row_args.out_row = width;
         if (y) {
           addend.widen(first, size, values + block, run.kernels());
-          args.addend = values + block;
+          row_args.addend = values + block;
         }
-        run.kernels().norm(args, memory);
+        run.kernels().norm(row_args, memory);
         return to.narrow(first, size, values, run.kernels());
       }
-      args.x = static_cast<const float*>(from.at(first));
-      args.x_row = from.row();
-      args.x_col = from.col();
+      row_args.x = static_cast<const float*>(from.at(first));
+      row_args.x_row = from.row();
+      row_args.x_col = from.col();
       if (y) {
-        args.addend = static_cast<const float*>(addend.at(first));
-        args.addend_row = addend.row();
-        args.addend_col = addend.col();
+        row_args.addend = static_cast<const float*>(addend.at(first));
+        row_args.addend_row = addend.row();
+        row_args.addend_col = addend.col();
       }
-      args.out = static_cast<float*>(to.at(first));
-      args.out_row = to.row();
-      args.out_col = to.col();
-      run.kernels().norm(args, memory);
+      row_args.out = static_cast<float*>(to.at(first));
+      row_args.out_row = to.row();
+      row_args.out_col = to.col();
+      run.kernels().norm(row_args, memory);
     };
     for_row_runs(from.run_length(), begin, std::min(begin + rows_per_task, count), normalize_run);
   });
-  show.fill(shown, output, run);
-  show.done();
+  writer.fill(intermediate, output, run);
+  writer.finish();
 }
 
 }  // namespace attn

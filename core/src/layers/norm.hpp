@@ -13,10 +13,10 @@ namespace attn {
 /// Throws kInvalidArgument.
 void check_norm_options(std::int64_t width, float eps);
 
-/// Normalises the rows of x, or of x + y, and writes them to output. `how` contains all arguments
+/// Normalises the rows of x, or of x + y, and writes them to output. `args` contains all arguments
 /// of the kernel except the addresses of rows, including `cols`; its `statistics`, if any, are for
 /// all rows in row-major order. Checks x, y and output, and provides the intermediate "output".
-void normalize(const Module& layer, const kernels::NormArgs& how, const ConstAnyTensor& x,
+void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAnyTensor& x,
                const ConstAnyTensor* y, const AnyTensor& output, Context& context,
                Intermediates* intermediates);
 

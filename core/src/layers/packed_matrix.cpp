@@ -24,14 +24,14 @@ constexpr index kConvertedRows = 128;
 
 index rows_of(const ConstAnyTensor& x) { return batch_of(x) * x.size(-2); }
 
-/// joins() returns true if all rows of a batch (B, N, width) have a constant stride; joined()
-/// returns these rows as a matrix.
+/// can_join_rows() returns true if all rows of a batch (B, N, width) have a constant stride;
+/// join_rows() returns these rows as a matrix.
 template <class View>
-bool joins(const View& rows) {
+bool can_join_rows(const View& rows) {
   return rows.stride(0) == rows.size(1) * rows.stride(1);
 }
 template <class View>
-View joined(const View& rows) {
+View join_rows(const View& rows) {
   return rows.visit([&](const auto& typed) -> View {
     const std::array shape{rows.size(0) * rows.size(1), rows.size(2)};
     const std::array strides{rows.stride(1), rows.stride(2)};
@@ -59,7 +59,7 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   const bool batched = x.rank() == 3;
   index batch = batched ? x.size(0) : 1;
   index rows = x.size(-2);
-  if (batched && joins(x) && joins(y)) {
+  if (batched && can_join_rows(x) && can_join_rows(y)) {
     rows *= batch;
     batch = 1;
   }
@@ -251,7 +251,7 @@ float* PackedMatrix::take_scratch(runtime::Execution& run) const {
 float* PackedMatrix::take_scratch(const ConstAnyTensor& x, const AnyTensor& y,
                                   runtime::Execution& run) const {
   const index rows = std::min(rows_of(x), kConvertedRows);
-  const index widened = takes(x.type(), run) ? 0 : cols_;
+  const index widened = accepts(x.type(), run) ? 0 : cols_;
   const index rounded = y.type() == ElementType::kFloat32 ? 0 : rows_;
   const index converted = validation::product("x", {rows, widened + rounded});
   return run.floats(scratch_size(run) + converted, "matrix product");
@@ -259,7 +259,7 @@ float* PackedMatrix::take_scratch(const ConstAnyTensor& x, const AnyTensor& y,
 
 void PackedMatrix::multiply(const ConstAnyTensor& x, const float* bias, const AnyTensor& y,
                             runtime::Execution& run, float* scratch) const noexcept {
-  const bool widens = !takes(x.type(), run);
+  const bool widens = !accepts(x.type(), run);
   const bool rounds = y.type() != ElementType::kFloat32;
   if (!widens && !rounds) return multiply_unconverted(x, bias, y.as<float>(), run, scratch);
   float* const widened = scratch + scratch_size(run);
@@ -284,7 +284,7 @@ void PackedMatrix::multiply(const ConstAnyTensor& x, const float* bias, const An
   };
   if (x.rank() == 2) return multiply_matrix(x, y);
   if (x.size(1) == 1) return multiply_matrix(x.select(1, 0), y.select(1, 0));
-  if (joins(x) && joins(y)) return multiply_matrix(joined(x), joined(y));
+  if (can_join_rows(x) && can_join_rows(y)) return multiply_matrix(join_rows(x), join_rows(y));
   for (index b = 0; b < x.size(0); ++b) multiply_matrix(x.select(0, b), y.select(0, b));
 }
 
@@ -351,7 +351,7 @@ void for_matrices(const std::vector<std::shared_ptr<PackedMatrix>>& matrices, co
 
 }  // namespace
 
-ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices) {
+ParameterKeeper make_keeper(std::vector<std::shared_ptr<PackedMatrix>> matrices) {
   const auto read = [matrices](const AnyTensor& block, index row, index col) {
     for_matrices(matrices, block, row,
                  [&](PackedMatrix& matrix, const AnyTensor& part, index first) {

@@ -84,7 +84,7 @@ class PackedMatrix {
   void multiply_unconverted(const ConstAnyTensor& x, const float* bias, const Tensor& y,
                             runtime::Execution& run, float* scratch) const noexcept;
   /// True if multiply_unconverted() accepts x of this type.
-  bool takes(ElementType type, runtime::Execution& run) const noexcept {
+  bool accepts(ElementType type, runtime::Execution& run) const noexcept {
     return type == ElementType::kFloat32 || (type == ElementType::kBFloat16 && pair_kernels(run));
   }
   std::int64_t scratch_size(runtime::Execution& run) const noexcept;
@@ -104,6 +104,6 @@ class PackedMatrix {
 
 /// Returns the ParameterKeeper of a parameter of 16-bit numbers. The parameter is one matrix, or a
 /// stack of matrices with the same columns.
-ParameterKeeper keeper_of(std::vector<std::shared_ptr<PackedMatrix>> matrices);
+ParameterKeeper make_keeper(std::vector<std::shared_ptr<PackedMatrix>> matrices);
 
 }  // namespace attn

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "rows.hpp"
 #include "validation.hpp"
 
@@ -75,7 +75,7 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
   const ConstTensor h_0 = check_state("h_0", states.h_0);
   const Tensor h_n = check_state("h_n", states.h_n);
 
-  Showing show(*this, intermediates, batched);
+  IntermediateWriter writer(*this, intermediates, batched);
   runtime::Execution run(context);
   const char* const purpose = "recurrent layers";
   const index width = gates_ * hidden;
@@ -109,12 +109,12 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
     return Tensor(data, shape, strides);
   };
   const index rows_per_task = std::max<index>(1, kStateBlock / hidden);
-  const auto shown_output = [&](index l) {
-    if (!show) return Tensor();
-    return show.take("output_l" + std::to_string(l), {batch, steps, hidden});
+  const auto allocate_output = [&](index l) {
+    if (!writer) return Tensor();
+    return writer.allocate("output_l" + std::to_string(l), {batch, steps, hidden});
   };
   // The last layer writes the output, so nothing may fail after this point.
-  const Tensor last_shown = shown_output(layers - 1);
+  const Tensor last_intermediate = allocate_output(layers - 1);
   ConstTensor layer_input = with_batch(x);
   for (index l = 0; l < layers; ++l) {
     const bool last = l + 1 == layers;
@@ -149,10 +149,10 @@ void RecurrentLayers::forward(const ConstTensor& x, const Tensor& output,
       std::swap(state, next_state);
     }
     if (!h_n.is_none()) copy(state_view(state), h_n.select(0, l), run);
-    show.fill(last ? last_shown : shown_output(l), layer_output, run);
+    writer.fill(last ? last_intermediate : allocate_output(l), layer_output, run);
     layer_input = layer_output;
   }
-  show.done();
+  writer.finish();
 }
 
 }  // namespace attn

@@ -14,7 +14,7 @@ RmsNorm::RmsNorm(std::int64_t width, const RmsNormOptions& options)
                     options.zero_centred_weight ? Initialization::zeros() : Initialization::ones());
 }
 
-kernels::NormArgs RmsNorm::how() const noexcept {
+kernels::NormArgs RmsNorm::make_args() const noexcept {
   kernels::NormArgs args;
   args.cols = width_;
   args.centred = false;
@@ -26,12 +26,12 @@ kernels::NormArgs RmsNorm::how() const noexcept {
 
 void RmsNorm::forward(const ConstAnyTensor& x, const AnyTensor& output, Context& context,
                       Intermediates* intermediates) const {
-  normalize(*this, how(), x, nullptr, output, context, intermediates);
+  normalize(*this, make_args(), x, nullptr, output, context, intermediates);
 }
 
 void RmsNorm::forward_sum(const ConstAnyTensor& x, const ConstAnyTensor& y, const AnyTensor& output,
                           Context& context, Intermediates* intermediates) const {
-  normalize(*this, how(), x, &y, output, context, intermediates);
+  normalize(*this, make_args(), x, &y, output, context, intermediates);
 }
 
 }  // namespace attn

@@ -63,14 +63,14 @@ void TransformerDecoderLayer::forward(const ConstAnyTensor& x, const ConstAnyTen
   check_memory(x, memory, call.state != nullptr);
   check_dropout(call.dropout, "self_attention.dropout", call.self_attention);
   check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);
-  Showing show(*this, call.intermediates, x.rank() == 3);
+  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3);
   runtime::Execution execution(context);
   TransformerDecoderLayerCall inner = call;
   inner.self_attention = staged(call.self_attention, execution);
   inner.cross_attention = staged(call.cross_attention, execution);
   const std::int64_t past = call.state ? call.state->self_attention.length() : 0;
   try {
-    EagerFlow flow(*this, options_, with_batch(x), with_batch(output), show.within(""), context);
+    EagerFlow flow(*this, options_, with_batch(x), with_batch(output), writer.enter(""), context);
     run(flow, with_batch(memory), inner, {}, {});
   } catch (...) {
     if (call.state) call.state->self_attention.truncate(past);
@@ -78,7 +78,7 @@ void TransformerDecoderLayer::forward(const ConstAnyTensor& x, const ConstAnyTen
   }
   publish(inner.self_attention, call.self_attention, execution);
   publish(inner.cross_attention, call.cross_attention, execution);
-  show.done();
+  writer.finish();
 }
 
 TransformerDecoderLayer::State TransformerDecoderLayer::start(const ConstAnyTensor& memory,
@@ -120,7 +120,7 @@ void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memo
   check_stack_outputs("cross_attention", call.cross_attention, call.cross_attention_weights,
                       layers_.size());
   check_positions(call.positions, layers_);
-  Showing show(*this, call.intermediates, x.rank() == 3);
+  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* self_weights = staged_weights(call.self_attention_weights, run);
   float* const* cross_weights = staged_weights(call.cross_attention_weights, run);
@@ -134,15 +134,15 @@ void TransformerDecoder::run(const ConstAnyTensor& x, const ConstAnyTensor& memo
     inner.cross_attention.weights = staged_weight(call.cross_attention_weights, cross_weights, l);
     inner.state = call.state ? &call.state->layers_[l] : nullptr;
     const bool last = l + 1 == layers_.size() && !norm_;
-    const Showing::Within intermediates = show.within("layers", l);
+    const IntermediateWriter::Scope intermediates = writer.enter("layers", l);
     EagerFlow flow(layer, layer.options(), l == 0 ? from : ConstAnyTensor(tokens),
                    last ? with_batch(output) : AnyTensor(tokens), intermediates, context);
     layer.run(flow, with_batch(memory), inner, {}, {});
   }
-  if (norm_) normalize(*norm_, tokens, with_batch(output), context, show.within("norm"));
+  if (norm_) normalize(*norm_, tokens, with_batch(output), context, writer.enter("norm"));
   publish_weights(call.self_attention_weights, self_weights, run);
   publish_weights(call.cross_attention_weights, cross_weights, run);
-  show.done();
+  writer.finish();
 }
 
 void TransformerDecoder::forward(const ConstAnyTensor& x, const ConstAnyTensor& memory,

@@ -31,20 +31,20 @@ void TransformerEncoderLayer::forward(const ConstAnyTensor& x, const AnyTensor& 
                                       Context& context) const {
   check_tokens(x, output, options_.d_model);
   check_dropout(call.dropout, "attention.dropout", call.attention);
-  Showing show(*this, call.intermediates, x.rank() == 3);
+  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3);
   runtime::Execution execution(context);
   TransformerEncoderLayerCall inner = call;
   inner.attention = staged(call.attention, execution);
   const std::int64_t past = call.cache ? call.cache->length() : 0;
   try {
-    EagerFlow flow(*this, options_, with_batch(x), with_batch(output), show.within(""), context);
+    EagerFlow flow(*this, options_, with_batch(x), with_batch(output), writer.enter(""), context);
     run(flow, inner, {});
   } catch (...) {
     if (call.cache) call.cache->truncate(past);
     throw;
   }
   publish(inner.attention, call.attention, execution);
-  show.done();
+  writer.finish();
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerEncoderOptions& options)
@@ -64,7 +64,7 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
   check_dropout(call.dropout, "attention.dropout", call.attention);
   check_stack_outputs("attention", call.attention, call.weights, layers_.size());
   check_positions(call.positions, layers_);
-  Showing show(*this, call.intermediates, x.rank() == 3);
+  IntermediateWriter writer(*this, call.intermediates, x.rank() == 3);
   runtime::Execution run(context);
   float* const* weights = staged_weights(call.weights, run);
   const ConstAnyTensor from = with_batch(x);
@@ -76,14 +76,14 @@ void TransformerEncoder::run(const ConstAnyTensor& x, const AnyTensor& output,
     inner.attention.weights = staged_weight(call.weights, weights, l);
     inner.cache = call.caches.empty() ? nullptr : &call.caches[l];
     const bool last = l + 1 == layers_.size() && !norm_;
-    const Showing::Within intermediates = show.within("layers", l);
+    const IntermediateWriter::Scope intermediates = writer.enter("layers", l);
     EagerFlow flow(layer, layer.options(), l == 0 ? from : ConstAnyTensor(tokens),
                    last ? with_batch(output) : AnyTensor(tokens), intermediates, context);
     layer.run(flow, inner, {});
   }
-  if (norm_) normalize(*norm_, tokens, with_batch(output), context, show.within("norm"));
+  if (norm_) normalize(*norm_, tokens, with_batch(output), context, writer.enter("norm"));
   publish_weights(call.weights, weights, run);
-  show.done();
+  writer.finish();
 }
 
 std::vector<KeyValueCache> TransformerEncoder::make_caches(std::int64_t batch,

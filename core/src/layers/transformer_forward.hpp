@@ -65,8 +65,8 @@ void TransformerDecoderLayer::run(Flow& flow, const typename Flow::Memory& memor
               self_terms);
   flow.attend_to(memory, state ? &state->memory : nullptr,
                  {norms2_, "norm2", "output_norm2", "resid_mid_cross", dropout_at(dropout, 3)},
-                 cross_attention_, with_dropout(behind(past, call.cross_attention), dropout, 2),
-                 cross_terms);
+                 cross_attention_,
+                 with_dropout(shift_diagonal(call.cross_attention, past), dropout, 2), cross_terms);
   flow.feed_forward({norms3_, "norm3", "output_norm3", "resid_post", dropout_at(dropout, 5)},
                     feed_forward_, hidden_dropout(options_, dropout_at(dropout, 4)));
 }

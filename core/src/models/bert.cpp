@@ -63,7 +63,7 @@ void describe_bert(ModelDescription& d) {
     names.decoder = "lm_head.decoder";
   }
   if (d.config.find_text("position_embedding_type").value_or("absolute") != "absolute") {
-    d.config.refuse("position_embedding_type", "\"absolute\"");
+    d.config.reject("position_embedding_type", "\"absolute\"");
   }
   auto prefix = d.tensors.prefix_of_model("embeddings.word_embeddings.weight");
   if (!prefix) prefix = d.tensors.prefix_of_model("embeddings.position_embeddings.weight");
@@ -79,11 +79,11 @@ void describe_bert(ModelDescription& d) {
   const std::string types = embeddings + "token_type_embeddings.weight";
   const std::string layers = outer + names.layer;
   // DistilBertConfig accepts these names and maps them to its own names.
-  const auto either = [&](const char* name, const char* other) {
+  const auto choose_field = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };
   LanguageModelOptions& options = d.result.options;
-  const std::int64_t e = d.size(either(names.width, "hidden_size"), words, 1);
+  const std::int64_t e = d.size(choose_field(names.width, "hidden_size"), words, 1);
   // DistilBERT's epsilon is not configurable; RoBERTa files without config.json use 1e-5.
   const float eps =
       distilled ? 1e-12F : d.eps("layer_norm_eps", is_bert || d.has_config ? 1e-12 : 1e-5);
@@ -98,11 +98,11 @@ void describe_bert(ModelDescription& d) {
   options.causal = d.config.flag("is_decoder", false);
   TransformerLayerOptions& layer = options.stack.layer;
   layer.d_model = e;
-  layer.num_heads = d.heads(either(names.heads, "num_attention_heads"), e);
+  layer.num_heads = d.heads(choose_field(names.heads, "num_attention_heads"), e);
   layer.dim_feedforward = d.size(names.hidden, layers + "0." + names.up + ".weight", 0);
   layer.activation = d.activation(names.activation, Activation::kGelu);
   layer.layer_norm_eps = eps;
-  options.stack.num_layers = d.layers(either(names.layers, "num_hidden_layers"), layers);
+  options.stack.num_layers = d.layers(choose_field(names.layers, "num_hidden_layers"), layers);
 
   ModelPlan& plan = d.plan;
   plan.matrix("embedding.weight", words, options.vocab_size, e, Use::kEmbedding);

@@ -21,30 +21,30 @@ namespace {
 using validation::fail;
 
 /// Rejects fields that change results in a way that attn does not support.
-void refuse_unsupported(const ModelConfig& config) {
+void reject_unsupported(const ModelConfig& config) {
   for (const char* field : {"num_local_experts", "num_experts", "n_routed_experts"}) {
     if (config.integer(field, 0) > 0) {
-      config.refuse(field, "0; attn does not support mixtures of experts");
+      config.reject(field, "0; attn does not support mixtures of experts");
     }
   }
   for (const char* field : {"quantization_config", "compression_config", "quantization"}) {
     if (config.has_any(field))
-      config.refuse(field, "none; attn does not support quantised weights");
+      config.reject(field, "none; attn does not support quantised weights");
   }
   for (const char* field : {"pruned_heads", "per_layer_config"}) {
-    if (config.has_any(field)) config.refuse(field, "none; attn does not support this option");
+    if (config.has_any(field)) config.reject(field, "none; attn does not support this option");
   }
   for (const char* field :
        {"add_cross_attention", "is_encoder_decoder", "use_bidirectional_attention", "alibi",
         "attn_temperature_tuning", "attn_output_gate", "use_mrope", "enable_moe_block"}) {
-    if (config.flag(field, false)) config.refuse(field, "false; attn does not support this option");
+    if (config.flag(field, false)) config.reject(field, "false; attn does not support this option");
   }
   for (const char* field : {"logit_scale", "logits_scaling", "embedding_multiplier",
                             "residual_multiplier", "attention_multiplier"}) {
-    if (config.number(field, 1) != 1) config.refuse(field, "1; attn does not support other values");
+    if (config.number(field, 1) != 1) config.reject(field, "1; attn does not support other values");
   }
   for (const char* field : {"clip_qkv", "attention_chunk_size", "swiglu_limit"}) {
-    if (config.has(field)) config.refuse(field, "none; attn does not support this option");
+    if (config.has(field)) config.reject(field, "none; attn does not support this option");
   }
 }
 
@@ -97,7 +97,7 @@ std::string family_of_names(const ModelTensors& tensors) {
 
 /// Rejects the weights of LoRA and similar adapters, which are useless without the model that they
 /// adapt, and models in which PEFT keeps a layer twice, before and after training.
-void refuse_adapter(const ModelTensors& tensors) {
+void reject_adapter(const ModelTensors& tensors) {
   constexpr std::string_view kParts[] = {"lora_",
                                          "lora.down",
                                          ".base_layer.",
@@ -116,7 +116,7 @@ void refuse_adapter(const ModelTensors& tensors) {
 
 /// Rejects quantised weights that the configuration does not mention. Recognises the tensor names
 /// and types of GPTQ, AWQ, MLX, bitsandbytes and scaled FP8.
-void refuse_quantized(ModelTensors& tensors) {
+void reject_quantized(ModelTensors& tensors) {
   constexpr std::string_view kEndings[] = {".qweight",          ".weight_packed", ".weight_scale",
                                            ".weight_scale_inv", ".weight.absmax", ".SCB"};
   constexpr std::string_view kScales = "scales";
@@ -143,20 +143,21 @@ void refuse_quantized(ModelTensors& tensors) {
   std::string nearest = family_of_names(tensors);
   if (nearest.empty() && !names.empty()) {
     // The first attention layer identifies the model family best.
-    const auto says = [](const std::string& name) {
+    const auto is_attention_layer = [](const std::string& name) {
       return name.find("0.") != name.npos && name.find("att") != name.npos;
     };
-    const auto telling = std::ranges::find_if(names, says);
+    const auto first_attention = std::ranges::find_if(names, is_attention_layer);
     std::vector<std::string> marks;
     for (const Mark& mark : kMarks) marks.emplace_back(mark.tensor);
-    const std::string name = (telling == names.end() ? names.front() : *telling).substr(0, 200);
+    const std::string name =
+        (first_attention == names.end() ? names.front() : *first_attention).substr(0, 200);
     const std::string& mark = nearest_name(name, marks);
     nearest = kMarks[std::ranges::find(marks, mark) - marks.begin()].family;
     nearest += ", which has " + mark;
   }
   fail(ErrorCode::kUnsupported, "architecture",
        {type.empty() ? "an unknown architecture" : in_quotes(type), " with the tensors ",
-        listed(names)},
+        list_names(names)},
        {"one of ", known, nearest.empty() ? "" : "; the nearest is ", nearest});
 }
 
@@ -192,16 +193,16 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   ModelDescription d{config, is_own || !config_text.empty(),  hints, tensors,
                      result, {tensors, result, hints.weights}};
 
-  refuse_adapter(tensors);
+  reject_adapter(tensors);
   std::string type = config.find_text("model_type").value_or("");
-  refuse_unsupported(config);
-  refuse_quantized(tensors);
+  reject_unsupported(config);
+  reject_quantized(tensors);
   if (type == "gemma3") {
     // This model accepts text and images. Its text part is a complete model.
     d.tied = config.flag("tie_word_embeddings", true);
-    config.look_within("text_config");
+    config.set_root("text_config");
     type = config.find_text("model_type").value_or("gemma3_text");
-    refuse_unsupported(config);
+    reject_unsupported(config);
   }
   if (type.empty() && !config_text.empty() && family_of_names(tensors) == "llama") {
     fail(ErrorCode::kInvalidFormat, "config.json, \"model_type\"", {"none"},
@@ -217,7 +218,7 @@ LanguageModelDescription describe_language_model(std::span<const SafetensorsHead
   }
   const auto family = std::ranges::find(kFamilies, std::string_view(result.family), &Family::name);
   if (is_own) {
-    describe_own(d);
+    describe_attn_encoder(d);
   } else if (family != std::end(kFamilies)) {
     family->describe(d);
   } else {

@@ -45,7 +45,7 @@ void describe_pytorch_encoder(ModelDescription& d) {
 }
 
 /// A model trained with attn, such as the language model of the page.
-void describe_own(ModelDescription& d) {
+void describe_attn_encoder(ModelDescription& d) {
   const ModelConfig& config = d.config;
   LanguageModelOptions& options = d.result.options;
   TransformerLayerOptions& layer = options.stack.layer;
@@ -65,7 +65,7 @@ void describe_own(ModelDescription& d) {
   } else if (positions == "sinusoidal") {
     options.sinusoidal = PositionalEncodingOptions{.base = base};
   } else {
-    config.refuse("positions", "rotary or sinusoidal");
+    config.reject("positions", "rotary or sinusoidal");
   }
   d.plan.matrix("embedding.weight", "embedding.weight", options.vocab_size, layer.d_model,
                 Use::kEmbedding);

@@ -81,7 +81,7 @@ Activation ModelDescription::activation(const char* field, Activation otherwise)
   for (const auto& [known, activation] : kNames) {
     if (*name == known) return activation;
   }
-  config.refuse(field, "gelu, gelu_new, gelu_pytorch_tanh, silu, relu, tanh or sigmoid");
+  config.reject(field, "gelu, gelu_new, gelu_pytorch_tanh, silu, relu, tanh or sigmoid");
 }
 
 std::string ModelDescription::embedding(const std::string& embedding, const std::string& head,
@@ -107,7 +107,7 @@ void ModelDescription::choose_output(const std::string& head, const std::string&
 
 float ModelDescription::eps(const char* field, double otherwise) const {
   const double eps = config.number(field, otherwise);
-  if (eps < 0 || eps > 1) config.refuse(field, "a number from 0 to 1");
+  if (eps < 0 || eps > 1) config.reject(field, "a number from 0 to 1");
   return static_cast<float>(eps);
 }
 

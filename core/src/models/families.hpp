@@ -54,6 +54,6 @@ void describe_bert(ModelDescription& d);
 void describe_llama(ModelDescription& d);
 void describe_pytorch_encoder(ModelDescription& d);
 /// A model trained with attn, such as the language model of the page.
-void describe_own(ModelDescription& d);
+void describe_attn_encoder(ModelDescription& d);
 
 }  // namespace attn

@@ -13,20 +13,20 @@ void describe_gpt2(ModelDescription& d) {
   const bool tied = d.config.flag("tie_word_embeddings", true);
   const std::string embedding = d.embedding(outer + "wte.weight", head, tied);
   // GPT2Config accepts these names and maps them to its own names.
-  const auto either = [&](const char* name, const char* other) {
+  const auto choose_field = [&](const char* name, const char* other) {
     return d.config.has(other) ? other : name;
   };
   LanguageModelOptions& options = d.result.options;
-  const std::int64_t e = d.size(either("n_embd", "hidden_size"), embedding, 1);
+  const std::int64_t e = d.size(choose_field("n_embd", "hidden_size"), embedding, 1);
   options.vocab_size = d.size("vocab_size", embedding, 0);
   const char* length = d.config.has("n_positions") ? "n_positions" : "n_ctx";
-  options.max_positions = d.size(either(length, "max_position_embeddings"), positions, 0);
+  options.max_positions = d.size(choose_field(length, "max_position_embeddings"), positions, 0);
   // Transformers stores the matrices of GPT-2 as (in, out), and nanoGPT as (out, in).
   const ModelTensors::Found* joined = d.tensors.find(layers + "0.attn.c_attn.weight");
   const bool as_linear = joined && joined->entry->shape == std::vector<std::int64_t>{3 * e, e};
   TransformerLayerOptions layer;
   layer.d_model = e;
-  layer.num_heads = d.heads(either("n_head", "num_attention_heads"), e);
+  layer.num_heads = d.heads(choose_field("n_head", "num_attention_heads"), e);
   layer.dim_feedforward = d.has_config
                               ? d.config.integer("n_inner", 4 * e)
                               : d.size("n_inner", layers + "0.mlp.c_fc.weight", as_linear ? 0 : 1);
@@ -43,7 +43,7 @@ void describe_gpt2(ModelDescription& d) {
   layer.layer_norm_eps = d.eps("layer_norm_epsilon", 1e-5);
   layer.norm_first = true;
   layer.bias = !as_linear || d.plan.has(layers + "0.attn.c_attn.bias");
-  const std::int64_t count = d.layers(either("n_layer", "num_hidden_layers"), layers);
+  const std::int64_t count = d.layers(choose_field("n_layer", "num_hidden_layers"), layers);
   const bool scaled = d.config.flag("scale_attn_weights", true);
   const bool by_layer = d.config.flag("scale_attn_by_inverse_layer_idx", false);
   options.stack.final_norm = true;

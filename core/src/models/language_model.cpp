@@ -9,7 +9,7 @@
 
 #include "elementwise.hpp"
 #include "heap_sort.hpp"
-#include "layers/showing.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
 #include "validation.hpp"
@@ -215,14 +215,14 @@ void LanguageModel::fail_overflow(const IdView& ids, const ConstTensor& x, Langu
     names.push_back(layers + std::to_string(l) + ".output");
   }
   if (options_.stack.final_norm) names.push_back(norm);
-  Intermediates shown(names);
-  call.intermediates = &shown;
+  Intermediates intermediates(names);
+  call.intermediates = &intermediates;
   call.hidden = call.pooled = {};
   run(ids, x, {}, call, context, /*check_overflow=*/false);
   // The caller passed vectors that are not finite, so no layer is to blame.
-  if (ids.rank() == 0 && !is_finite_tensor(shown[embedded])) return;
+  if (ids.rank() == 0 && !is_finite_tensor(intermediates[embedded])) return;
   for (const std::string& name : names) {
-    if (is_finite_tensor(shown[name])) continue;
+    if (is_finite_tensor(intermediates[name])) continue;
     const std::string layer = name.substr(0, name.rfind('.'));
     validation::fail(ErrorCode::kUnsupported, layer, {"an output that is infinite or NaN"},
                      {"numbers within the range of float32; this is the model's first output "
@@ -275,7 +275,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
                      {"none; tokens of this model also attend to later tokens"});
   }
 
-  Showing show(*this, call.intermediates, batched);
+  IntermediateWriter writer(*this, call.intermediates, batched);
   runtime::Execution run(context);
   const auto take = [&](std::int64_t count) {
     const std::int64_t shape[] = {batch, count, width};
@@ -283,7 +283,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
   };
   const Tensor x = take(length);
   const Tensor extra = take(token_types_ || transform_ ? length : 0);
-  const Tensor shown = show.take("embedded", x.shape());
+  const Tensor embedded = writer.allocate("embedded", x.shape());
 
   // If the input has no batch dimension, the layers expect a sequence without it.
   const auto as_ids = [&](const Tensor& tensor) { return batched ? tensor : tensor.select(0, 0); };
@@ -305,9 +305,9 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     add(x, extra, x, run);
   }
   if (embedding_norm_) {
-    embedding_norm_->forward(x, x, context, show.within("embedding_norm"));
+    embedding_norm_->forward(x, x, context, writer.enter("embedding_norm"));
   }
-  show.fill(shown, x, run);
+  writer.fill(embedded, x, run);
 
   AttentionOptions attention = call.attention;
   attention.causal = attention.causal || options_.causal;
@@ -320,7 +320,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
        .positions =
            (positions_ || sinusoidal_) && !is_rotary ? TensorView<const double>() : call.positions,
        .caches = call.caches,
-       .intermediates = show.within("encoder")},
+       .intermediates = writer.enter("encoder")},
       context);
   try {
     if (check_overflow && !is_finite_tensor(x)) {
@@ -331,13 +331,13 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
       Tensor last = x.slice(1, length - rows, length);
       if (transform_) {
         const Tensor transformed = extra.slice(1, length - rows, length);
-        transform_->forward(last, transformed, context, show.within("transform"));
+        transform_->forward(last, transformed, context, writer.enter("transform"));
         apply_activation(transformed, transformed, *options_.transform, context);
-        transform_norm_->forward(transformed, transformed, context, show.within("transform_norm"));
+        transform_norm_->forward(transformed, transformed, context, writer.enter("transform_norm"));
         last = transformed;
       }
       const Tensor to = attn::with_batch(logits);
-      output_->forward(last, to, context, show.within("output"));
+      output_->forward(last, to, context, writer.enter("output"));
       if (const float c = options_.final_softcap; c > 0) {
         scale(to, 1 / c, run);
         apply_activation(to, to, Activation::kTanh, context);
@@ -346,7 +346,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     }
     if (!call.pooled.is_none()) {
       const Tensor to = batched ? call.pooled : call.pooled.unsqueeze(0);
-      pooler_->forward(x.select(1, 0), to, context, show.within("pooler"));
+      pooler_->forward(x.select(1, 0), to, context, writer.enter("pooler"));
       apply_activation(to, to, Activation::kTanh, context);
     }
   } catch (...) {
@@ -354,7 +354,7 @@ void LanguageModel::run(const IdView& ids, const ConstTensor& given, const Tenso
     throw;
   }
   if (!call.hidden.is_none()) copy(x, attn::with_batch(call.hidden), run);
-  show.done();
+  writer.finish();
 }
 
 std::vector<KeyValueCache> LanguageModel::make_caches(std::int64_t batch, std::int64_t capacity,

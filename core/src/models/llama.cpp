@@ -117,7 +117,7 @@ class RotaryRuleReader {
       rotary.scaling = ProportionalRotaryScaling{.partial_rotary_factor = part,
                                                  .factor = number("factor").value_or(1)};
     } else if (part != 1) {
-      config_.refuse(config_.has(at("partial_rotary_factor")) ? at("partial_rotary_factor")
+      config_.reject(config_.has(at("partial_rotary_factor")) ? at("partial_rotary_factor")
                                                               : "partial_rotary_factor",
                      "1; models of this family rotate whole heads");
     }
@@ -138,7 +138,7 @@ class RotaryRuleReader {
                               .high_freq_factor = config_.number(at("high_freq_factor")),
                               .original_max_position_embeddings = trained_length()};
     } else if (rule != "default" && rule != "proportional") {
-      config_.refuse(field, "default, linear, dynamic, yarn, longrope, llama3 or proportional");
+      config_.reject(field, "default, linear, dynamic, yarn, longrope, llama3 or proportional");
     }
     RotaryEmbedding checked(rotary);
     return rotary;
@@ -153,7 +153,7 @@ class RotaryRuleReader {
   }
   std::optional<double> number(const char* name) const { return config_.find_number(at(name)); }
   /// The number, or nullopt if it is 0, which means the same as a missing field.
-  std::optional<double> number_but_zero(const char* name) const {
+  std::optional<double> find_nonzero_number(const char* name) const {
     const auto value = number(name);
     return value && *value == 0 ? std::nullopt : value;
   }
@@ -202,10 +202,10 @@ class RotaryRuleReader {
     return {.factor = growth(trained),
             .original_max_position_embeddings = trained,
             .attention_factor = number("attention_factor"),
-            .beta_fast = number_but_zero("beta_fast").value_or(32),
-            .beta_slow = number_but_zero("beta_slow").value_or(1),
-            .mscale = number_but_zero("mscale"),
-            .mscale_all_dim = number_but_zero("mscale_all_dim"),
+            .beta_fast = find_nonzero_number("beta_fast").value_or(32),
+            .beta_slow = find_nonzero_number("beta_slow").value_or(1),
+            .mscale = find_nonzero_number("mscale"),
+            .mscale_all_dim = find_nonzero_number("mscale_all_dim"),
             .truncate = config_.flag(at("truncate"), true)};
   }
 
@@ -230,7 +230,7 @@ class DecoderLayerKinds {
     if (family.windows != DecoderFamily::kNone &&
         (!on_demand || config.flag("use_sliding_window", false))) {
       const std::optional<std::int64_t> size = config.find_integer("sliding_window");
-      if (size && *size < 1) config.refuse("sliding_window", "1 or more");
+      if (size && *size < 1) config.reject("sliding_window", "1 or more");
       if (size) window_ = Window{.left = *size - 1};
     }
     read_rotary(head_dim);
@@ -268,7 +268,7 @@ class DecoderLayerKinds {
       // with full attention.
       for (const char* field : {"rope_type", "type", "rope_theta", "factor"}) {
         if (config_.has(newer + "." + field)) {
-          config_.refuse(newer + "." + field,
+          config_.reject(newer + "." + field,
                          "separate rules in full_attention and sliding_attention");
         }
       }
@@ -278,7 +278,7 @@ class DecoderLayerKinds {
       return;
     }
     for (const std::string& kind : {full, sliding}) {
-      if (config_.has(kind)) config_.refuse(newer, "a single rule for all layers in this family");
+      if (config_.has(kind)) config_.reject(newer, "a single rule for all layers in this family");
     }
     config_.require_object(older);
     const bool has_older = config_.has_any(older);
@@ -300,7 +300,7 @@ class DecoderLayerKinds {
       const std::optional<std::string> type = config_.find_text(field);
       if (type == "sliding_attention") return true;
       if (type == "full_attention") return false;
-      config_.refuse(field, "sliding_attention or full_attention");
+      config_.reject(field, "sliding_attention or full_attention");
     }
     switch (family_.windows) {
       case DecoderFamily::kNone:
@@ -315,7 +315,7 @@ class DecoderLayerKinds {
         return l % 2 == 0;
       case DecoderFamily::kPattern: {
         const std::int64_t pattern = config_.integer("sliding_window_pattern", 6);
-        if (pattern < 1) config_.refuse("sliding_window_pattern", "1 or more");
+        if (pattern < 1) config_.reject("sliding_window_pattern", "1 or more");
         return (l + 1) % pattern != 0;
       }
     }
@@ -400,10 +400,10 @@ void describe_llama(ModelDescription& d) {
   const bool attention_bias = config.flag("attention_bias", false);
   layer.bias = config.flag("mlp_bias", false);
   if (attention_bias && !family.attention_bias) {
-    config.refuse("attention_bias", "false; models of this family have no such biases");
+    config.reject("attention_bias", "false; models of this family have no such biases");
   }
   if (layer.bias && !family.mlp_bias) {
-    config.refuse("mlp_bias", "false; models of this family have no such biases");
+    config.reject("mlp_bias", "false; models of this family have no such biases");
   }
   layer.attention_bias = attention_bias || family.query_bias;
   layer.attention_output_bias = attention_bias;
@@ -413,7 +413,7 @@ void describe_llama(ModelDescription& d) {
   const auto scalar =
       family.query_scalar ? config.find_number("query_pre_attn_scalar") : std::nullopt;
   if (scalar) {
-    if (*scalar <= 0) config.refuse("query_pre_attn_scalar", "a number above 0");
+    if (*scalar <= 0) config.reject("query_pre_attn_scalar", "a number above 0");
     layer.scale = static_cast<float>(1 / std::sqrt(*scalar));
   }
   if (family.score_softcap) {
@@ -435,7 +435,7 @@ void describe_llama(ModelDescription& d) {
   for (std::int64_t l = 0; l < count; ++l) {
     kinds.set(layer, l);
     if (!options.causal && layer.window) {
-      config.refuse("is_causal", "true in a model with sliding windows");
+      config.reject("is_causal", "true in a model with sliding windows");
     }
     options.stack.layers.push_back(layer);
     const std::string from = layers + std::to_string(l) + ".";

@@ -47,8 +47,8 @@ std::int64_t memory_of_machine() {
 #endif
 }
 
-const LanguageModelDescription& fitting(const LanguageModelDescription& description,
-                                        std::optional<std::int64_t> max_memory) {
+const LanguageModelDescription& require_memory(const LanguageModelDescription& description,
+                                               std::optional<std::int64_t> max_memory) {
   const std::int64_t most = max_memory.value_or(memory_of_machine());
   if (description.memory > most) {
     constexpr std::int64_t kMega = 1000000;
@@ -66,13 +66,13 @@ const LanguageModelDescription& fitting(const LanguageModelDescription& descript
 }
 
 /// The indices of the element at a row-major position, such as "(3, 5)".
-std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) {
-  std::vector<std::int64_t> place(shape.size());
+std::string indices_of(std::int64_t element, std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> indices(shape.size());
   for (std::size_t i = shape.size(); i-- > 0;) {
-    place[i] = element % shape[i];
+    indices[i] = element % shape[i];
     element /= shape[i];
   }
-  return validation::to_string(place);
+  return validation::to_string(indices);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ std::string place_of(std::int64_t element, std::span<const std::int64_t> shape) 
 struct LanguageModelLoader::Impl {
   Impl(const LanguageModelDescription& description, std::optional<std::int64_t> max_memory,
        Context& context)
-      : model(fitting(description, max_memory).options, context) {
+      : model(require_memory(description, max_memory).options, context) {
     const std::vector<ModuleAccess::FoundParameter> parameters = ModuleAccess::parameters(model);
     std::vector<std::vector<bool>> is_written(parameters.size());  // for each row of a parameter
     for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -144,11 +144,11 @@ struct LanguageModelLoader::Impl {
     Tensor target = {};  ///< empty if the layer stores the parameter itself
     StoredNumbers numbers = {};
     std::int64_t written = 0;  ///< how many numbers have been written
-    bool whole() const { return written * numbers.bytes == weight.end - weight.begin; }
+    bool is_complete() const { return written * numbers.bytes == weight.end - weight.begin; }
   };
 
   /// Writes numbers from a file to their destination.
-  static void place(const Source& source, const float* values, std::int64_t count) {
+  static void write_numbers(const Source& source, const float* values, std::int64_t count) {
     const Tensor& target = source.target;
     const WeightSource& weight = source.weight;
     if (!target.is_none() && !weight.transposed) {
@@ -177,10 +177,10 @@ struct LanguageModelLoader::Impl {
           }
         }
       }
-      const std::int64_t placed = rows * cols;
-      at += placed;
-      values += placed;
-      count -= placed;
+      const std::int64_t block_size = rows * cols;
+      at += block_size;
+      values += block_size;
+      count -= block_size;
     }
   }
 
@@ -216,23 +216,23 @@ void LanguageModelLoader::write(std::size_t source_index, std::span<const std::b
       if (std::isfinite(values[i])) continue;
       fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(source.weight.tensor),
            {std::isnan(values[i]) ? "NaN" : "an infinite number", " at ",
-            place_of(source.written + i, source.weight.shape)},
+            indices_of(source.written + i, source.weight.shape)},
            {"finite numbers"});
     }
-    Impl::place(source, values, count);
+    Impl::write_numbers(source, values, count);
     source.written += count;
   }
-  const auto is_whole = [&](const Impl::Source& other) {
-    return other.parameter.entry != source.parameter.entry || other.whole();
+  const auto is_done = [&](const Impl::Source& other) {
+    return other.parameter.entry != source.parameter.entry || other.is_complete();
   };
-  if (!bytes.empty() && std::ranges::all_of(impl_->sources, is_whole)) {
-    ModuleAccess::changed(source.parameter, context);
+  if (!bytes.empty() && std::ranges::all_of(impl_->sources, is_done)) {
+    ModuleAccess::mark_changed(source.parameter, context);
   }
 }
 
 LanguageModel LanguageModelLoader::finish() {
   for (const Impl::Source& source : impl_->sources) {
-    if (source.whole()) continue;
+    if (source.is_complete()) continue;
     fail(ErrorCode::kInvalidFormat, "tensor " + in_quotes(source.weight.tensor),
          {source.written * source.numbers.bytes, " bytes"},
          {source.weight.end - source.weight.begin});
@@ -305,7 +305,7 @@ fs::path folder_of_model(const fs::path& folder) {
   if (names.size() == 1) return snapshots / to_path(names[0]);
   fail(ErrorCode::kFileError, "path",
        {in_quotes(to_name(folder)), names.empty() ? " without snapshots" : " with the snapshots ",
-        listed(names)},
+        list_names(names)},
        {"the path of one snapshot, because refs/main names no existing snapshot"});
 }
 
@@ -313,26 +313,26 @@ ModelFiles find_files(const fs::path& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
   const fs::path folder = is_folder ? folder_of_model(path) : path.parent_path();
-  const auto beside = [&](const std::string& name) { return folder / to_path(name); };
+  const auto path_to = [&](const std::string& name) { return folder / to_path(name); };
   ModelFiles files;
-  const fs::path index = beside("model.safetensors.index.json");
+  const fs::path index = path_to("model.safetensors.index.json");
   if (!is_folder) {
     require_weight_file(to_name(path.filename()));
     files.paths = {path};
-  } else if (fs::exists(index, error) && !fs::exists(beside("model.safetensors"), error)) {
+  } else if (fs::exists(index, error) && !fs::exists(path_to("model.safetensors"), error)) {
     files.index = read_text(index);
     for (const std::string& name : safetensors_index_files(files.index)) {
-      if (!fs::exists(beside(name), error)) {
-        fail_file(beside(name), "missing, although model.safetensors.index.json names it");
+      if (!fs::exists(path_to(name), error)) {
+        fail_file(path_to(name), "missing, although model.safetensors.index.json names it");
       }
-      files.paths.push_back(beside(name));
+      files.paths.push_back(path_to(name));
     }
   } else {
     for (const std::string& name : choose_weight_files(names_in(folder, /*folders=*/false))) {
-      files.paths.push_back(beside(name));
+      files.paths.push_back(path_to(name));
     }
   }
-  const fs::path config = beside("config.json");
+  const fs::path config = path_to("config.json");
   if (fs::exists(config, error)) files.config = read_text(config);
   return files;
 }

@@ -107,7 +107,7 @@ const ModelConfig::Field* ModelConfig::look_up(std::string_view path) const {
   const auto place_of = [&](std::size_t i) {
     return std::pair(fields_[i].parent, std::string_view(fields_[i].key));
   };
-  std::size_t at = within_;
+  std::size_t at = root_;
   while (true) {
     const std::size_t dot = path.find('.');
     const auto place = std::pair(at, path.substr(0, dot));
@@ -126,9 +126,9 @@ const ModelConfig::Field* ModelConfig::find(std::string_view name) const {
   return field->kind == 'n' ? nullptr : field;
 }
 
-void ModelConfig::look_within(std::string_view path) {
+void ModelConfig::set_root(std::string_view path) {
   require_object(path);
-  if (const Field* field = find(path)) within_ = static_cast<std::size_t>(field - fields_.data());
+  if (const Field* field = find(path)) root_ = static_cast<std::size_t>(field - fields_.data());
 }
 
 void ModelConfig::set_defaults(std::string_view json) {
@@ -180,7 +180,7 @@ std::string describe_field(char kind, const std::string& text) {
 
 }  // namespace
 
-void ModelConfig::refuse(std::string_view name, std::string_view needs) const {
+void ModelConfig::reject(std::string_view name, std::string_view needs) const {
   const Field* field = find(name);
   const std::string got = field ? describe_field(field->kind, field->text) : "none";
   validation::fail(ErrorCode::kUnsupported, file_ + ", " + in_quotes(name), {got}, {needs});

@@ -22,7 +22,7 @@ class ModelConfig {
   ModelConfig(std::string file, std::string_view json);
 
   /// From now on, looks up fields in the object at this path, such as "text_config".
-  void look_within(std::string_view path);
+  void set_root(std::string_view path);
 
   /// Sets defaults for missing fields. `json` is an object with their values.
   void set_defaults(std::string_view json);
@@ -62,7 +62,7 @@ class ModelConfig {
   std::vector<std::string> unused() const;
 
   /// Throws `config.json, <name>: got <the field>, needs <needs>`.
-  [[noreturn]] void refuse(std::string_view name, std::string_view needs) const;
+  [[noreturn]] void reject(std::string_view name, std::string_view needs) const;
 
  private:
   /// A value and its position in the object or array that contains it.
@@ -84,7 +84,7 @@ class ModelConfig {
   [[noreturn]] void fail(std::string_view name, std::string_view got, std::string_view needs) const;
 
   std::string file_;
-  std::size_t within_ = 0;
+  std::size_t root_ = 0;
   std::unique_ptr<const ModelConfig> defaults_;
   std::vector<Field> fields_;          ///< in file order; the first field is the whole object
   std::vector<std::size_t> by_place_;  ///< indices of fields, sorted by parent and key

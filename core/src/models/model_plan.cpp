@@ -23,7 +23,7 @@ void ModelPlan::output(const LanguageModelOptions& options, const std::string& n
 
 void ModelPlan::require_all() const {
   if (missing_.empty()) return;
-  fail(ErrorCode::kNotFound, "tensors", {"no ", listed(missing_)},
+  fail(ErrorCode::kNotFound, "tensors", {"no ", list_names(missing_)},
        {"all tensors of the ", description_.family, " architecture"});
 }
 
@@ -40,7 +40,7 @@ void ModelPlan::finish(const std::string& layers) {
     description_.unused_tensors.push_back(tensor.entry->name);
   }
   if (!unknown.empty()) {
-    fail(ErrorCode::kNotFound, "tensors", {"unexpected ", listed(unknown)},
+    fail(ErrorCode::kNotFound, "tensors", {"unexpected ", list_names(unknown)},
          {"only tensors of the ", description_.family, " architecture in the layers"});
   }
   keep_weights(weights_.value_or(format_of_files()));

@@ -18,7 +18,7 @@ constexpr std::string_view kWrapperParts[] = {
     "_forward_module.",
 };
 
-std::string without_wrappers(std::string_view name) {
+std::string strip_wrappers(std::string_view name) {
   std::string result;
   result.reserve(name.size());
   while (!name.empty()) {
@@ -36,7 +36,7 @@ ModelTensors::ModelTensors(std::span<const SafetensorsHeader> files, const Safet
     : files_(files) {
   for (std::size_t file = 0; file < files.size(); ++file) {
     for (const SafetensorsEntry& entry : files[file].tensors) {
-      tensors_.push_back({&entry, without_wrappers(entry.name), file});
+      tensors_.push_back({&entry, strip_wrappers(entry.name), file});
     }
   }
   heap_sort(tensors_,
@@ -80,7 +80,7 @@ ModelTensors::Found* ModelTensors::find(std::string_view name) {
 
 namespace {
 
-std::optional<std::string_view> before_ending(std::string_view name, std::string_view ending) {
+std::optional<std::string_view> strip_ending(std::string_view name, std::string_view ending) {
   if (!name.ends_with(ending)) return {};
   const std::string_view prefix = name.substr(0, name.size() - ending.size());
   if (!prefix.empty() && !prefix.ends_with('.')) return {};
@@ -91,7 +91,7 @@ std::optional<std::string_view> before_ending(std::string_view name, std::string
 
 std::optional<std::string> ModelTensors::prefix_of(std::string_view ending) const {
   for (const Found& tensor : tensors_) {
-    if (const auto prefix = before_ending(tensor.name, ending)) return std::string(*prefix);
+    if (const auto prefix = strip_ending(tensor.name, ending)) return std::string(*prefix);
   }
   return {};
 }
@@ -99,7 +99,7 @@ std::optional<std::string> ModelTensors::prefix_of(std::string_view ending) cons
 std::optional<std::string> ModelTensors::prefix_of_model(std::string_view ending) const {
   const Found* first = nullptr;
   for (const Found& tensor : tensors_) {
-    if (!before_ending(tensor.name, ending)) continue;
+    if (!strip_ending(tensor.name, ending)) continue;
     if (first) {
       validation::fail(ErrorCode::kUnsupported, "tensors",
                        {"two models, with ", in_quotes(first->entry->name), " and ",
@@ -109,13 +109,13 @@ std::optional<std::string> ModelTensors::prefix_of_model(std::string_view ending
     first = &tensor;
   }
   if (!first) return {};
-  return std::string(*before_ending(first->name, ending));
+  return std::string(*strip_ending(first->name, ending));
 }
 
 std::string ModelTensors::name_around(std::string_view prefix, const std::string& name) const {
   const Found* innermost = nullptr;
   for (const Found& tensor : tensors_) {
-    const auto before = before_ending(tensor.name, name);
+    const auto before = strip_ending(tensor.name, name);
     if (!before || !prefix.starts_with(*before)) continue;
     if (!innermost || tensor.name.size() > innermost->name.size()) innermost = &tensor;
   }
@@ -139,7 +139,7 @@ std::vector<std::string> ModelTensors::names() const {
   return names;
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string list_names(const std::vector<std::string>& names) {
   constexpr std::size_t kNamesShown = 16;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {

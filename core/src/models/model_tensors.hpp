@@ -67,6 +67,6 @@ class ModelTensors {
 };
 
 /// Lists names in quotes for an error message. If there are many, lists only the first few.
-std::string listed(const std::vector<std::string>& names);
+std::string list_names(const std::vector<std::string>& names);
 
 }  // namespace attn

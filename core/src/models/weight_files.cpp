@@ -154,7 +154,7 @@ std::vector<std::string> choose_weight_files(std::span<const std::string> names)
                        {other->remedy});
     }
     const std::vector<std::string> all(names.begin(), names.end());
-    validation::fail(ErrorCode::kNotFound, "files", {names.empty() ? "none" : listed(all)},
+    validation::fail(ErrorCode::kNotFound, "files", {names.empty() ? "none" : list_names(all)},
                      {"one or more .safetensors files"});
   }
   heap_sort(weights);

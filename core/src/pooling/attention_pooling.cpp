@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "attn/attention/scaled_dot_product_attention.hpp"
+#include "layers/intermediate_writer.hpp"
 #include "layers/packed_matrix.hpp"
-#include "layers/showing.hpp"
 #include "rows.hpp"
 #include "validation.hpp"
 
@@ -238,7 +238,7 @@ void AdditiveAttention::forward(const ConstTensor& query, const ConstTensor& key
                                 const AttentionPoolingOptions& options, Context& context,
                                 Intermediates* intermediates) const {
   const Problem p = check(query, key, value, output, options, query_dim_, key_dim_);
-  Showing show(*this, intermediates, query.rank() == 3);
+  IntermediateWriter writer(*this, intermediates, query.rank() == 3);
   Execution run(context);
   const std::array shape{p.batch, p.num_keys, num_hiddens_};
   const Tensor projected(run.floats(validation::product("key", shape), "additive attention"),
@@ -246,8 +246,8 @@ void AdditiveAttention::forward(const ConstTensor& query, const ConstTensor& key
   project_keys(p.key, projected, context);
   forward_projected(p.query, projected, p.value, p.output,
                     {options.hard, options.mask, options.valid_lens, p.scores, p.weights}, context,
-                    show.within(""));
-  show.done();
+                    writer.enter(""));
+  writer.finish();
 }
 
 void AdditiveAttention::forward_projected(const ConstTensor& query,
@@ -256,19 +256,19 @@ void AdditiveAttention::forward_projected(const ConstTensor& query,
                                           const AttentionPoolingOptions& options, Context& context,
                                           Intermediates* intermediates) const {
   Problem p = check(query, projected_keys, value, output, options, query_dim_, num_hiddens_);
-  Showing show(*this, intermediates, query.rank() == 3);
+  IntermediateWriter writer(*this, intermediates, query.rank() == 3);
   Execution run(context);
   const std::array shape{p.batch, p.num_queries, num_hiddens_};
   const Tensor projected(run.floats(validation::product("query", shape), "additive attention"),
                          shape);
   query_->multiply(p.query, nullptr, projected, run, query_->take_scratch(run));
-  show.copy("projected_queries", projected, run);
-  show.copy("projected_keys", p.key, run);
+  writer.copy("projected_queries", projected, run);
+  writer.copy("projected_keys", p.key, run);
   // Pooling writes intermediates in place; if the caller requests them as outputs too, they are
   // copied.
-  Tensor scores = show.take("scores", {p.batch, p.num_queries, p.num_keys});
-  Tensor weights = show.take("weights", {p.batch, p.num_queries, p.num_keys});
-  const Tensor shown = show.take("output", p.output.shape());
+  Tensor scores = writer.allocate("scores", {p.batch, p.num_queries, p.num_keys});
+  Tensor weights = writer.allocate("weights", {p.batch, p.num_queries, p.num_keys});
+  const Tensor intermediate = writer.allocate("output", p.output.shape());
   if (p.scores.is_none()) std::swap(p.scores, scores);
   if (p.weights.is_none()) std::swap(p.weights, weights);
   kernels::PoolingArgs args;
@@ -276,10 +276,10 @@ void AdditiveAttention::forward_projected(const ConstTensor& query,
   args.column_weights = column_weights_.data();
   args.excluded_score = kMinusInfinity;
   pool(p, projected, p.key, num_hiddens_, args, run);
-  show.fill(scores, p.scores, run);
-  show.fill(weights, p.weights, run);
-  show.fill(shown, p.output, run);
-  show.done();
+  writer.fill(scores, p.scores, run);
+  writer.fill(weights, p.weights, run);
+  writer.fill(intermediate, p.output, run);
+  writer.finish();
 }
 
 }  // namespace attn

@@ -29,7 +29,7 @@ void* Arena::take(std::size_t bytes) {
   return result;
 }
 
-void Arena::give_back(Mark mark) noexcept {
+void Arena::rewind(Mark mark) noexcept {
   for (std::size_t i = mark.block + 1; i < blocks_.size(); ++i) blocks_[i].used = 0;
   if (!blocks_.empty()) blocks_[mark.block].used = mark.used;
   current_ = mark.block;

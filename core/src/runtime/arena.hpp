@@ -20,7 +20,7 @@ class Arena {
   };
 
   Mark mark() const noexcept { return {current_, blocks_.empty() ? 0 : blocks_[current_].used}; }
-  void give_back(Mark mark) noexcept;
+  void rewind(Mark mark) noexcept;
 
   /// Returns `bytes` bytes aligned to kAlignment and followed by kAlignment readable bytes. Throws
   /// std::bad_alloc.

@@ -29,7 +29,7 @@ struct Implementation {
   const char* name;
   /// Null when this build has no such kernels.
   const kernels::KernelTable* (*table)() noexcept;
-  bool (*machine_has_it)() noexcept;
+  bool (*is_supported)() noexcept;
   const kernels::Bf16Table* (*bf16_table)() noexcept = nullptr;
 };
 
@@ -161,7 +161,7 @@ const DetectedSets& detected_sets() noexcept {
     DetectedSets found;
     for (std::size_t i = 0; i < kImplementations.size(); ++i) {
       const Implementation& implementation = kImplementations[i];
-      found.runs[i] = implementation.table && implementation.machine_has_it();
+      found.runs[i] = implementation.table && implementation.is_supported();
       if (found.runs[i]) found.isa[found.count++] = implementation.isa;
     }
     return found;

@@ -13,7 +13,7 @@ __attribute__((noinline)) Execution::Execution(Context& context)
 }
 
 __attribute__((noinline)) Execution::~Execution() {
-  impl_.arena.give_back(mark_);
+  impl_.arena.rewind(mark_);
   --impl_.running_calls;
 }
 

@@ -27,7 +27,7 @@ void check(std::int64_t n, std::int64_t d) {
 
 /// Number of layers after which an output can depend on both the first and the last of n tokens, if
 /// each layer extends the receptive field by `reach` tokens.
-std::optional<std::int64_t> layers_to_meet(std::int64_t n, std::int64_t reach) {
+std::optional<std::int64_t> layers_to_connect(std::int64_t n, std::int64_t reach) {
   if (n == 1) return 1;
   if (reach == 0) return std::nullopt;
   return (n - 2) / reach + 1;
@@ -42,7 +42,7 @@ std::int64_t projection_costs(std::int64_t n, std::int64_t d, bool projections) 
 ArchitectureCosts convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k) {
   check(n, d);
   validation::require_at_least("k", k, 1);
-  return {product({n, k, d, d}), 1, layers_to_meet(n, k - 1)};
+  return {product({n, k, d, d}), 1, layers_to_connect(n, k - 1)};
 }
 
 ArchitectureCosts dilated_convolution_costs(std::int64_t n, std::int64_t d, std::int64_t k) {
@@ -80,7 +80,7 @@ ArchitectureCosts window_attention_costs(std::int64_t n, std::int64_t d, std::in
   };
   const std::int64_t pairs = product({n, sum(sum(l, r), 1)}) - triangle(l) - triangle(r);
   return {sum(product({2, pairs, d}), projection_costs(n, d, projections)), 1,
-          layers_to_meet(n, l + r)};
+          layers_to_connect(n, l + r)};
 }
 
 }  // namespace attn

@@ -40,7 +40,8 @@ class ActivationStep final : public Step {
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
     runtime::Execution scratch(pass.context());
     const auto begin = [&](Node* node) {
-      return BackwardPass::wants(node) ? pass.begin(*node, scratch) : BackwardPass::Addition();
+      return BackwardPass::needs_gradient(node) ? pass.begin(*node, scratch)
+                                                : BackwardPass::Addition();
     };
     const BackwardPass::Addition of_x = begin(x_), of_factor = begin(factor_);
     const auto kernel = kernel_of(activation_, pass.kernels());

@@ -96,7 +96,7 @@ class Backward {
       for (index bb = b; bb < (is_shared(0) ? p_.batch : b + 1); ++bb) {
         for (index hh = h; hh < (is_shared(1) ? p_.key_heads : h + 1); ++hh) {
           for (index c = chunk; c < (is_shared(3) ? chunks_ : chunk + 1); ++c) {
-            meet_chunk(bb, hh, c, worker);
+            backpropagate_chunk(bb, hh, c, worker);
           }
         }
       }
@@ -203,7 +203,7 @@ class Backward {
       head.bias_col = g.bias.stride(3);
     }
     if (worker.distances) head.distances = worker.distances + p_.num_queries - 1;
-    const index at = sums_.place(b, h, chunk);
+    const index at = sums_.index_of(b, h, chunk);
     if (sums_.relative_keys) {
       head.relative_key_gradients = sums_.relative_keys + at * p_.distances() * key_row_;
     }
@@ -214,7 +214,7 @@ class Backward {
   }
 
   /// Processes one chunk of keys of a key head with all queries that read this head.
-  void meet_chunk(index b, index key_head, index c, Worker& worker) noexcept {
+  void backpropagate_chunk(index b, index key_head, index c, Worker& worker) noexcept {
     const index group = p_.query_heads / p_.key_heads;
     KeyChunk& chunk = worker.chunk;
     chunk.key_begin = c * chunk_keys_;
@@ -224,7 +224,7 @@ class Backward {
     std::fill_n(chunk.key_gradients, keys * key_row_, 0.0F);
     std::fill_n(chunk.value_gradients, keys * value_row_, 0.0F);
     for (index h = key_head * group; h < (key_head + 1) * group; ++h) {
-      meet_head(b, h, c, worker);
+      backpropagate_head(b, h, c, worker);
     }
     kernels_.scaled_difference(keys * key_row_, plan_.head(0, 0).scale, chunk.key_gradients,
                                nullptr, chunk.key_gradients);
@@ -237,14 +237,14 @@ class Backward {
     store(chunk.value_gradients, value_row_, p_.gradients.value);
   }
 
-  void meet_head(index b, index h, index c, Worker& worker) noexcept {
+  void backpropagate_head(index b, index h, index c, Worker& worker) noexcept {
     const AttentionHead head = plan_.head(b, h);
     const AttentionGradientHead gradient = gradient_head(b, h, c, worker);
     if (worker.distances) {
       std::fill_n(worker.distances, p_.num_queries + p_.num_keys, 0.0F);
     }
     for (index block = 0; block < query_gradients_.blocks(); ++block) {
-      if (!query_gradients_.takes_part(b, block, c)) continue;
+      if (!query_gradients_.may_attend(b, block, c)) continue;
       const index first = block * kernels_.gradient_queries;
       const index count = std::min(kernels_.gradient_queries, p_.num_queries - first);
       QueryGradientPart& part = query_gradients_.open(worker.thread);

@@ -20,7 +20,7 @@ void check_gradient(const char* name, const Tensor& gradient, const TensorView<T
 }
 
 /// Returns a view of `gradient` that is broadcast to the shape of `broadcast`.
-Tensor seen_as(const char* name, const Tensor& gradient, const ConstTensor& broadcast) {
+Tensor broadcast_like(const char* name, const Tensor& gradient, const ConstTensor& broadcast) {
   if (gradient.is_none()) return gradient;
   const auto strides =
       validation::broadcast_strides(name, gradient.shape(), gradient.strides(), broadcast.shape());
@@ -67,10 +67,11 @@ BackwardProblem check_backward(const ConstTensor& query, const ConstTensor& key,
   g.query = with_heads(g.query);
   g.key = with_heads(g.key);
   g.value = with_heads(g.value);
-  g.bias = seen_as("gradients.bias", g.bias, p.options.bias);
-  g.relative_keys = seen_as("gradients.relative_keys", g.relative_keys, p.options.relative_keys);
+  g.bias = broadcast_like("gradients.bias", g.bias, p.options.bias);
+  g.relative_keys =
+      broadcast_like("gradients.relative_keys", g.relative_keys, p.options.relative_keys);
   g.relative_values =
-      seen_as("gradients.relative_values", g.relative_values, p.options.relative_values);
+      broadcast_like("gradients.relative_values", g.relative_values, p.options.relative_values);
   return p;
 }
 

@@ -73,7 +73,7 @@ class QueryGradients {
   index blocks() const noexcept { return blocks_; }
 
   /// True if a block of queries may attend to keys of a chunk.
-  bool takes_part(index b, index block, index chunk) const noexcept {
+  bool may_attend(index b, index block, index chunk) const noexcept {
     const index at = problem_.table_of(b) * blocks_ + block;
     return first_[at] <= chunk && chunk < end_[at];
   }

@@ -37,8 +37,8 @@ struct SharedSums {
         chunks_(kernels::pieces(p.num_keys, chunk_keys)),
         key_row(kernels.padded_row(p.head_dim)),
         value_row(kernels.padded_row(p.value_dim)) {
-    const auto take = [&](bool wanted, index each) {
-      if (!wanted) return static_cast<float*>(nullptr);
+    const auto take = [&](bool needed, index each) {
+      if (!needed) return static_cast<float*>(nullptr);
       const index count =
           validation::product("query", {p.batch, p.query_heads, std::max<index>(chunks_, 1), each});
       float* sums = run.floats(count, "attention gradients");
@@ -53,7 +53,7 @@ struct SharedSums {
   }
 
   bool by_distance() const noexcept { return slopes || t5_table; }
-  index place(index b, index h, index chunk) const noexcept {
+  index index_of(index b, index h, index chunk) const noexcept {
     return (b * p_.query_heads + h) * chunks_ + chunk;
   }
 
@@ -69,10 +69,10 @@ struct SharedSums {
       if (t5_table) {
         const index bucket = t5_bucket(d - offset, buckets, p_.options.t5_bias->max_distance,
                                        p_.options.t5_bias->bidirectional);
-        t5_table[place(b, h, chunk) * buckets + bucket] += sum;
+        t5_table[index_of(b, h, chunk) * buckets + bucket] += sum;
       }
     }
-    if (slopes) slopes[place(b, h, chunk)] = static_cast<float>(slope);
+    if (slopes) slopes[index_of(b, h, chunk)] = static_cast<float>(slope);
   }
 
   void finish(float scale) noexcept {
@@ -91,7 +91,7 @@ struct SharedSums {
     for (index b = 0; b < p_.batch; ++b) {
       for (index h = 0; h < p_.query_heads; ++h) {
         for (index chunk = 0; chunk < chunks_; ++chunk) {
-          const index at = place(b, h, chunk);
+          const index at = index_of(b, h, chunk);
           if (slopes) g.alibi_slopes(h) += slopes[at];
           for (index bucket = 0; bucket < buckets; ++bucket) {
             g.t5_table(bucket, h) += t5_table[at * buckets + bucket];

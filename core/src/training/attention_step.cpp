@@ -18,7 +18,7 @@ class Gradients {
 
   /// Memory for an addition to the gradient of a node, or none if the gradient is not wanted.
   Tensor open(Node* node) {
-    if (!BackwardPass::wants(node)) return {};
+    if (!BackwardPass::needs_gradient(node)) return {};
     Addition& addition = additions_[count_++];
     addition = pass_.begin(*node, scratch_);
     return addition.memory;
@@ -124,13 +124,13 @@ void AttentionStep::backward(BackwardPass& pass, const ConstTensor& output_gradi
                      heads_of(output_gradient),
                      second_output ? second_output->gradient : ConstTensor(), to, options_,
                      pass.context());
-  const auto show = [&](Node* node, const ConstTensor& gradient) {
+  const auto add_gradient = [&](Node* node, const ConstTensor& gradient) {
     if (node && !gradient.is_none()) pass.add_to(node, gradient);
   };
-  show(n.shown_query, to.query);
-  show(n.shown_key, to.key);
-  show(n.shown_value, to.value);
-  show(n.shown_output, heads_of(output_gradient));
+  add_gradient(n.displayed_query, to.query);
+  add_gradient(n.displayed_key, to.key);
+  add_gradient(n.displayed_value, to.value);
+  add_gradient(n.displayed_output, heads_of(output_gradient));
   gradients.finish();
 }
 
@@ -139,7 +139,7 @@ void AttentionStep::backward(BackwardPass& pass, const ConstTensor& output_gradi
 Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
                                       const Variable& value, const AttentionOptions& options,
                                       const AttentionVariables& terms,
-                                      const AttentionShown& shown) {
+                                      const AttentionIntermediates& intermediates) {
   using training::Recording;
   Recording record("scaled_dot_product_attention", nullptr,
                    {&query, &key, &value, &terms.bias, &terms.alibi_slopes, &terms.t5_table,
@@ -147,7 +147,7 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   for (const auto further : kFurtherOutputs) {
     if (!(options.*further).is_none()) {
       validation::fail_value("options", "an output tensor",
-                             {"no output tensors; use AttentionShown instead"});
+                             {"no output tensors; use AttentionIntermediates instead"});
     }
   }
   training::AttentionNodes nodes{
@@ -165,20 +165,20 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   const Tensor log_sum_exp = record.memory({sizes.batch, sizes.query_heads, sizes.num_queries});
   AttentionOptions outputs = kept;
   outputs.log_sum_exp = log_sum_exp;
-  const auto show = [&](Variable* variable, Tensor& to) -> training::Node* {
+  const auto add_displayed = [&](Variable* variable, Tensor& to) -> training::Node* {
     if (!variable) return nullptr;
     to = record.memory({sizes.batch, sizes.query_heads, sizes.num_queries, sizes.num_keys});
-    *variable = record.shown(to);
+    *variable = record.make_displayed(to);
     return record.node(*variable);
   };
-  nodes.scores = show(shown.scores, outputs.biased_scores);
-  nodes.weights = show(shown.weights, outputs.weights);
+  nodes.scores = add_displayed(intermediates.scores, outputs.biased_scores);
+  nodes.weights = add_displayed(intermediates.weights, outputs.weights);
   scaled_dot_product_attention(query.value(), key.value(), value.value(), output, outputs,
                                record.context());
   training::AttentionStep step(nodes, kept, log_sum_exp, 0);
-  if (shown.log_sum_exp) {
-    *shown.log_sum_exp = record.input(log_sum_exp, record.needs_gradient());
-    step.second_output = record.node(*shown.log_sum_exp);
+  if (intermediates.log_sum_exp) {
+    *intermediates.log_sum_exp = record.input(log_sum_exp, record.needs_gradient());
+    step.second_output = record.node(*intermediates.log_sum_exp);
   }
   return record.finish(output, step);
 }

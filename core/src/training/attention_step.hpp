@@ -35,13 +35,13 @@ struct AttentionNodes {
   Node* relative_keys = nullptr;
   Node* relative_values = nullptr;
   Node* sinks = nullptr;
-  // Intermediates to show; the last four are (B, H, N, D).
+  // Intermediates to display; the last four are (B, H, N, D).
   Node* scores = nullptr;
   Node* weights = nullptr;
-  Node* shown_query = nullptr;
-  Node* shown_key = nullptr;
-  Node* shown_value = nullptr;
-  Node* shown_output = nullptr;
+  Node* displayed_query = nullptr;
+  Node* displayed_key = nullptr;
+  Node* displayed_value = nullptr;
+  Node* displayed_output = nullptr;
 };
 
 /// For each term that is a variable, sets the option of the same name. Throws kInvalidArgument.

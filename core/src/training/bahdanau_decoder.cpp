@@ -24,7 +24,7 @@ Variable BahdanauDecoder::forward(Tape& tape, const IdView& tokens, const Variab
   }
   const Variable projected_keys = attention.project_keys(encoder_outputs);
   const Variable embedded = embedding.forward(tape, tokens);
-  training::show(*this, "embedding.output", embedded);
+  training::record_intermediate(*this, "embedding.output", embedded);
   AttentionPoolingOptions pooling;
   pooling.valid_lens = encoder_lens;
   const std::span outputs(record.take<Variable>(steps), static_cast<std::size_t>(steps));

@@ -43,8 +43,8 @@ class Conv1dStep final : public training::Step {
         if (at.begin == at.end) continue;
         training::multiply(rows, training::transposed(weight.select(2, place)), as_rows(tokens),
                            pass.context());
-        const Tensor seen = at.seen(with_batch(dx));
-        add(seen, tokens.slice(1, at.begin, at.end), seen, pass.run);
+        const Tensor inputs = at.select_inputs(with_batch(dx));
+        add(inputs, tokens.slice(1, at.begin, at.end), inputs, pass.run);
       }
     });
     pass.add_to(p_.weight, [&](const Tensor& dw) {
@@ -53,7 +53,7 @@ class Conv1dStep final : public training::Step {
         const Place at(*this, place, x.size(1), dy.size(1));
         std::fill_n(tokens.data(), validation::product("x", tokens.shape()), 0.0F);
         if (at.begin < at.end) {
-          copy(at.seen(x), tokens.slice(1, at.begin, at.end), pass.run);
+          copy(at.select_inputs(x), tokens.slice(1, at.begin, at.end), pass.run);
         }
         training::multiply_transposed(rows, as_rows(ConstTensor(tokens)), dw.select(2, place),
                                       pass.context());
@@ -75,9 +75,9 @@ class Conv1dStep final : public training::Step {
       end = std::max(begin, end);
     }
 
-    /// A view of the tokens of x (B, N, channels) that these outputs see.
+    /// A view of the tokens of x (B, N, channels) that this position multiplies.
     template <class T>
-    TensorView<T> seen(const TensorView<T>& x) const {
+    TensorView<T> select_inputs(const TensorView<T>& x) const {
       const std::array shape{x.size(0), end - begin, x.size(2)};
       const std::array strides{x.stride(0), stride * x.stride(1), x.stride(2)};
       return TensorView<T>(x.pointer(index{0}, first + begin * stride), shape, strides);

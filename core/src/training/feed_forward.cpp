@@ -18,7 +18,7 @@ Variable FeedForward::forward(const Variable& x, const Dropout& dropout) const {
   validation::require_probability("dropout", dropout.probability);
   const Variable activated = apply_activation(linear1_.forward(x), options_.activation);
   const Variable hidden = apply_dropout(activated, dropout);
-  training::show(*this, "hidden", hidden);
+  training::record_intermediate(*this, "hidden", hidden);
   return linear2_.forward(hidden);
 }
 
@@ -28,7 +28,7 @@ Variable GatedFeedForward::forward(const Variable& x, const Dropout& dropout) co
   const Variable gated = training::activate("GatedFeedForward", gate_proj_.forward(x),
                                             up_proj_.forward(x), options_.activation);
   const Variable hidden = apply_dropout(gated, dropout);
-  training::show(*this, "hidden", hidden);
+  training::record_intermediate(*this, "hidden", hidden);
   return down_proj_.forward(hidden);
 }
 
@@ -36,7 +36,7 @@ Variable AddNorm::forward(const Variable& x, const Variable& y, const Dropout& d
   validation::require_probability("dropout", dropout.probability);
   validation::require_same_shape("y", y.value(), x.value());
   const Variable sum = x + apply_dropout(y, dropout);
-  training::show(*this, "sum", sum);
+  training::record_intermediate(*this, "sum", sum);
   return norm_.forward(sum);
 }
 

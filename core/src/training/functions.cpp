@@ -271,24 +271,24 @@ Variable reshape(const Variable& x, std::span<const std::int64_t> shape) {
   if (shape.size() > sizes.size()) {
     validation::fail_shape("shape", shape, {"at most ", ConstTensor::kMaxRank, " dimensions"});
   }
-  const std::span<std::int64_t> wanted = std::span(sizes).first(shape.size());
-  std::ranges::copy(shape, wanted.begin());
+  const std::span<std::int64_t> new_shape = std::span(sizes).first(shape.size());
+  std::ranges::copy(shape, new_shape.begin());
   const index count = validation::product("x", x.shape());
-  const auto left = std::ranges::find(wanted, -1);
-  if (left != wanted.end()) {
+  const auto left = std::ranges::find(new_shape, -1);
+  if (left != new_shape.end()) {
     *left = 1;
     index others = 1;
-    for (const index size : wanted) {
+    for (const index size : new_shape) {
       validation::require_at_least("shape", size, 0);
       others = validation::product("shape", {others, size});
     }
     if (others != 0) *left = count / others;
   }
-  for (const index size : wanted) validation::require_at_least("shape", size, 0);
-  if (validation::product("shape", wanted) != count) {
+  for (const index size : new_shape) validation::require_at_least("shape", size, 0);
+  if (validation::product("shape", new_shape) != count) {
     validation::fail_shape("shape", shape, {"as many elements as ", x.shape()});
   }
-  return record.finish(ConstTensor(x.value().data(), wanted), ReshapeStep(record.node(x)));
+  return record.finish(ConstTensor(x.value().data(), new_shape), ReshapeStep(record.node(x)));
 }
 
 Variable slice(const Variable& x, int dim, std::int64_t begin, std::int64_t end) {

@@ -128,7 +128,7 @@ class CrossEntropyStep final : public Step {
         kernels.scaled_difference(count, factor, values, nullptr, values);
       });
     }
-    pass.give_to(logits_, gradient_);
+    pass.move_to(logits_, gradient_);
   }
 
  private:

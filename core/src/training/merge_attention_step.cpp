@@ -30,7 +30,7 @@ class MergeStep final : public Step {
     std::array<BackwardPass::Addition, 4> additions;
     std::size_t count = 0;
     const auto open = [&](Node* node) -> float* {
-      if (!BackwardPass::wants(node)) return nullptr;
+      if (!BackwardPass::needs_gradient(node)) return nullptr;
       // Both parts may be the same variable, so the gradient of each part is added separately.
       additions[count] = pass.begin(*node, scratch);
       return additions[count++].memory.data();

@@ -169,7 +169,7 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
           const ConstTensor values = projections[i].heads.view(ConstTensor(y));
           const Tensor memory = record.memory(values.shape());
           copy(values, memory, run);
-          training::show(*this, name, record.shown(memory, false));
+          training::record_intermediate(*this, name, record.make_displayed(memory, false));
         }
       }
     }
@@ -204,15 +204,15 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   nodes.query = projections[0].heads;
   nodes.key = projections[1].heads;
   nodes.value = projections[2].heads;
-  const auto add_own = [&](training::Node*& node, const ConstTensor& used,
-                           const Tensor& parameter) {
+  const auto add_layer_parameter = [&](training::Node*& node, const ConstTensor& used,
+                                       const Tensor& parameter) {
     const bool is_own = !parameter.is_none() && used.data() == parameter.data();
     if (!node && is_own) node = record.parameter(*this, parameter);
   };
-  add_own(nodes.relative_keys, options.relative_keys, impl.relative_keys);
-  add_own(nodes.relative_values, options.relative_values, impl.relative_values);
-  add_own(nodes.sinks, options.sinks, impl.sinks);
-  if (options.t5_bias) add_own(nodes.t5_table, options.t5_bias->table, impl.t5_table);
+  add_layer_parameter(nodes.relative_keys, options.relative_keys, impl.relative_keys);
+  add_layer_parameter(nodes.relative_values, options.relative_values, impl.relative_values);
+  add_layer_parameter(nodes.sinks, options.sinks, impl.sinks);
+  if (options.t5_bias) add_layer_parameter(nodes.t5_table, options.t5_bias->table, impl.t5_table);
 
   AttentionOptions outputs = options;
   const Tensor log_sum_exp = record.memory({batch, heads, num_queries});
@@ -220,9 +220,9 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   const auto watch = [&](const char* name, Tensor& output, bool has_gradient) -> training::Node* {
     if (!record.watched(name)) return nullptr;
     output = record.memory({batch, heads, num_queries, num_keys});
-    const Variable shown = record.shown(output, has_gradient);
-    training::show(*this, name, shown);
-    return record.node(shown);
+    const Variable displayed = record.make_displayed(output, has_gradient);
+    training::record_intermediate(*this, name, displayed);
+    return record.node(displayed);
   };
   watch("scaled_scores", outputs.scaled_scores, false);
   watch("capped_scores", outputs.capped_scores, false);
@@ -233,20 +233,20 @@ Variable MultiHeadAttention::forward(const Variable& query, const Variable& key,
   const Tensor joined = record.memory({batch, num_queries, width});
   scaled_dot_product_attention(view(nodes.query), view(nodes.key), view(nodes.value),
                                joined.split_heads(heads), outputs, context);
-  const auto show_copy = [&](const char* name, const ConstTensor& values) -> training::Node* {
+  const auto record_copy = [&](const char* name, const ConstTensor& values) -> training::Node* {
     if (!record.watched(name)) return nullptr;
     const Tensor memory = record.memory(values.shape());
     copy(values, memory, run);
-    const Variable shown = record.shown(memory);
-    training::show(*this, name, shown);
-    return record.node(shown);
+    const Variable displayed = record.make_displayed(memory);
+    training::record_intermediate(*this, name, displayed);
+    return record.node(displayed);
   };
-  nodes.shown_query = show_copy("q", view(nodes.query));
-  nodes.shown_key = show_copy("k", view(nodes.key));
-  nodes.shown_value = show_copy("v", view(nodes.value));
-  nodes.shown_output = show_copy("head_output", joined.split_heads(heads));
+  nodes.displayed_query = record_copy("q", view(nodes.query));
+  nodes.displayed_key = record_copy("k", view(nodes.key));
+  nodes.displayed_value = record_copy("v", view(nodes.value));
+  nodes.displayed_output = record_copy("head_output", joined.split_heads(heads));
   if (record.watched("log_sum_exp")) {
-    training::show(*this, "log_sum_exp", record.shown(log_sum_exp, false));
+    training::record_intermediate(*this, "log_sum_exp", record.make_displayed(log_sum_exp, false));
   }
   const Variable attended =
       record.finish(joined, training::AttentionStep(nodes, options, log_sum_exp, heads));

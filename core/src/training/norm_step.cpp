@@ -18,30 +18,30 @@ std::int64_t rows_per_task(std::int64_t width) {
 
 class NormStep final : public Step {
  public:
-  NormStep(const kernels::NormArgs& how, Node* x, Node* weight, Node* bias)
-      : how_(how), x_(x), weight_(weight), bias_(bias) {}
+  NormStep(const kernels::NormArgs& args, Node* x, Node* weight, Node* bias)
+      : layer_args_(args), x_(x), weight_(weight), bias_(bias) {}
 
   void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
-    const std::int64_t width = how_.cols;
+    const std::int64_t width = layer_args_.cols;
     const std::int64_t rows = validation::product("x", x_->value.shape()) / width;
     const std::int64_t padded = kernels::round_up(width, pass.run.kernels().vector_width);
     runtime::Execution scratch(pass.context());
     float* weights = scratch.floats(padded, "norm");
     std::fill_n(weights, padded, 0.0F);
     for (std::int64_t c = 0; c < width; ++c) {
-      weights[c] = how_.weight ? how_.weight[c] + how_.weight_offset : 1.0F;
+      weights[c] = layer_args_.weight ? layer_args_.weight[c] + layer_args_.weight_offset : 1.0F;
     }
     const std::int64_t task_rows = rows_per_task(width);
     const std::int64_t tasks = kernels::pieces(rows, task_rows);
     const auto sums = [&](const Node* node) {
-      return BackwardPass::wants(node)
+      return BackwardPass::needs_gradient(node)
                  ? scratch.floats(validation::product("x", {tasks, padded}), "norm")
                  : nullptr;
     };
     float* weight_sums = sums(weight_);
     float* bias_sums = sums(bias_);
 
-    const auto go_back = [&](float* dx) {
+    const auto compute_gradients = [&](float* dx) {
       const kernels::TrainingTable& kernels = pass.kernels();
       const double elements = 8 * static_cast<double>(rows) * static_cast<double>(width);
       scratch.parallel_for(tasks, elements, [&](std::int64_t task, int) noexcept {
@@ -49,9 +49,9 @@ class NormStep final : public Step {
         kernels::NormGradientArgs args;
         args.rows = std::min(task_rows, rows - first);
         args.cols = width;
-        args.centred = how_.centred;
+        args.centred = layer_args_.centred;
         args.x = x_->value.data() + first * width;
-        args.statistics = how_.statistics + first;
+        args.statistics = layer_args_.statistics + first;
         args.weight = weights;
         args.output_gradient = output_gradient.data() + first * width;
         if (dx) args.gradient = dx + first * width;
@@ -60,10 +60,10 @@ class NormStep final : public Step {
         kernels.norm_gradient(args);
       });
     };
-    if (BackwardPass::wants(x_)) {
-      pass.add_to(x_, [&](const Tensor& dx) { go_back(dx.data()); });
+    if (BackwardPass::needs_gradient(x_)) {
+      pass.add_to(x_, [&](const Tensor& dx) { compute_gradients(dx.data()); });
     } else {
-      go_back(nullptr);
+      compute_gradients(nullptr);
     }
     const auto add_sums = [&](Node* node, float* of_tasks) {
       pass.add_to(node, [&](const Tensor& to) {
@@ -77,25 +77,25 @@ class NormStep final : public Step {
   }
 
  private:
-  kernels::NormArgs how_;
+  kernels::NormArgs layer_args_;
   Node* x_;
   Node* weight_;
   Node* bias_;
 };
 
-Variable norm(const char* name, const Module& layer, kernels::NormArgs how,
+Variable norm(const char* name, const Module& layer, kernels::NormArgs args,
               const ConstTensor& weight, const ConstTensor& bias, const Variable& x) {
   Recording record(name, &layer, {&x});
   const ConstTensor& values = x.value();
   const Tensor y = record.memory(values.shape());
-  how.statistics = record.take<kernels::RowStatistics>(
+  args.statistics = record.take<kernels::RowStatistics>(
       values.rank() == 0 ? 1 : validation::product("x", values.shape().first(values.rank() - 1)));
-  normalize(layer, how, values, nullptr, y, record.context(), nullptr);
+  normalize(layer, args, values, nullptr, y, record.context(), nullptr);
   // These are separate statements, because their order on the tape decides the order of sums over
   // all parameters.
   Node* const weights = record.parameter(layer, weight);
   Node* const biases = record.parameter(layer, bias);
-  return record.finish(y, NormStep(how, record.node(x), weights, biases));
+  return record.finish(y, NormStep(args, record.node(x), weights, biases));
 }
 
 Variable sum(const Variable& x, const Variable& y) {
@@ -107,7 +107,7 @@ Variable sum(const Variable& x, const Variable& y) {
 }  // namespace training
 
 Variable LayerNorm::forward(const Variable& x) const {
-  return training::norm("LayerNorm", *this, how(), weight_, bias_, x);
+  return training::norm("LayerNorm", *this, make_args(), weight_, bias_, x);
 }
 
 Variable LayerNorm::forward_sum(const Variable& x, const Variable& y) const {
@@ -115,7 +115,7 @@ Variable LayerNorm::forward_sum(const Variable& x, const Variable& y) const {
 }
 
 Variable RmsNorm::forward(const Variable& x) const {
-  return training::norm("RmsNorm", *this, how(), weight_, {}, x);
+  return training::norm("RmsNorm", *this, make_args(), weight_, {}, x);
 }
 
 Variable RmsNorm::forward_sum(const Variable& x, const Variable& y) const {

@@ -194,7 +194,7 @@ void OptimizerData::step(const TapeData& tape) {
         update(kernels, entry, begin, std::min(kBlock, entry.count - begin));
       });
   for (Entry& entry : entries) {
-    if (entry.gradient) ModuleAccess::changed(entry.parameter, tape.context);
+    if (entry.gradient) ModuleAccess::mark_changed(entry.parameter, tape.context);
   }
 }
 

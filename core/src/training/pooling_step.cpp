@@ -28,7 +28,7 @@ struct PoolingNodes {
   Node* value = nullptr;
   Node* width = nullptr;           ///< or null
   Node* column_weights = nullptr;  ///< for additive attention, or null
-  // Intermediates to show, or null.
+  // Intermediates to display, or null.
   Node* scores = nullptr;
   Node* weights = nullptr;
 };
@@ -48,9 +48,10 @@ class PoolingStep final : public Step {
     pass.add_to(nodes_.value, [&](const Tensor& dv) {
       sum_pairs(PairTerm::kOther, weights_, true, dy, {}, with_batch(dv), nullptr, pass);
     });
-    const auto wants = [](Node* node) { return BackwardPass::wants(node); };
-    const bool of_scores = wants(nodes_.query) || wants(nodes_.key) || wants(nodes_.width) ||
-                           wants(nodes_.column_weights) || nodes_.scores;
+    const auto needs_gradient = [](Node* node) { return BackwardPass::needs_gradient(node); };
+    const bool of_scores = needs_gradient(nodes_.query) || needs_gradient(nodes_.key) ||
+                           needs_gradient(nodes_.width) || needs_gradient(nodes_.column_weights) ||
+                           nodes_.scores;
     if (!of_scores && !nodes_.weights) return;
 
     runtime::Execution scratch(pass.context());
@@ -65,9 +66,10 @@ class PoolingStep final : public Step {
     }
     const Tensor gradient = matrix();
     const Tensor width_sums =
-        wants(nodes_.width) ? Tensor(scratch.floats(weights_.size(0) * weights_.size(1), "pooling"),
-                                     {weights_.size(0), weights_.size(1)})
-                            : Tensor();
+        needs_gradient(nodes_.width)
+            ? Tensor(scratch.floats(weights_.size(0) * weights_.size(1), "pooling"),
+                     {weights_.size(0), weights_.size(1)})
+            : Tensor();
     const ConstTensor query = with_batch(nodes_.query->value);
     const ConstTensor key = with_batch(nodes_.key->value);
     const bool of_distance = pair_ && *pair_ != PairWeight::kSoftmax;
@@ -80,9 +82,9 @@ class PoolingStep final : public Step {
                         Tensor(&nothing, {query.size(0), query.size(1), 0}),
                         ScoringFunction::gaussian(0.5F), {.scores = distances}, pass.context());
     }
-    go_back_to_scores(of_weights, distances, gradient, width_sums, scratch, pass);
-    add_to_shown(nodes_.weights, of_weights, pass);
-    if (pair_ == PairWeight::kSoftmax) add_to_shown(nodes_.scores, gradient, pass);
+    backpropagate_to_scores(of_weights, distances, gradient, width_sums, scratch, pass);
+    add_to_displayed(nodes_.weights, of_weights, pass);
+    if (pair_ == PairWeight::kSoftmax) add_to_displayed(nodes_.scores, gradient, pass);
 
     if (!pair_) {
       for (Node* node :
@@ -105,7 +107,7 @@ class PoolingStep final : public Step {
       *to.data() = static_cast<float>(sum / static_cast<double>(width_));
     });
     // One pass computes the gradients of both the queries and the column weights.
-    if (!wants(nodes_.column_weights)) {
+    if (!needs_gradient(nodes_.column_weights)) {
       pass.add_to(nodes_.query, [&](const Tensor& dq) {
         sum_pairs(term, gradient, false, key, query, with_batch(dq), nullptr, pass);
       });
@@ -118,7 +120,7 @@ class PoolingStep final : public Step {
     const auto sum_queries = [&](const Tensor& dq) {
       sum_pairs(term, gradient, false, key, query, dq, tanh_sums, pass);
     };
-    if (wants(nodes_.query)) {
+    if (needs_gradient(nodes_.query)) {
       pass.add_to(nodes_.query, [&](const Tensor& dq) { sum_queries(with_batch(dq)); });
     } else {
       sum_queries(Tensor(floats(), query.shape()));
@@ -129,15 +131,15 @@ class PoolingStep final : public Step {
   }
 
  private:
-  static void add_to_shown(Node* node, const ConstTensor& gradient, BackwardPass& pass) {
+  static void add_to_displayed(Node* node, const ConstTensor& gradient, BackwardPass& pass) {
     if (!node) return;
-    const ConstTensor shown(gradient.data(), node->value.shape());
-    pass.add_to(node, shown);
+    const ConstTensor addend(gradient.data(), node->value.shape());
+    pass.add_to(node, addend);
   }
 
-  void go_back_to_scores(const Tensor& of_weights, const ConstTensor& distances,
-                         const Tensor& gradient, const Tensor& width_sums, runtime::Execution& run,
-                         BackwardPass& pass) {
+  void backpropagate_to_scores(const Tensor& of_weights, const ConstTensor& distances,
+                               const Tensor& gradient, const Tensor& width_sums,
+                               runtime::Execution& run, BackwardPass& pass) {
     const index cols = weights_.size(2);
     const index rows = weights_.size(0) * weights_.size(1);
     const index task_rows = std::max<index>(1, kElementsPerTask / std::max<index>(cols, 1));
@@ -328,19 +330,19 @@ Variable AdditiveAttention::forward_projected(const Variable& query, const Varia
                     record.context());
   const Variable projected =
       training::project("query", "query_dim", *this, *query_, parameter("W_q.weight"), query);
-  training::show(*this, "projected_queries", projected);
-  training::show(*this, "projected_keys", projected_keys);
+  training::record_intermediate(*this, "projected_queries", projected);
+  training::record_intermediate(*this, "projected_keys", projected_keys);
   training::PoolingNodes nodes{.query = record.node(projected),
                                .key = record.node(projected_keys),
                                .value = record.node(value),
                                .column_weights = record.parameter(*this, column_weights_)};
-  const auto shown = [&](const char* name, const Tensor& values) -> training::Node* {
-    const Variable variable = record.shown(values);
-    training::show(*this, name, variable);
+  const auto add_displayed = [&](const char* name, const Tensor& values) -> training::Node* {
+    const Variable variable = record.make_displayed(values);
+    training::record_intermediate(*this, name, variable);
     return record.node(variable);
   };
-  if (shows_scores) nodes.scores = shown("scores", outputs.scores);
-  if (record.watched("weights")) nodes.weights = shown("weights", memory.weights);
+  if (shows_scores) nodes.scores = add_displayed("scores", outputs.scores);
+  if (record.watched("weights")) nodes.weights = add_displayed("weights", memory.weights);
   std::optional<kernels::PairWeight> pair;
   if (!options.hard) pair = kernels::PairWeight::kSoftmax;
   return record.finish(memory.output, training::PoolingStep(

@@ -49,7 +49,7 @@ struct Node {
   ConstTensor value;     ///< row-major
   Tensor gradient = {};  ///< row-major; empty before the first addition
   bool needs_gradient = false;
-  bool only_shown = false;  ///< later operations add nothing to the gradient
+  bool display_only = false;  ///< later operations add nothing to the gradient
 };
 
 class Step;
@@ -60,7 +60,7 @@ class BackwardPass {
   BackwardPass(TapeData& tape, runtime::Execution& execution) : run(execution), tape_(tape) {}
 
   /// True if `node` is not null and its gradient is needed.
-  static bool wants(const Node* node) noexcept { return node && node->needs_gradient; }
+  static bool needs_gradient(const Node* node) noexcept { return node && node->needs_gradient; }
 
   Context& context() const noexcept;
   const kernels::TrainingTable& kernels() const;
@@ -70,7 +70,7 @@ class BackwardPass {
   /// Throws std::bad_alloc and whatever `write` throws.
   template <class F>
   void add_to(Node* node, F&& write) {
-    if (!wants(node)) return;
+    if (!needs_gradient(node)) return;
     runtime::Execution scratch(context());
     const Addition addition = begin(*node, scratch);
     write(addition.memory);
@@ -90,7 +90,7 @@ class BackwardPass {
   /// is initially zero, and its other rows do not change.
   template <class F>
   void add_to_rows(Node* node, std::int64_t begin, std::int64_t end, F&& write) {
-    if (!wants(node)) return;
+    if (!needs_gradient(node)) return;
     if (begin == 0 && end == node->value.size(0)) return add_to(node, std::forward<F>(write));
     if (node->gradient.is_none()) node->gradient = zero_gradient(*node);
     const Tensor rows = node->gradient.slice(0, begin, end);
@@ -104,7 +104,7 @@ class BackwardPass {
   /// place, or writes every element if `fresh` is true.
   template <class F>
   void add_in_place(Node* node, F&& add) {
-    if (!wants(node)) return;
+    if (!needs_gradient(node)) return;
     const bool fresh = node->gradient.is_none();
     const Tensor gradient = fresh ? new_gradient(*node) : node->gradient;
     add(gradient, fresh);
@@ -119,7 +119,7 @@ class BackwardPass {
   void add_to(Node* node, const ConstTensor& gradient);
   /// Adds a gradient that is in the tape's memory and that nothing else uses. If the node has no
   /// gradient yet, it takes over this memory.
-  void give_to(Node* node, const Tensor& gradient);
+  void move_to(Node* node, const Tensor& gradient);
 
   runtime::Execution& run;
 
@@ -192,15 +192,16 @@ class Recording {
     static_assert(std::is_trivially_destructible_v<S>);
     Node* node = new_node(output, needs_gradient_);
     if (needs_gradient_) append_step(node, std::move(step));
-    show_output(node);
+    record_output(node);
     return variable(node);
   }
   /// Makes a variable that is an input, not a result.
   Variable input(const Tensor& values, bool needs_gradient) {
     return variable(new_node(values, needs_gradient));
   }
-  /// Makes a variable from an intermediate result that is shown, with or without a gradient.
-  Variable shown(const Tensor& values, bool has_gradient = true);
+  /// Makes a variable that is only for display from an intermediate result, with or without a
+  /// gradient.
+  Variable make_displayed(const Tensor& values, bool has_gradient = true);
 
   /// True if this intermediate of the layer was requested.
   bool watched(const char* intermediate) const noexcept;
@@ -219,7 +220,7 @@ class Recording {
   Node* new_node(const ConstTensor& value, bool needs_gradient);
   void append(Step* step, Node* output) noexcept;
   Variable variable(Node* node) const noexcept;
-  void show_output(Node* node) const noexcept;
+  void record_output(Node* node) const noexcept;
 
   TapeData* tape_ = nullptr;
   const char* name_;
@@ -227,8 +228,8 @@ class Recording {
   bool needs_gradient_ = false;
 };
 
-/// Shows an intermediate of a layer if it was requested.
-void show(const Module& layer, const char* name, const Variable& variable) noexcept;
+/// Records an intermediate of a layer if it was requested.
+void record_intermediate(const Module& layer, const char* name, const Variable& variable) noexcept;
 
 /// Throws if the caller passed an argument that is not allowed in a recorded call.
 inline void require_none(const char* argument, bool given) {

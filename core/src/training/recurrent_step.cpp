@@ -87,7 +87,7 @@ class RecurrentStep final : public Step {
         args.relu = p_.relu;
         cell(args);
       });
-      if (t == 0 && !BackwardPass::wants(p_.h_0)) break;
+      if (t == 0 && !BackwardPass::needs_gradient(p_.h_0)) break;
       multiply_packed(of_state.select(1, t), packed, nullptr, from_gates, scratch, product_scratch);
       add(carried, from_gates, carried, scratch);
     }
@@ -202,7 +202,7 @@ Variable RecurrentLayers::forward(const Variable& x, const Variable& h_0, Variab
                                      .state_bias = record.parameter(*this, layer.state_bias)};
     result = record.finish(output_of(l), RecurrentStep(parts));
     results[l] = result;
-    training::show(*this, ("output_l" + std::to_string(l)).c_str(), result);
+    training::record_intermediate(*this, ("output_l" + std::to_string(l)).c_str(), result);
   }
   if (h_n) {
     Recording last(name, &module, {&result, &h_0});

@@ -23,15 +23,15 @@ using training::Step;
 using training::TapeData;
 
 template <class F>
-bool holds(const ConstTensor& row_major, F&& wanted) noexcept {
+bool any_element(const ConstTensor& row_major, F&& predicate) noexcept {
   std::int64_t count = 1;
   for (const std::int64_t size : row_major.shape()) count *= size;
-  return std::any_of(row_major.data(), row_major.data() + count, wanted);
+  return std::any_of(row_major.data(), row_major.data() + count, predicate);
 }
 
 /// The first tensor in which some number has a given property. Parameters are searched first, then
 /// outputs of layers and functions, in the order in which they were recorded.
-struct Holder {
+struct FoundTensor {
   const TapeData::Parameter* parameter = nullptr;
   const Step* step = nullptr;
 
@@ -51,14 +51,14 @@ struct Holder {
 
 /// The loops do not stop at the first match, because both lists are stored in reverse order.
 template <class F>
-Holder first_to_hold(const TapeData& tape, F wanted) noexcept {
-  Holder found;
+FoundTensor find_first_tensor(const TapeData& tape, F predicate) noexcept {
+  FoundTensor found;
   for (auto* p = tape.last_parameter; p; p = p->previous) {
-    if (holds(p->node.value, wanted)) found.parameter = p;
+    if (any_element(p->node.value, predicate)) found.parameter = p;
   }
   if (found) return found;
   for (auto* step = tape.last_step; step; step = step->previous) {
-    if (holds(step->output->value, wanted)) found.step = step;
+    if (any_element(step->output->value, predicate)) found.step = step;
   }
   return found;
 }
@@ -90,7 +90,7 @@ void Tape::clear() noexcept {
   tape.state = TapeData::State::kRecording;
   ++tape.era;
   for (TapeData::Watch& watch : tape.watches) watch.node = nullptr;
-  tape.arena.give_back({});
+  tape.arena.rewind({});
 }
 
 void Tape::clear_keeping_gradients() {
@@ -274,9 +274,9 @@ void TapeData::require_finite(const Node& loss) const {
   const float value = *loss.value.data();
   if (std::isfinite(value)) return;
   const bool is_nan = std::isnan(value);
-  const Holder infinite = first_to_hold(*this, [](float x) { return std::isinf(x); });
-  const Holder first =
-      is_nan ? first_to_hold(*this, [](float x) { return std::isnan(x); }) : infinite;
+  const FoundTensor infinite = find_first_tensor(*this, [](float x) { return std::isinf(x); });
+  const FoundTensor first =
+      is_nan ? find_first_tensor(*this, [](float x) { return std::isnan(x); }) : infinite;
   std::string found;
   if (first) {
     found = std::string(" (the first ") + (is_nan ? "NaN" : "infinity") + " is in " + first.name();
@@ -291,7 +291,7 @@ void TapeData::check_backward(const char* name, const Variable& output) const {
   if (TapeAccess::tape(output) && TapeAccess::tape(output) != this) {
     validation::fail_value(name, "a variable of another tape", {"one of this tape"});
   }
-  if (TapeAccess::checked(output).only_shown) {
+  if (TapeAccess::checked(output).display_only) {
     validation::fail_value(name, "a variable that is only for display",
                            {"a variable that passes its gradient on"});
   }
@@ -324,7 +324,7 @@ Context& BackwardPass::context() const noexcept { return tape_.context; }
 const kernels::TrainingTable& BackwardPass::kernels() const { return training_kernels(run); }
 
 void BackwardPass::add_to(Node* node, const ConstTensor& gradient) {
-  if (!wants(node)) return;
+  if (!needs_gradient(node)) return;
   if (node->gradient.is_none()) {
     const Tensor memory = new_gradient(*node);
     copy(gradient, memory, run);
@@ -357,8 +357,8 @@ ConstTensor BackwardPass::output_gradient(const Step& step) {
   return gradient;
 }
 
-void BackwardPass::give_to(Node* node, const Tensor& gradient) {
-  if (wants(node) && node->gradient.is_none()) {
+void BackwardPass::move_to(Node* node, const Tensor& gradient) {
+  if (needs_gradient(node) && node->gradient.is_none()) {
     node->gradient = gradient;
   } else {
     const ConstTensor& more = gradient;
@@ -400,7 +400,7 @@ void Recording::add_input(const Variable& input) {
   if (tape_ != TapeAccess::tape(input)) {
     validation::fail_value(name_, "variables from two tapes", {"variables from one tape"});
   }
-  if (node.only_shown) {
+  if (node.display_only) {
     validation::fail_value(name_, "a variable that is only for display",
                            {"a variable that passes its gradient on"});
   }
@@ -442,9 +442,9 @@ void* Recording::take_bytes(std::int64_t count, std::size_t size) {
   return tape_->take(count, size);
 }
 
-Variable Recording::shown(const Tensor& values, bool has_gradient) {
+Variable Recording::make_displayed(const Tensor& values, bool has_gradient) {
   Node* node = new_node(values, has_gradient);
-  node->only_shown = true;
+  node->display_only = true;
   return variable(node);
 }
 
@@ -452,12 +452,12 @@ bool Recording::watched(const char* intermediate) const noexcept {
   return !tape_->watches.empty() && tape_->find_watch(layer_, intermediate);
 }
 
-void Recording::show_output(Node* node) const noexcept {
+void Recording::record_output(Node* node) const noexcept {
   if (tape_->watches.empty()) return;
   if (TapeData::Watch* watch = tape_->find_watch(layer_, "output")) watch->node = node;
 }
 
-void show(const Module& layer, const char* name, const Variable& variable) noexcept {
+void record_intermediate(const Module& layer, const char* name, const Variable& variable) noexcept {
   TapeData& tape = *TapeAccess::tape(variable);
   if (tape.watches.empty()) return;
   TapeData::Watch* watch = tape.find_watch(ModuleAccess::identity(layer), name);

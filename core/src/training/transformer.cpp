@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
+using training::record_intermediate;
 using training::require_none;
-using training::show;
 
 Variable normalize(const detail::Norm& norm, const Variable& x) {
   return std::visit([&](const auto& n) { return n.forward(x); }, norm);
@@ -38,7 +38,7 @@ struct TapedFlow {
                     const Dropout& dropout) {
     const Variable x = input_of(sublayer);
     add_result(sublayer, std::visit([&](const auto& n) { return n.forward(x, dropout); }, network));
-    show(layer, "output", stream);
+    record_intermediate(layer, "output", stream);
   }
 
   Variable input_of(const Sublayer& sublayer) const {
@@ -48,7 +48,7 @@ struct TapedFlow {
     const auto& [norm, output_norm] = sublayer.norms;
     if (output_norm) y = normalize(*output_norm, y);
     stream = stream + apply_dropout(y, sublayer.dropout);
-    show(layer, sublayer.sum_name, stream);
+    record_intermediate(layer, sublayer.sum_name, stream);
     if (!norm_first && norm) stream = normalize(*norm, stream);
   }
 
@@ -71,7 +71,7 @@ Variable TransformerEncoderLayer::forward(const Variable& x,
   check_dropout(call.dropout, "attention.dropout", call.attention);
   require_none("cache", call.cache);
   require_none("intermediates", call.intermediates);
-  show(*this, "resid_pre", x);
+  record_intermediate(*this, "resid_pre", x);
   TapedFlow flow{*this, options_.norm_first, x};
   run(flow, call, terms);
   return flow.stream;
@@ -109,7 +109,7 @@ Variable TransformerDecoderLayer::forward(const Variable& x, const Variable& mem
   check_dropout(call.dropout, "cross_attention.dropout", call.cross_attention);
   require_none("state", call.state);
   require_none("intermediates", call.intermediates);
-  show(*this, "resid_pre", x);
+  record_intermediate(*this, "resid_pre", x);
   TapedFlow flow{*this, options_.norm_first, x};
   run(flow, memory, call, self_terms, cross_terms);
   return flow.stream;

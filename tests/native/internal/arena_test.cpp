@@ -37,11 +37,11 @@ TEST(ArenaTest, pieces_do_not_overlap) {
   }
 }
 
-TEST(ArenaTest, what_is_given_back_is_used_again) {
+TEST(ArenaTest, rewound_memory_is_used_again) {
   Arena arena;
   const Arena::Mark mark = arena.mark();
   void* first = arena.take(1000);
-  arena.give_back(mark);
+  arena.rewind(mark);
   EXPECT_EQ(arena.take(1000), first);
 }
 
@@ -52,7 +52,7 @@ TEST(ArenaTest, what_was_taken_before_a_mark_survives_it) {
   for (int round = 0; round < 3; ++round) {
     const Arena::Mark mark = arena.mark();
     for (int i = 0; i < 20; ++i) std::memset(arena.take(100000), 1, 100000);
-    arena.give_back(mark);
+    arena.rewind(mark);
   }
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(outer[i], 7);
 }
@@ -67,9 +67,9 @@ TEST(ArenaTest, a_steady_loop_stops_asking_for_memory) {
     const Arena::Mark inner = arena.mark();
     arena.take(5000000);
     arena.take(70);
-    arena.give_back(inner);
+    arena.rewind(inner);
     arena.take(4000000);
-    arena.give_back(outer);
+    arena.rewind(outer);
     return probe.count();
   };
   EXPECT_GT(round(), 0);
@@ -81,7 +81,7 @@ TEST(ArenaTest, released_memory_is_asked_for_again) {
   Arena arena;
   const Arena::Mark mark = arena.mark();
   arena.take(100);
-  arena.give_back(mark);
+  arena.rewind(mark);
   arena.release();
   const attn_test::AllocationProbe probe;
   arena.take(100);
@@ -94,7 +94,7 @@ TEST(ArenaTest, too_much_is_bad_alloc_and_leaves_the_arena_usable) {
   EXPECT_THROW(arena.take(SIZE_MAX), std::bad_alloc);
   EXPECT_THROW(arena.take(SIZE_MAX / 2), std::bad_alloc);
   std::memset(arena.take(100), 1, 100);
-  arena.give_back(mark);
+  arena.rewind(mark);
 }
 
 TEST(ArenaTest, failing_to_merge_blocks_loses_nothing) {
@@ -105,10 +105,10 @@ TEST(ArenaTest, failing_to_merge_blocks_loses_nothing) {
   {
     attn_test::AllocationProbe probe;
     probe.fail_after(0);
-    arena.give_back(mark);
+    arena.rewind(mark);
   }
   std::memset(arena.take(300000), 1, 300000);
-  arena.give_back(mark);
+  arena.rewind(mark);
 }
 
 }  // namespace

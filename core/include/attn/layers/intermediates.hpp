@@ -40,7 +40,7 @@ class ATTN_API Intermediates {
   ConstTensor operator[](std::string_view name) const;
 
  private:
-  friend class Showing;
+  friend class IntermediateWriter;
   struct Entry {
     std::string name;
     std::vector<float> values = {};

@@ -72,7 +72,7 @@ class ATTN_API RmsNorm : public Module {
   Variable forward_sum(const Variable& x, const Variable& y) const;
 
  private:
-  kernels::NormArgs how() const noexcept;
+  kernels::NormArgs make_args() const noexcept;
 
   std::int64_t width_;
   RmsNormOptions options_;

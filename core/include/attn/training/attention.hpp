@@ -19,7 +19,7 @@ struct AttentionVariables {
 
 /// Further results of a call, as variables whose gradients you can read. You may use the
 /// log-sum-exp (B, Hq, Nq) in further computations, but not the scores or weights (B, Hq, Nq, Nk).
-struct AttentionShown {
+struct AttentionIntermediates {
   Variable* scores = nullptr;  ///< AttentionOptions::biased_scores
   /// AttentionOptions::weights. The gradient is with respect to the weights before dropout.
   Variable* weights = nullptr;
@@ -29,7 +29,7 @@ struct AttentionShown {
 /// Like scaled_dot_product_attention() for tensors, but records the computation on the tape of
 /// `query`, `key` and `value`. The output has the query's shape, except that its last size is the
 /// last size of `value`. Tensors in the options are copied. Setting output tensors in the options
-/// is an error: use `shown` instead.
+/// is an error: use `intermediates` instead.
 ///
 /// The gradients have the same bits as with scaled_dot_product_attention_backward(), and the same
 /// error bounds. Memory beyond the recorded tensors is linear in the lengths.
@@ -39,7 +39,7 @@ ATTN_API Variable scaled_dot_product_attention(const Variable& query, const Vari
                                                const Variable& value,
                                                const AttentionOptions& options = {},
                                                const AttentionVariables& terms = {},
-                                               const AttentionShown& shown = {});
+                                               const AttentionIntermediates& intermediates = {});
 
 /// The result of attention over one part of the keys, or over several merged parts.
 struct AttentionPart {

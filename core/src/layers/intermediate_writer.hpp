@@ -16,18 +16,18 @@
 
 namespace attn {
 
-/// The intermediates of one call to a layer's forward(). If the target is null, no intermediates
+/// Writes the intermediates of one call to a layer's forward(). If the target is null, no intermediates
 /// are requested, and every function costs only a comparison.
-class Showing {
+class IntermediateWriter {
  public:
-  /// Starts showing intermediates for the outermost layer of a call. Throws kNotFound for a name
+  /// Prepares the intermediates of the outermost layer of a call. Throws kNotFound for a name
   /// that the layer does not have. `batched` is true if the tensors of the call have a batch
   /// dimension; otherwise intermediates, which are computed with a batch of size 1, lose that
   /// dimension.
-  Showing(const Module& module, Intermediates* target, bool batched = true);
-  ~Showing();
-  Showing(const Showing&) = delete;
-  Showing& operator=(const Showing&) = delete;
+  IntermediateWriter(const Module& module, Intermediates* target, bool batched = true);
+  ~IntermediateWriter();
+  IntermediateWriter(const IntermediateWriter&) = delete;
+  IntermediateWriter& operator=(const IntermediateWriter&) = delete;
 
   /// True if anything is requested.
   explicit operator bool() const noexcept { return target_ != nullptr; }
@@ -35,55 +35,56 @@ class Showing {
   /// Allocates memory for an intermediate of this layer, to be filled before the call ends. Returns
   /// an empty tensor unless the intermediate is requested. Throws std::bad_alloc, so call it before
   /// the output is written.
-  Tensor take(std::string_view name, std::span<const std::int64_t> shape) {
-    return target_ ? take_asked(name, shape) : Tensor();
+  Tensor allocate(std::string_view name, std::span<const std::int64_t> shape) {
+    return target_ ? allocate_requested(name, shape) : Tensor();
   }
-  Tensor take(std::string_view name, std::initializer_list<std::int64_t> shape) {
-    return take(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  Tensor allocate(std::string_view name, std::initializer_list<std::int64_t> shape) {
+    return allocate(name, std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
 
-  /// Copies `values` to `taken`, the tensor that take() returned. Does nothing if `taken` is empty.
-  static void fill(const Tensor& taken, const ConstAnyTensor& values,
+  /// Copies `values` to `allocated`, the tensor that allocate() returned. Does nothing if
+  /// `allocated` is empty.
+  static void fill(const Tensor& allocated, const ConstAnyTensor& values,
                    runtime::Execution& run) noexcept {
-    if (!taken.is_none()) attn::widen(values, taken, run);
+    if (!allocated.is_none()) attn::widen(values, allocated, run);
   }
 
   /// If an intermediate is requested, allocates memory for it and copies the values.
   void copy(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run) {
-    if (target_) copy_asked(name, values, run);
+    if (target_) copy_requested(name, values, run);
   }
 
   /// The target to pass to a child in place of this layer's target; valid until the end of the
   /// expression.
-  class Within {
+  class Scope {
    public:
-    Within(Intermediates* target, std::string_view child, std::string_view number);
-    ~Within();
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
+    Scope(Intermediates* target, std::string_view child, std::string_view number);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
     operator Intermediates*() const noexcept { return target_; }
 
    private:
     Intermediates* target_;
     std::size_t outer_ = 0;  ///< length of the path before the child was added to it
   };
-  Within within(std::string_view child) { return Within(target_, child, {}); }
-  /// Like within(child), for one of several children, e.g. "layers" and 2.
-  Within within(std::string_view child, std::size_t index) {
-    return Within(target_, child, target_ ? std::to_string(index) : std::string());
+  Scope enter(std::string_view child) { return Scope(target_, child, {}); }
+  /// Like enter(child), for one of several children, e.g. "layers" and 2.
+  Scope enter(std::string_view child, std::size_t index) {
+    return Scope(target_, child, target_ ? std::to_string(index) : std::string());
   }
 
   /// The intermediates of children that compute a sequence step by step. Steps are joined along
   /// dimension 1, except in an intermediate that is the same in all steps.
   class Steps {
    public:
-    Steps(Showing& show, std::int64_t count, std::string_view constant);
-    Within within(std::string_view child) { return Within(show_ ? &step_ : nullptr, child, {}); }
+    Steps(IntermediateWriter& writer, std::int64_t count, std::string_view constant);
+    Scope enter(std::string_view child) { return Scope(writer_ ? &step_ : nullptr, child, {}); }
     /// Stores the results of step t. Only the first step may throw std::bad_alloc.
-    void keep(std::int64_t t, runtime::Execution& run);
+    void store(std::int64_t t, runtime::Execution& run);
 
    private:
-    Showing& show_;
+    IntermediateWriter& writer_;
     std::int64_t count_;
     std::string_view constant_;
     Intermediates step_;
@@ -91,11 +92,11 @@ class Showing {
   };
 
   /// Marks the call as successful.
-  void done() noexcept { succeeded_ = true; }
+  void finish() noexcept { succeeded_ = true; }
 
  private:
-  Tensor take_asked(std::string_view name, std::span<const std::int64_t> shape);
-  void copy_asked(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run);
+  Tensor allocate_requested(std::string_view name, std::span<const std::int64_t> shape);
+  void copy_requested(std::string_view name, const ConstAnyTensor& values, runtime::Execution& run);
 
   Intermediates* target_;
   bool outermost_ = false;
