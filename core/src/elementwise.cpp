@@ -43,8 +43,7 @@ void widen(const ConstAnyTensor& from, const Tensor& to, runtime::Execution& run
       args.from.type = from.type();
       args.from.data = element(typed, first);
       args.from_col = from.stride(-1);
-      args.to = element(to, first);
-      args.to_col = to.stride(-1);
+      args.to = {element(to, first), 0, to.stride(-1)};
       run.kernels().widen(args);
     });
   });
@@ -57,8 +56,7 @@ void narrow(const ConstTensor& from, const AnyTensor& to, runtime::Execution& ru
       kernels::NarrowArgs args;
       args.rows = 1;
       args.cols = count;
-      args.from = element(from, first);
-      args.from_col = from.stride(-1);
+      args.from = {element(from, first), 0, from.stride(-1)};
       args.type = to.type();
       args.to = element(typed, first);
       args.to_col = to.stride(-1);
@@ -77,12 +75,9 @@ void add(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
     kernels::ElementwiseArgs args;
     args.rows = 1;
     args.cols = count;
-    args.a = element(a, first);
-    args.a_col = a.stride(-1);
-    args.b = element(b, first);
-    args.b_col = b.stride(-1);
-    args.out = element(out, first);
-    args.out_col = out.stride(-1);
+    args.a = {element(a, first), 0, a.stride(-1)};
+    args.b = {element(b, first), 0, b.stride(-1)};
+    args.out = {element(out, first), 0, out.stride(-1)};
     run.kernels().add(args);
   });
 }

@@ -7,6 +7,7 @@
 #include "kernels/kernel_table.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -72,13 +73,9 @@ void matmul(const ConstTensor& a, const ConstTensor& b, const Tensor& output, Co
                      args.rows = std::min(kernels.product_rows, rows - begin);
                      args.cols = cols;
                      args.depth = depth;
-                     args.a = left.pointer(m / heads, m % heads, begin);
-                     args.a_row = left.stride(2);
-                     args.a_col = left.stride(3);
+                     args.a = rows_at(left, m / heads, m % heads, begin);
                      args.packed_b = packed + (matrices > 1 ? m * packed_size : 0);
-                     args.c = to.pointer(m / heads, m % heads, begin);
-                     args.c_row = to.stride(2);
-                     args.c_col = to.stride(3);
+                     args.c = rows_at(to, m / heads, m % heads, begin);
                      kernels.product(args, scratch + worker * scratch_size);
                    });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "elementwise.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -85,8 +86,7 @@ HeadRows make_rows(const char* name, const StoredTensor& x, index cols, bool as_
     args.padded_cols = cols;
     args.from = x.rows_at(b, h, begin);
     args.from_col = x.stride(3);
-    args.to = copy + (task / blocks * length + begin) * cols;
-    args.to_row = cols;
+    args.to = {copy + (task / blocks * length + begin) * cols, cols};
     run.kernels().widen(args);
   });
   return {{ElementType::kFloat32, copy, cols, nullptr, 0},
@@ -151,33 +151,26 @@ const float* make_relative_values(const AttentionProblem& p, index cols, runtime
   return table;
 }
 
-/// The sizes, strides and parameters that all heads share.
-AttentionHead common_head(const AttentionProblem& p, const ConstAnyTensor& query,
-                          const Tensor& output, const kernels::KernelTable& kernels) noexcept {
+/// The rows as numbers of type T, which must have the size of the stored numbers.
+template <class T>
+kernels::Strided<const T> stored_as(const kernels::StoredRows& rows) noexcept {
+  return {static_cast<const T*>(rows.data), rows.row};
+}
+
+/// The sizes and parameters that all heads share.
+AttentionHead common_head(const AttentionProblem& p, const kernels::KernelTable& kernels) noexcept {
   const AttentionOptions& o = p.options;
   AttentionHead head;
   head.num_queries = p.num_queries;
   head.num_keys = p.num_keys;
   head.head_dim = p.head_dim;
   head.value_dim = p.value_dim;
-  head.query_row = query.stride(2);
-  head.query_col = query.stride(3);
-  head.output_row = output.stride(2);
-  head.output_col = output.stride(3);
   head.scale = o.scale.value_or(1.0F / std::sqrt(static_cast<float>(p.head_dim)));
   head.softcap = o.softcap;
   head.max_distance = p.max_distance;
   if (!o.log_sum_exp.is_none()) head.log_sum_exp_row = o.log_sum_exp.stride(2);
-  if (!o.mask.is_none()) {
-    head.mask_row = o.mask.stride(2);
-    head.mask_col = o.mask.stride(3);
-    head.mask_cols = o.mask.size(3);
-  }
-  if (!o.bias.is_none()) {
-    head.bias_row = o.bias.stride(2);
-    head.bias_col = o.bias.stride(3);
-    head.bias_cols = o.bias.size(3);
-  }
+  if (!o.mask.is_none()) head.mask_cols = o.mask.size(3);
+  if (!o.bias.is_none()) head.bias_cols = o.bias.size(3);
   if (o.dropout > 0) {
     head.random_words = kernels.random_words;
     head.random_seed = o.dropout_random.seed;
@@ -209,8 +202,7 @@ AttentionPlan::AttentionPlan(const AttentionProblem& problem, index value_cols,
       distance_bias_(make_distance_bias(problem, run)),
       relative_keys_(make_relative_keys(problem, run)),
       relative_values_(make_relative_values(problem, value_cols, run)),
-      first_head_(common_head(problem, query_.is_none() ? problem.query : ConstAnyTensor(query_),
-                              output_, run.kernels())) {
+      first_head_(common_head(problem, run.kernels())) {
   set_head(0, 0, first_head_);
 }
 
@@ -227,9 +219,10 @@ AttentionHead AttentionPlan::head(index b, index h) const noexcept {
 kernels::Bf16AttentionHead AttentionPlan::bf16_head(index b, index h) const noexcept {
   kernels::Bf16AttentionHead head{this->head(b, h)};
   static_assert(sizeof(BFloat16) == sizeof(std::uint16_t));
-  head.query = reinterpret_cast<const std::uint16_t*>(problem_.query.as<BFloat16>().pointer(b, h));
-  head.key = static_cast<const std::uint16_t*>(head.stored_key.data);
-  head.value = static_cast<const std::uint16_t*>(head.stored_value.data);
+  const auto query = rows_at(problem_.query.as<BFloat16>(), b, h);
+  head.query = {reinterpret_cast<const std::uint16_t*>(query.data), query.row, query.col};
+  head.key = stored_as<std::uint16_t>(head.stored_key);
+  head.value = stored_as<std::uint16_t>(head.stored_value);
   return head;
 }
 
@@ -238,21 +231,19 @@ void AttentionPlan::set_head(index b, index h, AttentionHead& head) const noexce
   const AttentionOptions& o = p.options;
   const index kv = h / (p.query_heads / p.key_heads);
   const index table = p.table_of(b);
-  if (!query_.is_none()) head.query = query_.pointer(b, h);
+  if (!query_.is_none()) head.query = rows_at(query_, b, h);
   head.stored_key = keys_.at(b, kv);
   head.stored_value = values_.at(b, kv);
   // These pointers are valid only for float32. Other types are read only by the kernel for a single
   // query and by the kernels for bfloat16 pairs, which do not use these pointers.
-  head.key = static_cast<const float*>(head.stored_key.data);
-  head.key_row = head.stored_key.row;
-  head.value = static_cast<const float*>(head.stored_value.data);
-  head.value_row = head.stored_value.row;
-  head.output = output_.pointer(b, h);
+  head.key = stored_as<float>(head.stored_key);
+  head.value = stored_as<float>(head.stored_value);
+  head.output = rows_at(output_, b, h);
   if (!o.log_sum_exp.is_none()) head.log_sum_exp = o.log_sum_exp.pointer(b, h);
   head.key_begin = key_ranges_.begin + table * p.num_queries;
   head.key_end = key_ranges_.end + table * p.num_queries;
-  if (!o.mask.is_none()) head.mask = o.mask.pointer(b, h);
-  if (!o.bias.is_none()) head.bias = o.bias.pointer(b, h);
+  if (!o.mask.is_none()) head.mask = rows_at(o.mask, b, h);
+  if (!o.bias.is_none()) head.bias = rows_at(o.bias, b, h);
   if (distance_bias_) {
     head.distance_bias = distance_bias_ +
                          (table * p.query_heads + h) * (p.num_queries + p.num_keys) +

@@ -141,20 +141,16 @@ void KeyValueCache::write(const ConstAnyTensor& from, Rows& rows, float* widened
       from.visit([&](const auto& typed) {
         const auto* first = typed.pointer(head / num_kv_heads_, head % num_kv_heads_, i, 0);
         if constexpr (std::is_same_v<decltype(first), const float*>) {
-          args.from = first;
-          args.from_row = typed.stride(2);
-          args.from_col = typed.stride(3);
+          args.from = {first, typed.stride(2), typed.stride(3)};
         } else {
           kernels::WidenArgs wide;
           wide.rows = args.rows;
           wide.cols = wide.padded_cols = rows.dim;
           wide.from = {from.type(), first, typed.stride(2), nullptr, 0};
           wide.from_col = typed.stride(3);
-          wide.to = widened;
-          wide.to_row = rows.dim;
+          wide.to = {widened, rows.dim};
           kernels.widen(wide);
-          args.from = widened;
-          args.from_row = rows.dim;
+          args.from = {widened, rows.dim};
         }
       });
       kernels.narrow(args);

@@ -6,6 +6,7 @@
 
 #include "rows.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -73,21 +74,13 @@ void masked_softmax(const ConstTensor& x, const Tensor& output, const MaskedSoft
     kernels::SoftmaxArgs args;
     args.rows = std::min(block_rows, rows - row);
     args.cols = cols;
-    args.x = from.pointer(b, h, row);
-    args.x_row = from.stride(2);
-    args.x_col = from.stride(3);
-    args.out = to.pointer(b, h, row);
-    args.out_row = to.stride(2);
-    args.out_col = to.stride(3);
+    args.x = rows_at(from, b, h, row);
+    args.out = rows_at(to, b, h, row);
     if (lengths) {
       args.length_row = is_length_per_row ? 1 : 0;
       args.lengths = lengths + b * length_rows + row * args.length_row;
     }
-    if (!mask.is_none()) {
-      args.mask = mask.pointer(b, h, row);
-      args.mask_row = mask.stride(2);
-      args.mask_col = mask.stride(3);
-    }
+    if (!mask.is_none()) args.mask = rows_at(mask, b, h, row);
     run.kernels().softmax(args, scratch + worker * scratch_size);
   });
 }

@@ -5,6 +5,7 @@
 
 #include "attention/merge_rows.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 
 namespace attn {
 
@@ -23,9 +24,7 @@ void merge_attention(const ConstTensor& output_a, const ConstTensor& log_sum_exp
   const Tensor sums = log_sum_exp.is_none() ? log_sum_exp : with_heads(log_sum_exp.unsqueeze(-1));
   for_merged_rows(output_a, log_sum_exp_a, output_b, log_sum_exp_b, run,
                   [&](const MergedRows& rows, kernels::MergeArgs args) noexcept {
-                    args.out = to.pointer(rows.batch, rows.head, rows.first);
-                    args.out_row = to.stride(2);
-                    args.out_col = to.stride(3);
+                    args.out = rows_at(to, rows.batch, rows.head, rows.first);
                     if (!sums.is_none()) {
                       args.log_sum_exp = sums.pointer(rows.batch, rows.head, rows.first);
                       args.log_sum_exp_row = sums.stride(2);

@@ -7,6 +7,7 @@
 #include "function_ref.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 /// Two checked partial results of attention, processed in blocks of rows.
@@ -53,14 +54,10 @@ inline void for_merged_rows(
     kernels::MergeArgs args;
     args.rows = rows.count;
     args.cols = a.size(3);
-    args.a = a.pointer(rows.batch, rows.head, first);
-    args.a_row = a.stride(2);
-    args.a_col = a.stride(3);
+    args.a = rows_at(a, rows.batch, rows.head, first);
     args.log_sum_exp_a = sums_a.pointer(rows.batch, rows.head, first);
     args.log_sum_exp_a_row = sums_a.stride(2);
-    args.b = b.pointer(rows.batch, rows.head, first);
-    args.b_row = b.stride(2);
-    args.b_col = b.stride(3);
+    args.b = rows_at(b, rows.batch, rows.head, first);
     args.log_sum_exp_b = sums_b.pointer(rows.batch, rows.head, first);
     args.log_sum_exp_b_row = sums_b.stride(2);
     body(rows, args);

@@ -1,5 +1,7 @@
 #include "attention/stored_tensor.hpp"
 
+#include "strided_rows.hpp"
+
 namespace attn {
 
 void widen(const StoredTensor& from, const Tensor& to,
@@ -11,9 +13,7 @@ void widen(const StoredTensor& from, const Tensor& to,
       args.cols = args.padded_cols = from.size(3);
       args.from = from.rows_at(b, h, 0);
       args.from_col = from.stride(3);
-      args.to = to.pointer(b, h);
-      args.to_row = to.stride(2);
-      args.to_col = to.stride(3);
+      args.to = rows_at(to, b, h);
       kernels.widen(args);
     }
   }

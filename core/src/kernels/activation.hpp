@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/activation_args.hpp"
 #include "kernels/gelu.hpp"
+#include "kernels/row_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -16,20 +16,20 @@ using MapVectors = void (*)(index count, const float* x, const float* factor, fl
 template <class Isa>
 void map(const MapArgs& p, MapVectors map_vectors) noexcept {
   constexpr index kW = kWidth<Isa>;
-  const bool side_by_side = p.x_col == 1 && p.out_col == 1 && (!p.factor || p.factor_col == 1);
+  const bool side_by_side = p.x.col == 1 && p.out.col == 1 && (!p.factor || p.factor.col == 1);
   for (index i = 0; i < p.rows; ++i) {
-    const float* x = p.x + i * p.x_row;
-    const float* factor = p.factor ? p.factor + i * p.factor_row : nullptr;
-    float* out = p.out + i * p.out_row;
+    const float* x = p.x.at(i);
+    const float* factor = p.factor ? p.factor.at(i) : nullptr;
+    float* out = p.out.at(i);
     const index whole = side_by_side ? p.cols / kW * kW : 0;
     map_vectors(whole, x, factor, out);
     for (index c = whole; c < p.cols; c += kGathered) {
       const index count = std::min(kGathered, p.cols - c);
       float values[kGathered] = {}, factors[kGathered] = {};
-      copy_row<Isa>(count, x + c * p.x_col, p.x_col, values, 1);
-      if (factor) copy_row<Isa>(count, factor + c * p.factor_col, p.factor_col, factors, 1);
+      copy_row<Isa>(count, x + c * p.x.col, p.x.col, values, 1);
+      if (factor) copy_row<Isa>(count, factor + c * p.factor.col, p.factor.col, factors, 1);
       map_vectors(round_up(count, kW), values, factor ? factors : nullptr, values);
-      copy_row<Isa>(count, values, 1, out + c * p.out_col, p.out_col);
+      copy_row<Isa>(count, values, 1, out + c * p.out.col, p.out.col);
     }
   }
 }

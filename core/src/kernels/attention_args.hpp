@@ -1,11 +1,11 @@
 #pragma once
 
-// What the attention kernels take: a head, and outputs for its scores.
+// What the attention kernels take: a head, outputs for its scores, and two parts to merge.
 
 #include <cstdint>
 
 #include "kernels/elements_args.hpp"
-#include "kernels/sizes.hpp"
+#include "kernels/strided.hpp"
 
 namespace attn::kernels {
 
@@ -36,20 +36,14 @@ struct AttentionHead {
   index head_dim = 0;
   index value_dim = 0;
 
-  const float* query = nullptr;  ///< (num_queries, head_dim)
-  index query_row = 0;
-  index query_col = 1;
-  const float* key = nullptr;  ///< (num_keys, head_dim), unit column stride
-  index key_row = 0;
+  Strided<const float> query;  ///< (num_queries, head_dim)
+  Strided<const float> key;    ///< (num_keys, head_dim), unit column stride
   /// (num_keys, value_dim): unit column stride, readable up to a whole vector beyond value_dim.
-  const float* value = nullptr;
-  index value_row = 0;
+  Strided<const float> value;
   /// Keys and values of any type, for a single query.
   StoredRows stored_key, stored_value;
 
-  float* output = nullptr;  ///< (num_queries, value_dim)
-  index output_row = 0;
-  index output_col = 1;
+  Strided<float> output;         ///< (num_queries, value_dim)
   float* log_sum_exp = nullptr;  ///< (num_queries) or null
   index log_sum_exp_row = 0;
 
@@ -60,16 +54,12 @@ struct AttentionHead {
   /// Query i may attend only to keys [key_begin[i], key_end[i]).
   const std::int32_t* key_begin = nullptr;
   const std::int32_t* key_end = nullptr;
-  const std::uint8_t* mask = nullptr;  ///< (num_queries, mask_cols), or null; zeros exclude keys
-  index mask_row = 0;
-  index mask_col = 0;
-  index mask_cols = 0;  ///< keys from here on are excluded
+  Strided<const std::uint8_t> mask;  ///< (num_queries, mask_cols), or none; zeros exclude keys
+  index mask_cols = 0;               ///< keys from here on are excluded
 
   // Bias.
-  const float* bias = nullptr;  ///< (num_queries, bias_cols), added to the score; or null
-  index bias_row = 0;
-  index bias_col = 0;
-  index bias_cols = 0;  ///< keys from here on are excluded
+  Strided<const float> bias;  ///< (num_queries, bias_cols), added to the score; or none
+  index bias_cols = 0;        ///< keys from here on are excluded
   /// distance_bias[j − i] is added to the score of query i and key j, for every i and j; or null.
   const float* distance_bias = nullptr;
   /// An extra score that has no value row; −∞ if there is none.
@@ -97,9 +87,9 @@ struct AttentionHead {
 
 /// A head with bf16 query, key and value; without relative keys and values and without dropout.
 struct Bf16AttentionHead : AttentionHead {
-  const std::uint16_t* query = nullptr;  ///< (num_queries, head_dim)
-  const std::uint16_t* key = nullptr;    ///< (num_keys, head_dim), unit column stride
-  const std::uint16_t* value = nullptr;  ///< (num_keys, value_dim), unit column stride
+  Strided<const std::uint16_t> query;  ///< (num_queries, head_dim)
+  Strided<const std::uint16_t> key;    ///< (num_keys, head_dim), unit column stride
+  Strided<const std::uint16_t> value;  ///< (num_keys, value_dim), unit column stride
 };
 
 /// The output for the scores at one stage: (num_queries, num_keys).
@@ -108,6 +98,23 @@ struct ScoreOutput {
   float* data = nullptr;
   index row = 0;
   index col = 1;
+};
+
+/// Merges the output rows and log-sum-exps of attention over two parts of the keys. A part whose
+/// log-sum-exp is −∞ is not read. out may be a or b.
+struct MergeArgs {
+  index rows = 0;
+  index cols = 0;
+  Strided<const float> a;
+  const float* log_sum_exp_a = nullptr;
+  index log_sum_exp_a_row = 0;
+  Strided<const float> b;
+  const float* log_sum_exp_b = nullptr;
+  index log_sum_exp_b_row = 0;
+  Strided<float> out;            ///< or none
+  float* log_sum_exp = nullptr;  ///< or null
+  index log_sum_exp_row = 0;
+  float* weights = nullptr;  ///< (rows, 2): the factors on a and b; or null
 };
 
 }  // namespace attn::kernels

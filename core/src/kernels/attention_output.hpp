@@ -54,12 +54,12 @@ template <class Isa>
 bool write_output(const AttentionHead& head, index row, const float* values,
                   float factor) noexcept {
   using F = Floats<Isa>;
-  float* output = head.output + row * head.output_row;
+  float* output = head.output.at(row);
   index c = 0;
   // x − x is 0 for finite x and NaN otherwise.
   float check = 0.0F;
   F checks(0.0F);
-  if (head.output_col == 1) {
+  if (head.output.col == 1) {
     for (; c + kWidth<Isa> <= head.value_dim; c += kWidth<Isa>) {
       const F value = F::load_unaligned(values + c) * F(factor);
       checks += value - value;
@@ -69,7 +69,7 @@ bool write_output(const AttentionHead& head, index row, const float* values,
   for (; c < head.value_dim; ++c) {
     const float value = values[c] * factor;
     check += value - value;
-    output[c * head.output_col] = value;
+    output[c * head.output.col] = value;
   }
   return check == 0.0F && xsimd::all(checks == F(0.0F));
 }

@@ -65,9 +65,9 @@ class RowScratch {
 /// Scales the query and multiplies it by the Shaw table.
 template <class Isa>
 void prepare_row(const AttentionHead& head, index row, const RowScratch<Isa>& scratch) noexcept {
-  const float* source = head.query + row * head.query_row;
+  const float* source = head.query.at(row);
   for (index d = 0; d < head.head_dim; ++d) {
-    scratch.query[d] = head.scale * source[d * head.query_col];
+    scratch.query[d] = head.scale * source[d * head.query.col];
   }
   if (!scratch.relative_products) return;
   for (index c = 0; c <= 2 * head.max_distance; ++c) {

@@ -60,12 +60,10 @@ void add_to_distances(const AttentionHead& head, index row, index key0, index ke
 template <class Isa>
 ATTN_INLINE bool is_attended(const AttentionHead& head, index row, index key) noexcept {
   if (key < head.key_begin[row] || key >= head.key_end[row]) return false;
-  if (head.mask &&
-      (key >= head.mask_cols || head.mask[row * head.mask_row + key * head.mask_col] == 0)) {
+  if (head.mask && (key >= head.mask_cols || head.mask(row, key) == 0)) {
     return false;
   }
-  return !head.bias || (key < head.bias_cols &&
-                        head.bias[row * head.bias_row + key * head.bias_col] != kMinusInfinity);
+  return !head.bias || (key < head.bias_cols && head.bias(row, key) != kMinusInfinity);
 }
 
 /// Sets the scores of excluded keys to −∞, and also the elements that pad the row to whole vectors.
@@ -73,10 +71,10 @@ template <class Isa>
 ATTN_INLINE void exclude(const AttentionHead& head, index row, index key0, index keys,
                          float* scores) noexcept {
   if (head.mask) {
-    const std::uint8_t* mask = head.mask + row * head.mask_row + key0 * head.mask_col;
+    const std::uint8_t* mask = head.mask.at(row, key0);
     const index within = std::clamp<index>(head.mask_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
-      if (mask[j * head.mask_col] == 0) scores[j] = kMinusInfinity;
+      if (mask[j * head.mask.col] == 0) scores[j] = kMinusInfinity;
     }
     for (index j = within; j < keys; ++j) scores[j] = kMinusInfinity;
   }
@@ -126,10 +124,10 @@ ATTN_INLINE void bias_scores(const AttentionHead& head, index row, index key0, i
     for (index j = 0; j < keys; ++j) scores[j] += bias[j];
   }
   if (head.bias) {
-    const float* bias = head.bias + row * head.bias_row + key0 * head.bias_col;
+    const float* bias = head.bias.at(row, key0);
     const index within = std::clamp<index>(head.bias_cols - key0, 0, keys);
     for (index j = 0; j < within; ++j) {
-      const float b = bias[j * head.bias_col];
+      const float b = bias[j * head.bias.col];
       // Adding −∞ does not suffice, because NaN and infinity in an excluded key would remain.
       scores[j] = b == kMinusInfinity ? kMinusInfinity : scores[j] + b;
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/dropout_args.hpp"
+#include "kernels/row_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {

@@ -233,7 +233,7 @@ void widen(const WidenArgs& p) noexcept {
     const float factor = p.from.scales ? p.from.scales[i * p.from.scale_row] : 1.0F;
     convert_row<Isa>(
         p.cols, p.padded_cols, bytes_of(p.from.type), row_at(p.from, i), p.from_col, sizeof(float),
-        p.to + i * p.to_row, p.to_col, [&](index count, const void* from, void* to) {
+        p.to.at(i), p.to.col, [&](index count, const void* from, void* to) {
           widen_vectors<Isa>(p.from.type, count, from, factor, static_cast<float*>(to));
         });
   }
@@ -259,17 +259,17 @@ template <class Isa>
 void narrow(const NarrowArgs& p) noexcept {
   const index bytes = bytes_of(p.type);
   for (index i = 0; i < p.rows; ++i) {
-    const float* const from = p.from + i * p.from_row;
+    const float* const from = p.from.at(i);
     float factor = 1.0F;
     if (p.type == ElementType::kInt8) {
-      const float largest = largest_magnitude<Isa>(p.cols, from, p.from_col);
+      const float largest = largest_magnitude<Isa>(p.cols, from, p.from.col);
       float scale = std::min(largest / 127.0F, kLargestScale);
       // If `scale` is NaN, the comparison is false, so `factor` is 0.
       factor = scale >= kSmallestScale ? 127.0F / largest : 0.0F;
       if (scale < kSmallestScale) scale = 0.0F;
       p.scales[i * p.scale_row] = scale;
     }
-    convert_row<Isa>(p.cols, p.cols, sizeof(float), from, p.from_col, bytes,
+    convert_row<Isa>(p.cols, p.cols, sizeof(float), from, p.from.col, bytes,
                      static_cast<unsigned char*>(p.to) + i * p.to_row * bytes, p.to_col,
                      [&](index count, const void* in, void* to) {
                        narrow_vectors<Isa>(p.type, count, static_cast<const float*>(in), factor,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "attn/element_type.hpp"
-#include "kernels/sizes.hpp"
+#include "kernels/strided.hpp"
 
 namespace attn::kernels {
 
@@ -21,9 +21,7 @@ struct WidenArgs {
   index padded_cols = 0;  ///< columns of `to`; at least cols
   StoredRows from;
   index from_col = 1;
-  float* to = nullptr;
-  index to_row = 0;
-  index to_col = 1;
+  Strided<float> to;
 };
 
 /// to[i, c] = the number of type `type` that is nearest to from[i, c], ties to even. With kInt8, a
@@ -33,9 +31,7 @@ struct WidenArgs {
 struct NarrowArgs {
   index rows = 0;
   index cols = 0;
-  const float* from = nullptr;
-  index from_row = 0;
-  index from_col = 1;
+  Strided<const float> from;
   ElementType type = ElementType::kFloat32;
   void* to = nullptr;
   index to_row = 0;

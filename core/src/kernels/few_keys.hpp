@@ -99,12 +99,11 @@ void write_few_keys(const AttentionHead& head, index first, index rows,
   constexpr int kVectors = Isa::kVectors;
   const auto write = [&](index col, auto vectors) ATTN_INLINED {
     const float* b[vectors];
-    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = head.value + col + v * kW; });
+    unroll<vectors>([&](auto v) ATTN_INLINED { b[v] = head.value.data + col + v * kW; });
     for (index r = 0; r < rows; r += Isa::kValueRows) {
       product_rows<Isa, Isa::kValueRows, vectors, TileFinish::kScale, 1, kW>(
           std::min<index>(Isa::kValueRows, rows - r), head.num_keys, scratch.tile + r, 0, b,
-          head.value_row, head.output + (first + r) * head.output_row + col, head.output_row,
-          scratch.factor + r);
+          head.value.row, head.output.at(first + r) + col, head.output.row, scratch.factor + r);
     }
   };
   index col = 0;
@@ -121,14 +120,12 @@ template <class Isa>
 void score_few_keys(const AttentionHead& head, index first, index rows, float factor,
                     float* queries, float* tile) noexcept {
   constexpr index kW = kWidth<Isa>;
-  transpose<Isa>(rows, head.head_dim,
-                 {head.query + first * head.query_row, head.query_row, head.query_col}, factor,
-                 {queries, kW});
+  transpose<Isa>(rows, head.head_dim, head.query.rows_from(first), factor, {queries, kW});
   const float* const columns[1] = {queries};
   for (index j = 0; j < head.num_keys; j += kFewKeyRows) {
     product_rows<Isa, kFewKeyRows, 1, TileFinish::kStore, kAnyStride, 1>(
-        std::min<index>(kFewKeyRows, head.num_keys - j), head.head_dim, head.key + j * head.key_row,
-        head.key_row, columns, kW, tile + j * kW, kW);
+        std::min<index>(kFewKeyRows, head.num_keys - j), head.head_dim, head.key.at(j),
+        head.key.row, columns, kW, tile + j * kW, kW);
   }
 }
 
@@ -182,7 +179,7 @@ void attend_few_keys(const AttentionHead& head, const ScoreOutput* outputs, int 
     const std::uint64_t all = (std::uint64_t{1} << rows) - 1;
     bool done = (good & all) == all;
     for (index r = 0; excludes && done && r < rows; ++r) {
-      done = is_finite<Isa>(head.output + (first + r) * head.output_row, head.value_dim);
+      done = is_finite<Isa>(head.output.at(first + r), head.value_dim);
     }
     if (!done) {
       attend_few_keys_again<Isa>(head, first, rows, outputs, num_outputs, memory);

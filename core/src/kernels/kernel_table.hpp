@@ -4,21 +4,11 @@
 
 #include "attn/element_type.hpp"
 #include "attn/instruction_set.hpp"
-#include "kernels/activation_args.hpp"
 #include "kernels/attention_args.hpp"
-#include "kernels/bf16/product_args.hpp"
-#include "kernels/dropout_args.hpp"
 #include "kernels/elements_args.hpp"
-#include "kernels/elementwise_args.hpp"
-#include "kernels/masked_softmax_args.hpp"
-#include "kernels/matrix_product_args.hpp"
-#include "kernels/merge_args.hpp"
-#include "kernels/norm_args.hpp"
 #include "kernels/pooling_args.hpp"
-#include "kernels/recurrent_args.hpp"
-#include "kernels/rotation_args.hpp"
-#include "kernels/sinusoid_args.hpp"
-#include "kernels/stored_product_args.hpp"
+#include "kernels/product_args.hpp"
+#include "kernels/row_args.hpp"
 
 /// The interface of the SIMD kernels to the rest of the core: one table of plain function pointers
 /// for each instruction set. Nothing here depends on compiler flags. All kernels are noexcept and

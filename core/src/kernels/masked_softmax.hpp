@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/masked_softmax_args.hpp"
+#include "kernels/row_args.hpp"
 #include "kernels/softmax.hpp"
 
 namespace attn::kernels {
@@ -14,19 +14,19 @@ namespace attn::kernels {
 /// elements that pad the row to whole vectors.
 template <class Isa>
 ATTN_INLINE void gather_row(const SoftmaxArgs& p, index i, index count, float* scores) noexcept {
-  const float* x = p.x + i * p.x_row;
-  const std::uint8_t* mask = p.mask ? p.mask + i * p.mask_row : nullptr;
-  if (mask && p.x_col == 1 && p.mask_col == 1) {
+  const float* x = p.x.at(i);
+  const std::uint8_t* mask = p.mask ? p.mask.at(i) : nullptr;
+  if (mask && p.x.col == 1 && p.mask.col == 1) {
     for (index j = 0; j < count; ++j) {
       const float value = x[j];
       scores[j] = mask[j] != 0 ? value : kMinusInfinity;
     }
   } else if (mask) {
     for (index j = 0; j < count; ++j) {
-      scores[j] = mask[j * p.mask_col] != 0 ? x[j * p.x_col] : kMinusInfinity;
+      scores[j] = mask[j * p.mask.col] != 0 ? x[j * p.x.col] : kMinusInfinity;
     }
   } else {
-    copy_row<Isa>(count, x, p.x_col, scores, 1);
+    copy_row<Isa>(count, x, p.x.col, scores, 1);
   }
   for (index j = count; j < round_up(count, kWidth<Isa>); ++j) scores[j] = kMinusInfinity;
 }
@@ -36,7 +36,7 @@ void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   for (index i = 0; i < p.rows; ++i) {
-    float* out = p.out + i * p.out_row;
+    float* out = p.out.at(i);
     const index count = p.lengths ? p.lengths[i * p.length_row] : p.cols;
     if (count > 0) {
       gather_row<Isa>(p, i, count, scratch);
@@ -45,23 +45,23 @@ void masked_softmax(const SoftmaxArgs& p, float* scratch) noexcept {
       const float sum = exp_all<Isa>(scratch, padded, shift, 1.0F);
       if (std::isnan(sum)) {
         // The row is NaN, but excluded columns stay 0.
-        const std::uint8_t* mask = p.mask ? p.mask + i * p.mask_row : nullptr;
+        const std::uint8_t* mask = p.mask ? p.mask.at(i) : nullptr;
         for (index j = 0; j < count; ++j) {
-          out[j * p.out_col] = mask && mask[j * p.mask_col] == 0 ? 0.0F : sum;
+          out[j * p.out.col] = mask && mask[j * p.mask.col] == 0 ? 0.0F : sum;
         }
       } else {
         const float factor = reciprocal_sum<Isa>(sum);
         index j = 0;
-        for (; p.out_col == 1 && j + kW <= count; j += kW) {
+        for (; p.out.col == 1 && j + kW <= count; j += kW) {
           (F::load_unaligned(scratch + j) * F(factor)).store_unaligned(out + j);
         }
-        for (; j < count; ++j) out[j * p.out_col] = scratch[j] * factor;
+        for (; j < count; ++j) out[j * p.out.col] = scratch[j] * factor;
       }
     }
-    if (p.out_col == 1) {
+    if (p.out.col == 1) {
       std::fill(out + count, out + p.cols, 0.0F);
     } else {
-      for (index j = count; j < p.cols; ++j) out[j * p.out_col] = 0.0F;
+      for (index j = count; j < p.cols; ++j) out[j * p.out.col] = 0.0F;
     }
   }
 }

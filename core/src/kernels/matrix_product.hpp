@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/bf16/tiles.hpp"
-#include "kernels/matrix_product_args.hpp"
+#include "kernels/product_args.hpp"
 #include "kernels/product_tile.hpp"
 #include "kernels/transpose.hpp"
 
@@ -82,23 +82,21 @@ index product_scratch(index depth) noexcept {
 /// Stores a tile to C (rows × cols), or adds it to C. The tile was computed in a buffer because C
 /// is strided or narrower than the tile.
 template <class Isa>
-void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first, float* c,
-                   index c_row, index c_col) noexcept {
+void store_at_edge(const float* tile, index tile_cols, index rows, index cols, bool first,
+                   Strided<float> c) noexcept {
   for (index r = 0; r < rows; ++r) {
     for (index j = 0; j < cols; ++j) {
-      float& target = c[r * c_row + j * c_col];
+      float& target = c(r, j);
       target = first ? tile[r * tile_cols + j] : target + tile[r * tile_cols + j];
     }
   }
 }
 
 /// to[r, j] = from[r, j].
-ATTN_INLINE void copy_part(index rows, index cols, const float* from, index from_row,
-                           index from_col, float* to, index to_row, index to_col) noexcept {
+ATTN_INLINE void copy_part(index rows, index cols, Strided<const float> from,
+                           Strided<float> to) noexcept {
   for (index r = 0; r < rows; ++r) {
-    for (index j = 0; j < cols; ++j) {
-      to[r * to_row + j * to_col] = from[r * from_row + j * from_col];
-    }
+    for (index j = 0; j < cols; ++j) to(r, j) = from(r, j);
   }
 }
 
@@ -111,8 +109,7 @@ struct BlockedProduct {
   index a_row;
   const TileElement<Isa>* packed_b;
   const float* bias;
-  float* c;
-  index c_row, c_col;
+  Strided<float> c;
   bool add;
 };
 
@@ -129,16 +126,16 @@ void apply_bias(const BlockedProduct<Isa>& p, const ProductBlock& block, bool on
   using F = Floats<Isa>;
   const index end = block.col + block.cols;
   for (index r = block.row; r < block.row + block.rows; ++r) {
-    float* c = p.c + r * p.c_row;
+    float* c = p.c.at(r);
     index j = block.col;
-    if (p.c_col == 1 && !only) {
+    if (p.c.col == 1 && !only) {
       for (; j + kWidth<Isa> <= end; j += kWidth<Isa>) {
         (F::load_unaligned(c + j) + F::load_unaligned(p.bias + j)).store_unaligned(c + j);
       }
     }
     for (; j < end; ++j) {
       const float bias = p.bias ? p.bias[j] : 0.0F;
-      c[j * p.c_col] = only ? bias : c[j * p.c_col] + bias;
+      c[j * p.c.col] = only ? bias : c[j * p.c.col] + bias;
     }
   }
 }
@@ -160,21 +157,21 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
       const index c = col + v * kWidth<Isa>;
       b[v] = packed_column<Isa>(p.packed_b, p.depth, c < p.cols ? c : 0) + block.k * kPanelWidth;
     });
-    const bool whole = col + kTileCols <= end && p.c_col == 1;
+    const bool whole = col + kTileCols <= end && p.c.col == 1;
     for (index r = 0; r < block.rows; r += Isa::kRows) {
       const index rows = std::min<index>(Isa::kRows, block.rows - r);
-      float* c = p.c + (block.row + r) * p.c_row + col * p.c_col;
+      float* c = p.c.at(block.row + r, col);
       if (whole && !first) {
         product_rows<Isa, Isa::kRows, kVectors, TileFinish::kAdd, kAnyStride, 1, kColumns>(
-            rows, block.depth, a + r * a_row, a_row, b, kPanelWidth, c, p.c_row);
+            rows, block.depth, a + r * a_row, a_row, b, kPanelWidth, c, p.c.row);
         continue;
       }
       product_rows<Isa, Isa::kRows, kVectors, TileFinish::kStore, kAnyStride, 1, kColumns>(
           rows, block.depth, a + r * a_row, a_row, b, kPanelWidth, whole ? c : tile,
-          whole ? p.c_row : kTileCols);
+          whole ? p.c.row : kTileCols);
       if (!whole) {
-        store_at_edge<Isa>(tile, kTileCols, rows, std::min(kTileCols, end - col), first, c, p.c_row,
-                           p.c_col);
+        store_at_edge<Isa>(tile, kTileCols, rows, std::min(kTileCols, end - col), first,
+                           {c, p.c.row, p.c.col});
       }
     }
   }
@@ -209,17 +206,17 @@ void multiply_block(const BlockedProduct<Isa>& p, const ProductBlock& block,
                       std::fill(last_b + i * kTilePairs + tail * kPanelWidth,
                                 last_b + (i + 1) * kTilePairs, Bf16Pair{});
                     }
-                    float* const c = p.c + first_row * p.c_row + first_col * p.c_col;
-                    const bool whole = p.c_col == 1 && rows == m * height && cols == kCols;
+                    float* const c = p.c.at(first_row, first_col);
+                    const bool whole = p.c.col == 1 && rows == m * height && cols == kCols;
                     const bool add = block.k != 0 || p.add;
-                    if (add && !whole) copy_part(rows, cols, c, p.c_row, p.c_col, tile, kCols, 1);
+                    if (add && !whole) copy_part(rows, cols, {c, p.c.row, p.c.col}, {tile, kCols});
                     const auto multiply = [&](auto adds) ATTN_INLINED {
                       tile_product<typename Isa::Tiles, m, n, adds>(
                           steps, {a + row * height * a_row, a_row, kTileEdge, height * a_row}, b,
-                          tail != 0 ? last_b : nullptr, whole ? c : tile, whole ? p.c_row : kCols);
+                          tail != 0 ? last_b : nullptr, whole ? c : tile, whole ? p.c.row : kCols);
                     };
                     add ? multiply(std::true_type{}) : multiply(std::false_type{});
-                    if (!whole) copy_part(rows, cols, tile, kCols, 1, c, p.c_row, p.c_col);
+                    if (!whole) copy_part(rows, cols, {tile, kCols}, {c, p.c.row, p.c.col});
                   });
 }
 
@@ -265,22 +262,21 @@ ATTN_INLINE void product_blocks(const BlockedProduct<Isa>& p, bool copies, CopyR
 template <class Isa>
 void product(const ProductArgs& p, float* scratch) noexcept {
   // Rows of A are read in place if they do not conflict in the cache.
-  const bool copies = p.a_col != 1 || p.a_row % kCacheAlias == 0;
+  const bool copies = p.a.col != 1 || p.a.row % kCacheAlias == 0;
   const auto copy_rows = [&](const ProductBlock& block, float* copy, index row) {
-    const float* a = p.a + block.row * p.a_row + block.k * p.a_col;
-    if (p.a_row == 1) {
+    const float* a = p.a.at(block.row, block.k);
+    if (p.a.row == 1) {
       // A is stored transposed. transpose() may write beyond the end of the block's rows, but not
       // beyond the tile.
-      transpose<Isa>(block.depth, block.rows, {a, p.a_col}, 1.0F, {copy, row});
+      transpose<Isa>(block.depth, block.rows, {a, p.a.col}, 1.0F, {copy, row});
     } else {
       for (index r = 0; r < block.rows; ++r) {
-        copy_row<Isa>(block.depth, a + r * p.a_row, p.a_col, copy + r * row, 1);
+        copy_row<Isa>(block.depth, a + r * p.a.row, p.a.col, copy + r * row, 1);
       }
     }
   };
-  product_blocks<Isa>(
-      {p.rows, p.cols, p.depth, p.a, p.a_row, p.packed_b, p.bias, p.c, p.c_row, p.c_col, p.add},
-      copies, copy_rows, scratch);
+  product_blocks<Isa>({p.rows, p.cols, p.depth, p.a.data, p.a.row, p.packed_b, p.bias, p.c, p.add},
+                      copies, copy_rows, scratch);
 }
 
 }  // namespace attn::kernels

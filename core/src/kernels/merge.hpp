@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/attention_args.hpp"
 #include "kernels/logarithm.hpp"
-#include "kernels/merge_args.hpp"
 #include "kernels/softmax.hpp"
 
 namespace attn::kernels {
@@ -15,13 +15,13 @@ ATTN_INLINE void merge_row(const MergeArgs& p, const float* a, float weight_a, c
   using F = Floats<Isa>;
   if (!a || !b) {
     const float* from = a ? a : b;
-    const index col = a ? p.a_col : p.b_col;
+    const index col = a ? p.a.col : p.b.col;
     // The part that is not null has weight 1.
-    for (index c = 0; c < p.cols; ++c) out[c * p.out_col] = from ? from[c * col] : 0.0F;
+    for (index c = 0; c < p.cols; ++c) out[c * p.out.col] = from ? from[c * col] : 0.0F;
     return;
   }
   index c = 0;
-  if (p.a_col == 1 && p.b_col == 1 && p.out_col == 1) {
+  if (p.a.col == 1 && p.b.col == 1 && p.out.col == 1) {
     const F of_a(weight_a), of_b(weight_b);
     for (; c + kWidth<Isa> <= p.cols; c += kWidth<Isa>) {
       Isa::madd(of_a, F::load_unaligned(a + c), of_b * F::load_unaligned(b + c))
@@ -29,7 +29,7 @@ ATTN_INLINE void merge_row(const MergeArgs& p, const float* a, float weight_a, c
     }
   }
   for (; c < p.cols; ++c) {
-    out[c * p.out_col] = weight_a * a[c * p.a_col] + weight_b * b[c * p.b_col];
+    out[c * p.out.col] = weight_a * a[c * p.a.col] + weight_b * b[c * p.b.col];
   }
 }
 
@@ -47,8 +47,8 @@ void merge(const MergeArgs& p) noexcept {
     const float weight_a = any_a ? exp_a / sum : 0.0F;
     const float weight_b = any_b ? exp_b / sum : 0.0F;
     if (p.out) {
-      merge_row<Isa>(p, any_a ? p.a + i * p.a_row : nullptr, weight_a,
-                     any_b ? p.b + i * p.b_row : nullptr, weight_b, p.out + i * p.out_row);
+      merge_row<Isa>(p, any_a ? p.a.at(i) : nullptr, weight_a, any_b ? p.b.at(i) : nullptr,
+                     weight_b, p.out.at(i));
     }
     if (p.log_sum_exp) {
       p.log_sum_exp[i * p.log_sum_exp_row] = static_cast<float>(

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/norm_args.hpp"
+#include "kernels/row_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -43,16 +43,16 @@ void norm(const NormArgs& p, float* scratch) noexcept {
   const auto count = static_cast<float>(p.cols);
   const auto row_at = [&](index j) ATTN_INLINED { return F::load_unaligned(scratch + j); };
   for (index i = 0; i < p.rows; ++i) {
-    const float* x = p.x + i * p.x_row;
-    float* out = p.out + i * p.out_row;
-    copy_row<Isa>(p.cols, x, p.x_col, scratch, 1);
+    const float* x = p.x.at(i);
+    float* out = p.out.at(i);
+    copy_row<Isa>(p.cols, x, p.x.col, scratch, 1);
     if (p.addend) {
-      const float* addend = p.addend + i * p.addend_row;
+      const float* addend = p.addend.at(i);
       index c = 0;
-      for (; p.addend_col == 1 && c + kW <= p.cols; c += kW) {
+      for (; p.addend.col == 1 && c + kW <= p.cols; c += kW) {
         (row_at(c) + F::load_unaligned(addend + c)).store_unaligned(scratch + c);
       }
-      for (; c < p.cols; ++c) scratch[c] += addend[c * p.addend_col];
+      for (; c < p.cols; ++c) scratch[c] += addend[c * p.addend.col];
     }
 
     for (index c = p.cols; c < padded; ++c) scratch[c] = 0.0F;
@@ -92,7 +92,7 @@ void norm(const NormArgs& p, float* scratch) noexcept {
       for (index k = j; p.bias && k < p.cols; ++k) bias[k - j] = p.bias[k];
       finish(j, p.weight ? weight : nullptr, p.bias ? bias : nullptr).store_unaligned(scratch + j);
     }
-    copy_row<Isa>(p.cols, scratch, 1, out, p.out_col);
+    copy_row<Isa>(p.cols, scratch, 1, out, p.out.col);
   }
 }
 

@@ -40,13 +40,13 @@ ATTN_INLINE void pair_sums(const PoolingArgs& p, index row, index key0, index ke
   // vector is enough.
   constexpr int kVectors =
       Score == PairScore::kAdditive ? 1 : static_cast<int>(kPanelWidth / kWidth<Isa>);
-  const float* query = p.query + row * p.query_row;
+  const float* query = p.query.at(row);
   for (index j = 0; j < round_up(keys, kPanelWidth); j += kVectors * kWidth<Isa>) {
     const float* panel = packed_column<Isa>(p.packed_keys, p.depth, key0 + j);
     F sum[kVectors];
     unroll<kVectors>([&](auto v) ATTN_INLINED { sum[v] = F(0.0F); });
     for (index d = 0; d < p.depth; ++d) {
-      const F q(query[d * p.query_col]);
+      const F q(query[d * p.query.col]);
       const float weight = Score == PairScore::kAdditive ? p.column_weights[d] : 0.0F;
       unroll<kVectors>([&](auto v) ATTN_INLINED {
         const F k = F::load_unaligned(panel + d * kPanelWidth + v * kWidth<Isa>);
@@ -99,13 +99,13 @@ template <class Isa, bool Whole>
 ATTN_INLINE Floats<Isa> load_values(const PoolingArgs& p, index key, index col) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
-  const float* source = p.value + key * p.value_row + col * (Whole ? 1 : p.value_col);
+  const float* source = p.value.at(key) + col * (Whole ? 1 : p.value.col);
   if constexpr (Whole) {
     return F::load_unaligned(source);
   } else {
     float columns[kW] = {};
     const index count = std::min(kW, p.value_dim - col);
-    for (index c = 0; c < count; ++c) columns[c] = source[c * p.value_col];
+    for (index c = 0; c < count; ++c) columns[c] = source[c * p.value.col];
     return F::load_unaligned(columns);
   }
 }
@@ -138,7 +138,7 @@ ATTN_INLINE void add_values(const PoolingArgs& p, const std::int32_t* keys, cons
   // Several independent sums hide the latency of each addition.
   constexpr int kSums = 4;
   index col = 0;
-  if (p.value_col == 1) {
+  if (p.value.col == 1) {
     for (; col + kSums * kW <= p.value_dim; col += kSums * kW) {
       add_value_columns<Isa, kSums, true>(p, keys, weights, count, old_factor, col, sums);
     }
@@ -162,13 +162,13 @@ struct AttendedKeys {
   void collect(const PoolingArgs& p, index row, index key0, index keys) noexcept {
     float all[kKeyTile + kPanelWidth];
     pair_scores<Isa>(p, row, key0, keys, all);
-    const std::uint8_t* mask = p.mask ? p.mask + row * p.mask_row : nullptr;
+    const std::uint8_t* mask = p.mask ? p.mask.at(row) : nullptr;
     const bool zero_is_outside =
         p.score == PairScore::kBoxcar || p.score == PairScore::kEpanechnikov;
     count = 0;
     for (index j = 0; j < keys; ++j) {
-      if (mask && mask[(key0 + j) * p.mask_col] == 0) continue;
-      if (p.scores) p.scores[row * p.scores_row + (key0 + j) * p.scores_col] = all[j];
+      if (mask && mask[(key0 + j) * p.mask.col] == 0) continue;
+      if (p.scores) p.scores(row, key0 + j) = all[j];
       if (zero_is_outside && all[j] == 0.0F) continue;
       key[count] = static_cast<std::int32_t>(key0 + j);
       score[count++] = all[j];
@@ -195,14 +195,14 @@ void pool_hard(const PoolingArgs& p, index row) noexcept {
     }
   }
   const bool is_nan = best_score != best_score;
-  float* output = p.output + row * p.output_row;
+  float* output = p.output.at(row);
   for (index c = 0; c < p.value_dim; ++c) {
-    float value = best < 0 ? 0.0F : p.value[best * p.value_row + c * p.value_col];
+    float value = best < 0 ? 0.0F : p.value(best, c);
     if (is_nan) value = best_score;
-    output[c * p.output_col] = value;
+    output[c * p.output.col] = value;
   }
   if (p.weights && best >= 0) {
-    p.weights[row * p.weights_row + best * p.weights_col] = is_nan ? best_score : 1.0F;
+    p.weights(row, best) = is_nan ? best_score : 1.0F;
   }
 }
 
@@ -219,7 +219,7 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
     if (block.count == 0) continue;
     if (p.weights) {
       for (index n = 0; n < block.count; ++n) {
-        p.weights[row * p.weights_row + block.key[n] * p.weights_col] = block.score[n];
+        p.weights(row, block.key[n]) = block.score[n];
       }
     }
     const index padded = round_up(block.count, kWidth<Isa>);
@@ -237,14 +237,14 @@ void pool_soft(const PoolingArgs& p, index row, float* sums) noexcept {
     add_values<Isa>(p, block.key, block.score, block.count, old_factor, sums);
   }
   const float factor = reciprocal_sum<Isa>(row_sum);
-  float* output = p.output + row * p.output_row;
-  for (index c = 0; c < p.value_dim; ++c) output[c * p.output_col] = sums[c] * factor;
+  float* output = p.output.at(row);
+  for (index c = 0; c < p.value_dim; ++c) output[c * p.output.col] = sums[c] * factor;
   if (p.weights) {
     const float shift = safe_shift<Isa>(row_max);
-    const std::uint8_t* mask = p.mask ? p.mask + row * p.mask_row : nullptr;
+    const std::uint8_t* mask = p.mask ? p.mask.at(row) : nullptr;
     for (index j = 0; j < p.key_end[row]; ++j) {
-      if (mask && mask[j * p.mask_col] == 0) continue;
-      float& weight = p.weights[row * p.weights_row + j * p.weights_col];
+      if (mask && mask[j * p.mask.col] == 0) continue;
+      float& weight = p.weights(row, j);
       weight = (softmax ? exp_scalar<Isa>(weight - shift) : weight) * factor;
     }
   }
@@ -257,12 +257,12 @@ void pool(const PoolingArgs& p, index row_begin, index row_end, float* scratch) 
     // numbers only for keys that are not excluded.
     if (p.scores) {
       for (index j = 0; j < p.num_keys; ++j) {
-        p.scores[row * p.scores_row + j * p.scores_col] = p.excluded_score;
+        p.scores(row, j) = p.excluded_score;
       }
     }
     if (p.weights) {
       for (index j = 0; j < p.num_keys; ++j) {
-        p.weights[row * p.weights_row + j * p.weights_col] = 0.0F;
+        p.weights(row, j) = 0.0F;
       }
     }
     if (p.hard) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/sizes.hpp"
+#include "kernels/strided.hpp"
 
 namespace attn::kernels {
 
@@ -26,28 +26,16 @@ struct PoolingArgs {
   index num_keys = 0;
   index depth = 0;
   index value_dim = 0;
-  const float* query = nullptr;  ///< (queries, depth)
-  index query_row = 0;
-  index query_col = 1;
+  Strided<const float> query;             ///< (queries, depth)
   const float* packed_keys = nullptr;     ///< packed (num_keys × depth); none for kConstant
   const float* column_weights = nullptr;  ///< (depth), for kAdditive
-  const float* value = nullptr;           ///< (num_keys, value_dim)
-  index value_row = 0;
-  index value_col = 1;
-  float* output = nullptr;  ///< (queries, value_dim)
-  index output_row = 0;
-  index output_col = 1;
+  Strided<const float> value;             ///< (num_keys, value_dim)
+  Strided<float> output;                  ///< (queries, value_dim)
   const std::int32_t* key_end = nullptr;  ///< query i attends to keys [0, key_end[i]) only
-  const std::uint8_t* mask = nullptr;     ///< (queries, num_keys), or null; zeros exclude keys
-  index mask_row = 0;
-  index mask_col = 0;
+  Strided<const std::uint8_t> mask;       ///< (queries, num_keys), or none; zeros exclude keys
   float excluded_score = 0;
-  float* scores = nullptr;  ///< (queries, num_keys) or null
-  index scores_row = 0;
-  index scores_col = 1;
-  float* weights = nullptr;  ///< (queries, num_keys) or null
-  index weights_row = 0;
-  index weights_col = 1;
+  Strided<float> scores;   ///< (queries, num_keys) or none
+  Strided<float> weights;  ///< (queries, num_keys) or none
 };
 
 }  // namespace attn::kernels

@@ -2,7 +2,7 @@
 
 // The part of a recurrent step after the matrix products.
 
-#include "kernels/recurrent_args.hpp"
+#include "kernels/row_args.hpp"
 #include "kernels/tanh.hpp"
 
 namespace attn::kernels {

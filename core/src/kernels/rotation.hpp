@@ -2,7 +2,7 @@
 
 // Rotation of pairs of columns: out[c] = keep[c]·x[c] + cross[c]·x[partner of c].
 
-#include "kernels/rotation_args.hpp"
+#include "kernels/row_args.hpp"
 #include "kernels/simd.hpp"
 
 namespace attn::kernels {
@@ -23,21 +23,21 @@ void rotate_pairs(const RotationArgs& p) noexcept {
   using F = Floats<Isa>;
   constexpr index kW = kWidth<Isa>;
   const index half = p.cols / 2;
-  const bool contiguous = p.x_col == 1 && p.out_col == 1;
+  const bool contiguous = p.x.col == 1 && p.out.col == 1;
   for (index i = 0; i < p.rows; ++i) {
-    const float* x = p.x + i * p.x_row;
+    const float* x = p.x.at(i);
     const float* keep = p.keep + i * p.table_row;
     const float* cross = p.cross + i * p.table_row;
-    float* out = p.out + i * p.out_row;
+    float* out = p.out.at(i);
     // Rotates one pair with the same arithmetic as a lane of a vector, so that results are
     // bit-identical for all strides.
     const auto rotate = [&](index a, index b) ATTN_INLINED {
-      const F first(x[a * p.x_col]);
-      const F second(x[b * p.x_col]);
+      const F first(x[a * p.x.col]);
+      const F second(x[b * p.x.col]);
       const F to_a = Isa::madd(F(keep[a]), first, F(cross[a]) * second);
       const F to_b = Isa::madd(F(keep[b]), second, F(cross[b]) * first);
-      out[a * p.out_col] = to_a.get(0);
-      out[b * p.out_col] = to_b.get(0);
+      out[a * p.out.col] = to_a.get(0);
+      out[b * p.out.col] = to_b.get(0);
     };
     if (p.interleaved) {
       index c = 0;

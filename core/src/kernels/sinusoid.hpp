@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "kernels/row_args.hpp"
 #include "kernels/simd.hpp"
-#include "kernels/sinusoid_args.hpp"
 #include "positions/sine_series.hpp"
 
 namespace attn::kernels {

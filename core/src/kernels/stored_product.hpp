@@ -10,7 +10,7 @@
 
 #include "kernels/elements.hpp"
 #include "kernels/matrix_product.hpp"
-#include "kernels/stored_product_args.hpp"
+#include "kernels/product_args.hpp"
 
 namespace attn::kernels {
 
@@ -91,7 +91,7 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
     const index c = col + v * kW;
     b[v] = panel_column(packed_b, p.depth, c < p.cols ? c : 0);
   });
-  const float* a = p.a + row * p.a_row;
+  const float* a = p.a.at(row);
   F total[Rows][kVectors];
   const index block = depth_block(p.depth);
   for (index begin = 0; begin < p.depth; begin += block) {
@@ -104,7 +104,7 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
       F values[kVectors];
       unroll<kVectors>([&](auto v) ATTN_INLINED { values[v] = load_panel<Isa>(b[v], k); });
       unroll<Rows>([&](auto r) ATTN_INLINED {
-        const F factor(a[r * p.a_row + k * p.a_col]);
+        const F factor(a[r * p.a.row + k * p.a.col]);
         unroll<kVectors>([&](auto v)
                              ATTN_INLINED { sum[r][v] = Isa::madd(factor, values[v], sum[r][v]); });
       });
@@ -130,9 +130,9 @@ void stored_tile(const StoredProductArgs& p, const Panel* packed_b, index row, i
   unroll<Rows>([&](auto r) ATTN_INLINED {
     float tile[kVectors * kW];
     unroll<kVectors>([&](auto v) ATTN_INLINED { total[r][v].store_unaligned(tile + v * kW); });
-    float* c = p.c + (row + r) * p.c_row + col * p.c_col;
+    float* c = p.c.at(row + r, col);
     for (index j = 0; j < count; ++j) {
-      c[j * p.c_col] = p.bias ? tile[j] + p.bias[col + j] : tile[j];
+      c[j * p.c.col] = p.bias ? tile[j] + p.bias[col + j] : tile[j];
     }
   });
 }

@@ -166,9 +166,9 @@ void widen_rows(const StoredRows& rows, index first, index count, index cols, in
   WidenArgs p;
   p.rows = count;
   p.cols = cols;
-  p.padded_cols = p.to_row = padded_cols;
+  p.padded_cols = padded_cols;
   p.from = {rows.type, row_at(rows, first), rows.row, nullptr, 0};
-  p.to = to;
+  p.to = {to, padded_cols};
   widen<Isa>(p);
 }
 

@@ -52,14 +52,9 @@ void activate(const ConstTensor& x, const ConstTensor& factor, const Tensor& out
     kernels::MapArgs args;
     args.rows = 1;
     args.cols = size;
-    args.x = element(from, first);
-    args.x_col = from.stride(-1);
-    if (!times.is_none()) {
-      args.factor = element(times, first);
-      args.factor_col = times.stride(-1);
-    }
-    args.out = element(to, first);
-    args.out_col = to.stride(-1);
+    args.x = {element(from, first), 0, from.stride(-1)};
+    if (!times.is_none()) args.factor = {element(times, first), 0, times.stride(-1)};
+    args.out = {element(to, first), 0, to.stride(-1)};
     kernel(args);
   };
   for_all_row_runs(from.shape(), run, map_run);

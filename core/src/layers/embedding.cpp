@@ -106,7 +106,7 @@ void Embedding::forward(const IdView& ids, const AnyTensor& output, Context& con
       kernels::NarrowArgs args;
       args.rows = 1;
       args.cols = width;
-      args.from = to;
+      args.from = {to};
       args.type = out.type();
       args.to = out.data();
       args.to_col = out.stride(-1);

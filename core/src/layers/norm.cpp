@@ -1,6 +1,7 @@
 #include "layers/norm.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "elementwise.hpp"
 #include "layers/intermediate_writer.hpp"
@@ -16,6 +17,8 @@ using kernels::index;
 template <bool Constant>
 class NormRows {
  public:
+  using Float = std::conditional_t<Constant, const float, float>;
+
   explicit NormRows(const AnyTensorView<Constant>& view) : view_(view) {
     const AnyTensorView<Constant> starts = view.select(-1, 0);
     starts_ = starts.rank() == 0 ? starts.unsqueeze(0) : starts;
@@ -30,22 +33,27 @@ class NormRows {
         [&](const auto& starts) -> decltype(view_.data()) { return element(starts, first); });
   }
 
+  /// The rows from row `first` on, if the view's numbers are float32.
+  kernels::Strided<Float> floats(index first) const noexcept {
+    return {static_cast<Float*>(at(first)), row(), col()};
+  }
+
   /// Writes several rows as float32 to contiguous memory.
   void widen(index first, index count, float* to, const kernels::KernelTable& kernels) const {
     kernels::WidenArgs args;
     args.rows = count;
-    args.cols = args.padded_cols = args.to_row = view_.size(-1);
+    args.cols = args.padded_cols = view_.size(-1);
     args.from = {view_.type(), at(first), row(), nullptr, 0};
     args.from_col = col();
-    args.to = to;
+    args.to = {to, args.cols};
     kernels.widen(args);
   }
   void narrow(index first, index count, const float* from,
               const kernels::KernelTable& kernels) const {
     kernels::NarrowArgs args;
     args.rows = count;
-    args.cols = args.from_row = view_.size(-1);
-    args.from = from;
+    args.cols = view_.size(-1);
+    args.from = {from, args.cols};
     args.type = view_.type();
     args.to = at(first);
     args.to_row = row();
@@ -105,26 +113,17 @@ void normalize(const Module& layer, const kernels::NormArgs& args, const ConstAn
       if (widens) {
         float* const values = memory + vectors;
         from.widen(first, size, values, run.kernels());
-        row_args.x = row_args.out = values;
-        row_args.x_row = row_args.addend_row = row_args.out_row = width;
+        row_args.x = row_args.out = {values, width};
         if (y) {
           addend.widen(first, size, values + block, run.kernels());
-          row_args.addend = values + block;
+          row_args.addend = {values + block, width};
         }
         run.kernels().norm(row_args, memory);
         return to.narrow(first, size, values, run.kernels());
       }
-      row_args.x = static_cast<const float*>(from.at(first));
-      row_args.x_row = from.row();
-      row_args.x_col = from.col();
-      if (y) {
-        row_args.addend = static_cast<const float*>(addend.at(first));
-        row_args.addend_row = addend.row();
-        row_args.addend_col = addend.col();
-      }
-      row_args.out = static_cast<float*>(to.at(first));
-      row_args.out_row = to.row();
-      row_args.out_col = to.col();
+      row_args.x = from.floats(first);
+      if (y) row_args.addend = addend.floats(first);
+      row_args.out = to.floats(first);
       run.kernels().norm(row_args, memory);
     };
     for_row_runs(from.run_length(), begin, std::min(begin + rows_per_task, count), normalize_run);

@@ -101,6 +101,12 @@ void for_product_parts(const ConstAnyTensor& x, const Tensor& y, index task_rows
   });
 }
 
+/// The part's rows of x, whose numbers have type T.
+template <class T>
+kernels::Strided<const T> rows_at(const ProductPart& part, const ConstAnyTensor& x) noexcept {
+  return {static_cast<const T*>(x.data()) + part.x, x.stride(-2), x.stride(-1)};
+}
+
 /// All arguments of a product except A.
 template <class Args>
 Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float* bias,
@@ -109,12 +115,8 @@ Args product_args(const ProductPart& part, const ConstAnyTensor& x, const float*
   args.rows = part.rows;
   args.cols = part.cols;
   args.depth = x.size(-1);
-  args.a_row = x.stride(-2);
-  args.a_col = x.stride(-1);
   args.bias = bias ? bias + part.col : nullptr;
-  args.c = part.y;
-  args.c_row = y.stride(-2);
-  args.c_col = y.stride(-1);
+  args.c = {part.y, y.stride(-2), y.stride(-1)};
   return args;
 }
 
@@ -299,9 +301,9 @@ void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float
         [&](const ProductPart& part) noexcept {
           auto args = product_args<kernels::Bf16ProductArgs>(part, any_x, bias, y);
           if (is_float) {
-            args.a = static_cast<const float*>(any_x.data()) + part.x;
+            args.a = rows_at<float>(part, any_x);
           } else {
-            args.bf16_a = static_cast<const std::uint16_t*>(any_x.data()) + part.x;
+            args.bf16_a = rows_at<std::uint16_t>(part, any_x);
           }
           args.packed_b = reinterpret_cast<const kernels::Bf16Pair*>(panel(part.col));
           table->product(args, scratch + part.worker * size);
@@ -318,7 +320,7 @@ void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float
                     [&](const ProductPart& part) noexcept {
                       if (part.rows <= kernels.stored_product_rows && is_finite_) {
                         auto args = product_args<kernels::StoredProductArgs>(part, x, bias, y);
-                        args.a = x.data() + part.x;
+                        args.a = rows_at<float>(part, x);
                         args.type = format_.type;
                         args.packed_b = panel(part.col);
                         return kernels.stored_product(args);
@@ -327,7 +329,7 @@ void PackedMatrix::multiply_unconverted(const ConstAnyTensor& any_x, const float
                       float* const panels = memory + product_size;
                       kernels.widen_panels(format_.type, part.cols, cols_, panel(part.col), panels);
                       auto args = product_args<kernels::ProductArgs>(part, x, bias, y);
-                      args.a = x.data() + part.x;
+                      args.a = rows_at<float>(part, x);
                       args.packed_b = panels;
                       kernels.product(args, memory);
                     });
@@ -374,7 +376,7 @@ void multiply_packed(const ConstTensor& x, const float* packed, const float* bia
   for_product_parts(x, y, kernels.product_rows, kernels.product_tile_rows, 0, run,
                     [&](const ProductPart& part) noexcept {
                       auto args = product_args<kernels::ProductArgs>(part, x, bias, y);
-                      args.a = x.data() + part.x;
+                      args.a = rows_at<float>(part, x);
                       args.packed_b = packed + part.col * x.size(-1);
                       kernels.product(args, scratch + part.worker * scratch_size);
                     });

@@ -10,6 +10,7 @@
 #include "layers/intermediate_writer.hpp"
 #include "layers/packed_matrix.hpp"
 #include "rows.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -104,37 +105,19 @@ void pool(const Problem& p, const ConstTensor& queries, const ConstTensor& keys,
   args.num_keys = p.num_keys;
   args.depth = depth;
   args.value_dim = p.value.size(2);
-  args.query_row = queries.stride(1);
-  args.query_col = queries.stride(2);
-  args.value_row = p.value.stride(1);
-  args.value_col = p.value.stride(2);
-  args.output_row = p.output.stride(1);
-  args.output_col = p.output.stride(2);
   const index blocks = (p.num_queries + kRowsPerTask - 1) / kRowsPerTask;
   run.parallel_for(p.batch * blocks, [&](index task, int worker) noexcept {
     const index b = task / blocks;
     const index row = task % blocks * kRowsPerTask;
     kernels::PoolingArgs a = args;
-    a.query = queries.pointer(b);
+    a.query = rows_at(queries, b);
     a.packed_keys = packed + b * packed_size;
-    a.value = p.value.pointer(b);
-    a.output = p.output.pointer(b);
+    a.value = rows_at(p.value, b);
+    a.output = rows_at(p.output, b);
     a.key_end = key_end + b * p.num_queries;
-    if (!p.mask.is_none()) {
-      a.mask = p.mask.pointer(b);
-      a.mask_row = p.mask.stride(1);
-      a.mask_col = p.mask.stride(2);
-    }
-    if (!p.scores.is_none()) {
-      a.scores = p.scores.pointer(b);
-      a.scores_row = p.scores.stride(1);
-      a.scores_col = p.scores.stride(2);
-    }
-    if (!p.weights.is_none()) {
-      a.weights = p.weights.pointer(b);
-      a.weights_row = p.weights.stride(1);
-      a.weights_col = p.weights.stride(2);
-    }
+    if (!p.mask.is_none()) a.mask = rows_at(p.mask, b);
+    if (!p.scores.is_none()) a.scores = rows_at(p.scores, b);
+    if (!p.weights.is_none()) a.weights = rows_at(p.weights, b);
     run.kernels().pool(a, row, std::min(row + kRowsPerTask, p.num_queries),
                        sums + worker * sums_size);
   });

@@ -5,6 +5,7 @@
 #include "attn/random.hpp"
 #include "rows.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -57,14 +58,9 @@ void LearnedPositionalEncoding::forward(const ConstTensor& x, const Tensor& outp
       kernels::ElementwiseArgs args;
       args.rows = std::min(kLearnedRowsPerTask, rows - row);
       args.cols = d_model_;
-      args.a = from.pointer(b, row);
-      args.a_row = from.stride(1);
-      args.a_col = from.stride(2);
-      args.b = table + row * d_model_;
-      args.b_row = d_model_;
-      args.out = to.pointer(b, row);
-      args.out_row = to.stride(1);
-      args.out_col = to.stride(2);
+      args.a = rows_at(from, b, row);
+      args.b = {table + row * d_model_, d_model_};
+      args.out = rows_at(to, b, row);
       run.kernels().add(args);
     });
   }

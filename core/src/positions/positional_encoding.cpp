@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "positions/sinusoidal_table.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -42,14 +43,9 @@ void PositionalEncoding::forward(const ConstTensor& x, const Tensor& output, dou
         kernels::ElementwiseArgs args;
         args.rows = table.end(block) - row;
         args.cols = width;
-        args.a = &from(b, row, 0);
-        args.a_row = from.stride(1);
-        args.a_col = from.stride(2);
-        args.b = encoding;
-        args.b_row = width;
-        args.out = &to(b, row, 0);
-        args.out_row = to.stride(1);
-        args.out_col = to.stride(2);
+        args.a = rows_at(from, b, row);
+        args.b = {encoding, width};
+        args.out = rows_at(to, b, row);
         run.kernels().add(args);
       }
     });

@@ -112,19 +112,17 @@ void rotate_converted(const Rotated& r, const void* x, void* out, kernels::Rotat
                       float* memory, const kernels::KernelTable& kernels) noexcept {
   kernels::WidenArgs wide;
   wide.rows = args.rows;
-  wide.cols = wide.padded_cols = wide.to_row = r.head_dim;
+  wide.cols = wide.padded_cols = r.head_dim;
   wide.from = {r.x.type(), x, r.x.stride(2), nullptr, 0};
   wide.from_col = r.x.stride(3);
-  wide.to = memory;
+  wide.to = {memory, r.head_dim};
   kernels.widen(wide);
-  args.x = args.out = memory;
-  args.x_row = args.out_row = r.head_dim;
-  args.x_col = args.out_col = 1;
+  args.x = args.out = wide.to;
   kernels.rotate_pairs(args);
   kernels::NarrowArgs narrow;
   narrow.rows = args.rows;
-  narrow.cols = narrow.from_row = r.head_dim;
-  narrow.from = memory;
+  narrow.cols = r.head_dim;
+  narrow.from = wide.to;
   narrow.type = r.out.type();
   narrow.to = out;
   narrow.to_row = r.out.stride(2);
@@ -136,10 +134,6 @@ void rotate_converted(const Rotated& r, const void* x, void* out, kernels::Rotat
 /// except the addresses and strides of rows.
 void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::RotationArgs args,
                   float* memory, const kernels::KernelTable& kernels) noexcept {
-  args.x_row = r.x.stride(2);
-  args.x_col = r.x.stride(3);
-  args.out_row = r.out.stride(2);
-  args.out_col = r.out.stride(3);
   for (std::int64_t h = 0; h < r.heads; ++h) {
     const void* const x = row_at(r.x, b, h, row);
     void* const out = row_at(r.out, b, h, row);
@@ -147,14 +141,12 @@ void rotate_heads(const Rotated& r, std::int64_t b, std::int64_t row, kernels::R
       rotate_converted(r, x, out, args, memory, kernels);
       continue;
     }
-    args.x = static_cast<const float*>(x);
-    args.out = static_cast<float*>(out);
+    args.x = {static_cast<const float*>(x), r.x.stride(2), r.x.stride(3)};
+    args.out = {static_cast<float*>(out), r.out.stride(2), r.out.stride(3)};
     kernels.rotate_pairs(args);
     if (r.in_place) continue;
     for (std::int64_t i = 0; i < args.rows; ++i) {
-      for (std::int64_t c = args.cols; c < r.head_dim; ++c) {
-        args.out[i * args.out_row + c * args.out_col] = args.x[i * args.x_row + c * args.x_col];
-      }
+      for (std::int64_t c = args.cols; c < r.head_dim; ++c) args.out(i, c) = args.x(i, c);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "attention/check_attention.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -98,15 +99,12 @@ void relative_skew(const ConstTensor& query, const ConstTensor& embeddings, cons
     args.rows = end - begin;
     args.cols = last - first;
     args.depth = depth;
-    args.a = q.pointer(b, h, begin);
-    args.a_row = q.stride(2);
-    args.a_col = q.stride(3);
+    args.a = rows_at(q, b, h, begin);
     args.packed_b = packed + (used.size(0) > 1 ? h * table_size : 0) + first * depth;
-    args.c = products + worker * block_rows * block_cols;
-    args.c_row = block_cols;
+    args.c = {products + worker * block_rows * block_cols, block_cols};
     kernels.product(args, scratch + worker * scratch_size);
     for (index i = begin; i < end; ++i) {
-      const float* skewed = args.c + (i - begin) * block_cols + (rows - 1 - i) - first;
+      const float* skewed = args.c.at(i - begin, (rows - 1 - i) - first);
       float* row = out.pointer(b, h, i);
       const index stride = out.stride(3);
       const index known = options.bidirectional ? rows : i + 1;

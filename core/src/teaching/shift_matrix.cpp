@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "positions/sinusoidal_table.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn {
@@ -90,12 +91,8 @@ void apply_shift(const ConstTensor& encoding, double delta, const Tensor& output
     args.interleaved = options.layout == SinusoidalLayout::kInterleaved;
     args.keep = shift.keep;
     args.cross = shift.cross;
-    args.x = &x(b, row, 0);
-    args.x_row = x.stride(1);
-    args.x_col = x.stride(2);
-    args.out = &out(b, row, 0);
-    args.out_row = out.stride(1);
-    args.out_col = out.stride(2);
+    args.x = rows_at(x, b, row);
+    args.out = rows_at(out, b, row);
     run.kernels().rotate_pairs(args);
   });
 }

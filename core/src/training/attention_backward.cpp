@@ -8,6 +8,7 @@
 #include "kernels/training/training_table.hpp"
 #include "runtime/execution.hpp"
 #include "runtime/training_dispatch.hpp"
+#include "strided_rows.hpp"
 #include "training/attention_backward_problem.hpp"
 #include "training/attention_query_gradients.hpp"
 #include "training/attention_shared_sums.hpp"
@@ -143,12 +144,8 @@ class Backward {
       kernels::RowDotsArgs dots;
       dots.rows = p_.num_queries;
       dots.cols = p_.value_dim;
-      dots.a = p_.forward_output.pointer(b, h);
-      dots.a_row = p_.forward_output.stride(2);
-      dots.a_col = p_.forward_output.stride(3);
-      dots.b = p_.output_gradient.pointer(b, h);
-      dots.b_row = p_.output_gradient.stride(2);
-      dots.b_col = p_.output_gradient.stride(3);
+      dots.a = rows_at(p_.forward_output, b, h);
+      dots.b = rows_at(p_.output_gradient, b, h);
       dots.sums = delta_ + row_of(b, h);
       kernels_.row_dots(dots);
       for (index i = 0; i < p_.num_queries; ++i) {
@@ -180,28 +177,14 @@ class Backward {
                                       const Worker& worker) const noexcept {
     const AttentionGradients& g = p_.gradients;
     AttentionGradientHead head;
-    head.output_gradient = p_.output_gradient.pointer(b, h);
-    head.output_gradient_row = p_.output_gradient.stride(2);
-    head.output_gradient_col = p_.output_gradient.stride(3);
+    head.output_gradient = rows_at(p_.output_gradient, b, h);
     head.log_sum_exp = log_sum_exp_ + row_of(b, h);
     head.delta = delta_ + row_of(b, h);
     if (relative_keys_) head.relative_keys = relative_keys_ + h * p_.distances() * key_row_;
     head.relative_keys_are_finite = relative_keys_are_finite_;
-    if (!g.weights.is_none()) {
-      head.weights = g.weights.pointer(b, h);
-      head.weight_row = g.weights.stride(2);
-      head.weight_col = g.weights.stride(3);
-    }
-    if (!g.scores.is_none()) {
-      head.scores = g.scores.pointer(b, h);
-      head.score_row = g.scores.stride(2);
-      head.score_col = g.scores.stride(3);
-    }
-    if (!g.bias.is_none()) {
-      head.bias = g.bias.pointer(b, h);
-      head.bias_row = g.bias.stride(2);
-      head.bias_col = g.bias.stride(3);
-    }
+    if (!g.weights.is_none()) head.weights = rows_at(g.weights, b, h);
+    if (!g.scores.is_none()) head.scores = rows_at(g.scores, b, h);
+    if (!g.bias.is_none()) head.bias = rows_at(g.bias, b, h);
     if (worker.distances) head.distances = worker.distances + p_.num_queries - 1;
     const index at = sums_.index_of(b, h, chunk);
     if (sums_.relative_keys) {

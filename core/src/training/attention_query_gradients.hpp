@@ -7,6 +7,7 @@
 #include "kernels/kernel_table.hpp"
 #include "runtime/execution.hpp"
 #include "runtime/threads.hpp"
+#include "strided_rows.hpp"
 #include "training/attention_backward_problem.hpp"
 #include "validation.hpp"
 
@@ -131,11 +132,8 @@ class QueryGradients {
     kernels::ElementwiseArgs sum;
     sum.rows = std::min(block_queries_, problem_.num_queries - first);
     sum.cols = problem_.head_dim;
-    sum.a = sum.out = to.pointer(b, h, first);
-    sum.a_row = sum.out_row = to.stride(2);
-    sum.a_col = sum.out_col = to.stride(3);
-    sum.b = part.rows;
-    sum.b_row = row_;
+    sum.a = sum.out = rows_at(to, b, h, first);
+    sum.b = {part.rows, row_};
     run_.kernels().add(sum);
   }
 

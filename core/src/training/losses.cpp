@@ -8,6 +8,7 @@
 #include "elementwise.hpp"
 #include "kernels/training/training_table.hpp"
 #include "rows.hpp"
+#include "strided_rows.hpp"
 #include "training/recording.hpp"
 
 namespace attn {
@@ -98,9 +99,7 @@ double run_cross_entropy(const ConstTensor& logits, const Targets& targets,
       kernels::CrossEntropyArgs args;
       args.rows = count;
       args.cols = cols;
-      args.x = x.pointer(row / length, row % length, 0);
-      args.x_row = x.stride(1);
-      args.x_col = x.stride(2);
+      args.x = rows_at(x, row / length, row % length, 0);
       args.targets = targets.rows + row;
       args.smoothing = options.label_smoothing;
       args.factor = 1 / divisor;

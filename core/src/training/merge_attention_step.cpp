@@ -55,11 +55,9 @@ class MergeStep final : public Step {
           kernels::RowDotsArgs dot;
           dot.rows = rows.count;
           dot.cols = cols;
-          dot.b = output_gradient.data() + first * cols;
-          dot.b_row = cols;
+          dot.b = {output_gradient.data() + first * cols, cols};
           for (std::size_t i = 0; i < 2; ++i) {
             dot.a = i == 0 ? args.a : args.b;
-            dot.a_row = cols;
             dot.sums = dots[i].data();
             kernels.row_dots(dot);
           }

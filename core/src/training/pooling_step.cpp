@@ -7,6 +7,7 @@
 #include "attn/training/pooling.hpp"
 #include "layers/packed_matrix.hpp"
 #include "rows.hpp"
+#include "strided_rows.hpp"
 #include "training/linear_step.hpp"
 #include "training/products.hpp"
 #include "training/recording.hpp"
@@ -176,9 +177,9 @@ class PoolingStep final : public Step {
       args.rows = std::min(kRowsPerTask, rows - first);
       args.count = x.size(1);
       args.cols = cols;
-      args.factor_row = factors.stride(factors_are_transposed ? 2 : 1);
-      args.factor_col = factors.stride(factors_are_transposed ? 1 : 2);
-      args.factors = factors.pointer(b) + first * args.factor_row;
+      args.factors = rows_at(factors, b);
+      if (factors_are_transposed) std::swap(args.factors.row, args.factors.col);
+      args.factors = args.factors.rows_from(first);
       args.x = x.pointer(b);
       if (!y.is_none()) args.y = y.pointer(b, first);
       if (nodes_.column_weights) args.column_weights = nodes_.column_weights->value.data();

@@ -8,6 +8,7 @@
 #include "elementwise.hpp"
 #include "layers/packed_matrix.hpp"
 #include "runtime/execution.hpp"
+#include "strided_rows.hpp"
 #include "validation.hpp"
 
 namespace attn::training {
@@ -76,14 +77,10 @@ void multiply_all_transposed(const ConstTensor& a, const ConstTensor& b, const T
     const index col = task % column_blocks * block_cols;
     args.rows = std::min(block_rows, rows - row);
     args.cols = std::min(block_cols, cols - col);
-    args.a_row = from.stride(1);
-    args.a_col = from.stride(0);
-    args.c = c.pointer(row, col);
-    args.c_row = c.stride(0);
-    args.c_col = c.stride(1);
+    args.c = rows_at(c, row, col);
     for (index chunk = 0; chunk < chunks; ++chunk) {
       args.depth = depth_of(chunk);
-      args.a = from.pointer(chunk * kChunk, row);
+      args.a = {from.pointer(chunk * kChunk, row), from.stride(1), from.stride(0)};
       args.packed_b = packed + chunk * packed_chunk + col * args.depth;
       args.add = chunk > 0;
       kernels.product(args, scratch + worker * scratch_size);

@@ -24,6 +24,7 @@ using attn::kernels::Bf16Pair;
 using attn::kernels::Bf16ProductArgs;
 using attn::kernels::Bf16Table;
 using attn::kernels::index;
+using attn::kernels::Strided;
 using attn_test::Bf16Kernels;
 using attn_test::kInfinity;
 using attn_test::Random;
@@ -65,31 +66,23 @@ std::vector<float> product(const Bf16Table& table, index rows, index cols, index
   args.rows = rows;
   args.cols = cols;
   args.depth = depth;
-  args.a_row = depth;
   std::vector<float> floats;
   std::vector<std::uint16_t> copy;
   if (from == From::kFloat) {
     for (const std::uint16_t bits : a) floats.push_back(widened(bits));
-    args.a = floats.data();
+    args.a = {floats.data(), depth};
   } else {
-    if (from == From::kBf16Apart) args.a_row = depth + 3;
-    if (from == From::kBf16Columns) {
-      args.a_row = 1;
-      args.a_col = rows;
-    }
     copy.assign(static_cast<std::size_t>((rows + 1) * (depth + 3)), 0x7FFF);
+    Strided<std::uint16_t> copied{copy.data(), from == From::kBf16Apart ? depth + 3 : depth};
+    if (from == From::kBf16Columns) copied = {copy.data(), 1, rows};
     for (index r = 0; r < rows; ++r) {
-      for (index k = 0; k < depth; ++k) {
-        copy[static_cast<std::size_t>(r * args.a_row + k * args.a_col)] =
-            a[static_cast<std::size_t>(r * depth + k)];
-      }
+      for (index k = 0; k < depth; ++k) copied(r, k) = a[static_cast<std::size_t>(r * depth + k)];
     }
-    args.bf16_a = copy.data();
+    args.bf16_a = copied;
   }
   args.packed_b = pairs.data();
   args.bias = bias.empty() ? nullptr : bias.data();
-  args.c = c.data();
-  args.c_row = cols;
+  args.c = {c.data(), cols};
   table.product(args, scratch.data());
   return c;
 }
@@ -168,12 +161,9 @@ TEST(Bf16ProductTest, results_may_lie_apart) {
       args.rows = rows;
       args.cols = cols;
       args.depth = depth;
-      args.bf16_a = a.data();
-      args.a_row = depth;
+      args.bf16_a = {a.data(), depth};
       args.packed_b = pairs.data();
-      args.c = apart.data();
-      args.c_row = 2;
-      args.c_col = 2 * rows;
+      args.c = {apart.data(), 2, 2 * rows};
       kernels.table->product(args, scratch.data());
       for (index r = 0; r < rows; ++r) {
         for (index c = 0; c < cols; ++c) {
@@ -267,11 +257,9 @@ TEST(Bf16ProductTest, rounds_floats_as_the_emulation_does) {
       Bf16ProductArgs args;
       args.rows = args.cols = 1;
       args.depth = 2;
-      args.a = a;
-      args.a_row = 2;
+      args.a = {a, 2};
       args.packed_b = pairs.data();
-      args.c = &c;
-      args.c_row = 1;
+      args.c = {&c, 1};
       table->product(args, scratch.data());
       if (std::isnan(number)) {
         EXPECT_TRUE(std::isnan(c));

@@ -44,7 +44,7 @@ void expect_all_widen(const attn::kernels::KernelTable& kernels) {
   args.cols = args.padded_cols = std::ssize(all);
   args.from.type = attn::kElementType<T>;
   args.from.data = all.data();
-  args.to = wide.data();
+  args.to = {wide.data()};
   kernels.widen(args);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const float want = all[i];
@@ -84,7 +84,7 @@ void expect_rounds(const attn::kernels::KernelTable& kernels) {
   NarrowArgs args;
   args.rows = 1;
   args.cols = std::ssize(floats);
-  args.from = floats.data();
+  args.from = {floats.data()};
   args.type = attn::kElementType<T>;
   args.to = narrow.data();
   kernels.narrow(args);
@@ -112,9 +112,7 @@ TEST_P(ElementsTest, any_widths_and_strides) {
       NarrowArgs n;
       n.rows = rows;
       n.cols = cols;
-      n.from = from.data() + origin;
-      n.from_row = row;
-      n.from_col = col;
+      n.from = {from.data() + origin, row, col};
       n.type = ElementType::kFloat16;
       n.to = narrow.data() + origin;
       n.to_row = row;
@@ -128,8 +126,7 @@ TEST_P(ElementsTest, any_widths_and_strides) {
       w.padded_cols = padded;
       w.from = {ElementType::kFloat16, narrow.data() + origin, row, nullptr, 0};
       w.from_col = col;
-      w.to = wide.data();
-      w.to_row = padded;
+      w.to = {wide.data(), padded};
       kernels().widen(w);
       for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t c = 0; c < padded; ++c) {
@@ -160,8 +157,7 @@ TEST_P(ElementsTest, int8_rows_are_within_their_bound_and_say_what_is_not_finite
     NarrowArgs n;
     n.rows = 6;
     n.cols = cols;
-    n.from = from.data();
-    n.from_row = cols;
+    n.from = {from.data(), cols};
     n.type = ElementType::kInt8;
     n.to = numbers.data();
     n.to_row = cols;
@@ -172,8 +168,7 @@ TEST_P(ElementsTest, int8_rows_are_within_their_bound_and_say_what_is_not_finite
     w.rows = 6;
     w.cols = w.padded_cols = cols;
     w.from = {ElementType::kInt8, numbers.data(), cols, scales.data(), 1};
-    w.to = wide.data();
-    w.to_row = cols;
+    w.to = {wide.data(), cols};
     kernels().widen(w);
     for (std::int64_t i = 0; i < 6; ++i) {
       double largest = 0;

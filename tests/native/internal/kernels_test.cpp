@@ -22,6 +22,7 @@ namespace {
 using attn::kernels::index;
 using attn::kernels::KernelTable;
 using attn::kernels::kPanelWidth;
+using attn::kernels::Strided;
 using attn_test::is_within;
 using attn_test::kInfinity;
 using attn_test::kNaN;
@@ -90,6 +91,7 @@ class Matrix {
   float* data() { return memory_.data() + origin_; }
   index row() const { return row_; }
   index col() const { return col_; }
+  Strided<float> strided() { return {data(), row_, col_}; }
 
   std::vector<float> values() const {
     std::vector<float> values;
@@ -245,14 +247,10 @@ class ProductKernelTest : public KernelsTest {
       kernels().product({.rows = rows,
                          .cols = p.cols,
                          .depth = p.depth,
-                         .a = a.data() + first * a.row(),
-                         .a_row = a.row(),
-                         .a_col = a.col(),
+                         .a = a.strided().rows_from(first),
                          .packed_b = packed_b.data(),
                          .bias = p.bias ? bias.data() : nullptr,
-                         .c = to.data() + first * to.row(),
-                         .c_row = to.row(),
-                         .c_col = to.col()},
+                         .c = to.strided().rows_from(first)},
                         scratch.data());
       EXPECT_TRUE(scratch.is_untouched_around());
     };
@@ -417,15 +415,9 @@ TEST_P(KernelsTest, activations_take_any_strides_and_work_in_place) {
         const auto call = [&, &kernel = kernel](Matrix& to) {
           kernel({.rows = rows,
                   .cols = cols,
-                  .x = x.data(),
-                  .x_row = x.row(),
-                  .x_col = x.col(),
-                  .factor = gates ? factor.data() : nullptr,
-                  .factor_row = factor.row(),
-                  .factor_col = factor.col(),
-                  .out = to.data(),
-                  .out_row = to.row(),
-                  .out_col = to.col()});
+                  .x = x.strided(),
+                  .factor = gates ? factor.strided() : Strided<float>(),
+                  .out = to.strided()});
           ASSERT_TRUE(to.gaps_are_untouched());
         };
         call(out);
@@ -533,17 +525,11 @@ TEST_P(KernelsTest, softmax_takes_any_strides_lengths_and_masks) {
                         kernels().vector_width);
         kernels().softmax({.rows = rows,
                            .cols = cols,
-                           .x = x.data(),
-                           .x_row = x.row(),
-                           .x_col = x.col(),
-                           .out = to.data(),
-                           .out_row = to.row(),
-                           .out_col = to.col(),
+                           .x = x.strided(),
+                           .out = to.strided(),
                            .lengths = cut ? lengths.data() : nullptr,
                            .length_row = 1,
-                           .mask = masked ? mask.data() : nullptr,
-                           .mask_row = cols,
-                           .mask_col = 1},
+                           .mask = {masked ? mask.data() : nullptr, cols}},
                           scratch.data());
         EXPECT_TRUE(scratch.is_untouched_around());
         EXPECT_TRUE(to.gaps_are_untouched());
@@ -606,18 +592,12 @@ TEST_P(KernelsTest, layer_norm_takes_any_strides_and_works_in_place) {
                         kernels().vector_width);
         kernels().norm({.rows = rows,
                         .cols = cols,
-                        .x = x.data(),
-                        .x_row = x.row(),
-                        .x_col = x.col(),
-                        .addend = sums ? addend.data() : nullptr,
-                        .addend_row = addend.row(),
-                        .addend_col = addend.col(),
+                        .x = x.strided(),
+                        .addend = sums ? addend.strided() : Strided<float>(),
                         .weight = weighted ? weight.data() : nullptr,
                         .bias = biased ? bias.data() : nullptr,
                         .epsilon = kEpsilon,
-                        .out = to.data(),
-                        .out_row = to.row(),
-                        .out_col = to.col()},
+                        .out = to.strided()},
                        scratch.data());
         EXPECT_TRUE(scratch.is_untouched_around());
         EXPECT_TRUE(to.gaps_are_untouched());

@@ -69,9 +69,9 @@ ATTN_INLINE void pair_values(const Bf16AttentionHead& head, index key0, index ke
                              Keep&& keep, Bf16Pair* pairs) noexcept {
   const index dim = head.value_dim;
   for (index j = 0; j < keys; j += 2, pairs += cols) {
-    const std::uint16_t* __restrict first = head.value + (key0 + j) * head.value_row;
+    const std::uint16_t* __restrict first = head.value.at(key0 + j);
     const bool has_second = j + 1 < keys && keep(key0 + j + 1);
-    const std::uint16_t* __restrict second = has_second ? first + head.value_row : first;
+    const std::uint16_t* __restrict second = has_second ? first + head.value.row : first;
     const std::uint32_t first_bits = keep(key0 + j) ? 0xFFFF : 0;
     const std::uint32_t second_bits = has_second ? 0xFFFF0000 : 0;
     std::uint32_t* __restrict to = reinterpret_cast<std::uint32_t*>(pairs);

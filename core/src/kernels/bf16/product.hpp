@@ -7,8 +7,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/bf16/product_args.hpp"
 #include "kernels/matrix_product.hpp"
+#include "kernels/product_args.hpp"
 
 namespace attn::kernels {
 
@@ -71,6 +71,53 @@ ATTN_INLINE void round_to_quads(index count, const float* from, index from_col,
   arrange_quads(round_up(count, 4), reinterpret_cast<const std::uint16_t*>(pairs), 1, to);
 }
 
+/// Writes the rows of A that a product copies: as pairs, or as quads. `row` is the stride between
+/// rows.
+template <class Isa>
+struct CopiedRows {
+  static ATTN_INLINE Bf16Pair* row_at(Bf16Pair* rows, index r, index row) noexcept {
+    return rows + r * row;
+  }
+  static ATTN_INLINE void write(index count, const float* from, index from_col,
+                                Bf16Pair* to) noexcept {
+    round_row<Isa>(count, from, from_col, to);
+  }
+  static ATTN_INLINE void write(index count, const std::uint16_t* from, index from_col,
+                                Bf16Pair* to) noexcept {
+    pair_row(count, from, from_col, to);
+  }
+};
+template <class Isa>
+  requires kQuads<Isa>
+struct CopiedRows<Isa> {
+  static ATTN_INLINE Bf16Pair* row_at(Bf16Pair* rows, index r, index row) noexcept {
+    return quads_of_row(rows, r, row);
+  }
+  static ATTN_INLINE void write(index count, const float* from, index from_col,
+                                Bf16Pair* to) noexcept {
+    round_to_quads<Isa>(count, from, from_col, to);
+  }
+  static ATTN_INLINE void write(index count, const std::uint16_t* from, index from_col,
+                                Bf16Pair* to) noexcept {
+    arrange_quads(count, from, from_col, to);
+  }
+};
+
+/// With tile hardware, writes zeros from pair `count` to the end of each row's last tile, and to the
+/// rows from block.rows to the end of the last tile, which has `height` rows.
+template <class Isa>
+ATTN_INLINE void pad_tiles(const ProductBlock&, index, index, Bf16Pair*, index) noexcept {}
+template <class Isa>
+  requires kTiles<Isa>
+ATTN_INLINE void pad_tiles(const ProductBlock& block, index count, index height, Bf16Pair* rows,
+                           index row) noexcept {
+  for (index r = 0; r < block.rows; ++r) {
+    std::fill(rows + r * row + count, rows + r * row + round_up(block.depth, kTileEdge),
+              Bf16Pair{});
+  }
+  std::fill(rows + block.rows * row, rows + round_up(block.rows, height) * row, Bf16Pair{});
+}
+
 template <class Isa>
 index bf16_product_scratch(index depth) noexcept {
   return product_scratch<Isa>((depth + 1) / 2);
@@ -81,34 +128,23 @@ void bf16_product(const Bf16ProductArgs& p, float* scratch) noexcept {
   const index pairs = (p.depth + 1) / 2;
   [[maybe_unused]] const TileSession<Isa> session(tile_height(p.rows));
   constexpr index kWhole = kTiles<Isa> ? 2 * kTileEdge : 2;
-  const bool copies = kQuads<Isa> || p.a || p.a_col != 1 || p.a_row % 2 != 0 ||
-                      p.depth % kWhole != 0 || p.a_row % (2 * kCacheAlias) == 0;
+  const bool copies = kQuads<Isa> || p.a || p.bf16_a.col != 1 || p.bf16_a.row % 2 != 0 ||
+                      p.depth % kWhole != 0 || p.bf16_a.row % (2 * kCacheAlias) == 0;
   const auto copy_rows = [&](const ProductBlock& block, Bf16Pair* copy, index row) {
+    using Copied = CopiedRows<Isa>;
     // The last pair may contain only one number.
     const index count = std::min(2 * block.depth, p.depth - 2 * block.k);
     for (index r = 0; r < block.rows; ++r) {
-      const index from = (block.row + r) * p.a_row + 2 * block.k * p.a_col;
-      if constexpr (kQuads<Isa>) {
-        Bf16Pair* const to = quads_of_row(copy, r, row);
-        p.a ? round_to_quads<Isa>(count, p.a + from, p.a_col, to)
-            : arrange_quads(count, p.bf16_a + from, p.a_col, to);
-      } else if (p.a) {
-        round_row<Isa>(count, p.a + from, p.a_col, copy + r * row);
-      } else {
-        pair_row(count, p.bf16_a + from, p.a_col, copy + r * row);
-      }
-      if constexpr (kTiles<Isa>) {
-        std::fill(copy + r * row + (count + 1) / 2,
-                  copy + r * row + round_up(block.depth, kTileEdge), Bf16Pair{});
-      }
+      Bf16Pair* const to = Copied::row_at(copy, r, row);
+      const auto write = [&](const auto& a) {
+        Copied::write(count, a.at(block.row + r, 2 * block.k), a.col, to);
+      };
+      p.a ? write(p.a) : write(p.bf16_a);
     }
-    if constexpr (kTiles<Isa>) {
-      const index rows = round_up(block.rows, tile_height(p.rows));
-      std::fill(copy + block.rows * row, copy + rows * row, Bf16Pair{});
-    }
+    pad_tiles<Isa>(block, (count + 1) / 2, tile_height(p.rows), copy, row);
   };
-  product_blocks<Isa>({p.rows, p.cols, pairs, reinterpret_cast<const Bf16Pair*>(p.bf16_a),
-                       p.a_row / 2, p.packed_b, p.bias, p.c, p.c_row, p.c_col, false},
+  product_blocks<Isa>({p.rows, p.cols, pairs, reinterpret_cast<const Bf16Pair*>(p.bf16_a.data),
+                       p.bf16_a.row / 2, p.packed_b, p.bias, p.c, false},
                       copies, copy_rows, scratch);
 }
 

@@ -23,7 +23,7 @@ struct AmxLayout {
   static ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index key0) noexcept {
     if (PairLayout<Isa>::copies_keys(head, key0)) return true;
     // Rows that map to the same set of a first-level cache evict each other.
-    return head.head_dim % (2 * kTileEdge) != 0 || head.key_row % (2 * kCacheAlias) == 0 ||
+    return head.head_dim % (2 * kTileEdge) != 0 || head.key.row % (2 * kCacheAlias) == 0 ||
            (head.num_keys % kTileEdge != 0 && head.num_keys - key0 < Isa::kTileKeys);
   }
 

@@ -45,8 +45,7 @@ struct FloatTiles {
 
   static ATTN_INLINE void score_tile(const Head& head, const QueryBlock& block, index key0,
                                      index keys, const Scratch& scratch) noexcept {
-    multiply_keys<Isa>(block.lanes, keys, head.head_dim,
-                       {head.key + key0 * head.key_row, head.key_row}, scratch);
+    multiply_keys<Isa>(block.lanes, keys, head.head_dim, head.key.rows_from(key0), scratch);
   }
 
   static ATTN_INLINE float score_factor(const Head&) noexcept { return 1.0F; }
@@ -68,7 +67,7 @@ struct FloatTiles {
 
   static ATTN_INLINE Strided<const float> all_values(const Head& head, index key0,
                                                      const Scratch&) noexcept {
-    return {head.value + key0 * head.value_row, head.value_row};
+    return head.value.rows_from(key0);
   }
   static ATTN_INLINE Strided<const float> attended_values(const Head& head, index row, index key0,
                                                           index keys,
@@ -121,9 +120,8 @@ struct FloatTiles {
  private:
   static void transpose_queries(const Head& head, const QueryBlock& block, float scale,
                                 const Scratch& scratch) noexcept {
-    transpose<Isa>(block.count, head.head_dim,
-                   {head.query + block.first * head.query_row, head.query_row, head.query_col},
-                   scale, {scratch.queries, kQueries});
+    transpose<Isa>(block.count, head.head_dim, head.query.rows_from(block.first), scale,
+                   {scratch.queries, kQueries});
     if (block.count == block.lanes) return;
     for (index d = 0; d < head.head_dim; ++d) {
       std::fill(scratch.queries + d * kQueries + block.count,

@@ -21,7 +21,7 @@ struct PairLayout {
   /// True if the keys of the tile that begins at key0 must be copied because their layout does not
   /// suit the product.
   static ATTN_INLINE bool copies_keys(const Bf16AttentionHead& head, index) noexcept {
-    return head.head_dim % 2 != 0 || head.key_row % 2 != 0;
+    return head.head_dim % 2 != 0 || head.key.row % 2 != 0;
   }
 
   /// Writes `keys` keys, starting at key0, as pairs along the depth.
@@ -29,7 +29,7 @@ struct PairLayout {
                                     Bf16Pair* pairs) noexcept {
     const index row = pair_depth<Isa>(head.head_dim);
     for (index j = 0; j < keys; ++j, pairs += row) {
-      pair_row(head.head_dim, head.key + (key0 + j) * head.key_row, 1, pairs);
+      pair_row(head.head_dim, head.key.at(key0 + j), 1, pairs);
       std::fill(pairs + (head.head_dim + 1) / 2, pairs + row, Bf16Pair{});
     }
   }
@@ -52,8 +52,7 @@ struct QuadLayout : PairLayout<Isa> {
                                     Bf16Pair* pairs) noexcept {
     const index row = pair_depth<Isa>(head.head_dim);
     for (index j = 0; j < keys; ++j) {
-      arrange_quads(head.head_dim, head.key + (key0 + j) * head.key_row, 1,
-                    quads_of_row(pairs, j, row));
+      arrange_quads(head.head_dim, head.key.at(key0 + j), 1, quads_of_row(pairs, j, row));
     }
   }
 };
@@ -101,9 +100,8 @@ struct PairTiles {
 
   static void load_queries(const Head& head, const QueryBlock& block,
                            const Scratch& scratch) noexcept {
-    pair_queries<Isa>(block.count, block.lanes, head.head_dim,
-                      head.query + block.first * head.query_row, head.query_row, head.query_col,
-                      head.scale < 0, scratch.queries, kQueries);
+    pair_queries<Isa>(block.count, block.lanes, head.head_dim, head.query.at(block.first),
+                      head.query.row, head.query.col, head.scale < 0, scratch.queries, kQueries);
     std::fill(scratch.queries + (head.head_dim + 1) / 2 * kQueries,
               scratch.queries + pair_depth<Isa>(head.head_dim) * kQueries, Bf16Pair{});
   }
@@ -185,11 +183,11 @@ struct PairTiles {
     using Float = FloatIsa<Isa>;
     const RowScratch<Float> scratch(head, memory);
     for (index d = 0; d < head.head_dim; ++d) {
-      scratch.query[d] = head.scale * widen(head.query[row * head.query_row + d * head.query_col]);
+      scratch.query[d] = head.scale * widen(head.query(row, d));
     }
     AttentionHead stored = head;
-    stored.stored_key = {ElementType::kBFloat16, head.key, head.key_row, nullptr, 0};
-    stored.stored_value = {ElementType::kBFloat16, head.value, head.value_row, nullptr, 0};
+    stored.stored_key = {ElementType::kBFloat16, head.key.data, head.key.row, nullptr, 0};
+    stored.stored_value = {ElementType::kBFloat16, head.value.data, head.value.row, nullptr, 0};
     begin_row<Float>(stored, head.sink, scratch.sums);
     add_keys<Float>(stored, row, head.key_begin[row] / kKeyTile * kKeyTile, head.key_end[row], true,
                     scratch, scratch.sums);
@@ -207,7 +205,7 @@ struct PairTiles {
     const index row = pair_depth<Isa>(head.head_dim);
     const index in_tile = key0 % Isa::kTileKeys;
     if (Layout::copies_keys(head, key0 - in_tile)) return {scratch.key_pairs + in_tile * row, row};
-    return {reinterpret_cast<const Bf16Pair*>(head.key + key0 * head.key_row), head.key_row / 2};
+    return {reinterpret_cast<const Bf16Pair*>(head.key.at(key0)), head.key.row / 2};
   }
 };
 

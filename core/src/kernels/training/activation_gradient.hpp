@@ -4,7 +4,7 @@
 
 #include "kernels/gelu.hpp"
 #include "kernels/tanh.hpp"
-#include "kernels/training/activation_gradient_args.hpp"
+#include "kernels/training/training_args.hpp"
 
 namespace attn::kernels {
 

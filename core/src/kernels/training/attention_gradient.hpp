@@ -51,10 +51,10 @@ index attention_gradient_scratch(const AttentionHead& head) noexcept {
 template <class Isa>
 void load_keys(const AttentionHead& head, KeyChunk& chunk) noexcept {
   const index keys = chunk.key_end - chunk.key_begin;
-  const float* key = head.key + chunk.key_begin * head.key_row;
-  const float* value = head.value + chunk.key_begin * head.value_row;
-  chunk.is_finite = copy_padded<Isa>(keys, head.head_dim, {key, head.key_row}, chunk.keys);
-  chunk.is_finite &= copy_padded<Isa>(keys, head.value_dim, {value, head.value_row}, chunk.values);
+  chunk.is_finite =
+      copy_padded<Isa>(keys, head.head_dim, head.key.rows_from(chunk.key_begin), chunk.keys);
+  chunk.is_finite &=
+      copy_padded<Isa>(keys, head.value_dim, head.value.rows_from(chunk.key_begin), chunk.values);
 }
 
 /// Processes all keys of the chunk. Returns false if the queries may not attend to any of them.

@@ -6,11 +6,9 @@ namespace attn::kernels {
 
 /// The inputs and outputs of a head's backward pass that AttentionHead does not have.
 struct AttentionGradientHead {
-  const float* output_gradient = nullptr;  ///< (num_queries, value_dim)
-  index output_gradient_row = 0;
-  index output_gradient_col = 1;
-  const float* log_sum_exp = nullptr;  ///< (num_queries), from the forward pass
-  const float* delta = nullptr;        ///< (num_queries): Σ_d output_id · output_gradient_id
+  Strided<const float> output_gradient;  ///< (num_queries, value_dim)
+  const float* log_sum_exp = nullptr;    ///< (num_queries), from the forward pass
+  const float* delta = nullptr;          ///< (num_queries): Σ_d output_id · output_gradient_id
   /// (2·max_distance+1, head_dim rounded up to whole vectors): Shaw's keys; or null. Replaces
   /// AttentionHead::packed_relative_keys.
   const float* relative_keys = nullptr;
@@ -18,19 +16,13 @@ struct AttentionGradientHead {
 
   /// (num_queries, num_keys): the gradient of the weights before dropout, or null. Written only for
   /// keys that a query may attend to.
-  float* weights = nullptr;
-  index weight_row = 0;
-  index weight_col = 1;
+  Strided<float> weights;
 
   // The kernel adds to the following gradients, each of which may be null.
   /// (num_queries, num_keys): the gradient of the biased scores.
-  float* scores = nullptr;
-  index score_row = 0;
-  index score_col = 1;
+  Strided<float> scores;
   /// The gradient of the bias; either stride may be zero.
-  float* bias = nullptr;
-  index bias_row = 0;
-  index bias_col = 1;
+  Strided<float> bias;
   /// The gradient of AttentionHead::distance_bias, indexed by j − i, for every i and j.
   float* distances = nullptr;
   float* relative_key_gradients = nullptr;    ///< as relative_keys

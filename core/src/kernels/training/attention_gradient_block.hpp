@@ -105,13 +105,9 @@ index GradientBlock<Isa>::begin_tile(index key0) noexcept {
 template <class Isa>
 void GradientBlock<Isa>::load_queries() noexcept {
   is_finite_ =
-      copy_padded<Isa>(count_, head_.head_dim,
-                       {head_.query + first_ * head_.query_row, head_.query_row, head_.query_col},
-                       scratch_.query_rows);
+      copy_padded<Isa>(count_, head_.head_dim, head_.query.rows_from(first_), scratch_.query_rows);
   is_finite_ &=
-      copy_padded<Isa>(count_, head_.value_dim,
-                       {gradient_.output_gradient + first_ * gradient_.output_gradient_row,
-                        gradient_.output_gradient_row, gradient_.output_gradient_col},
+      copy_padded<Isa>(count_, head_.value_dim, gradient_.output_gradient.rows_from(first_),
                        scratch_.output_gradient_rows);
   is_finite_ &= chunk_.is_finite;
   const float unit = steps_.in_log2 ? kLog2E : 1.0F;
@@ -195,11 +191,10 @@ void GradientBlock<Isa>::differentiate_weights(index key0, index keys) noexcept 
 template <class Isa>
 void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept {
   for (index r = 0; r < count_; ++r) {
-    float* weights =
-        gradient_.weights + (first_ + r) * gradient_.weight_row + key0 * gradient_.weight_col;
+    float* weights = gradient_.weights.at(first_ + r, key0);
     for (index k = 0; k < keys; ++k) {
       if (scratch_.weights[k * kBlockQueries + r] == kMinusInfinity) continue;
-      weights[k * gradient_.weight_col] = scratch_.gradients[k * kBlockQueries + r];
+      weights[k * gradient_.weights.col] = scratch_.gradients[k * kBlockQueries + r];
     }
   }
 }
@@ -207,34 +202,37 @@ void GradientBlock<Isa>::store_weight_gradients(index key0, index keys) noexcept
 /// Turns gradients of biased scores into gradients of scale · q·k.
 template <class Isa>
 void GradientBlock<Isa>::backpropagate_scores(index key0, index keys) noexcept {
-  transform_rows<Isa>(
-      keys, count_, scratch_.gradients, 1.0F, scratch_, [&](index r, float* gradients) {
-        const index row = first_ + r;
-        if (gradient_.scores) {
-          float* scores = gradient_.scores + row * gradient_.score_row + key0 * gradient_.score_col;
-          for (index k = 0; k < keys; ++k) scores[k * gradient_.score_col] += gradients[k];
-        }
-        if (gradient_.bias) {
-          float* bias = gradient_.bias + row * gradient_.bias_row + key0 * gradient_.bias_col;
-          const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
-          for (index k = 0; k < within; ++k) bias[k * gradient_.bias_col] += gradients[k];
-        }
-        if (gradient_.distances) {
-          float* distances = gradient_.distances + key0 - row;
-          for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
-        }
-        if (steps_.softcap) {
-          const float* slopes = scratch_.slopes + r * kGradientRow;
-          for (index k = 0; k < keys; ++k) {
-            // The slope of a score that is not finite may be NaN, even if the key is excluded.
-            gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
-          }
-        }
-        if (steps_.relative_keys) {
-          add_to_distances<Isa>(head_, row, key0, keys, gradients,
-                                scratch_.key_distances + r * scratch_.relative_row);
-        }
-      });
+  transform_rows<Isa>(keys, count_, scratch_.gradients, 1.0F, scratch_,
+                      [&](index r, float* gradients) {
+                        const index row = first_ + r;
+                        if (gradient_.scores) {
+                          float* scores = gradient_.scores.at(row, key0);
+                          for (index k = 0; k < keys; ++k)
+                            scores[k * gradient_.scores.col] += gradients[k];
+                        }
+                        if (gradient_.bias) {
+                          float* bias = gradient_.bias.at(row, key0);
+                          const index within = std::clamp<index>(head_.bias_cols - key0, 0, keys);
+                          for (index k = 0; k < within; ++k)
+                            bias[k * gradient_.bias.col] += gradients[k];
+                        }
+                        if (gradient_.distances) {
+                          float* distances = gradient_.distances + key0 - row;
+                          for (index k = 0; k < keys; ++k) distances[k] += gradients[k];
+                        }
+                        if (steps_.softcap) {
+                          const float* slopes = scratch_.slopes + r * kGradientRow;
+                          for (index k = 0; k < keys; ++k) {
+                            // The slope of a score that is not finite may be NaN, even if the key
+                            // is excluded.
+                            gradients[k] = gradients[k] == 0.0F ? 0.0F : gradients[k] * slopes[k];
+                          }
+                        }
+                        if (steps_.relative_keys) {
+                          add_to_distances<Isa>(head_, row, key0, keys, gradients,
+                                                scratch_.key_distances + r * scratch_.relative_row);
+                        }
+                      });
 }
 
 template <class Isa>

@@ -5,7 +5,7 @@
 #include "kernels/logarithm.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/softmax.hpp"
-#include "kernels/training/cross_entropy_args.hpp"
+#include "kernels/training/training_args.hpp"
 
 namespace attn::kernels {
 
@@ -61,8 +61,8 @@ void cross_entropy(const CrossEntropyArgs& p, float* scratch) noexcept {
       if (gradient) std::fill_n(gradient, p.cols, 0.0F);
       continue;
     }
-    const float* x = p.x + i * p.x_row;
-    copy_row<Isa>(p.cols, x, p.x_col, scratch, 1);
+    const float* x = p.x.at(i);
+    copy_row<Isa>(p.cols, x, p.x.col, scratch, 1);
     for (index c = p.cols; c < padded; ++c) scratch[c] = kMinusInfinity;
     const float largest = max_of<Isa>(scratch, padded);
     const auto below = [&](float logit) ATTN_INLINED {

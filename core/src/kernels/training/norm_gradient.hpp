@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/training/norm_gradient_args.hpp"
 #include "kernels/training/part.hpp"
+#include "kernels/training/training_args.hpp"
 
 namespace attn::kernels {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "kernels/simd.hpp"
-#include "kernels/training/optimizers_args.hpp"
 #include "kernels/training/part.hpp"
+#include "kernels/training/training_args.hpp"
 
 namespace attn::kernels {
 

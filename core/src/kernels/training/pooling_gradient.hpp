@@ -69,7 +69,7 @@ ATTN_INLINE void sum_pair_columns(const PairSumsArgs& p, index row, index col, L
   constexpr index kW = kWidth<Isa>;
   constexpr index kBlock = 64;
   constexpr bool kTanh = Term == PairTerm::kTanh;
-  const float* factors = p.factors + row * p.factor_row;
+  const float* factors = p.factors.at(row);
   const index own = row * p.cols + col;
   F y[Vectors], total[Vectors], tanh_total[Vectors];
   unroll<Vectors>([&](auto v) ATTN_INLINED {
@@ -80,7 +80,7 @@ ATTN_INLINE void sum_pair_columns(const PairSumsArgs& p, index row, index col, L
     F sum[Vectors], tanh_sum[Vectors];
     unroll<Vectors>([&](auto v) ATTN_INLINED { sum[v] = tanh_sum[v] = F(0.0F); });
     for (index n = begin; n < std::min(p.count, begin + kBlock); ++n) {
-      const float factor = factors[n * p.factor_col];
+      const float factor = factors[n * p.factors.col];
       if (factor == 0.0F) continue;
       unroll<Vectors>([&](auto v) ATTN_INLINED {
         F x = load(p.x + n * p.cols + col + v * kW);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/sizes.hpp"
+#include "kernels/strided.hpp"
 
 namespace attn::kernels {
 
@@ -47,9 +47,7 @@ struct PairSumsArgs {
   index rows = 0;
   index count = 0;  ///< number of vectors x_n
   index cols = 0;
-  const float* factors = nullptr;
-  index factor_row = 0;
-  index factor_col = 1;
+  Strided<const float> factors;
   const float* x = nullptr;               ///< (count, cols)
   const float* y = nullptr;               ///< (rows, cols); unused for kOther
   const float* column_weights = nullptr;  ///< (cols): factors on the sums, for kTanh

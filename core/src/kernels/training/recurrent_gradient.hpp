@@ -3,7 +3,7 @@
 #include "kernels/tanh.hpp"
 #include "kernels/training/activation_gradient.hpp"
 #include "kernels/training/part.hpp"
-#include "kernels/training/recurrent_gradient_args.hpp"
+#include "kernels/training/training_args.hpp"
 
 namespace attn::kernels {
 

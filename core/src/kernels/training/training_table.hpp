@@ -1,15 +1,9 @@
 #pragma once
 
 #include "attn/instruction_set.hpp"
-#include "kernels/training/activation_gradient_args.hpp"
 #include "kernels/training/attention_gradient_args.hpp"
-#include "kernels/training/column_sums_args.hpp"
-#include "kernels/training/cross_entropy_args.hpp"
-#include "kernels/training/norm_gradient_args.hpp"
-#include "kernels/training/optimizers_args.hpp"
 #include "kernels/training/pooling_gradient_args.hpp"
-#include "kernels/training/recurrent_gradient_args.hpp"
-#include "kernels/training/row_dots_args.hpp"
+#include "kernels/training/training_args.hpp"
 
 /// The SIMD kernels for training. They have a table of their own for each instruction set, so that
 /// programs that only run inference do not link them. The rules of KernelTable apply.

@@ -59,11 +59,9 @@ void product(State& state, const attn::kernels::KernelTable& kernels) {
   args.rows = rows;
   args.cols = cols;
   args.depth = depth;
-  args.a = a.data();
-  args.a_row = depth;
+  args.a = {a.data(), depth};
   args.packed_b = packed.data();
-  args.c = c.data();
-  args.c_row = cols;
+  args.c = {c.data(), cols};
   for (auto _ : state) {
     kernels.product(args, scratch.data());
     benchmark::ClobberMemory();
@@ -192,8 +190,7 @@ void cross_entropy(State& state, const attn::kernels::TrainingTable& kernels) {
   Floats x(count), gradient(count), scratch(args.cols + kernels.padded_row(1));
   std::vector<std::int64_t> targets(static_cast<std::size_t>(args.rows), args.cols / 2);
   std::vector<double> losses(targets.size());
-  args.x = x.data();
-  args.x_row = args.cols;
+  args.x = {x.data(), args.cols};
   args.targets = targets.data();
   args.gradient = gradient.data();
   args.losses = losses.data();
