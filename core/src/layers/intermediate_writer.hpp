@@ -16,8 +16,8 @@
 
 namespace attn {
 
-/// Writes the intermediates of one call to a layer's forward(). If the target is null, no intermediates
-/// are requested, and every function costs only a comparison.
+/// Writes the intermediates of one call to a layer's forward(). If the target is null, no
+/// intermediates are requested, and every function costs only a comparison.
 class IntermediateWriter {
  public:
   /// Prepares the intermediates of the outermost layer of a call. Throws kNotFound for a name

@@ -35,6 +35,19 @@ void multiply(const ConstTensor& a, const ConstTensor& b, const Tensor& out,
   });
 }
 
+class SumStep final : public Step {
+ public:
+  SumStep(Node* a, Node* b) : a_(a), b_(b) {}
+  void backward(BackwardPass& pass, const ConstTensor& output_gradient) override {
+    pass.add_to(a_, output_gradient);
+    pass.add_to(b_, output_gradient);
+  }
+
+ private:
+  Node* a_;
+  Node* b_;
+};
+
 class ProductStep final : public Step {
  public:
   ProductStep(Node* a, Node* b) : a_(a), b_(b) {}
@@ -199,6 +212,15 @@ Variable copy_of_slice(const char* name, const Variable& x, int dim, index begin
 }
 
 }  // namespace
+
+Variable operator+(const Variable& a, const Variable& b) {
+  Recording record("operator+", nullptr, {&a, &b});
+  validation::require_same_shape("b", b.value(), a.value());
+  const Tensor sum = record.memory(a.shape());
+  runtime::Execution run(record.context());
+  add(a.value(), b.value(), sum, run);
+  return record.finish(sum, SumStep(record.node(a), record.node(b)));
+}
 
 Variable operator*(const Variable& a, const Variable& b) {
   Recording record("operator*", nullptr, {&a, &b});
