@@ -29,6 +29,15 @@ class AllocationProbe {
   void fail_once_after(std::int64_t successes);
 };
 
+/// Expects that a call allocates nothing once it has run a few times.
+template <class F>
+void expect_no_allocations(F&& call) {
+  for (int i = 0; i < 3; ++i) call();
+  const AllocationProbe probe;
+  for (int i = 0; i < 3; ++i) call();
+  EXPECT_EQ(probe.count(), 0);
+}
+
 /// True if a call succeeds with only `allowed` allocations. Otherwise it must throw std::bad_alloc;
 /// any other exception ends the test.
 template <class F>
@@ -41,6 +50,18 @@ bool succeeds_with_allocations(std::int64_t allowed, F&& call) {
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+/// Repeats a call that may make no allocation, then one, then two, until the call succeeds. After
+/// each call that runs out of memory, calls check(allowed), which checks that nothing has changed.
+template <class Call, class Check>
+void expect_unchanged_until_memory_suffices(Call&& call, Check&& check) {
+  std::int64_t allowed = 0;
+  for (; !succeeds_with_allocations(allowed, call); ++allowed) {
+    ASSERT_LT(allowed, 1000);
+    check(allowed);
+  }
+  EXPECT_GT(allowed, 0);
 }
 
 /// Returns "bad_alloc" if the call runs out of memory, and the result of error_of() otherwise.

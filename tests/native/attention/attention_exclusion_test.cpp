@@ -240,22 +240,30 @@ class Poison {
       }
     }
   }
+
+  /// Expects that poison in the key and value rows [first, second) of each pair in `spans` changes
+  /// no bit of the results.
+  static void expect_no_leak(const AttentionProblem& p,
+                             const std::vector<std::pair<int, int>>& spans,
+                             attn::Context& context) {
+    const AttentionOutputs clean = attend(p, context);
+    for (const float poison : kPoisons) {
+      AttentionProblem poisoned = p;
+      for (const auto& [from, to] : spans) spill(poisoned, from, to, poison);
+      const AttentionOutputs got =
+          attend(poisoned, context, {.weights = true, .log_sum_exp = true});
+      EXPECT_TRUE(same_bits(got.output, clean.output)) << poison;
+      EXPECT_TRUE(same_bits(got.weights, clean.weights)) << poison;
+      EXPECT_TRUE(same_bits(got.log_sum_exp, clean.log_sum_exp)) << poison;
+    }
+  }
 };
 
 TEST_P(AttentionExclusionTest, nothing_leaks_from_beyond_the_valid_length) {
   Random random;
   AttentionProblem p = attn_test::grouped_problem(random);
   p.valid_lens = {251, 40};
-  const AttentionOutputs clean = attend(p, context());
-  for (const float poison : Poison::kPoisons) {
-    AttentionProblem poisoned = p;
-    Poison::spill(poisoned, 251, 300, poison);
-    const AttentionOutputs got =
-        attend(poisoned, context(), {.weights = true, .log_sum_exp = true});
-    EXPECT_TRUE(same_bits(got.output, clean.output)) << poison;
-    EXPECT_TRUE(same_bits(got.weights, clean.weights)) << poison;
-    EXPECT_TRUE(same_bits(got.log_sum_exp, clean.log_sum_exp)) << poison;
-  }
+  Poison::expect_no_leak(p, {{251, 300}}, context());
 }
 
 TEST_P(AttentionExclusionTest, nothing_leaks_from_masked_keys) {
@@ -263,17 +271,9 @@ TEST_P(AttentionExclusionTest, nothing_leaks_from_masked_keys) {
   AttentionProblem p = attn_test::grouped_problem(random);
   p.mask_shape = {300};
   for (int j = 0; j < 300; ++j) p.mask.push_back(j % 7 != 3 && j < 290);
-  const AttentionOutputs clean = attend(p, context());
-  for (const float poison : Poison::kPoisons) {
-    AttentionProblem poisoned = p;
-    for (int j = 3; j < 300; j += 7) Poison::spill(poisoned, j, j + 1, poison);
-    Poison::spill(poisoned, 290, 300, poison);
-    const AttentionOutputs got =
-        attend(poisoned, context(), {.weights = true, .log_sum_exp = true});
-    EXPECT_TRUE(same_bits(got.output, clean.output)) << poison;
-    EXPECT_TRUE(same_bits(got.weights, clean.weights)) << poison;
-    EXPECT_TRUE(same_bits(got.log_sum_exp, clean.log_sum_exp)) << poison;
-  }
+  std::vector<std::pair<int, int>> masked{{290, 300}};
+  for (int j = 3; j < 300; j += 7) masked.emplace_back(j, j + 1);
+  Poison::expect_no_leak(p, masked, context());
 }
 
 TEST_P(AttentionExclusionTest, nothing_leaks_from_keys_with_a_bias_of_minus_infinity) {
@@ -282,16 +282,9 @@ TEST_P(AttentionExclusionTest, nothing_leaks_from_keys_with_a_bias_of_minus_infi
   p.softcap = 3.0F;
   p.bias_shape = {300};
   for (int j = 0; j < 300; ++j) p.bias.push_back(j % 5 == 2 ? -kInfinity : random.normal());
-  const AttentionOutputs clean = attend(p, context());
-  for (const float poison : Poison::kPoisons) {
-    AttentionProblem poisoned = p;
-    for (int j = 2; j < 300; j += 5) Poison::spill(poisoned, j, j + 1, poison);
-    const AttentionOutputs got =
-        attend(poisoned, context(), {.weights = true, .log_sum_exp = true});
-    EXPECT_TRUE(same_bits(got.output, clean.output)) << poison;
-    EXPECT_TRUE(same_bits(got.weights, clean.weights)) << poison;
-    EXPECT_TRUE(same_bits(got.log_sum_exp, clean.log_sum_exp)) << poison;
-  }
+  std::vector<std::pair<int, int>> excluded;
+  for (int j = 2; j < 300; j += 5) excluded.emplace_back(j, j + 1);
+  Poison::expect_no_leak(p, excluded, context());
 }
 
 TEST_P(AttentionExclusionTest, nothing_leaks_from_the_future) {

@@ -303,13 +303,8 @@ TEST_P(MaskedSoftmaxTest, no_numbers_are_no_work) {
 
 TEST_P(MaskedSoftmaxTest, a_steady_loop_of_calls_allocates_nothing) {
   std::vector<float> x(100 * 70);
-  const auto call = [&] {
-    attn::masked_softmax({x.data(), {100, 70}}, {x.data(), {100, 70}}, {}, context());
-  };
-  for (int i = 0; i < 3; ++i) call();
-  const attn_test::AllocationProbe probe;
-  for (int i = 0; i < 3; ++i) call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations(
+      [&] { attn::masked_softmax({x.data(), {100, 70}}, {x.data(), {100, 70}}, {}, context()); });
 }
 
 TEST(MaskedSoftmaxErrorTest, names_the_argument_and_what_it_needs) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -455,23 +454,12 @@ TEST_P(ScaledDotProductAttentionTest, running_out_of_memory_leaves_the_output) {
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
   const attn::ConstTensor in(x.data(), {2, 300, 9});
   const attn::Tensor out(output.data(), {2, 300, 9});
-  // Fails the first allocation, then the second, and so on, until the call succeeds.
-  for (int allowed = 0;; ++allowed) {
-    ASSERT_LT(allowed, 1000);
-    bool failed = false;
-    {
-      attn_test::AllocationProbe probe;
-      probe.fail_after(allowed);
-      try {
-        attn::scaled_dot_product_attention(in, in, in, out, {}, fresh);
-      } catch (const std::bad_alloc&) {
-        failed = true;
-      }
-    }
-    if (!failed) break;
-    ASSERT_THAT(output, ::testing::Each(5.0F)) << allowed;
-    fresh.release_memory();
-  }
+  attn_test::expect_unchanged_until_memory_suffices(
+      [&] { attn::scaled_dot_product_attention(in, in, in, out, {}, fresh); },
+      [&](std::int64_t allowed) {
+        ASSERT_THAT(output, ::testing::Each(5.0F)) << allowed;
+        fresh.release_memory();
+      });
   std::vector<float> again(x.size());
   attn::scaled_dot_product_attention(in, in, in, {again.data(), {2, 300, 9}}, {}, fresh);
   EXPECT_TRUE(same_bits(output, again));

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -439,32 +438,21 @@ TEST(SafetensorsErrorTest, damaged_files_are_errors_or_read) {
   EXPECT_GT(errors, 1000);
 }
 
-/// Repeats use() and allows one more allocation each time, until use() succeeds. All earlier
-/// attempts must throw std::bad_alloc; any other exception ends the test.
-template <class Use>
-void expect_bad_alloc_until_there_is_memory(const Use& use) {
-  int successes = 0;
-  for (bool done = false; !done; ++successes) {
-    ASSERT_LT(successes, 100);
-    try {
-      attn_test::AllocationProbe probe;
-      probe.fail_after(successes);
-      use();
-      done = true;
-    } catch (const std::bad_alloc&) {
-    }
-  }
-  EXPECT_GT(successes, 3);
-}
-
 TEST(SafetensorsErrorTest, running_out_of_memory) {
   const Bytes bytes =
       safetensors_file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
-  expect_bad_alloc_until_there_is_memory([&] { Safetensors::view(bytes).read("a"); });
+  int failures = 0;
+  const auto count = [&](std::int64_t) { ++failures; };
+  attn_test::expect_unchanged_until_memory_suffices([&] { Safetensors::view(bytes).read("a"); },
+                                                    count);
+  EXPECT_GE(failures, 3);
   const std::string path = ::testing::TempDir() + "attn_safetensors_errors_test.safetensors";
   const std::vector<float> x{1, 2};
   attn::save_safetensors(path, std::vector<NamedTensor>{{"a", {x.data(), {2}}}});
-  expect_bad_alloc_until_there_is_memory([&] { Safetensors::load(path).read("a"); });
+  failures = 0;
+  attn_test::expect_unchanged_until_memory_suffices([&] { Safetensors::load(path).read("a"); },
+                                                    count);
+  EXPECT_GE(failures, 3);
   std::remove(path.c_str());
 }
 

@@ -193,15 +193,10 @@ TEST_P(Conv1dTest, a_steady_loop_of_calls_allocates_nothing) {
       random);
   const std::vector<float> x = random.normals(40 * 5);
   std::vector<float> y(static_cast<std::size_t>(layer.conv.output_length(40) * 30));
-  const auto call = [&] {
+  attn_test::expect_no_allocations([&] {
     layer.conv.forward({x.data(), {40, 5}}, {y.data(), {layer.conv.output_length(40), 30}},
                        context());
-  };
-  call();
-  call();
-  const attn_test::AllocationProbe probe;
-  call();
-  EXPECT_EQ(probe.count(), 0);
+  });
 }
 
 // ---- Parameters and errors

@@ -4,17 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "allocation.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
-#include "host_tensor.hpp"
+#include "layers/feed_forward_case.hpp"
 #include "random.hpp"
 #include "reference/activation.hpp"
-#include "reference/linear.hpp"
 
 namespace {
 
@@ -23,47 +20,26 @@ using attn::Dropout;
 using attn::FeedForward;
 using attn::FeedForwardOptions;
 using attn_test::error_of;
-using attn_test::FloatTensor;
-using attn_test::is_within;
-using attn_test::Layout;
 using attn_test::Random;
 using attn_test::same_bits;
 using reference::Array;
+using reference::Bounded;
 
-struct Network {
-  FeedForward network;
-  std::map<std::string, Array> weights;
+using Network = attn_test::RandomNetwork<FeedForward>;
 
-  Network(const FeedForwardOptions& options, Random& random) : network(options) {
-    for (const std::string& name : network.parameter_names()) {
-      const attn::ConstTensor zeros = network.parameter(name);
-      const std::vector<std::int64_t> shape(zeros.shape().begin(), zeros.shape().end());
-      weights[name] = Array(shape);
-      const std::vector<float> values = random.normals(
-          std::ssize(weights[name].values), 1 / std::sqrt(static_cast<float>(shape.back())));
-      network.set_parameter(name, {values.data(), shape});
-      weights[name] = Array(shape, values);
-    }
+Bounded exact(const Network& layer, const Array& x) {
+  Bounded hidden = layer.apply("linear1", {x, {}});
+  const Activation activation = layer.network.options().activation;
+  for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
+    double& value = hidden.exact.values[i];
+    value = activation == Activation::kRelu   ? reference::relu(value)
+            : activation == Activation::kGelu ? reference::gelu(value)
+                                              : reference::gelu_tanh(value);
+    // The slope of GELU is at most 1.13.
+    hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
   }
-
-  reference::Bounded exact(const Array& x) const {
-    const auto weight = [&](const char* name) {
-      const auto found = weights.find(name);
-      return found == weights.end() ? Array() : found->second;
-    };
-    reference::Bounded hidden = linear({x, {}}, weight("linear1.weight"), weight("linear1.bias"));
-    for (std::size_t i = 0; i < hidden.exact.values.size(); ++i) {
-      double& value = hidden.exact.values[i];
-      const Activation activation = network.options().activation;
-      value = activation == Activation::kRelu   ? reference::relu(value)
-              : activation == Activation::kGelu ? reference::gelu(value)
-                                                : reference::gelu_tanh(value);
-      // The slope of GELU is at most 1.13.
-      hidden.error.values[i] = 1.13 * hidden.error.values[i] + 1e-6 * std::abs(value) + 2e-38;
-    }
-    return linear(hidden, weight("linear2.weight"), weight("linear2.bias"));
-  }
-};
+  return layer.apply("linear2", hidden);
+}
 
 using FeedForwardTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(FeedForwardTest);
@@ -78,13 +54,9 @@ TEST_P(FeedForwardTest, matches_the_reference) {
                            .out_features = 7,
                            .activation = Activation::kGeluTanh},
         FeedForwardOptions{.d_model = 64, .dim_feedforward = 256, .bias = false}}) {
-    const Network network(options, random);
-    const std::vector<float> x = random.normals(2 * 9 * options.d_model);
-    const std::int64_t width = options.out_features.value_or(options.d_model);
-    FloatTensor y = FloatTensor::filled({2, 9, width}, 77.0F);
-    network.network.forward({x.data(), {2, 9, options.d_model}}, y.view(), {}, context());
-    const reference::Bounded want = network.exact(Array({2, 9, options.d_model}, x));
-    EXPECT_TRUE(is_within(y.values(), want.exact, want.error));
+    attn_test::expect_exact(Network(options, random),
+                            options.out_features.value_or(options.d_model), random, context(),
+                            exact);
   }
 }
 
@@ -105,15 +77,7 @@ TEST_P(FeedForwardTest, every_layout_gives_the_same_bits) {
   Random random;
   const Network network({.d_model = 12, .dim_feedforward = 33, .activation = Activation::kGelu},
                         random);
-  const std::vector<float> x = random.normals(7 * 12);
-  std::vector<float> want(x.size());
-  network.network.forward({x.data(), {1, 7, 12}}, {want.data(), {1, 7, 12}}, {}, context(1));
-  for (const Layout layout : {Layout::kContiguous, Layout::kSpread, Layout::kTransposed}) {
-    FloatTensor in({7, 12}, x, layout);
-    network.network.forward(in.view(), in.view(), {}, context());
-    EXPECT_TRUE(same_bits(in.values(), want));
-    EXPECT_TRUE(in.gaps_are_untouched());
-  }
+  attn_test::expect_the_same_bits_in_every_layout(network.network, random, context(1), context());
 }
 
 TEST_P(FeedForwardTest, dropout_acts_between_the_layers) {
@@ -161,42 +125,14 @@ TEST_P(FeedForwardTest, xavier_draws_within_its_bounds) {
 TEST_P(FeedForwardTest, a_steady_loop_does_not_allocate) {
   Random random;
   const Network network({.d_model = 6, .dim_feedforward = 20}, random);
-  std::vector<float> x = random.normals(3 * 6);
-  const auto call = [&] {
-    network.network.forward({x.data(), {3, 6}}, {x.data(), {3, 6}}, {}, context());
-  };
-  call();
-  call();
-  const attn_test::AllocationProbe probe;
-  for (int i = 0; i < 3; ++i) call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations_in_forward(network.network, random, context());
 }
 
 TEST(FeedForwardErrorTest, sizes_and_shapes) {
-  const auto error = [](const FeedForwardOptions& options) {
-    return error_of([&] { FeedForward network(options); });
-  };
-  EXPECT_EQ(error({.d_model = 0, .dim_feedforward = 1}),
-            "invalid_argument: d_model: got 0, needs 1 or more");
-  EXPECT_EQ(error({.d_model = 1, .dim_feedforward = 0}),
-            "invalid_argument: dim_feedforward: got 0, needs 1 or more");
-  EXPECT_EQ(error({.d_model = 1, .dim_feedforward = 1, .out_features = 0}),
+  attn_test::expect_feed_forward_errors<FeedForward>();
+  EXPECT_EQ(error_of([] { FeedForward({.d_model = 1, .dim_feedforward = 1, .out_features = 0}); }),
             "invalid_argument: out_features: got 0, needs 1 or more");
   const FeedForward network({.d_model = 3, .dim_feedforward = 2});
-  std::vector<float> x(100, 1.0F), y(100, 5.0F);
-  EXPECT_EQ(error_of([&] { network.forward({x.data(), {3}}, {y.data(), {3}}); }),
-            "shape_mismatch: x: got shape (3), needs rank 2 (N, d_model) or 3 (B, N, d_model)");
-  EXPECT_EQ(error_of([&] { network.forward({x.data(), {4, 2}}, {y.data(), {4, 3}}); }),
-            "shape_mismatch: x: got shape (4, 2), needs shape (any, 3)");
-  EXPECT_EQ(error_of([&] { network.forward({x.data(), {2, 4, 3}}, {y.data(), {2, 3, 3}}); }),
-            "shape_mismatch: output: got shape (2, 3, 3), needs shape (2, 4, 3)");
-  EXPECT_EQ(error_of([&] {
-              network.forward({x.data(), {4, 3}}, {y.data(), {4, 3}}, {.probability = -1});
-            }),
-            "invalid_argument: dropout: got -1, needs a probability between 0 and 1");
-  EXPECT_EQ(error_of([&] { network.forward({nullptr, {4, 3}}, {y.data(), {4, 3}}); }),
-            "invalid_argument: x: got a null pointer, needs data");
-  EXPECT_THAT(y, ::testing::Each(5.0F));
   EXPECT_THAT(network.parameter_names(), ::testing::ElementsAre("linear1.weight", "linear1.bias",
                                                                 "linear2.weight", "linear2.bias"));
 }

@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "allocation.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
-#include "host_tensor.hpp"
+#include "layers/norm_case.hpp"
 #include "measure.hpp"
 #include "random.hpp"
 #include "reference/layer_norm.hpp"
@@ -23,6 +22,7 @@ using attn_test::error_of;
 using attn_test::FloatTensor;
 using attn_test::LargestError;
 using attn_test::Layout;
+using attn_test::normalized;
 using attn_test::Random;
 using attn_test::same_bits;
 using reference::Array;
@@ -68,14 +68,6 @@ struct NormLayer {
     }
   }
 };
-
-std::vector<float> normalized(const LayerNorm& norm, const std::vector<float>& x,
-                              attn::Context& context) {
-  std::vector<float> y(x.size(), 77.0F);
-  const std::int64_t rows = std::ssize(x) / norm.width();
-  norm.forward({x.data(), {rows, norm.width()}}, {y.data(), {rows, norm.width()}}, context);
-  return y;
-}
 
 using LayerNormTest = attn_test::EveryInstructionSet;
 INSTANTIATE_EVERY_INSTRUCTION_SET(LayerNormTest);
@@ -139,40 +131,14 @@ TEST_P(LayerNormTest, nan_and_infinity_stay_in_their_row) {
   Random random;
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    const NormLayer layer(21, random);
-    std::vector<float> x = random.normals(3 * 21);
-    const std::vector<float> clean = normalized(layer.norm, x, context());
-    x[21 + 20] = bad;
-    const std::vector<float> y = normalized(layer.norm, x, context());
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      if (i / 21 == 1) {
-        EXPECT_TRUE(std::isnan(y[i])) << i;
-      } else {
-        EXPECT_EQ(y[i], clean[i]) << i;
-      }
-    }
+    attn_test::expect_nan_in_its_row(NormLayer(21, random).norm, bad, random, context());
   }
 }
 
 TEST_P(LayerNormTest, every_layout_batch_and_number_of_threads_gives_the_same_bits) {
   Random random;
-  const NormLayer layer(103, random);
-  const std::vector<float> x = random.normals(3 * 70 * 103);
-  const std::vector<float> want = normalized(layer.norm, x, context(1));
-  EXPECT_TRUE(same_bits(normalized(layer.norm, x, context(3)), want));
-  for (const Layout layout :
-       {Layout::kContiguous, Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
-    FloatTensor in({3, 70, 103}, x, layout);
-    FloatTensor out = FloatTensor::filled({3, 70, 103}, 77.0F, layout);
-    layer.norm.forward(in.view(), out.view(), context());
-    EXPECT_TRUE(same_bits(out.values(), want));
-    EXPECT_TRUE(out.gaps_are_untouched());
-    layer.norm.forward(in.view(), in.view(), context());
-    EXPECT_TRUE(same_bits(in.values(), want));
-  }
-  std::vector<float> row(103);
-  layer.norm.forward({x.data() + 103 * 50, {103}}, {row.data(), {103}}, context());
-  EXPECT_TRUE(same_bits(row, {want.begin() + 103 * 50, want.begin() + 103 * 51}));
+  attn_test::expect_the_same_bits_for_any_layout_batch_and_threads(NormLayer(103, random).norm,
+                                                                   random, context(1), context(3));
 }
 
 TEST_P(LayerNormTest, a_sum_is_normalized_as_its_rounded_values) {
@@ -193,43 +159,13 @@ TEST_P(LayerNormTest, a_sum_is_normalized_as_its_rounded_values) {
 
 TEST_P(LayerNormTest, a_steady_loop_does_not_allocate) {
   Random random;
-  const NormLayer layer(50, random);
-  const std::vector<float> x = random.normals(4 * 50);
-  std::vector<float> y(x.size());
-  const auto call = [&] {
-    layer.norm.forward({x.data(), {4, 50}}, {y.data(), {4, 50}}, context());
-  };
-  call();
-  const attn_test::AllocationProbe probe;
-  for (int i = 0; i < 3; ++i) call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations_in_forward(NormLayer(50, random).norm, context());
 }
 
 TEST(LayerNormErrorTest, sizes_and_shapes) {
-  EXPECT_EQ(error_of([] { LayerNorm norm(0); }), "invalid_argument: width: got 0, needs 1 or more");
-  EXPECT_EQ(error_of([] { LayerNorm norm(3, {.eps = -1}); }),
-            "invalid_argument: eps: got -1, needs a finite number of at least 0");
+  attn_test::expect_norm_errors<LayerNorm>();
   EXPECT_THAT(error_of([] { LayerNorm norm(std::numeric_limits<std::int64_t>::max()); }),
               ::testing::StartsWith("size_overflow: "));
-  const LayerNorm norm(3);
-  const std::vector<float> x(12, 1.0F);
-  std::vector<float> y(12, 5.0F);
-  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {3, 4}}, {y.data(), {3, 4}}); }),
-            "shape_mismatch: x: got shape (3, 4), needs a last dimension of size 3");
-  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {}}, {y.data(), {}}); }),
-            "shape_mismatch: x: got shape (), needs a last dimension of size 3");
-  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {4, 3}}, {y.data(), {3, 3}}); }),
-            "shape_mismatch: output: got shape (3, 3), needs shape (4, 3)");
-  EXPECT_EQ(error_of([&] {
-              norm.forward_sum({x.data(), {4, 3}}, {x.data(), {1, 3}}, {y.data(), {4, 3}});
-            }),
-            "shape_mismatch: y: got shape (1, 3), needs shape (4, 3)");
-  EXPECT_EQ(error_of([&] { norm.forward({nullptr, {4, 3}}, {y.data(), {4, 3}}); }),
-            "invalid_argument: x: got a null pointer, needs data");
-  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {4, 3}}, {nullptr, {4, 3}}); }),
-            "invalid_argument: output: got a null pointer, needs data");
-  EXPECT_THAT(y, ::testing::Each(5.0F));
-  EXPECT_EQ(error_of([&] { norm.forward({nullptr, {0, 3}}, {nullptr, {0, 3}}); }), "nothing");
 }
 
 TEST(LayerNormErrorTest, parameters) {

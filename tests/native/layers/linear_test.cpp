@@ -280,14 +280,8 @@ TEST_P(LinearTest, a_steady_loop_of_calls_allocates_nothing) {
   const LinearLayer layer(300, 100, true, random);
   const std::vector<float> x = random.normals(60 * 300);
   std::vector<float> y(60 * 100);
-  const auto call = [&] {
-    layer.linear.forward({x.data(), {60, 300}}, {y.data(), {60, 100}}, context());
-  };
-  call();
-  call();
-  const attn_test::AllocationProbe probe;
-  call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations(
+      [&] { layer.linear.forward({x.data(), {60, 300}}, {y.data(), {60, 100}}, context()); });
 }
 
 // ---- bfloat16 weights

@@ -411,14 +411,8 @@ TEST_P(MultiHeadAttentionTest, a_steady_loop_of_calls_allocates_nothing) {
   const std::vector<float> x = random.normals(100 * 60);
   std::vector<float> y(x.size());
   const attn::ConstTensor in(x.data(), {100, 60});
-  const auto call = [&] {
-    layer.attention.forward(in, in, in, {y.data(), {100, 60}}, {}, context());
-  };
-  call();
-  call();
-  const attn_test::AllocationProbe probe;
-  call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations(
+      [&] { layer.attention.forward(in, in, in, {y.data(), {100, 60}}, {}, context()); });
 }
 
 TEST_P(MultiHeadAttentionTest, running_out_of_memory_is_an_error_and_leaves_the_outputs) {
@@ -430,21 +424,15 @@ TEST_P(MultiHeadAttentionTest, running_out_of_memory_is_an_error_and_leaves_the_
   AttentionOptions options;
   options.weights = {weights.data(), {1, 3, 300, 300}};
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
-  for (int allowed = 0;; ++allowed) {
-    ASSERT_LT(allowed, 1000);
-    {
-      attn_test::AllocationProbe probe;
-      probe.fail_after(allowed);
-      try {
+  attn_test::expect_unchanged_until_memory_suffices(
+      [&] {
         layer.attention.forward(in, in, in, {y.data(), {300, 60}}, {.attention = options}, fresh);
-        break;
-      } catch (const std::bad_alloc&) {
-      }
-    }
-    ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << allowed;
-    ASSERT_EQ(std::count(weights.begin(), weights.end(), 5.0F), std::ssize(weights)) << allowed;
-    fresh.release_memory();
-  }
+      },
+      [&](std::int64_t allowed) {
+        ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << allowed;
+        ASSERT_EQ(std::count(weights.begin(), weights.end(), 5.0F), std::ssize(weights)) << allowed;
+        fresh.release_memory();
+      });
   EXPECT_TRUE(same_bits(y, self_attention(layer.attention, x, 1, context())));
 }
 

@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "allocation.hpp"
 #include "attn/layers/intermediates.hpp"
 #include "compare.hpp"
 #include "every_instruction_set.hpp"
-#include "host_tensor.hpp"
+#include "layers/norm_case.hpp"
 #include "measure.hpp"
 #include "random.hpp"
 
@@ -20,20 +19,9 @@ namespace {
 
 using attn::RmsNorm;
 using attn::RmsNormOptions;
-using attn_test::error_of;
-using attn_test::FloatTensor;
 using attn_test::LargestError;
-using attn_test::Layout;
+using attn_test::normalized;
 using attn_test::Random;
-using attn_test::same_bits;
-
-std::vector<float> normalized(const RmsNorm& norm, const std::vector<float>& x,
-                              attn::Context& context) {
-  std::vector<float> y(x.size(), 77.0F);
-  const std::int64_t rows = std::ssize(x) / norm.width();
-  norm.forward({x.data(), {rows, norm.width()}}, {y.data(), {rows, norm.width()}}, context);
-  return y;
-}
 
 /// Measures the largest relative error. `weight` contains the factor of each column.
 void measure(const RmsNorm& norm, const std::vector<float>& weight, const std::vector<float>& x,
@@ -92,60 +80,26 @@ TEST_P(RmsNormTest, divides_by_the_root_of_the_mean_square) {
 
 TEST_P(RmsNormTest, nan_stays_in_its_row) {
   Random random;
-  const RmsNorm norm(21);
-  std::vector<float> x = random.normals(3 * 21);
-  const std::vector<float> clean = normalized(norm, x, context());
-  x[21 + 20] = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> y = normalized(norm, x, context());
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    EXPECT_TRUE(i / 21 == 1 ? std::isnan(y[i]) : y[i] == clean[i]) << i;
-  }
+  attn_test::expect_nan_in_its_row(RmsNorm(21), std::numeric_limits<float>::quiet_NaN(), random,
+                                   context());
 }
 
 TEST_P(RmsNormTest, every_layout_batch_and_number_of_threads_gives_the_same_bits) {
   Random random;
   RmsNorm norm(103);
-  const std::vector<float> weight = random.normals(103), x = random.normals(3 * 70 * 103);
+  const std::vector<float> weight = random.normals(103);
   norm.set_parameter("weight", {weight.data(), {103}});
-  const std::vector<float> want = normalized(norm, x, context(1));
-  EXPECT_TRUE(same_bits(normalized(norm, x, context(3)), want));
-  for (const Layout layout :
-       {Layout::kContiguous, Layout::kSpread, Layout::kTransposed, Layout::kReversed}) {
-    FloatTensor in({3, 70, 103}, x, layout);
-    FloatTensor out = FloatTensor::filled({3, 70, 103}, 77.0F, layout);
-    norm.forward(in.view(), out.view(), context());
-    EXPECT_TRUE(same_bits(out.values(), want));
-    EXPECT_TRUE(out.gaps_are_untouched());
-    norm.forward(in.view(), in.view(), context());
-    EXPECT_TRUE(same_bits(in.values(), want));
-  }
+  attn_test::expect_the_same_bits_for_any_layout_batch_and_threads(norm, random, context(1),
+                                                                   context(3));
 }
 
 TEST_P(RmsNormTest, a_steady_loop_does_not_allocate) {
-  const RmsNorm norm(50);
-  std::vector<float> x(200, 1.0F);
-  const auto call = [&] { norm.forward({x.data(), {4, 50}}, {x.data(), {4, 50}}, context()); };
-  call();
-  const attn_test::AllocationProbe probe;
-  for (int i = 0; i < 3; ++i) call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations_in_forward(RmsNorm(50), context());
 }
 
 TEST(RmsNormErrorTest, sizes_shapes_and_parameters) {
-  EXPECT_EQ(error_of([] { RmsNorm norm(0); }), "invalid_argument: width: got 0, needs 1 or more");
-  EXPECT_EQ(error_of([] { RmsNorm norm(3, {.eps = -1}); }),
-            "invalid_argument: eps: got -1, needs a finite number of at least 0");
+  attn_test::expect_norm_errors<RmsNorm>();
   const RmsNorm norm(3);
-  const std::vector<float> x(12, 1.0F);
-  std::vector<float> y(12, 5.0F);
-  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {3, 4}}, {y.data(), {3, 4}}); }),
-            "shape_mismatch: x: got shape (3, 4), needs a last dimension of size 3");
-  EXPECT_EQ(error_of([&] { norm.forward({x.data(), {4, 3}}, {y.data(), {3, 3}}); }),
-            "shape_mismatch: output: got shape (3, 3), needs shape (4, 3)");
-  EXPECT_EQ(error_of([&] { norm.forward({nullptr, {4, 3}}, {y.data(), {4, 3}}); }),
-            "invalid_argument: x: got a null pointer, needs data");
-  EXPECT_THAT(y, ::testing::Each(5.0F));
-  EXPECT_EQ(error_of([&] { norm.forward({nullptr, {0, 3}}, {nullptr, {0, 3}}); }), "nothing");
   EXPECT_THAT(norm.parameter_names(), ::testing::ElementsAre("weight"));
   EXPECT_EQ(*norm.parameter("weight").data(), 1);
   RmsNorm gemma(3, {.zero_centred_weight = true});

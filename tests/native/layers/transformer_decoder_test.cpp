@@ -217,17 +217,15 @@ TEST_P(TransformerDecoderTest, a_layer_that_fails_leaves_its_state_and_outputs) 
       "invalid_argument: softcap: got -1, needs 0 (none) or a finite number above 0");
   call.cross_attention.softcap = 0;
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
-  std::int64_t failures = 0;
-  for (;; ++failures) {
-    ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << failures;
-    ASSERT_EQ(std::count(w.begin(), w.end(), 5.0F), std::ssize(w)) << failures;
-    ASSERT_EQ(state.self_attention.length(), 0) << failures;
-    const bool done = attn_test::succeeds_with_allocations(
-        failures, [&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, fresh); });
-    if (done) break;
+  const auto check = [&](std::int64_t allowed) {
+    ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << allowed;
+    ASSERT_EQ(std::count(w.begin(), w.end(), 5.0F), std::ssize(w)) << allowed;
+    ASSERT_EQ(state.self_attention.length(), 0) << allowed;
     fresh.release_memory();
-  }
-  EXPECT_GT(failures, 0);
+  };
+  check(0);
+  attn_test::expect_unchanged_until_memory_suffices(
+      [&] { layer.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, fresh); }, check);
   EXPECT_EQ(state.self_attention.length(), 4);
 }
 
@@ -366,21 +364,17 @@ TEST_P(TransformerDecoderTest, a_call_that_runs_out_of_memory_changes_nothing) {
   TransformerDecoder::State state = decoder.start({memory.data(), {3, 8}}, 0, context());
   call.state = &state;
   attn::Context fresh({.num_threads = 1, .instruction_set = GetParam()});
-  std::int64_t failures = 0;
-  for (;; ++failures) {
-    const bool done = attn_test::succeeds_with_allocations(failures, [&] {
-      decoder.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, fresh);
-    });
-    if (done) break;
-    ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << failures;
-    ASSERT_EQ(std::count(w.begin(), w.end(), 5.0F), std::ssize(w)) << failures;
-    for (const auto& layer : state.layers()) {
-      ASSERT_EQ(layer.self_attention.length(), 0) << failures;
-      ASSERT_EQ(layer.memory.length(), 3) << failures;
-    }
-    fresh.release_memory();
-  }
-  EXPECT_GT(failures, 0);
+  attn_test::expect_unchanged_until_memory_suffices(
+      [&] { decoder.forward({x.data(), {4, 8}}, {}, {y.data(), {4, 8}}, call, fresh); },
+      [&](std::int64_t allowed) {
+        ASSERT_EQ(std::count(y.begin(), y.end(), 5.0F), std::ssize(y)) << allowed;
+        ASSERT_EQ(std::count(w.begin(), w.end(), 5.0F), std::ssize(w)) << allowed;
+        for (const auto& layer : state.layers()) {
+          ASSERT_EQ(layer.self_attention.length(), 0) << allowed;
+          ASSERT_EQ(layer.memory.length(), 3) << allowed;
+        }
+        fresh.release_memory();
+      });
   EXPECT_EQ(state.length(), 4);
 }
 

@@ -139,13 +139,8 @@ TEST_P(PositionalEncodingTest, empty_inputs_are_no_work) {
 TEST_P(PositionalEncodingTest, a_steady_loop_of_calls_allocates_nothing) {
   std::vector<float> x(2 * 70 * 24);
   const PositionalEncoding layer;
-  const auto call = [&] {
-    layer.forward({x.data(), {2, 70, 24}}, {x.data(), {2, 70, 24}}, 0, {}, context());
-  };
-  for (int i = 0; i < 3; ++i) call();
-  const attn_test::AllocationProbe probe;
-  for (int i = 0; i < 3; ++i) call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations(
+      [&] { layer.forward({x.data(), {2, 70, 24}}, {x.data(), {2, 70, 24}}, 0, {}, context()); });
 }
 
 TEST(PositionalEncodingErrorTest, names_the_argument_and_what_it_needs) {

@@ -403,11 +403,8 @@ TEST_P(SinusoidalEncodingTest, no_rows_are_no_work) {
 
 TEST_P(SinusoidalEncodingTest, a_steady_loop_of_calls_allocates_nothing) {
   std::vector<float> output(100 * 32);
-  const auto call = [&] { attn::sinusoidal_encoding({output.data(), {100, 32}}, {}, context()); };
-  for (int i = 0; i < 3; ++i) call();
-  const attn_test::AllocationProbe probe;
-  for (int i = 0; i < 3; ++i) call();
-  EXPECT_EQ(probe.count(), 0);
+  attn_test::expect_no_allocations(
+      [&] { attn::sinusoidal_encoding({output.data(), {100, 32}}, {}, context()); });
 }
 
 TEST(SinusoidalEncodingErrorTest, names_the_argument_and_what_it_needs) {

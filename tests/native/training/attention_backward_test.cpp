@@ -500,18 +500,16 @@ TEST(AttentionBackwardErrorTest, running_out_of_memory) {
   const std::vector<float> x(2 * 3 * 4, 0.5F);
   std::vector<float> gradient(2 * 3 * 4, 7.0F);
   const attn::ConstTensor in(x.data(), {1, 2, 3, 4}), lse(x.data(), {1, 2, 3});
-  const auto call = [&](attn::Context& context) {
-    attn::scaled_dot_product_attention_backward(
-        in, in, in, in, lse, in, {.query = {gradient.data(), {1, 2, 3, 4}}}, {}, context);
-  };
-  int failures = 0;
-  for (;; ++failures) {
-    attn::Context fresh({.num_threads = 1});
-    if (attn_test::succeeds_with_allocations(failures, [&] { call(fresh); })) break;
-    EXPECT_THAT(gradient, ::testing::Each(7.0F)) << failures;
-    ASSERT_LT(failures, 1000);
-  }
-  EXPECT_GE(failures, 1);
+  attn::Context fresh({.num_threads = 1});
+  attn_test::expect_unchanged_until_memory_suffices(
+      [&] {
+        attn::scaled_dot_product_attention_backward(
+            in, in, in, in, lse, in, {.query = {gradient.data(), {1, 2, 3, 4}}}, {}, fresh);
+      },
+      [&](std::int64_t allowed) {
+        EXPECT_THAT(gradient, ::testing::Each(7.0F)) << allowed;
+        fresh.release_memory();
+      });
 }
 
 TEST(AttentionBackwardMemoryTest, a_steady_loop_allocates_nothing) {
@@ -520,14 +518,9 @@ TEST(AttentionBackwardMemoryTest, a_steady_loop_allocates_nothing) {
   std::vector<float> gradient(x.size());
   const attn::ConstTensor in(x.data(), {1, 2, 30, 8}), lse(x.data(), {1, 2, 30});
   const attn::Tensor out(gradient.data(), {1, 2, 30, 8});
-  const auto call = [&] {
+  attn_test::expect_no_allocations([&] {
     attn::scaled_dot_product_attention_backward(in, in, in, in, lse, in, {.key = out}, {}, context);
-  };
-  call();
-  call();
-  const attn_test::AllocationProbe probe;
-  call();
-  EXPECT_EQ(probe.count(), 0);
+  });
 }
 
 }  // namespace
