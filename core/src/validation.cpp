@@ -235,10 +235,10 @@ void require_lengths(const char* name, const LengthsView& lengths, std::int64_t 
   const bool per_row = lengths.rank() == 2 && rows >= 0;
   if ((lengths.rank() != 1 && !per_row) || lengths.size(0) != batch ||
       (per_row && lengths.size(1) != rows)) {
-    const std::array of_batch{batch};
-    const std::array of_rows{batch, rows};
-    if (rows < 0) fail_shape(name, lengths.shape(), {"shape ", of_batch});
-    fail_shape(name, lengths.shape(), {"shape ", of_batch, " or ", of_rows});
+    const std::array batch_shape{batch};
+    const std::array row_shape{batch, rows};
+    if (rows < 0) fail_shape(name, lengths.shape(), {"shape ", batch_shape});
+    fail_shape(name, lengths.shape(), {"shape ", batch_shape, " or ", row_shape});
   }
   require_data(Name(name), lengths.shape(), lengths.data(), sizeof(std::int32_t));
   for (std::int64_t b = 0; b < batch; ++b) {

@@ -43,7 +43,7 @@ class ActivationStep final : public Step {
       return BackwardPass::needs_gradient(node) ? pass.begin(*node, scratch)
                                                 : BackwardPass::Addition();
     };
-    const BackwardPass::Addition of_x = begin(x_), of_factor = begin(factor_);
+    const BackwardPass::Addition x_addition = begin(x_), factor_addition = begin(factor_);
     const auto kernel = kernel_of(activation_, pass.kernels());
     const std::int64_t count = validation::product("x", output_gradient.shape());
     const auto at = [](auto* from, std::int64_t first) { return from ? from + first : nullptr; };
@@ -53,12 +53,12 @@ class ActivationStep final : public Step {
       args.x = x_->value.data() + first;
       if (factor_) args.factor = factor_->value.data() + first;
       args.output_gradient = output_gradient.data() + first;
-      args.gradient = at(of_x.memory.data(), first);
-      args.factor_gradient = at(of_factor.memory.data(), first);
+      args.gradient = at(x_addition.memory.data(), first);
+      args.factor_gradient = at(factor_addition.memory.data(), first);
       kernel(args);
     };
     for_all_row_runs({&count, 1}, scratch, go_back);
-    for (const BackwardPass::Addition& addition : {of_x, of_factor}) {
+    for (const BackwardPass::Addition& addition : {x_addition, factor_addition}) {
       if (addition.node) BackwardPass::end(addition, scratch);
     }
   }

@@ -89,11 +89,11 @@ class Backward {
       // a task may wait for earlier tasks.
       const index task = next.fetch_add(1, std::memory_order_relaxed);
       const index first = task / (abreast * chunks) * abreast;
-      const index of_group = task - first * chunks;
+      const index task_in_group = task - first * chunks;
       const index group = std::min(abreast, batches * heads - first);
-      const index chunk = of_group / group;
-      const index b = (first + of_group % group) / heads;
-      const index h = (first + of_group % group) % heads;
+      const index chunk = task_in_group / group;
+      const index b = (first + task_in_group % group) / heads;
+      const index h = (first + task_in_group % group) % heads;
       for (index bb = b; bb < (is_shared(0) ? p_.batch : b + 1); ++bb) {
         for (index hh = h; hh < (is_shared(1) ? p_.key_heads : h + 1); ++hh) {
           for (index c = chunk; c < (is_shared(3) ? chunks_ : chunk + 1); ++c) {

@@ -65,10 +65,10 @@ class NormStep final : public Step {
     } else {
       compute_gradients(nullptr);
     }
-    const auto add_sums = [&](Node* node, float* of_tasks) {
+    const auto add_sums = [&](Node* node, float* task_sums) {
       pass.add_to(node, [&](const Tensor& to) {
         sum_rows(
-            ConstTensor(of_tasks, std::array{tasks, width}, std::array{padded, std::int64_t{1}}),
+            ConstTensor(task_sums, std::array{tasks, width}, std::array{padded, std::int64_t{1}}),
             to, pass);
       });
     };

@@ -50,20 +50,20 @@ class PoolingStep final : public Step {
       sum_pairs(PairTerm::kOther, weights_, true, dy, {}, with_batch(dv), nullptr, pass);
     });
     const auto needs_gradient = [](Node* node) { return BackwardPass::needs_gradient(node); };
-    const bool of_scores = needs_gradient(nodes_.query) || needs_gradient(nodes_.key) ||
-                           needs_gradient(nodes_.width) || needs_gradient(nodes_.column_weights) ||
-                           nodes_.scores;
-    if (!of_scores && !nodes_.weights) return;
+    const bool needs_scores = needs_gradient(nodes_.query) || needs_gradient(nodes_.key) ||
+                              needs_gradient(nodes_.width) ||
+                              needs_gradient(nodes_.column_weights) || nodes_.scores;
+    if (!needs_scores && !nodes_.weights) return;
 
     runtime::Execution scratch(pass.context());
     const auto matrix = [&] {
       return Tensor(scratch.floats(validation::product("weights", weights_.shape()), "pooling"),
                     weights_.shape());
     };
-    const Tensor of_weights = matrix();
+    const Tensor weight_gradient = matrix();
     const ConstTensor value = with_batch(nodes_.value->value);
     for (index b = 0; b < weights_.size(0); ++b) {
-      multiply(dy.select(0, b), value.select(0, b), of_weights.select(0, b), pass.context());
+      multiply(dy.select(0, b), value.select(0, b), weight_gradient.select(0, b), pass.context());
     }
     const Tensor gradient = matrix();
     const Tensor width_sums =
@@ -73,9 +73,9 @@ class PoolingStep final : public Step {
             : Tensor();
     const ConstTensor query = with_batch(nodes_.query->value);
     const ConstTensor key = with_batch(nodes_.key->value);
-    const bool of_distance = pair_ && *pair_ != PairWeight::kSoftmax;
+    const bool uses_distance = pair_ && *pair_ != PairWeight::kSoftmax;
     Tensor distances;
-    if (of_distance) {
+    if (uses_distance) {
       // A Gaussian of width 1/2 scores −2·distance².
       distances = matrix();
       float nothing = 0;
@@ -83,8 +83,8 @@ class PoolingStep final : public Step {
                         Tensor(&nothing, {query.size(0), query.size(1), 0}),
                         ScoringFunction::gaussian(0.5F), {.scores = distances}, pass.context());
     }
-    backpropagate_to_scores(of_weights, distances, gradient, width_sums, scratch, pass);
-    add_to_displayed(nodes_.weights, of_weights, pass);
+    backpropagate_to_scores(weight_gradient, distances, gradient, width_sums, scratch, pass);
+    add_to_displayed(nodes_.weights, weight_gradient, pass);
     if (pair_ == PairWeight::kSoftmax) add_to_displayed(nodes_.scores, gradient, pass);
 
     if (!pair_) {
@@ -96,7 +96,7 @@ class PoolingStep final : public Step {
       }
       return;
     }
-    const PairTerm term = of_distance ? PairTerm::kDifference : PairTerm::kTanh;
+    const PairTerm term = uses_distance ? PairTerm::kDifference : PairTerm::kTanh;
     pass.add_to(nodes_.key, [&](const Tensor& dk) {
       sum_pairs(term, gradient, true, query, key, with_batch(dk), nullptr, pass);
     });
@@ -138,7 +138,7 @@ class PoolingStep final : public Step {
     pass.add_to(node, addend);
   }
 
-  void backpropagate_to_scores(const Tensor& of_weights, const ConstTensor& distances,
+  void backpropagate_to_scores(const Tensor& weight_gradient, const ConstTensor& distances,
                                const Tensor& gradient, const Tensor& width_sums,
                                runtime::Execution& run, BackwardPass& pass) {
     const index cols = weights_.size(2);
@@ -152,11 +152,11 @@ class PoolingStep final : public Step {
       args.rows = std::min(task_rows, rows - row);
       args.cols = cols;
       args.weights = weights_.data() + first;
-      args.weight_gradient = of_weights.data() + first;
+      args.weight_gradient = weight_gradient.data() + first;
       if (!distances.is_none()) args.scores = distances.data() + first;
       args.width = width_;
       args.gradient = gradient.data() + first;
-      if (nodes_.weights) args.selected = of_weights.data() + first;
+      if (nodes_.weights) args.selected = weight_gradient.data() + first;
       if (!width_sums.is_none()) args.width_sums = width_sums.data() + row;
       kernels.weight_gradient(args);
     });

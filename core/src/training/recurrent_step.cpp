@@ -48,8 +48,8 @@ class RecurrentStep final : public Step {
     const Tensor carried = take({batch, hidden});
     const Tensor from_gates = take({batch, hidden});
     std::fill_n(carried.data(), batch * hidden, 0.0F);
-    const Tensor of_input = take({batch, steps, width});
-    const Tensor of_state = take({batch, steps, width});
+    const Tensor input_products = take({batch, steps, width});
+    const Tensor state_products = take({batch, steps, width});
     float* packed = scratch.floats(kernels::packed_size(hidden, width), "recurrent layers");
     float* product_scratch = take_product_scratch(std::max({width, hidden, x.size(2)}), scratch);
     if (steps > 0) {
@@ -62,8 +62,9 @@ class RecurrentStep final : public Step {
       }
       copy(y.slice(1, 0, steps - 1), before.slice(1, 1, steps), scratch);
     }
-    p_.from_input->multiply(x, p_.input_bias_values.data(), of_input, scratch, product_scratch);
-    p_.from_state->multiply(before, p_.state_bias_values.data(), of_state, scratch,
+    p_.from_input->multiply(x, p_.input_bias_values.data(), input_products, scratch,
+                            product_scratch);
+    p_.from_state->multiply(before, p_.state_bias_values.data(), state_products, scratch,
                             product_scratch);
     pack_matrix(training::transposed(p_.state_weight_values), packed, width, scratch);
 
@@ -75,10 +76,10 @@ class RecurrentStep final : public Step {
         kernels::RecurrentCellGradientArgs args;
         args.rows = std::min(task_rows, batch - first);
         args.hidden = hidden;
-        args.from_input = of_input.pointer(first, t);
-        args.from_input_row = of_input.stride(0);
-        args.from_state = of_state.pointer(first, t);
-        args.from_state_row = of_state.stride(0);
+        args.from_input = input_products.pointer(first, t);
+        args.from_input_row = input_products.stride(0);
+        args.from_state = state_products.pointer(first, t);
+        args.from_state_row = state_products.stride(0);
         args.state = before.pointer(first, t);
         args.state_row = before.stride(0);
         args.output_gradient = dy.pointer(first, t);
@@ -88,12 +89,13 @@ class RecurrentStep final : public Step {
         cell(args);
       });
       if (t == 0 && !BackwardPass::needs_gradient(p_.h_0)) break;
-      multiply_packed(of_state.select(1, t), packed, nullptr, from_gates, scratch, product_scratch);
+      multiply_packed(state_products.select(1, t), packed, nullptr, from_gates, scratch,
+                      product_scratch);
       add(carried, from_gates, carried, scratch);
     }
 
     using training::as_rows;
-    const ConstTensor gates = as_rows(of_input), state_gates = as_rows(of_state);
+    const ConstTensor gates = as_rows(input_products), state_gates = as_rows(state_products);
     pass.add_to(p_.x, [&](const Tensor& dx) {
       training::multiply(gates, training::transposed(p_.input_weight->value),
                          as_rows(with_batch(dx)), pass.context());
