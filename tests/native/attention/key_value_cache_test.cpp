@@ -95,17 +95,17 @@ TEST(KeyValueCacheTest, takes_views_of_itself) {
 }
 
 TEST(KeyValueCacheTest, running_out_of_memory_leaves_the_cache_as_it_was) {
-  attn::KeyValueCache cache(1, 2, 3, 1);
+  attn::KeyValueCache cache(1, 2, 3, 1, /*capacity=*/4);  // the second append() must grow it
   std::vector<float> numbers(24);
   std::iota(numbers.begin(), numbers.end(), 1.0F);
   const attn::ConstTensor key(numbers.data(), {1, 2, 4, 3}), value(numbers.data(), {1, 2, 4, 1});
   cache.append(key, value);
-  attn_test::expect_unchanged_until_memory_suffices([&] { cache.append(key, value); },
-                                                    [&](std::int64_t) {
-                                                      ASSERT_EQ(cache.length(), 4);
-                                                      ASSERT_EQ(cache.keys()(0, 1, 3, 2), 24.0F);
-                                                      ASSERT_EQ(cache.values()(0, 1, 3, 0), 8.0F);
-                                                    });
+  const auto check = [&](std::int64_t) {
+    ASSERT_EQ(cache.length(), 4);
+    ASSERT_EQ(cache.keys()(0, 1, 3, 2), 24.0F);
+    ASSERT_EQ(cache.values()(0, 1, 3, 0), 8.0F);
+  };
+  attn_test::expect_unchanged_until_memory_suffices([&] { cache.append(key, value); }, check);
   EXPECT_EQ(cache.length(), 8);
   EXPECT_EQ(cache.keys()(0, 1, 7, 2), 24.0F);
 }
