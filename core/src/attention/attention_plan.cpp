@@ -217,7 +217,7 @@ AttentionHead AttentionPlan::head(index b, index h) const noexcept {
 }
 
 kernels::Bf16AttentionHead AttentionPlan::bf16_head(index b, index h) const noexcept {
-  kernels::Bf16AttentionHead head{this->head(b, h)};
+  kernels::Bf16AttentionHead head{this->head(b, h), {}, {}, {}};
   static_assert(sizeof(BFloat16) == sizeof(std::uint16_t));
   const auto query = rows_at(problem_.query.as<BFloat16>(), b, h);
   head.query = {reinterpret_cast<const std::uint16_t*>(query.data), query.row, query.col};
