@@ -23,19 +23,39 @@ const fontOf = /** @type {Record<string, string>} */ ({
 });
 
 /**
+ * Simplifies MathML for screen readers, its only readers: removes spaces and sizes, and joins the
+ * letters of upright words, which KaTeX writes as separate identifiers.
+ * @param {string} math
+ */
+const spoken = (math) =>
+  math
+    .replace(/<mspace[^>]*>(?:<\/mspace>)?|<mtext>\s*<\/mtext>/g, '')
+    .replace(/ (?:stretchy|minsize|maxsize|fence|separator)="[^"]*"/g, '')
+    .replace(
+      /(?:<mi mathvariant="normal">\p{L}<\/mi>){2,}/gu,
+      (letters) => `<mi>${letters.replace(/<[^>]*>/g, '')}</mi>`,
+    )
+    .replace(/<mrow>(<m[ino][^>]*>[^<]*<\/m[ino]>)<\/mrow>/g, '$1');
+
+/**
  * Renders TeX as HTML. Inline styles become data-style attributes, because the page's content
  * security policy blocks inline styles in HTML. A script in `Equation.svelte` applies them.
  * @param {string} tex
  */
 export function render(tex) {
   const style = tex.startsWith('\\textstyle') ? '' : '\\displaystyle ';
-  return katex
-    .renderToString(style + tex, {
-      strict: false,
-      trust: ({ command }) => command === '\\htmlData',
-    })
-    .replace(/<annotation[^]*?<\/annotation>|<\/?semantics>| xmlns="[^"]*"/g, '')
-    .replaceAll(' style="', ' data-style="');
+  return (
+    katex
+      .renderToString(style + tex, {
+        strict: false,
+        trust: ({ command }) => command === '\\htmlData',
+      })
+      .replace(/<annotation[^]*?<\/annotation>|<\/?semantics>| xmlns="[^"]*"/g, '')
+      .replaceAll(' style="', ' data-style="')
+      // Hundredths of an em are less than half a pixel.
+      .replace(/\d*\.\d+(?=em)/g, (length) => String(Number(Number(length).toFixed(2))))
+      .replace(/<math[^]*?<\/math>/g, spoken)
+  );
 }
 
 /**

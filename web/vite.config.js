@@ -109,6 +109,7 @@ export default defineConfig(({ command }) => ({
     // Splitting would produce ten similar style sheets, which are larger in total.
     cssCodeSplit: false,
     rolldownOptions: {
+      optimization: { inlineConst: { mode: 'all', pass: 2 } },
       output: {
         codeSplitting: {
           includeDependenciesRecursively: false,
@@ -132,7 +133,12 @@ export default defineConfig(({ command }) => ({
               priority: 2,
             },
             // As with the styles, one file is smaller than thirty similar files.
-            { name: 'programs', test: programs },
+            { name: 'programs', test: programs, priority: 1 },
+            // The appendix: two chapters that share their readers and much of their code.
+            {
+              name: 'Appendix',
+              test: /src[\\/](?:chapters|figures)[\\/](?:precision|speed)[\\/]|texts[\\/](?:figures[\\/])?(?:precision|speed|engines)\w*\.js/,
+            },
             { name: 'outlines', test: /virtual:outlines/ },
           ],
         },

@@ -203,7 +203,7 @@ test('the browser prints figures that were never scrolled to', async () => {
   const page = await site.open('');
   const isLoaded = (/** @type {string} */ chapter) =>
     performance.getEntriesByType('resource').some(({ name }) => name.includes(`${chapter}-`));
-  for (const chapter of ['Pooling', 'Training', 'Speed']) {
+  for (const chapter of ['Pooling', 'Training', 'Appendix']) {
     await page.waitForFunction(isLoaded, chapter);
   }
   await page.evaluate(`addEventListener('beforeprint', ${recordPrinted})`);
