@@ -6,7 +6,6 @@ export const texts = {
   ],
   clock: [
     'Move a clock on by five minutes. Each hand turns by its own angle, and that angle is the same whatever the time was. So “five later” is the same rule everywhere: one turn for each pair of columns. Written as a table of numbers, the rule is the matrix M_{δ}, which takes the encoding of *any* position i to the encoding of i + δ. In the formula below, ω_{j} is how far hand j turns from one position to the next.',
-    'So one projection works for every position in the sentence. But it needs both waves of a pair.',
   ],
   alone: [
     'Why pairs? Would a sine alone not be enough? Look only at the sine, which says how far to the right the tip of the hand is. When it is 0.5, is the tip on its way out, or on its way back? You cannot know, and so you cannot know where it will be five positions later. No rule leads from one sine alone to the next.',

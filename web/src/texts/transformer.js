@@ -7,7 +7,6 @@ export const texts = {
     'Second, the input of the layer is added to its output. This is the [residual] connection. So a layer says only what should *change*, and a word that has learned nothing new stays as it was. In training, the [gradient] has a straight path back through a hundred layers.',
     'Third, numbers that are added again and again grow, and large scores saturate softmax. So each row is brought back to mean 0 and standard deviation 1 by [layer normalisation], and each column is then scaled and shifted by learned numbers.',
     `Fourth, the other half of the block is a small [feed-forward network]. Here each word, on its own, thinks over what it has heard. One projection makes its row wider, in most models four times as wide. [ReLU] turns numbers below 0 into 0${gelu ? ' (this model uses GELU, the same with a rounded corner)' : ''}. Another projection makes the row as narrow as before. If the middle is four times as wide, two thirds of a block’s [parameters|parameter] are in this network. The feed-forward network has its own residual connection and normalisation.`,
-    'Rows meet only in attention. Everything else happens to each word separately. Choose a cell: the cells that it was computed from keep their colour.',
   ],
   decoder: [
     'An [encoder] reads, and sees the whole sentence. A [decoder] writes one token at a time, and no token may look at later ones. That seems like a drawback, but it saves most of the work: a later token can never change the key or the value of an earlier one. So keys and values are kept in a [cache].',
