@@ -41,7 +41,10 @@ export default [
   },
   {
     // Texts are in web/src/texts, where a translator finds all of them.
-    files: ['web/src/*.svelte', 'web/src/{chapters,controls,frame,measurement,story,training}/**'],
+    files: [
+      'web/src/*.svelte',
+      'web/src/{chapters,controls,figures,frame,invention,measurement,story,training}/**',
+    ],
     rules: {
       'no-restricted-syntax': [
         'error',
@@ -50,7 +53,10 @@ export default [
           `:not(SvelteStyleElement) > SvelteText[value=${kWords}]`,
           `${kShown} > SvelteLiteral[value=${kWords}]`,
           // Words in expressions at these places.
-          ...[':not(SvelteAttribute) > SvelteMustacheTag[kind=text]', kShown].flatMap((place) => [
+          ...[
+            ':not(SvelteAttribute, SvelteStyleDirective) > SvelteMustacheTag[kind=text]',
+            kShown,
+          ].flatMap((place) => [
             `${place} TemplateElement[value.cooked=${kWords}]`,
             `${place} ConditionalExpression > Literal:not(.test)[value=${kWords}]`,
           ]),

@@ -118,7 +118,7 @@ test('encoder block: every matrix, whatever the width of its hidden layer', asyn
   }
   await heatmap(figure, /^head 1/).focus();
   const readout = await figure.locator('[id$="-readout"]').innerText();
-  assert.match(readout, /zu0 attends to zu0\s*0\.5\s*= softmax over 3 keys, score −2 = /);
+  assert.match(readout, /zu0 attends to zu0 with weight 0\.5\s*= softmax over 3 keys, score −2 = /);
   assert.match(await figure.innerText(), /From a file\./);
 });
 
@@ -140,6 +140,6 @@ test('alignment: the weights of any model', async () => {
   const shown = await readValues(heatmap(figure, /^Alignment/), 3, 2);
   assert.deepEqual(shown, rowsOf(alignment.weights));
   const readout = figure.locator('[id$="-readout"]');
-  assert.match(await readout.innerText(), /^gehen2 looks at foot1 with weight 0\.5$/);
+  assert.match(await readout.innerText(), /^gehen2 attends to foot1 with weight 0\.5$/);
   assert.match(await figure.innerText(), /Of a trained model\./);
 });

@@ -23,7 +23,8 @@ after(() => site.close());
 
 const count = 7;
 const queries = Array.from({ length: 50 }, (_, i) => i / 10);
-const map = (/** @type {Page} */ page) => heatmap(page, /^Weights of 50 queries by \d+ keys/);
+const map = (/** @type {Page} */ page) =>
+  heatmap(page, /^Attention weights of 50 queries by \d+ keys/);
 const points = (/** @type {Page} */ page) =>
   page.getByRole('application', { name: /^Point \d+ of/ });
 

@@ -125,5 +125,5 @@ test('fewer bytes: cells of the sentence are labelled with its words', async () 
   await map.focus();
   await map.press('ArrowRight');
   const text = await page.locator(`${bytes} .readout p`).innerText();
-  assert.match(text, /“one” looks at “two”, weight/);
+  assert.match(text, /“one” attends to “two”, weight/);
 });

@@ -13,7 +13,7 @@ after(() => site.close());
 /** One heatmap for each kind of figure. */
 const maps = [
   { at: 'opening.sentence', name: /columns/ },
-  { at: 'pooling.pooling-figure', name: /^Weights/ },
+  { at: 'pooling.pooling-figure', name: /^Attention weights/ },
   { at: 'self-attention.pipeline', name: /^Input/ },
   { at: 'self-attention.weights', name: /^Attention weights/ },
   { at: 'self-attention.stages', name: /^Scores/ },

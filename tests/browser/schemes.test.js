@@ -100,7 +100,10 @@ test('the sinusoidal matrix has the settings of the sentence', async () => {
 
 test('no words, one word and heads of one column are handled', async () => {
   const page = await open('text=one&dModel=8&heads=8');
-  assert.match(await page.locator(figure).innerText(), /one column has no pair to rotate/);
+  assert.match(
+    await page.locator(figure).innerText(),
+    /one column has no pair of columns to rotate/,
+  );
   await page.evaluate(() => (location.hash = '#v=1&text=&at=encoding.encoding-schemes'));
   await page.getByText('Nothing to compare yet').waitFor();
 });

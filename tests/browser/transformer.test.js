@@ -165,7 +165,7 @@ test('selecting a cell shows its sources and fades everything else', async () =>
   await map.press('ArrowDown');
   assert.match(await readout.innerText(), /^sum: cat1, column 0/);
   const [, value, a, sign, b] =
-    /\n(−?[\d.e−]+)\n= (−?[\d.]+) ([+−]) ([\d.]+)/.exec(await readout.innerText()) ?? [];
+    /: (−?[\d.e−]+)\n= (−?[\d.]+) ([+−]) ([\d.]+)/.exec(await readout.innerText()) ?? [];
   const sum = numberOf(a) + (sign === '−' ? -1 : 1) * numberOf(b);
   // The page rounds the addends to three digits.
   assert.ok(Math.abs(numberOf(value) - sum) < 0.01, `${value} = ${sum}`);
@@ -259,7 +259,7 @@ test('decoding step by step fills the cache and matches one pass', async () => {
     const cached = await read(/^Cache of values/, dModel);
     near(cached.slice(0, step + 1), { ...values, values: values.values.slice(0, step + 1) }, 'v');
     const query = await readValues(figure.getByRole('application', { name: /^Query/ }), 1, dModel);
-    const shownWeights = await read(/^Weights/, heads);
+    const shownWeights = await read(/^Attention weights/, heads);
     for (let head = 0; head < heads; head++) {
       const known = slice(shown.slice(0, step + 1), head);
       const expected = attentionWeights(

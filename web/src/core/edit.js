@@ -10,9 +10,6 @@ import { difference } from './difference.js';
  * @typedef {{ which: Projection, row: number, column: number, value: number, base?: number }} Edit
  */
 
-/** @type {Record<Projection, string>} */
-export const projectionNames = { q: 'query', k: 'key', v: 'value', o: 'output' };
-
 /**
  * A copy of one of the four projections of a multi-head attention layer.
  * @param {{ parameter: (name: string) => Tensor }} layer

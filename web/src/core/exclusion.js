@@ -70,15 +70,15 @@ export function excludedRuns({ causal, window, validLen, blocked }, length) {
 export const isMasked = (masks, length) => excludedRuns(masks, length).length > 0;
 
 /**
- * Explains in words why a query may not attend to a key. Null if it may.
+ * Returns why a query may not attend to a key. Null if it may.
  * @param {Masks} masks
  * @param {number} query
  * @param {number} key
  */
 export function exclusionReason({ causal, window, validLen, blocked }, query, key) {
-  if (causal && key > query) return 'which comes later';
-  if (window && Math.abs(key - query) > window) return 'which is outside the window';
-  if (validLen && key >= validLen) return 'which is beyond the valid length';
+  if (causal && key > query) return 'later';
+  if (window && Math.abs(key - query) > window) return 'window';
+  if (validLen && key >= validLen) return 'length';
   const painted = blocked.some(({ row, column }) => row === query && column === key);
-  return painted ? 'which was excluded by hand' : null;
+  return painted ? 'blocked' : null;
 }

@@ -1,4 +1,5 @@
 import { colourPixels } from './colour.js';
+import * as texts from '../texts/figures/heatmap.js';
 
 /** @typedef {import('./colour.js').ColourScale} ColourScale */
 
@@ -98,12 +99,8 @@ export function coarse({ data, rows, columns }, most = mostDrawn) {
   return { data: largest, rows: down, columns: across };
 }
 
-/** The note for a picture that cannot show every cell. */
-export const strongest =
-  'There are more weights than pixels, so each dot shows the strongest weight of its group.';
-
-/** Returns the note `strongest` if the matrix needs it. @param {Matrix} matrix */
-export const strongestOf = ({ coarse }) => (coarse ? strongest : '');
+/** Returns a note if the picture of the matrix cannot show every cell. @param {Matrix} matrix */
+export const strongestOf = ({ coarse }) => (coarse ? texts.strongest : '');
 
 /**
  * The pixels of the current image. Allocating a new array for each drawing would soon waste

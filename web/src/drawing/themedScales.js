@@ -47,8 +47,8 @@ export function themedScales(theme) {
 
   /**
    * A scale on which both signs look equally strong, and which covers nearly all values. In a trained
-   * layer, a few columns are far larger than the rest. A scale that covered them would leave the rest
-   * as pale as the paper. These outliers get the colours at the ends.
+   * layer, a few columns are far larger than the rest. If the scale covered them, all other values
+   * would be nearly invisible. So values outside the scale get the colours at its ends.
    * @param {...{ data: Float32Array, largest?: number }} matrices
    * @returns {ColourScale}
    */

@@ -1,6 +1,8 @@
 /** Replaces the chapters' texts about the page's model while the reader's own model is open. */
 export const texts = {
-  head: 'of your own model. The model runs on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
+  head: '{head} of your own model. The model runs on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
+  /** @param {number} layer @param {number} head */
+  headName: (layer, head) => `Layer ${layer + 1}, head ${head + 1}`,
   close: 'Close it',
   embedding: (/** @type {{ d: number }} */ { d }) => [
     `In *self*-attention a sentence looks at itself: each word looks at all the others. A computer works on numbers, so each word first becomes a [vector] of ${d} numbers (or [dimensions|dimension]), its [embedding]. Here it is a row of your model’s table, plus everything that is added before the first layer.`,
@@ -105,7 +107,23 @@ export const placeTexts = {
     none: 'Your model has no positions at all. Anything it knows about order comes from its causal mask, if it has one.',
   },
   names: { yours: 'Your model’s table', sinusoid: 'The sinusoid' },
-  maps: { rows: 'the table', products: 'dot products of its rows' },
+  /** @type {Record<'rows' | 'products', (table: string, rows: number, columns: number) => string>} */
+  maps: {
+    rows: (table, rows, columns) => `${table}: ${rows} by ${columns}`,
+    products: (table, rows, columns) => `${table}, dot products of its rows: ${rows} by ${columns}`,
+  },
+  /** How to select a cell of a map. */
+  how: {
+    rows: {
+      touch: 'Touch a cell to read it; tap to lock it.',
+      point: 'Point at a cell, or focus the table and use the arrow keys; click to lock.',
+    },
+    products: {
+      touch: 'Touch a cell to read it; tap to lock it.',
+      point:
+        'Point at a cell, or focus the dot products of its rows and use the arrow keys; click to lock.',
+    },
+  },
   legend: { rows: 'what a position adds', products: 'dot product' },
   axis: {
     ...{ position: 'position', column: 'column', pair: 'pair of columns' },

@@ -1,4 +1,4 @@
-import { schemeTitles } from '../training/schemes.js';
+import { schemeTitles } from './schemes.js';
 
 /** The texts of the chapter on training, between its figures. */
 export const texts = {

@@ -194,6 +194,14 @@ export const stage = {
   differ: 'They differ by up to',
 };
 
+/** Texts of a strip of numbers. */
+export const strip = {
+  column: (/** @type {number} */ column) => `column ${column}:`,
+  numbers: (/** @type {number} */ count) => `${count} numbers`,
+  /** @param {string} title @param {number} rows @param {number} columns */
+  label: (title, rows, columns) => `${title}, ${rows} by ${columns} numbers`,
+};
+
 export const controls = {
   choose: 'The word to follow',
   back: 'Back',

@@ -48,6 +48,9 @@ export const measures = {
 export const texts = {
   title: 'Every head of every layer',
   lead: 'You need not guess what a head looks at. It can be measured for all heads at once. Each small picture shows the weights W of one head over your sentence. Sort the heads by what they do. Open one, and the picture above shows it. The measures overlap: the token just before may also be the first token.',
+  /** @param {{ layers: number, heads: number, selected: string }} of */
+  summary: ({ layers, heads, selected }) =>
+    `${layers} layers of ${heads} heads. Selected: ${selected}.`,
   order: 'sorted by',
   byLayer: 'layer',
   layer: (/** @type {number} */ layer) => `Layer ${layer + 1}`,

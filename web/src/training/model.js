@@ -209,7 +209,7 @@ class Layered {
   /**
    * The bias of the reader's scheme, as an option of attention.
    * @param {number} queries
-   * @param {number} [start] position of the first query
+   * @param {number} [start] how many keys come before the first query
    * @param {number} [n] number of positions
    * @returns {{ bias?: Tensor }} bias: (heads, queries, start + queries)
    */

@@ -1,14 +1,4 @@
-/** Names of the positional schemes. */
-export const schemeTitles = /** @type {const} */ ({
-  none: 'none',
-  sinusoidal: 'sinusoidal',
-  learned: 'learned',
-  rotary: 'rotary',
-  alibi: 'ALiBi',
-  t5: 'T5',
-  shaw: 'Shaw',
-  yours: 'yours',
-});
+import { schemeTitles } from '../texts/schemes.js';
 
 /** @typedef {keyof typeof schemeTitles} Scheme */
 

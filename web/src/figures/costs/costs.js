@@ -1,3 +1,5 @@
+import * as texts from '../../texts/figures/costs.js';
+
 /** @typedef {import('attn').Attn} Attn */
 
 /**
@@ -21,32 +23,32 @@ export function costRows(attn, { n, d, k }) {
   return [
     {
       id: 'convolution',
-      name: `convolution, k = ${k}`,
+      name: texts.convolution(k),
       costs: attn.architectureCosts.convolution({ n, d, k }),
     },
     {
       id: 'dilated',
-      name: 'convolution, dilated by 1, k, k² …',
+      name: texts.dilated,
       costs: attn.architectureCosts.dilatedConvolution({ n, d, k }),
     },
     {
       id: 'recurrence',
-      name: 'RNN',
+      name: texts.recurrence,
       costs: attn.architectureCosts.recurrent({ n, d }),
     },
     {
       id: 'attention',
-      name: 'self-attention without projections',
+      name: texts.attention,
       costs: attn.architectureCosts.selfAttention({ n, d }),
     },
     {
       id: 'window',
-      name: `… within ${window} ${window === 1 ? 'token' : 'tokens'} on each side`,
+      name: texts.window(window),
       costs: attn.architectureCosts.windowAttention({ n, d, left: window, right: window }),
     },
     {
       id: 'projections',
-      name: 'self-attention with its projections',
+      name: texts.projections,
       costs: attn.architectureCosts.selfAttention({ n, d, projections: true }),
     },
   ];

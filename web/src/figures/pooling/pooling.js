@@ -1,6 +1,7 @@
 import { randomLcg, randomNormal } from 'd3-random';
 
 import { clampPoint, range } from '../../core/points.js';
+import { formTexts, scoringTexts } from '../../texts/figures/pooling.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('../../core/points.js').Point} Point */
@@ -127,38 +128,6 @@ export function error(output) {
   return Math.sqrt(sum / queries.length);
 }
 
-/** @type {Record<Scoring, { name: string, note: string }>} */
-export const descriptions = {
-  gaussian: {
-    name: 'Gaussian',
-    note: 'Near keys count, and far keys hardly do. For the Gaussian, σ is the standard deviation; for the boxcar, half the width; for Epanechnikov, the distance at which the weight reaches zero. The smaller σ is, the more closely the curve follows the points, noise included.',
-  },
-  scaledDot: {
-    name: 'scaled dot product',
-    note: '',
-  },
-  additive: {
-    name: 'additive',
-    note: '',
-  },
-  average: {
-    name: 'average',
-    note: 'All keys have the same weight for every query: pooling without attention.',
-  },
-  hard: {
-    name: 'hard',
-    note: 'The best key gets all the weight: the nearest neighbour. The width no longer matters.',
-  },
-  boxcar: {
-    name: 'boxcar',
-    note: 'All keys within σ count the same. If there are none, all weights are zero.',
-  },
-  epanechnikov: {
-    name: 'Epanechnikov',
-    note: 'The weight falls linearly to zero at σ. (This is D2L’s name; statisticians call it triangular.)',
-  },
-};
-
 /**
  * A note on a scoring function with its current settings.
  * @param {Scoring} scoring
@@ -166,16 +135,14 @@ export const descriptions = {
  */
 export function noteOn(scoring, { dotInput, additiveWeights, additiveSeed }) {
   if (scoring === 'scaledDot') {
-    return dotInput === 'encoding'
-      ? `Queries and keys are vectors p(x/σ) of ${encodingWidth} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point in the same direction, that is, where q is near k.`
-      : 'The dot product of two plain numbers is q·k, which is not a distance. For every q above 0, the largest key gets the most attention, however far it is from q. Vectors of about the same length avoid this.';
+    return dotInput === 'encoding' ? formTexts.encodings(encodingWidth) : formTexts.numbers;
   }
   if (scoring === 'additive') {
     return additiveWeights === 'byHand'
-      ? 'Two hidden units, set by hand to make a bump of width σ around q = k. Training would have to find them.'
-      : `${numHiddens} hidden units with random (Xavier) parameters, seed ${additiveSeed}. Before training, attention is arbitrary.`;
+      ? formTexts.byHand
+      : formTexts.random(numHiddens, additiveSeed);
   }
-  return descriptions[scoring].note;
+  return scoringTexts[scoring].note;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { product } from '../../core/product.js';
 import { matrixOf } from '../../drawing/matrix.js';
-import { schemeTitles } from '../../training/schemes.js';
+import * as texts from '../../texts/figures/schemes.js';
+import { ruleTitles, schemeTitles } from '../../texts/schemes.js';
 
 /** @typedef {import('attn').Attn} Attn */
 /** @typedef {import('attn').Tensor} Tensor */
@@ -57,10 +58,10 @@ export const schemes = /** @type {const} */ ({
   t5: { title: schemeTitles.t5, kind: 'bias' },
   shaw: { title: schemeTitles.shaw, kind: 'distances' },
   rotary: { title: schemeTitles.rotary, kind: 'rotation' },
-  linear: { title: 'rotary, linear', kind: 'rotation' },
-  dynamic: { title: 'rotary, NTK', kind: 'rotation' },
-  yarn: { title: 'rotary, YaRN', kind: 'rotation' },
-  llama3: { title: 'rotary, Llama 3', kind: 'rotation' },
+  linear: { title: ruleTitles.linear, kind: 'rotation' },
+  dynamic: { title: ruleTitles.dynamic, kind: 'rotation' },
+  yarn: { title: ruleTitles.yarn, kind: 'rotation' },
+  llama3: { title: ruleTitles.llama3, kind: 'rotation' },
   yours: { title: schemeTitles.yours, kind: 'positions' },
 });
 
@@ -344,18 +345,15 @@ export function describe(name, { row, column }, { columns }, clip) {
   switch (schemes[name].kind) {
     case 'rotation': {
       const pair = column % (columns / 2);
-      return `position ${row}, ${column < columns / 2 ? 'cosine' : 'sine'} of pair ${pair}`;
+      return texts.wave(row, pair, column < columns / 2);
     }
     case 'distances': {
       const distance = row - clip;
-      const from = Math.abs(distance) === clip ? ' or more' : '';
-      const where =
-        distance === 0
-          ? 'key at the query’s own position'
-          : `key ${Math.abs(distance)}${from} ${distance < 0 ? 'before' : 'after'} the query`;
-      return `${where}, column ${column}`;
+      return distance === 0
+        ? texts.ownPosition(column)
+        : texts.distance({ distance, isLast: Math.abs(distance) === clip, column });
     }
     default:
-      return `position ${row}, column ${column}`;
+      return texts.position(row, column);
   }
 }

@@ -1,3 +1,5 @@
+import { engines as texts } from '../../texts/figures/engines.js';
+
 /** @typedef {import('../../measurement/workloads.js').Job} Job */
 /** @typedef {import('../../measurement/run.svelte.js').Result} Result */
 /** @typedef {import('attn').Variant} Variant */
@@ -36,18 +38,13 @@ export const operations = (length) => 4 * shape.heads * length ** 2 * shape.dim;
 export function enginesFor(best) {
   const single = /** @type {'simd128' | 'relaxed-simd'} */ (best.replace('-threads', ''));
   return [
-    { id: 'javascript', name: 'JavaScript', note: 'scalar, in doubles', variant: null },
-    { id: 'simd128', name: 'SIMD128', note: 'four floats at a time', variant: 'simd128' },
-    {
-      id: 'relaxed',
-      name: 'relaxed SIMD',
-      note: 'fused multiply-add where the processor has it',
-      variant: 'relaxed-simd',
-    },
+    { id: 'javascript', ...texts.javascript, variant: null },
+    { id: 'simd128', ...texts.simd128, variant: 'simd128' },
+    { id: 'relaxed', ...texts.relaxed, variant: 'relaxed-simd' },
     {
       id: 'threads',
-      name: 'threads',
-      note: single === 'simd128' ? 'SIMD128, shared' : 'relaxed SIMD, shared',
+      name: texts.threads.name,
+      note: single === 'simd128' ? texts.threads.simd128 : texts.threads.relaxed,
       variant: `${single}-threads`,
     },
   ];

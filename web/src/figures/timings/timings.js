@@ -1,12 +1,10 @@
+import * as texts from '../../texts/figures/timings.js';
+
 /** @typedef {import('../../measurement/workloads.js').Job} Job */
 
 export const lengths = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-export const names = /** @type {Record<string, string>} */ ({
-  convolution: 'convolution',
-  recurrence: 'RNN',
-  attention: 'self-attention',
-});
+export const names = /** @type {Record<string, string>} */ (texts.names);
 
 /**
  * The layers of the table, for one sequence on one thread.

@@ -1,0 +1,33 @@
+/** The texts of drawings of attention weights. The custom elements contain them, too. */
+
+export const query = 'query →';
+export const key = 'key';
+export const weight = 'attention weight';
+/** The weight of one query and one key. */
+export const attends = '{query} attends to {key} with weight {value}';
+/** Why a query may not attend to a key. */
+export const excluded = {
+  later: '{query} may not look at {key}, which comes later: {value}',
+  window: '{query} may not look at {key}, which is outside the window: {value}',
+  length: '{query} may not look at {key}, which is beyond the valid length: {value}',
+  blocked: '{query} may not look at {key}, which was excluded by hand: {value}',
+};
+export const heads = 'head';
+export const columns = ['head', 'entropy, bits', 'mean distance', 'largest share'];
+/** @param {number} head @param {Record<'entropy' | 'distance' | 'largest', string>} statistics */
+export const head = (head, { entropy, distance, largest }) =>
+  `head ${head + 1}: entropy ${entropy} bits, mean distance ${distance}, largest weight ${largest}`;
+export const logarithmic = 'weight, logarithmic';
+
+/** The texts of the page's figure. */
+
+export const title = 'What each token looks at';
+/** @param {number} tokens */
+export const pending = (tokens) => `Attention weights of ${tokens} tokens, not computed yet.`;
+/** @param {{ head: number, heads: number, tokens: number, entropy: string, distance: string }} of */
+export const summary = ({ head, heads, tokens, entropy, distance }) =>
+  `Attention weights of head ${head + 1} of ${heads}, ${tokens} queries by ${tokens} keys; on average ${entropy} bits of entropy and a distance of ${distance} tokens.`;
+export const paint = 'Drag over cells, or press Enter, to exclude them.';
+/** @param {number} head @param {number} tokens */
+export const label = (head, tokens) =>
+  `Attention weights of head ${head + 1}, ${tokens} queries by ${tokens} keys`;

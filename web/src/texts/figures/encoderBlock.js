@@ -1,0 +1,23 @@
+/** The texts of the figure about a Transformer block. */
+
+export const title = 'One block, taken apart';
+/** @param {{ form: 'normsOutputs' | 'pre' | 'post', matrices: number, tokens: number, heads: number }} of */
+export const summary = ({ form, matrices, tokens, heads }) =>
+  `${
+    {
+      normsOutputs: 'One block that normalises each output before adding it',
+      pre: 'One block, pre-norm',
+      post: 'One block, post-norm',
+    }[form]
+  }, taken apart into ${matrices} matrices for ${tokens} tokens: attention with ${heads} heads and a feed-forward network, each with a sum and a normalisation.`;
+export const empty = 'No tokens, so no matrices.';
+export const nothing = 'Nothing to look at yet. Type a word or two above.';
+export const hint =
+  'Each row is a token. Choose a cell: the cells that it was computed from keep their colour.';
+/** The selected number. */
+export const weight = '{matrix}: {query} attends to {key} with weight {value}';
+export const cell = '{matrix}: {token}, column {column}: {value}';
+/** @param {string} matrix @param {number} rows @param {number} columns */
+export const label = (matrix, rows, columns) => `${matrix}, ${rows} by ${columns}`;
+export const values = 'values';
+export const weights = 'attention weights';

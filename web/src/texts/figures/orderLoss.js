@@ -1,0 +1,9 @@
+/** The texts of the figure about the loss in several word orders. */
+
+export const title = 'What order is worth';
+/** @param {{ name: string, loss: string }[]} cases */
+export const summary = (cases) => cases.map(({ name, loss }) => `${name}: loss ${loss}`).join('; ');
+/** Columns of the exported table. */
+export const exported = ['order', 'loss'];
+export const blind = 'worse than blind guessing';
+export const guess = (/** @type {string} */ tokens) => `like guessing among ${tokens}`;

@@ -1,0 +1,37 @@
+/** @param {number | null} length */
+const connections = (length) => (length === 1 ? 'connection' : 'connections');
+
+/** The texts of the figure about paths. */
+
+export const title = 'The path from one token to another';
+export const two = 'A path needs two tokens.';
+/** @param {{ from: string, to: string, k: number } & Record<'cnn' | 'rnn' | 'attention', number | null>} of */
+export const summary = ({ from, to, k, cnn, rnn, attention }) =>
+  `From “${from}” to “${to}” the path has length ${cnn} in a CNN with kernel size ${k}, ${rnn} in an RNN, and ${attention} in self-attention.`;
+export const cnn = 'CNN';
+export const rnn = 'RNN';
+export const attention = 'self-attention';
+/** Columns and rows of the exported table. */
+export const exported = ['tokens', 'CNN', 'RNN', 'self-attention'];
+export const rows = ['these two', 'the two furthest apart'];
+export const pick = 'Pick two tokens';
+/** Notes on the three diagrams. */
+export const cnnNote = (/** @type {number} */ k) =>
+  `A layer sees ${k} tokens; another layer on top sees ${k - 1} more. The two tokens meet where both have arrived.`;
+export const rnnNote =
+  'The earlier token enters the state of its own step, and is passed on from state to state.';
+export const attentionNote =
+  'Every output reads every token, so any two tokens are one connection apart.';
+export const counts =
+  'The length counts layers or steps, one after the other, not lines: both words climb at the same time.';
+/** @param {number} layers */
+export const countsIn = (layers) =>
+  `The length counts layers or steps, one after the other, not lines: both words climb at the same time, and in the CNN they meet after ${layers}.`;
+export const hint =
+  'Pick a token above or in the pictures. It replaces the earlier of your two picks.';
+export const never = 'never';
+export const apart = (/** @type {number | null} */ length) =>
+  `{length} ${connections(length)} apart; at most {longest}`;
+/** @param {{ name: string, from: string, to: string, length: number | null }} of */
+export const meet = ({ name, from, to, length }) =>
+  `${name}: ${from} and ${to} ${length === null ? 'never meet' : `meet after ${length} ${connections(length)}`}`;

@@ -1,0 +1,74 @@
+/** The texts of the figure in which points are pooled by their keys. */
+
+export const title = 'Points pooled by their keys';
+/** @param {{ points: number, queries: number, name: string, error: string, average: string }} of */
+export const summary = ({ points, queries, name, error, average }) =>
+  `${points} points pooled for ${queries} queries by the scoring function ${name}: the root mean square distance from the true function is ${error}; averaging gives ${average}.`;
+/** Columns of the exported tables. */
+export const exported = { pooled: ['query', 'pooled', 'true'], points: ['key', 'value'] };
+export const query = 'query q';
+export const key = 'key k, in order';
+/** @param {number} queries @param {number} keys */
+export const label = (queries, keys) => `Attention weights of ${queries} queries by ${keys} keys`;
+export const weights = 'attention weights';
+export const hint = 'Drag a point, or Tab to it and use the arrow keys.';
+export const cell =
+  'q = {q} gives k = {k}, where y = {y}, the weight {value}. All weights together give {pooled}; the true value is {truth}';
+export const weight = 'attention weight';
+/** The small panels. */
+export const scoring = 'scoring function';
+export const error = (/** @type {string} */ error) => `error ${error}`;
+export const errorTitle = 'root mean square of the difference from the true function';
+export const logarithmic = 'attention weight, on one logarithmic scale';
+/** The large plot. */
+export const plot = 'Training points, true function and pooled curve';
+export const x = 'x: keys and query';
+export const y = 'y: values';
+export const movable = 'movable point';
+/** @param {{ index: number, points: number, x: number, y: number }} point */
+export const point = ({ index, points, x, y }) =>
+  `Point ${index + 1} of ${points} at x ${x}, y ${y}. Arrow keys move it, Page Down and Page Up go to its neighbours.`;
+export const pooled = 'pooled';
+export const truth = 'true function 2 sin x + x';
+export const aPoint = 'a point';
+/** After `aPoint`, on the page but not in pictures. */
+export const drag = ': drag it';
+
+/** The scoring functions, with a note on most of them. */
+export const scoringTexts = {
+  gaussian: {
+    name: 'Gaussian',
+    note: 'Near keys count, and far keys hardly do. Here σ is the standard deviation. The smaller it is, the more closely the curve follows the points, noise included.',
+  },
+  scaledDot: { name: 'scaled dot product', note: '' },
+  additive: { name: 'additive', note: '' },
+  average: {
+    name: 'average',
+    note: 'All keys have the same weight for every query: pooling without attention.',
+  },
+  hard: {
+    name: 'hard',
+    note: 'The best key gets all the weight: the nearest neighbour. The width no longer matters.',
+  },
+  boxcar: {
+    name: 'boxcar',
+    note: 'All keys within σ count the same. If there are none, all weights are zero.',
+  },
+  epanechnikov: {
+    name: 'Epanechnikov',
+    note: 'The weight falls linearly to zero at σ. (This is D2L’s name; statisticians call it triangular.)',
+  },
+};
+
+/** Notes on scoring functions that have two forms. */
+export const formTexts = {
+  encodings: (/** @type {number} */ width) =>
+    `Queries and keys are vectors p(x/σ) of ${width} numbers each: the waves of the chapter on positional encoding. All have the same length, so the dot product is large where they point in the same direction, that is, where q is near k.`,
+  numbers:
+    'The dot product of two plain numbers is q·k, which is not a distance. For every q above 0, the largest key gets the most attention, however far it is from q. Vectors of about the same length avoid this.',
+  byHand:
+    'Two hidden units, set by hand to make a bump of width σ around q = k. Training would have to find them.',
+  /** @param {number} units @param {number} seed */
+  random: (units, seed) =>
+    `${units} hidden units with random (Xavier) parameters, seed ${seed}. Before training, attention is arbitrary.`,
+};

@@ -1,0 +1,24 @@
+/** The texts of the figure about a shift as a rotation. */
+
+export const title = 'A fixed distance is a fixed rotation';
+/** @param {{ positions: number, delta: string, largest: string }} of */
+export const summary = ({ positions, delta, largest }) =>
+  `Turning the encoding of ${positions} positions by M for δ = ${delta} gives the encoding ${delta} positions further on; the largest difference is ${largest}.`;
+export const cell = 'position {row}, column {column}: encoded {encoded}, turned {sum}';
+export const matrixCell = '{M}, row {row}, column {column}: {value}';
+export const matrix = 'encoding, M';
+export const difference = 'difference';
+/** @param {number} positions @param {number} columns */
+export const largest = (positions, columns) =>
+  `Largest difference between {shifted} and {turned} over all ${positions} positions and ${columns} columns {largest}`;
+/** @param {number} rows @param {number} columns */
+export const matrixLabel = (rows, columns) => `The matrix M, ${rows} by ${columns}`;
+export const encodedThere = 'encoded there';
+export const turnedThere = 'turned there';
+export const theirDifference = 'their difference';
+/** @type {Record<'shifted' | 'turned' | 'difference', (rows: number, columns: number) => string>} */
+export const labels = {
+  shifted: (rows, columns) => `Encoded, ${rows} positions by ${columns} columns`,
+  turned: (rows, columns) => `Turned, ${rows} positions by ${columns} columns`,
+  difference: (rows, columns) => `Difference, ${rows} positions by ${columns} columns`,
+};

@@ -1,0 +1,6 @@
+/** The texts of the curve of times. */
+
+export const title = 'Twice as long, four times the time';
+export const work = 'one attention';
+export const growth = 'Time grows as a power of';
+export const rate = (/** @type {string} */ gflops) => `a call, ${gflops} GFLOP/s`;
