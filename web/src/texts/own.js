@@ -1,3 +1,13 @@
+/** @typedef {'learned' | 'rotary' | 'sinusoidal' | 'none'} Positions */
+
+/** @type {Record<Positions, string>} */
+const positionNames = {
+  learned: 'a learned table of positions',
+  rotary: 'rotary positions',
+  sinusoidal: 'sinusoidal positions',
+  none: 'no positions',
+};
+
 /** Replaces the chapters' texts about the page's model while the reader's own model is open. */
 export const texts = {
   head: '{head} of your own model. The model runs on this machine and stays here: links do not include it, and a reload brings back the page’s own model.',
@@ -25,6 +35,16 @@ export const texts = {
     noLogits:
       'The files of your model have no output layer. So the model turns tokens into vectors, but gives no probabilities for the next token.',
   },
+  /** @param {number} width @param {Positions} positions */
+  sizes: (width, positions) =>
+    `your model’s: width ${width}, ${positions === 'none' ? 'no' : positions} positions`,
+  /**
+   * @param {{ name: string, layers: number, heads: number, kvHeads: number | null, width: number,
+   *   parameters: string, dtypes: string[], positions: Positions, causal: boolean }} of kvHeads: null
+   *   if each head has its own keys and values
+   */
+  recognised: ({ name, layers, heads, kvHeads, width, parameters, dtypes, positions, causal }) =>
+    `${name}: ${layers} layers of ${heads} heads${kvHeads === null ? '' : `, which share ${kvHeads} key/value heads`}; width ${width}; ${parameters} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'bidirectional'}.`,
   full: (/** @type {number} */ n) => `Your model can read no more than ${n} tokens here.`,
   ended: 'Your model ended the text there.',
 };
@@ -57,6 +77,7 @@ export const partTexts = {
   /** @param {{ layer: number, layers: number, most: number }} given */
   cache: ({ layer, layers, most }) =>
     `Layer ${layer} of ${layers} in your model. Each row is ${most ? `one of the first ${most} tokens` : 'a token'}.`,
+  noWalk: 'Your model is not made of layers that the page can take apart.',
   noCache:
     'Your model looks both ways. Each new token changes all rows in each layer, so nothing can be kept in a cache.',
   whoseLoss: 'The loss of your model',

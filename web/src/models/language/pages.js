@@ -3,6 +3,7 @@ import { readingOf } from '../../core/sentence.js';
 import { written } from '../../drawing/numbers.js';
 import { Layered, mostHere, sized } from '../model.js';
 import { candidates, chosen } from './languageModel.js';
+import * as texts from '../../texts/models.js';
 
 /**
  * The random number, at least 0 and below 1, for the token at a position. The token is the first
@@ -53,7 +54,7 @@ export class Pages extends Layered {
 
   get sizes() {
     const { dModel, base } = this.config;
-    return `the model’s: width ${dModel}, base ${written(base)}`;
+    return texts.sizes(dModel, written(base));
   }
 
   /** @param {string} text */
@@ -101,7 +102,7 @@ export class Pages extends Layered {
     return {
       first,
       left: Infinity,
-      note: first ? `The model looks back ${maxLength} tokens.` : '',
+      note: first ? texts.looksBack(maxLength) : '',
     };
   }
 

@@ -54,7 +54,7 @@ export class Own {
   /** @returns {Model['lacks']} */
   get lacks() {
     const { causal, hasLogits } = this.facts.description;
-    const walk = 'Your model is not made of layers that the page can take apart.';
+    const walk = partTexts.noWalk;
     if (causal && hasLogits) return { walk };
     const why = causal ? 'noLogits' : 'bidirectional';
     return { walk, next: texts.noNext[why], loss: partTexts.noLoss[why] };
@@ -79,7 +79,7 @@ export class Own {
 
   get sizes() {
     const { dModel, positions } = this.facts;
-    return `your model’s: width ${dModel}, ${positions === 'none' ? 'no' : positions} positions`;
+    return texts.sizes(dModel, positions);
   }
 
   /** The latest tokens that the worker has sent; see `follow`. */
@@ -247,13 +247,6 @@ const names = /** @type {Record<string, string>} */ ({
   ...{ olmo2: 'OLMo 2', gpt_oss: 'gpt-oss', attn: 'attn’s own' },
 });
 
-const positionNames = {
-  learned: 'a learned table of positions',
-  rotary: 'rotary positions',
-  sinusoidal: 'sinusoidal positions',
-  none: 'no positions',
-};
-
 /** The name of an architecture. @param {Facts} facts */
 export const nameOf = ({ description: { family } }) => names[family] ?? family;
 
@@ -262,8 +255,13 @@ export function recognised(facts) {
   const { description, dtypes, dModel, numHeads, numLayers, positions } = facts;
   const { numParameters, causal, layers } = description;
   const kvHeads = layers[0].numKvHeads;
-  const shared = kvHeads < numHeads ? `, which share ${kvHeads} key/value heads` : '';
-  return `${nameOf(facts)}: ${counted(`${numLayers} layers of ${numHeads} heads`)}${shared}; width ${dModel}; ${millions(numParameters)} parameters, ${dtypes.join(' and ')}; ${positionNames[positions]}; ${causal ? 'causal' : 'bidirectional'}.`;
+  return counted(
+    texts.recognised({
+      ...{ name: nameOf(facts), layers: numLayers, heads: numHeads, width: dModel },
+      ...{ kvHeads: kvHeads < numHeads ? kvHeads : null, parameters: millions(numParameters) },
+      ...{ dtypes, positions, causal },
+    }),
+  );
 }
 
 /** @param {number} parameters */
