@@ -71,7 +71,7 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
   assert.equal(svg.name, 'weights.svg');
   const text = svg.bytes.toString();
   const parts = ['<title>What each token looks at', '<desc>Attention weights', 'data:image/png'];
-  const words = ['bites', 'What each token looks at', 'weight', 'softmax'];
+  const words = ['bites', 'What each token looks at', 'attention weight', 'softmax'];
   for (const part of [...parts, ...words.map((word) => `aria-label="${word}"`)]) {
     assert.ok(text.includes(part), part);
   }
