@@ -40,7 +40,7 @@ export function schemePrograms(name, settings, language) {
     case 'shaw':
       return relative(settings);
     case 'yours':
-      return settings.invented ? inventedPrograms(settings.invented, settings) : {};
+      return settings.invented ? inventedPrograms(settings.invented.written, settings) : {};
     default:
       return language
         ? attentionPrograms(

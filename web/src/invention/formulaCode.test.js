@@ -3,11 +3,10 @@ import test, { before } from 'node:test';
 
 import { load } from 'attn';
 
-import { reasonToSkip, run } from '../../../../tests/programs.js';
-import { examples } from '../../invention/examples.js';
-import { parse } from '../../invention/formula.js';
-import { Invention, namesOf } from '../../invention/invention.js';
-import { schemePrograms } from './code.js';
+import { reasonToSkip, run } from '../../../tests/programs.js';
+import { inventedPrograms } from '../figures/schemes/inventCode.js';
+import { examples } from './examples.js';
+import { Invention } from './invention.js';
 
 /** @type {import('attn').Attn} */
 let attn;
@@ -16,7 +15,7 @@ before(async () => (attn = await load({ threads: 1 })));
 const tokens = ['the', 'cat', 'sat', 'on', 'the', 'mat'];
 const [n, dModel] = [tokens.length, 32];
 
-/** @param {import('../../invention/invention.js').Written} written @param {boolean} causal */
+/** @param {import('./invention.js').Written} written @param {boolean} causal */
 function expectedOf(written, causal) {
   const invention = new Invention(written);
   const x = attn.ngramEmbedding(tokens, { dModel });
@@ -41,23 +40,14 @@ const others = {
 
 for (const language of /** @type {const} */ (['javascript', 'cpp', 'python'])) {
   const skip = await reasonToSkip(language);
-  const all = /** @type {Record<string, import('../../invention/invention.js').Written>} */ ({
+  const all = /** @type {Record<string, import('./invention.js').Written>} */ ({
     ...others,
     ...(language === 'cpp' ? {} : examples),
   });
   for (const [name, written] of Object.entries(all)) {
     test(`the ${language} program uses the tables of ${name}`, { skip }, async () => {
-      const treeOf = (/** @type {'added' | 'bias'} */ field) =>
-        written[field] ? parse(written[field], namesOf(field, written)) : null;
-      const invented = {
-        ...{ tables: null, written },
-        trees: { added: treeOf('added'), bias: treeOf('bias') },
-      };
       const causal = name !== 'sinusoid';
-      const { [language]: text = '' } = schemePrograms(
-        'yours',
-        /** @type {any} */ ({ tokens, dModel, causal, invented }),
-      );
+      const { [language]: text = '' } = inventedPrograms(written, { tokens, dModel, causal });
       const printed = await run(language, text);
       const expected = expectedOf(written, causal);
       assert.equal(printed.flat().length, n * n);
