@@ -1,5 +1,12 @@
 const common = { heads: 4, layers: 2, causal: false, rate: 3e-3, seed: 7 };
 
+/** Formulas that use all of their variables, and functions that some languages lack. */
+const both = {
+  added: 'k % 2 == 0 ? sin(i / 50^(k / d)) : round(3 * i / n) / 3 + random(i, k) / 4',
+  bias: '-slope^(h + 1) * abs(i - j) + mod(i - j, 3) * i / n / d',
+  parameters: [{ name: 'slope', value: 0.5, min: 0, max: 1 }],
+};
+
 /**
  * Options of the chapter on training. Together they cover every world and every positional scheme.
  * @type {import('../web/src/training/model.js').LaneOptions[]}
@@ -17,4 +24,7 @@ export const lanes = [
   { ...common, world: 'dates', positions: 'learned', decoder: 'transformer', layers: 1 },
   { ...common, world: 'dates', positions: 't5', decoder: 'transformer' },
   { ...common, world: 'dates', positions: 'none', decoder: 'recurrent' },
+  { ...common, world: 'reverse', positions: 'yours', written: both },
+  { ...common, world: 'repeat', positions: 'yours', written: { ...both, added: '' }, causal: true },
+  { ...common, world: 'dates', positions: 'yours', written: both, decoder: 'transformer' },
 ];

@@ -90,7 +90,8 @@ function valueOf(tree, language, parameters) {
     /** @type {string} */ yes,
     /** @type {string} */ no,
   ) => (language === 'python' ? `(${yes} if ${test} else ${no})` : `(${test} ? ${yes} : ${no})`);
-  const call = (/** @type {string} */ name, /** @type {string[]} */ values) => {
+  const call = (/** @type {string} */ name, /** @type {Node[]} */ nodes) => {
+    const values = nodes.map((node) => bare(value(node)));
     const known = /** @type {Record<string, string>} */ (renamed[language] ?? {})[name];
     const isMany = language === 'cpp' && (name === 'min' || name === 'max');
     return `${known ?? prefix[language] + name}(${isMany ? `{${values.join(', ')}}` : values.join(', ')})`;
@@ -127,19 +128,22 @@ function valueOf(tree, language, parameters) {
       case 'BinaryExpression': {
         const { operator, left, right } = node;
         if (compares.test(operator) || joins.test(operator)) break;
-        if (operator === '^') return call('pow', [value(left), value(right)]);
-        if (operator === '%') return call('mod', [value(left), value(right)]);
+        if (operator === '^') return call('pow', [left, right]);
+        if (operator === '%') return call('mod', [left, right]);
         return `(${value(left)} ${operator} ${value(right)})`;
       }
       case 'ConditionalExpression':
         return ternary(truth(node.test), value(node.consequent), value(node.alternate));
       default:
-        return call(node.callee.name, node.arguments.map(value));
+        return call(node.callee.name, node.arguments);
     }
     return ternary(truth(node), number(1), number(0));
   };
-  return value(tree).replace(/^\((.*)\)$/, (all, inner) => (isClosed(inner) ? inner : all));
+  return bare(value(tree));
 }
+
+/** Removes parentheses around a whole expression. @param {string} text */
+const bare = (text) => text.replace(/^\((.*)\)$/, (all, inner) => (isClosed(inner) ? inner : all));
 
 /** True if each parenthesis has its partner within the text. @param {string} text */
 function isClosed(text) {

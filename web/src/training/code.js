@@ -5,6 +5,8 @@ import { datePrograms } from './dateCode.js';
 import { attentionPositions, lengths, sizes } from './model.js';
 import {
   embedding,
+  formulasOf,
+  invention,
   placed,
   pythonStart,
   results,
@@ -180,7 +182,8 @@ function programs(options, steps, shown, which = { ids: [], layer: 0, head: 0 })
   const { dModel, dimFeedforward, batch } = sizes;
   const filling = fillings[world];
   const stack = { dModel: 'd', numHeads: heads, dimFeedforward, normFirst: true };
-  const attending = { positions: attentionPositions(options), numLayers: layers, finalNorm: true };
+  const layered = { positions: attentionPositions(options), numLayers: layers, finalNorm: true };
+  const isBiased = formulasOf(options).bias;
   /** @type {Record<string, [string | number, string | number]>} */
   const shapes = {
     attention: ['length', 'length'],
@@ -193,15 +196,17 @@ function programs(options, steps, shown, which = { ids: [], layer: 0, head: 0 })
     ...shapes[shown],
     [
       constants({ batch, size, symbols: symbols.length, d: dModel }),
+      ...invention(options),
       { python: pythonModel(options) },
       examples(filling, seed),
+      tablesOf(options),
       embedding('tokens', 'symbols', { seed, stream: 1 }),
       table(options),
-      layer('encoder', 'TransformerEncoder', { ...stack, ...attending, seed, stream: 1000 }),
+      layer('encoder', 'TransformerEncoder', { ...stack, ...layered, seed, stream: 1000 }),
       layer('unembed', 'Linear', { inFeatures: 'd', outFeatures: 'symbols', seed, stream: 2000 }),
       {
-        javascript: `${withPositions(positions)}
-const attention = { causal: ${causal} };`,
+        javascript: `${withPositions(options)}
+const attention = ${isBiased ? `{ causal: ${causal}, bias: biasOf(length) }` : `{ causal: ${causal} }`};`,
       },
       training(options, {
         ...{ steps, shown, parts: ['tokens', 'encoder', 'unembed'], answers: 'length' },
@@ -217,7 +222,7 @@ const attention = { causal: ${causal} };`,
           python: 'logits = say(ids)',
           cpp: cxx`const attn::Variable x = tokens.forward(tape, {all_ids.data(), {batch, length}});
 const attn::Variable logits =
-    unembed.forward(encoder.forward(${placed(positions, 'x').cpp}, ${{ attention: { causal: causal || undefined } }}));`,
+    unembed.forward(encoder.forward(${placed(options, 'x').cpp}, ${{ attention: attending(options) }}));`,
           javascript: `const x = withPositions(tokens.forward(ids, { tape }));
 const logits = unembed.forward(encoder.forward(x, { attention }));`,
         },
@@ -231,7 +236,26 @@ const logits = unembed.forward(encoder.forward(x, { attention }));`,
     ],
     '{ training: true }',
   );
-  return ['sinusoidal', 'learned', 'none'].includes(positions) ? { python, ...others } : others;
+  const inPython = ['sinusoidal', 'learned', 'none', 'yours'];
+  return inPython.includes(positions) ? { python, ...others } : others;
+}
+
+/** The options of attention in C++. @param {LaneOptions} options */
+const attending = (options) => ({
+  bias: formulasOf(options).bias ? 'bias' : undefined,
+  causal: options.causal || undefined,
+});
+
+/** Computes the tables of the reader's scheme in C++. @param {LaneOptions} options @returns {Call} */
+function tablesOf(options) {
+  const { added, bias } = formulasOf(options);
+  const lines = [
+    ...(added
+      ? ['attn::OwnedTensor encoding{batch, length, d};', 'add_positions(encoding, length);']
+      : []),
+    ...(bias ? ['const attn::OwnedTensor bias = bias_of(length, length);'] : []),
+  ];
+  return lines.length ? { cpp: lines.join('\n') } : {};
 }
 
 /** The relative sizes at which a model is tested. @param {LaneOptions} options */
@@ -242,7 +266,9 @@ const asked = ({ positions }) =>
  * The model in Python, with the functions that make examples and compute logits.
  * @param {LaneOptions} options
  */
-function pythonModel({ world, positions, heads, layers, causal, seed }) {
+function pythonModel(options) {
+  const { world, positions, heads, layers, causal, seed } = options;
+  const { added, bias } = formulasOf(options);
   const filling = fillings[/** @type {'copy'} */ (world)];
   const encodings = {
     learned: 'P = torch.nn.Parameter(0.5 * torch.randn(length, d))\n',
@@ -251,6 +277,7 @@ function pythonModel({ world, positions, heads, layers, causal, seed }) {
     return torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(length, d)
 `,
   }[/** @type {'learned'} */ (positions)];
+  const order = 'torch.nn.Transformer.generate_square_subsequent_mask(length)';
   return `${pythonStart(seed)}
 n = size
 length = ${filling.length}
@@ -268,13 +295,13 @@ unembed = torch.nn.Linear(d, symbols)
 parts = (tokens, encoder, unembed)
 ${encodings ?? ''}
 def placed(x):
-    return ${{ learned: 'x + P', sinusoidal: 'x + positions(x.shape[1])' }[/** @type {'learned'} */ (positions)] ?? 'x'}
+    return ${added || positions === 'sinusoidal' ? 'x + positions(x.shape[1])' : positions === 'learned' ? 'x + P' : 'x'}
 
-def mask(length):
-    return ${causal ? 'torch.nn.Transformer.generate_square_subsequent_mask(length)' : 'None'}
+def mask(length${bias ? ', batch=1' : ''}):
+    return ${bias ? `(bias(length)${causal ? ` + ${order}` : ''}).repeat(batch, 1, 1)` : causal ? order : 'None'}
 
 def say(ids):
-    return unembed(encoder(placed(tokens(ids)), mask=mask(ids.shape[1])))
+    return unembed(encoder(placed(tokens(ids)), mask=mask(ids.shape[1]${bias ? ', len(ids)' : ''})))
 `;
 }
 
@@ -325,8 +352,8 @@ function makeExamples(n, count, stream) {
  * @param {{ ids: number[], layer: number, head: number }} which
  * @returns {Call}
  */
-function attentionOf({ positions, heads, layers, causal }, { ids, layer, head }) {
-  const attention = { causal: causal || undefined };
+function attentionOf(options, { ids, layer, head }) {
+  const { heads, layers } = options;
   return {
     python: py`x = placed(tokens(torch.tensor([${ids}])))
 for before in encoder.layers[:${layer}]:
@@ -342,8 +369,8 @@ for (std::int64_t layer = 0; layer < ${layers}; ++layer) {
                        std::initializer_list<std::int64_t>{1, ${heads}, length, length});
 }
 const attn::Tensor X(x.data(), {1, length, d}), Y(y.data(), {1, length, d});
-tokens.forward({ids.data(), {1, length}}, X);${placed(positions, 'X').inPlace}
-encoder.forward(X, Y, ${{ attention, weights: 'weights' }});
+tokens.forward({ids.data(), {1, length}}, X);${placed(options, 'X').inPlace}
+encoder.forward(X, Y, ${{ attention: attending(options), weights: 'weights' }});
 const float* const shown = all.data() + (${layer} * ${heads} + ${head}) * length * length;`,
     javascript: js`const ids = { data: ${ids}, shape: [1, length] };
 const x = withPositions(tokens.forward(ids));
@@ -357,8 +384,8 @@ const shown = {
 
 /** Shows the accuracy on longer inputs. @param {LaneOptions} options @returns {Call} */
 function reach(options) {
-  const { positions, causal } = options;
   const { heldOut } = sizes;
+  const { bias } = formulasOf(options);
   return {
     python: py`right = []
 for times in ${asked(options)}:
@@ -375,8 +402,8 @@ for (const double times : {${asked(options).map(double).join(', ')}}) {
   std::vector<float> x(count * length * d), logits(count * length * symbols);
   const attn::Tensor X(x.data(), {count, length, d});
   const attn::Tensor Y(logits.data(), {count, length, symbols});
-  tokens.forward({all_ids.data(), {count, length}}, X);${placed(positions, 'X', '  ').inPlace}
-  encoder.forward(X, X, ${{ attention: { causal: causal || undefined } }});
+  tokens.forward({all_ids.data(), {count, length}}, X);${placed(options, 'X', { indent: '  ' }).inPlace}${bias ? '\n  const attn::OwnedTensor bias = bias_of(length, length);' : ''}
+  encoder.forward(X, X, ${{ attention: attending(options) }});
   unembed.forward(X, Y);
   double asked = 0, right = 0;
   for (std::int64_t i = 0; i < count * length; ++i) {
@@ -390,7 +417,7 @@ for (const double times : {${asked(options).map(double).join(', ')}}) {
     javascript: js`const shown = { data: [], shape: [0, 2] };
 for (const times of ${asked(options)}) {
   const { ids, targets } = makeExamples(size * times, Math.ceil(${heldOut} / times), ${heldOutStream});
-  const { output } = encoder.forward(withPositions(tokens.forward(ids)), { attention });
+  const { output } = encoder.forward(withPositions(tokens.forward(ids)), ${bias ? '{\n    attention: { ...attention, bias: biasOf(ids.shape[1]) },\n  }' : '{ attention }'});
   const { data } = unembed.forward(output);
   const asked = Array.from(targets.data.keys()).filter((i) => targets.data[i] >= 0);
   const right = asked.filter((i) => {

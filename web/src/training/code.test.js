@@ -7,6 +7,7 @@ import { lanes } from '../../../tests/lanes.js';
 import { reasonToSkip, run } from '../../../tests/programs.js';
 import { lossPrograms, reachPrograms, tableProgram, trainingPrograms } from './code.js';
 import { Lane } from './lane.js';
+import { loadInvention } from './model.js';
 import { exampleOf, worlds } from './worlds.js';
 
 const steps = 3;
@@ -40,7 +41,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
       async () => {
         const printed = await run(language, text);
         const attn = await load({ training: true, threads: 1, variant: 'simd128' });
-        const lane = new Lane(attn, options);
+        const lane = new Lane(attn, options, await loadInvention(options));
         lane.train(steps);
         const { sizes, accuracy } = lane.reach();
         lane.dispose();
@@ -80,7 +81,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
         assert.deepEqual([printed.length, printed[0].length], [rows, columns]);
         // Python draws different random numbers.
         if (language === 'python') return;
-        const lane = new Lane(attn, options);
+        const lane = new Lane(attn, options, await loadInvention(options));
         assert.equal(lane.train(steps).step, steps);
         const { data } = lane.look(ids).weights[layer];
         lane.dispose();
@@ -95,7 +96,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
 
 for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
   const skip = await reasonToSkip(language);
-  for (const options of [lanes[1], lanes[3], lanes[8], lanes[11]]) {
+  for (const options of [...[1, 3, 8, 11].map((i) => lanes[i]), ...lanes.slice(-3)]) {
     const { world, positions, decoder = '' } = options;
     const text = lossPrograms(options, steps)[language];
     if (!text) continue;
@@ -111,7 +112,7 @@ for (const language of /** @type {const} */ (['cpp', 'javascript', 'python'])) {
         // Python draws different random numbers.
         if (language === 'python') return;
         const attn = await load({ training: true, threads: 1, variant: 'simd128' });
-        const lane = new Lane(attn, options);
+        const lane = new Lane(attn, options, await loadInvention(options));
         const { losses } = lane.train(steps);
         lane.dispose();
         printed.forEach(([, loss], i) => {

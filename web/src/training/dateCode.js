@@ -5,6 +5,8 @@ import { months, ordinals, years } from './dates.js';
 import { attentionPositions, sizes } from './model.js';
 import {
   embedding,
+  formulasOf,
+  invention,
   placed,
   pythonStart,
   results,
@@ -84,7 +86,8 @@ export function datePrograms(given, steps, shown, which) {
     ],
     '{ training: true }',
   );
-  return ['none', 'sinusoidal', 'learned'].includes(positions) ? { python, ...others } : others;
+  const inPython = ['none', 'sinusoidal', 'learned', 'yours'];
+  return inPython.includes(positions) ? { python, ...others } : others;
 }
 
 /** Makes and reads dates. @type {Call} */
@@ -250,7 +253,13 @@ function transformer(options, which) {
     sinusoidal: `angle = torch.arange(length).reshape(-1, 1) / 10000 ** (torch.arange(0, d, 2) / d)
 P = torch.stack((torch.sin(angle), torch.cos(angle)), dim=2).reshape(length, d)`,
   };
+  const { added, bias } = formulasOf(options);
+  const P = added
+    ? { read: 'positions(length)', write: 'positions(answers)[:n]' }
+    : { read: 'P', write: 'P[:n]' };
+  const order = 'torch.triu(torch.ones(n, n, dtype=torch.bool), 1)';
   return [
+    ...invention(options),
     {
       python: `options = dict(dim_feedforward=${dimFeedforward}, dropout=0, batch_first=True, norm_first=True)
 encoder = torch.nn.TransformerEncoder(
@@ -260,13 +269,13 @@ decoder = torch.nn.TransformerDecoder(
     torch.nn.TransformerDecoderLayer(d, ${heads}, **options), ${layers}, torch.nn.LayerNorm(d))
 unembed = torch.nn.Linear(d, ${start + 1})
 parts = (tokens, encoder, written, decoder, unembed)
-${encodings[/** @type {'learned'} */ (positions)] ?? 'P = torch.zeros(length, d)'}
+${encodings[/** @type {'learned'} */ (positions)] ?? (added ? '' : 'P = torch.zeros(length, d)')}
 
 def write(ids, given):
     padded, n = ids == padding, given.shape[1]
-    mask = torch.triu(torch.ones(n, n, dtype=torch.bool), 1)
-    memory = encoder(tokens(ids) + P, src_key_padding_mask=padded)
-    y, weights = written(given) + P[:n], []
+    mask = ${bias ? `bias(answers)[:, :n, :n].masked_fill(${order}, float("-inf")).repeat(len(ids), 1, 1)` : order}
+    memory = encoder(tokens(ids) + ${P.read}, ${bias ? 'mask=bias(length).repeat(len(ids), 1, 1), ' : ''}src_key_padding_mask=padded)
+    y, weights = written(given) + ${P.write}, []
     for layer in decoder.layers:
         x = layer.norm1(y)
         y = y + layer.self_attn(x, x, x, attn_mask=mask)[0]
@@ -283,7 +292,23 @@ def write(ids, given):
     embedding('written', start + 1, { seed, stream: 2 }),
     layer('decoder', 'TransformerDecoder', { ...stack(true), stream: 3000 }),
     layer('unembed', 'Linear', { inFeatures: 'd', outFeatures: start + 1, seed, stream: 2000 }),
-    { javascript: withPositions(positions) },
+    {
+      javascript: withPositions(options),
+      cpp: [
+        ...(added
+          ? [
+              'attn::OwnedTensor encoding{batch, length, d}, written_encoding{batch, answers, d};',
+              'add_positions(encoding, length);\nadd_positions(written_encoding, answers);',
+            ]
+          : []),
+        ...(bias
+          ? [
+              'const attn::OwnedTensor bias = bias_of(length, length);',
+              'const attn::OwnedTensor written_bias = bias_of(answers, answers);',
+            ]
+          : []),
+      ].join('\n'),
+    },
   ];
 }
 
@@ -298,23 +323,39 @@ const state = decoder.initState(output, hN, { encoderLens: validLens });
 const { logits } = decoder.forward(given, state);`,
 };
 
+/** Options of attention in C++ and JavaScript that add the reader's bias. @param {LaneOptions} options */
+const biases = (options) =>
+  formulasOf(options).bias
+    ? {
+        ...{ cpp: '.bias = bias, ', written: '.bias = written_bias, ' },
+        ...{ javascript: ', bias: biasOf(length)', answers: ', bias: biasOf(answers)' },
+      }
+    : { cpp: '', written: '', javascript: '', answers: '' };
+
 /** @param {LaneOptions} options @returns {Call} */
-const transformerForward = ({ positions }) => ({
-  python: 'logits, _ = write(ids, given)',
-  cpp: `const attn::Variable x = tokens.forward(tape, ids), y = written.forward(tape, given);
+function transformerForward(options) {
+  const bias = biases(options);
+  const [x, y] = [
+    placed(options, 'x').cpp,
+    placed(options, 'y', { encoding: 'written_encoding' }).cpp,
+  ];
+  return {
+    python: 'logits, _ = write(ids, given)',
+    cpp: `const attn::Variable x = tokens.forward(tape, ids), y = written.forward(tape, given);
 const attn::Variable memory =
-    encoder.forward(${placed(positions, 'x').cpp}, {.attention = {.valid_lens = lengths}});
+    encoder.forward(${x}, {.attention = {${bias.cpp}.valid_lens = lengths}});
 const attn::Variable logits = unembed.forward(
-    decoder.forward(${placed(positions, 'y').cpp}, memory, {.self_attention = {.causal = true},
+    decoder.forward(${y}, memory, {.self_attention = {${bias.written}.causal = true},
                                 .cross_attention = {.valid_lens = lengths}}));`,
-  javascript: `const memory = encoder.forward(withPositions(tokens.forward(ids, { tape })), {
-  attention: { validLens },
+    javascript: `const memory = encoder.forward(withPositions(tokens.forward(ids, { tape })), {
+  attention: { validLens${bias.javascript} },
 });
 const y = decoder.forward(withPositions(written.forward(given, { tape })), memory, {
-  ...{ selfAttention: { causal: true }, crossAttention: { validLens } },
+  ...{ selfAttention: { causal: true${bias.answers} }, crossAttention: { validLens } },
 });
 const logits = unembed.forward(y);`,
-});
+  };
+}
 
 /**
  * The attention of a head while the model writes a date.
@@ -324,7 +365,8 @@ const logits = unembed.forward(y);`,
  * @returns {Call}
  */
 function attentionOf(options, { layer, head }, text) {
-  const { heads, layers, positions } = options;
+  const { heads, layers } = options;
+  const [{ added, bias }, shared] = [formulasOf(options), biases(options)];
   const recurrent = options.decoder === 'recurrent';
   const comment = 'The model continues from its own output.';
   const inJavaScript = recurrent
@@ -336,12 +378,20 @@ function attentionOf(options, { layer, head }, text) {
       }
     : {
         reading: `const { output: memory } = encoder.forward(withPositions(tokens.forward(ids)), {
-  attention: { validLens },
+  attention: { validLens${shared.javascript} },
 });`,
         writing: `  const { output, crossAttentionWeights } = decoder.forward(
-    withPositions(written.forward(tokensWritten)),
+    withPositions(written.forward(tokensWritten)${added ? ', answers' : ''}),
     memory,
-    { selfAttention: { causal: true }, crossAttention: { validLens }, needWeights: true },
+    ${
+      bias
+        ? `{
+      selfAttention: { causal: true, bias: biasOf(given.length, answers) },
+      crossAttention: { validLens },
+      needWeights: true,
+    }`
+        : '{ selfAttention: { causal: true }, crossAttention: { validLens }, needWeights: true }'
+    },
   );
   const logits = unembed.forward(output);
   weights = crossAttentionWeights[${layer}].data.subarray(${head} * answers * length);`,
@@ -358,17 +408,17 @@ encoder.forward(X, memory, {.h_n = hidden});`,
       }
     : {
         reading: `std::vector<float> states(length * d), all(${layers} * ${heads} * answers * length);
-const attn::Tensor memory(states.data(), {1, length, d});${placed(positions, 'X').inPlace}
-encoder.forward(X, memory, {.attention = {.valid_lens = lengths}});`,
+const attn::Tensor memory(states.data(), {1, length, d});${placed(options, 'X').inPlace}
+encoder.forward(X, memory, {.attention = {${shared.cpp}.valid_lens = lengths}});`,
         writing: `  std::vector<float> y(n * d);
   const attn::Tensor Y(y.data(), {1, n, d});
-  written.forward({given.data(), {1, n}}, Y);${placed(positions, 'Y', '  ').inPlace}
+  written.forward({given.data(), {1, n}}, Y);${placed(options, 'Y', { indent: '  ', n: 'answers' }).inPlace}
   std::vector<attn::Tensor> each;
   for (std::int64_t layer = 0; layer < ${layers}; ++layer) {
     each.emplace_back(all.data() + layer * ${heads} * n * length,
                       std::initializer_list<std::int64_t>{1, ${heads}, n, length});
   }
-  decoder.forward(Y, memory, Y, {.self_attention = {.causal = true},
+${bias ? '  const attn::OwnedTensor some = bias_of(n, answers);\n' : ''}  decoder.forward(Y, memory, Y, {.self_attention = {${bias ? '.bias = some, ' : ''}.causal = true},
                                  .cross_attention = {.valid_lens = lengths},
                                  .cross_attention_weights = each});
   unembed.forward(Y, attn::Tensor(said.data(), {1, n, symbols}));`,

@@ -1,4 +1,6 @@
+import { formulaFunctions } from '../invention/formulaCode.js';
 import { layer } from '../programs/calls.js';
+import { gap } from '../programs/print.js';
 import { indented } from '../programs/writers.js';
 import { sizes } from './model.js';
 import { trainingStreams } from './worlds.js';
@@ -31,28 +33,116 @@ export const table = ({ positions, seed }) =>
       })
     : {};
 
+/** The formulas of the reader's scheme that a lane uses. @param {LaneOptions} options */
+export function formulasOf({ positions, written }) {
+  const used = positions === 'yours' ? written : undefined;
+  return { added: Boolean(used?.added.trim()), bias: Boolean(used?.bias.trim()) };
+}
+
 /**
- * Adds positions to `x` in C++: as an expression for a new value, and as a line that changes a
- * tensor in place.
- * @param {LaneOptions['positions']} positions
- * @param {string} x
- * @param {string} [indent]
+ * Defines the formulas, and functions that compute their tables: `addPositions` and `biasOf` in
+ * C++, `withPositions` (see below) and `biasOf` in JavaScript, `positions` and `bias` in Python.
+ * They compute a table's first rows, and `n` is the number of positions in the formula.
+ * @param {LaneOptions} options
+ * @returns {Call[]}
  */
-export function placed(positions, x, indent = '') {
-  const encoding = { sinusoidal: 'attn::PositionalEncoding()', learned: 'positions' }[
-    /** @type {'learned'} */ (positions)
+export function invention(options) {
+  const { added, bias } = formulasOf(options);
+  const { written, heads } = options;
+  if (!written || !(added || bias)) return [];
+  return [
+    gap,
+    formulaFunctions(written),
+    added
+      ? {
+          python: `def positions(n):
+    return torch.tensor([[float(P(i, k, n, d)) for k in range(d)] for i in range(n)])
+`,
+          cpp: `/// Adds the encoding of the first of n positions to each example.
+const auto add_positions = [&](const attn::Tensor& x, std::int64_t n) {
+  for (std::int64_t example = 0; example < x.size(0); ++example) {
+    for (std::int64_t i = 0; i < x.size(1); ++i) {
+      for (std::int64_t k = 0; k < d; ++k) x(example, i, k) += static_cast<float>(P(i, k, n, d));
+    }
+  }
+};`,
+        }
+      : {},
+    bias
+      ? {
+          python: `def bias(n):
+    return torch.tensor([[[float(b(i, j, h, n, d)) for j in range(n)] for i in range(n)] for h in range(${heads})])
+`,
+          cpp: `/// The bias of each head among the first of n positions.
+const auto bias_of = [&](std::int64_t rows, std::int64_t n) {
+  attn::OwnedTensor bias{${heads}, rows, rows};
+  for (std::int64_t h = 0; h < ${heads}; ++h) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < rows; ++j) bias(h, i, j) = static_cast<float>(b(i, j, h, n, d));
+    }
+  }
+  return bias;
+};`,
+          javascript: `/** The bias of each head among the first of n positions. */
+function biasOf(rows, n = rows) {
+  const bias = { data: new Float32Array(${heads} * rows ** 2), shape: [${heads}, rows, rows] };
+  let at = 0;
+  for (let h = 0; h < ${heads}; h++) {
+    for (let i = 0; i < rows; i++) {
+      for (let j = 0; j < rows; j++) bias.data[at++] = b(i, j, h, n, d);
+    }
+  }
+  return bias;
+}`,
+        }
+      : {},
+    gap,
+  ];
+}
+
+/**
+ * Adds positions to `x` in C++: as an expression for a new variable, and as a line that changes a
+ * tensor in place.
+ * @param {LaneOptions} options
+ * @param {string} x
+ * @param {{ indent?: string, encoding?: string, n?: string }} [names] encoding: the tensor with the
+ *   reader's encoding of each example; n: the number of positions in the reader's formula
+ */
+export function placed(
+  options,
+  x,
+  { indent = '', encoding = 'encoding', n = `${x}.size(1)` } = {},
+) {
+  if (formulasOf(options).added) {
+    return {
+      cpp: `${x} + tape.constant(${encoding})`,
+      inPlace: `\n${indent}add_positions(${x}, ${n});`,
+    };
+  }
+  const layer = { sinusoidal: 'attn::PositionalEncoding()', learned: 'positions' }[
+    /** @type {'learned'} */ (options.positions)
   ];
   return {
-    cpp: encoding ? `${encoding}.forward(${x})` : x,
-    inPlace: encoding ? `\n${indent}${encoding}.forward(${x}, ${x});` : '',
+    cpp: layer ? `${layer}.forward(${x})` : x,
+    inPlace: layer ? `\n${indent}${layer}.forward(${x}, ${x});` : '',
   };
 }
 
-/** Defines `withPositions` in JavaScript. @param {LaneOptions['positions']} positions */
-export const withPositions = (positions) => {
+/** Defines `withPositions` in JavaScript. @param {LaneOptions} options */
+export function withPositions(options) {
+  if (formulasOf(options).added) {
+    return `/** Adds the encoding of the first of n positions to each example. */
+function withPositions(x, n = x.shape[1]) {
+  const [, rows] = x.shape;
+  const table = Float32Array.from({ length: rows * d }, (_, at) => P(Math.floor(at / d), at % d, n, d));
+  const data = new Float32Array(x.shape[0] * table.length).map((_, at) => table[at % table.length]);
+  if (x.tape) return x.add(x.tape.constant({ data, shape: x.shape }));
+  return { data: data.map((value, at) => value + x.data[at]), shape: x.shape };
+}`;
+  }
   const x = { sinusoidal: 'attn.positionalEncoding(x)', learned: 'positions.forward(x)' };
-  return `const withPositions = (x) => ${x[/** @type {'learned'} */ (positions)] ?? 'x'};`;
-};
+  return `const withPositions = (x) => ${x[/** @type {'learned'} */ (options.positions)] ?? 'x'};`;
+}
 
 /**
  * Trains the model. Earlier calls define the parts of the model. In Python, the variable `parts`
