@@ -16,9 +16,9 @@ const closePairs = 32;
 /**
  * Similarities by distance.
  * @typedef {object} Profile
- * @property {Float32Array} mean the mean for each distance 0, 1, …
- * @property {Float32Array} low the smallest
- * @property {Float32Array} high the largest
+ * @property {Float32Array | Float64Array} mean the mean for each distance 0, 1, …
+ * @property {Float32Array | Float64Array} low the smallest
+ * @property {Float32Array | Float64Array} high the largest
  * @property {number} spread how much values at one distance differ from each other: their root
  *   mean square difference from the mean at their distance, divided by the standard deviation of
  *   all values
@@ -38,36 +38,98 @@ const closePairs = 32;
 /** @param {Float32Array} values */
 const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
+// The core computes all sums, differences and products below. This module only rearranges and
+// compares them, and takes the final square roots and quotients.
+
 /**
- * Groups a square matrix by distance.
+ * The sum of the squares of all elements.
+ * @param {Attn} attn
+ * @param {Float32Array} data
+ */
+function squareOf(attn, data) {
+  const row = { data, shape: [1, data.length] };
+  return product(attn, row, row).data[0];
+}
+
+/**
+ * The mean of the first elements of each row: the output of attention that cannot tell the elements
+ * apart.
+ * @param {Attn} attn
+ * @param {Float32Array} data
+ * @param {Int32Array} lengths number of elements of each row, at most `columns`
+ * @param {number} columns
+ * @returns {Float32Array}
+ */
+function meansOf(attn, data, lengths, columns) {
+  const rows = lengths.length;
+  const [queries, keys] = [rows, data.length].map((size) => new Float32Array(size));
+  return attn.scaledDotProductAttention(
+    { data: queries, shape: [rows, 1, 1, 1] },
+    { data: keys, shape: [rows, 1, columns, 1] },
+    { data, shape: [rows, 1, columns, 1] },
+    { validLens: { data: lengths, shape: [rows] } },
+  ).output.data;
+}
+
+/**
+ * a − b, element by element.
+ * @param {Attn} attn
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ * @returns {Float32Array}
+ */
+function differenceOf(attn, a, b) {
+  const positions = new attn.LearnedPositionalEncoding({ maxLength: a.length, dModel: 1 });
+  try {
+    const shape = [a.length, 1];
+    positions.setParameter('weight', { data: b.map((value) => -value), shape });
+    return positions.forward({ data: a, shape }).data;
+  } finally {
+    positions.dispose();
+  }
+}
+
+/**
+ * Groups a square matrix by distance. The spread counts rows before and after columns separately.
+ * The profile is for columns before rows.
+ * @param {Attn} attn
  * @param {Float32Array} data (n, n)
  * @param {number} n
  * @returns {Profile}
  */
-export function profileOf(data, n) {
-  const [mean, low, high] = [0, Infinity, -Infinity].map((x) => new Float32Array(n).fill(x));
-  const [sums, squares] = [new Float64Array(n), new Float64Array(n)];
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j <= i; j++) {
-      const value = data[i * n + j];
-      sums[i - j] += value;
-      low[i - j] = Math.min(low[i - j], value);
-      high[i - j] = Math.max(high[i - j], value);
+export function profileOf(attn, data, n) {
+  const diagonals = 2 * n - 1;
+  const lengths = Int32Array.from({ length: diagonals }, (_, at) => n - Math.abs(at - (n - 1)));
+  const padded = new Float32Array(diagonals * n);
+  const values = new Float32Array(n * n);
+  for (let at = 0, next = 0; at < diagonals; at++) {
+    for (let step = 0; step < lengths[at]; step++) {
+      const [row, column] = [Math.max(0, at - n + 1) + step, Math.max(0, n - 1 - at) + step];
+      padded[at * n + step] = values[next++] = data[row * n + column];
     }
   }
-  const count = (n * (n + 1)) / 2;
-  const overall = sums.reduce((total, sum) => total + sum, 0) / count;
-  let all = 0;
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j <= i; j++) {
-      const value = data[i * n + j];
-      squares[i - j] += (value - sums[i - j] / (n - (i - j))) ** 2;
-      all += (value - overall) ** 2;
-    }
+  const means = meansOf(attn, padded, lengths, n);
+  const repeated = new Float32Array(n * n);
+  const [low, high] = [new Float32Array(n), new Float32Array(n)];
+  for (let at = 0, next = 0; at < diagonals; next += lengths[at++]) {
+    repeated.fill(means[at], next, next + lengths[at]);
+    if (at < n - 1) continue;
+    const some = values.subarray(next, next + lengths[at]);
+    low[at - n + 1] = some.reduce((least, value) => Math.min(least, value));
+    high[at - n + 1] = some.reduce((most, value) => Math.max(most, value));
   }
-  sums.forEach((sum, distance) => (mean[distance] = sum / (n - distance)));
-  const within = squares.reduce((total, square) => total + square, 0);
-  return { mean, low, high, spread: all > 0 ? Math.sqrt(within / all) : 0 };
+  const within = squareOf(attn, differenceOf(attn, values, repeated));
+  const overall = meansOf(attn, values, Int32Array.of(values.length), values.length);
+  const all = squareOf(
+    attn,
+    differenceOf(
+      attn,
+      values,
+      values.map(() => overall[0]),
+    ),
+  );
+  const spread = all > 0 ? Math.sqrt(within / all) : 0;
+  return { mean: means.slice(n - 1), low, high, spread };
 }
 
 /** Some rows of a matrix. @param {Tensor} x @param {number} first @param {number} end */
@@ -80,17 +142,6 @@ function transposed({ data, shape: [n, d] }) {
   const turned = new Float32Array(n * d);
   for (let i = 0; i < n; i++) for (let k = 0; k < d; k++) turned[k * n + i] = data[i * d + k];
   return { data: turned, shape: [d, n] };
-}
-
-/**
- * The dot product of each row with itself.
- * @param {Attn} attn
- * @param {Tensor} x (n, d)
- */
-function squaresOf(attn, x) {
-  const [n] = x.shape;
-  const { data } = product(attn, x, x);
-  return Float32Array.from({ length: n }, (_, i) => data[i * (n + 1)]);
 }
 
 /**
@@ -114,19 +165,14 @@ function closestOf(attn, x, products) {
   const close = pairs.slice(0, closePairs).map(({ pair }) => pair);
   // Dot products of large rows leave little precision for small distances, so the distances of the
   // closest pairs are computed from the differences of their rows.
-  const selecting = new Float32Array(close.length * n);
-  close.forEach(([a, b], row) => {
-    selecting[row * n + a] = 1;
-    selecting[row * n + b] = -1;
-  });
-  const differences = product(attn, { data: selecting, shape: [close.length, n] }, transposed(x));
-  const squares = squaresOf(attn, differences);
+  const squares = close.map(([a, b]) =>
+    squareOf(attn, differenceOf(attn, rowsOf(x, a, a + 1).data, rowsOf(x, b, b + 1).data)),
+  );
   const best = squares.indexOf(Math.min(...squares));
-  const diagonal = Array.from({ length: n }, (_, i) => products[i * (n + 1)]);
   return {
     distance: Math.sqrt(squares[best]),
     pair: close[best],
-    length: Math.sqrt(diagonal.reduce((sum, value) => sum + value, 0) / n),
+    length: Math.sqrt(squareOf(attn, /** @type {Float32Array} */ (x.data)) / n),
   };
 }
 
@@ -144,34 +190,39 @@ const leastNew = 1e-5;
 export function residualOf(attn, x, shift) {
   const [rows, d] = x.shape;
   const n = rows - shift;
-  const columns = transposed(rowsOf(x, 0, n));
-  const targets = transposed(rowsOf(x, shift, rows));
-  const data = new Float32Array(2 * d * n);
-  data.set(columns.data);
-  data.set(targets.data, d * n);
-  const squareOf = (/** @type {number} */ row) => {
-    let sum = 0;
-    for (let i = row * n; i < (row + 1) * n; i++) sum += data[i] ** 2;
-    return sum;
-  };
-  const sumOfTargets = () => targetRows.reduce((sum, row) => sum + squareOf(row), 0);
-  const left = Array.from({ length: d }, (_, row) => row);
-  const targetRows = left.map((row) => d + row);
-  const all = sumOfTargets();
-  let largest = 0;
-  while (left.length > 0) {
-    const squares = left.map(squareOf);
-    const most = Math.max(...squares);
-    largest ||= most;
-    if (!(most > leastNew ** 2 * largest)) break;
-    const [row] = left.splice(squares.indexOf(most), 1);
-    const length = Math.sqrt(most);
-    const direction = data.slice(row * n, (row + 1) * n).map((value) => value / length);
-    const shares = product(attn, { data, shape: [2 * d, n] }, { data: direction, shape: [1, n] });
-    const parts = product(attn, shares, { data: direction, shape: [n, 1] });
-    for (let i = 0; i < data.length; i++) data[i] -= parts.data[i];
+  const all = { data: new Float32Array(2 * d * n), shape: [2 * d, n] };
+  all.data.set(transposed(rowsOf(x, 0, n)).data);
+  all.data.set(transposed(rowsOf(x, shift, rows)).data, d * n);
+  const targets = squareOf(attn, all.data.subarray(d * n));
+  // RMSNorm gives a row a root mean square of 1, and the weight then gives it a length of 1.
+  const norm = new attn.RMSNorm({ width: n, eps: 0 });
+  norm.setParameter('weight', { data: new Float32Array(n).fill(1 / Math.sqrt(n)), shape: [n] });
+  const sum = new attn.LearnedPositionalEncoding({ maxLength: 2 * d, dModel: n });
+  try {
+    const left = Array.from({ length: d }, (_, row) => row);
+    let largest = 0;
+    while (left.length > 0) {
+      const sizes = left.map((row) =>
+        all.data.subarray(row * n, (row + 1) * n).reduce((total, value) => total + value ** 2, 0),
+      );
+      const most = Math.max(...sizes);
+      largest ||= most;
+      if (!(most > leastNew ** 2 * largest)) break;
+      const [row] = left.splice(sizes.indexOf(most), 1);
+      const { data } = norm.forward({
+        data: all.data.slice(row * n, (row + 1) * n),
+        shape: [1, n],
+      });
+      const shares = product(attn, all, { data, shape: [1, n] });
+      const opposite = { data: data.map((value) => -value), shape: [n, 1] };
+      sum.setParameter('weight', product(attn, shares, opposite));
+      all.data = sum.forward(all).data;
+    }
+  } finally {
+    norm.dispose();
+    sum.dispose();
   }
-  return all > 0 ? Math.sqrt(sumOfTargets() / all) : 0;
+  return targets > 0 ? Math.sqrt(squareOf(attn, all.data.subarray(d * n)) / targets) : 0;
 }
 
 /**
@@ -182,25 +233,32 @@ export function residualOf(attn, x, shift) {
  */
 export function measure(attn, invention) {
   const { times, shifts, width } = measured;
-  if (!invention.hasAdded) {
-    const n = measured.bias;
-    const data = /** @type {Tensor} */ (invention.bias(n, 1, width)).data;
-    const beyond = /** @type {Tensor} */ (invention.bias(n * times, 1, width)).data;
-    return {
-      profile: profileOf(/** @type {Float32Array} */ (data), n),
-      largest: { within: largestOf(data), beyond: largestOf(beyond) },
-    };
-  }
-  const n = measured.added;
-  const x = /** @type {Tensor} */ (invention.added(n, width));
+  const n = invention.hasAdded ? measured.added : measured.bias;
+  const of = (/** @type {number} */ length) =>
+    /** @type {Tensor} */ (
+      invention.hasAdded ? invention.added(length, width) : invention.bias(length, 1, width)
+    );
+  const { data, shape } = of(n);
+  const largest = { within: largestOf(data), beyond: largestOf(of(n * times).data) };
+  // Squares of huge or tiny numbers are not in the range of float. A power of two changes no digit.
+  const unit = 2 ** Math.floor(Math.log2(largest.within || 1));
+  const scaled = Float32Array.from(data, (value) => value / unit);
+  if (!invention.hasAdded) return { profile: timesUnit(profileOf(attn, scaled, n), unit), largest };
+  const x = { data: scaled, shape };
   const { data: products } = product(attn, x, x);
-  const beyond = /** @type {Tensor} */ (invention.added(n * times, width));
+  const { distance, pair, length } = closestOf(attn, x, products);
   return {
-    profile: profileOf(products, n),
-    closest: closestOf(attn, x, products),
+    profile: timesUnit(profileOf(attn, products, n), unit ** 2),
+    closest: { distance: distance * unit, pair, length: length * unit },
     residuals: Float32Array.from({ length: shifts }, (_, i) => residualOf(attn, x, i + 1)),
-    largest: { within: largestOf(x.data), beyond: largestOf(beyond.data) },
+    largest,
   };
+}
+
+/** @param {Profile} profile @param {number} unit @returns {Profile} */
+function timesUnit({ mean, low, high, spread }, unit) {
+  const [m, l, h] = [mean, low, high].map((data) => Float64Array.from(data, (x) => x * unit));
+  return { mean: m, low: l, high: h, spread };
 }
 
 /**

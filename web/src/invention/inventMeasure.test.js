@@ -37,6 +37,9 @@ test('the verdicts are right for schemes whose answers are known', () => {
     ['ALiBi', examples.alibi, ['-', 'yes', '-', 'no']],
     ['a Gaussian', examples.gaussian, ['-', 'yes', '-', 'no']],
     ['a window', { bias: 'abs(i - j) < 3 ? 0 : -4' }, ['-', 'yes', '-', 'yes']],
+    ['a bias of later words', { bias: 'j > i ? -i : 0' }, ['-', 'no', '-', 'no']],
+    ['other numbers before and after', { bias: 'j > i ? -1 : 0' }, ['-', 'yes', '-', 'yes']],
+    ['huge numbers', { added: '3e22 * sin(i + k)' }, ['yes', 'no', 'yes', 'yes']],
     ['a position', { bias: 'i * j / 100' }, ['-', 'no', '-', 'no']],
   ])) {
     const { verdicts, ...measures } = measuresOf(/** @type {any} */ (written));
@@ -63,6 +66,10 @@ test('distances and residuals match their definitions', () => {
     const expected = Math.sqrt(dot(rest, rest) / dot(to, to));
     assert.ok(Math.abs((residuals?.[shift - 1] ?? NaN) - expected) < 1e-5);
   }
+  const huge = measuresOf({ added: '2^70 * (k == 0 ? i : 0)' });
+  assert.equal(huge.closest?.distance, 2 ** 70);
+  assert.equal(huge.profile.mean[255], 0);
+  assert.equal(huge.profile.high[254], 2 ** 140 * 255);
   const { closest: near } = measuresOf({ added: 'k == 0 ? i : 3000' });
   assert.equal(near?.distance, 1);
 });

@@ -199,19 +199,29 @@ export function fileText({ name, step, loaded: { saved, fits, reason } }, lane, 
 }
 
 /** @param {import('../training/saved.js').Saved} saved */
-function descriptionOf({ worlds, positions, heads, layers, causal, decoder }) {
+function descriptionOf({ worlds, positions, written, heads, layers, causal, decoder }) {
   const of = (/** @type {number} */ count, /** @type {string} */ thing) =>
     `${count} ${thing}${count === 1 ? '' : 's'}`;
   const names = worlds.map((world) => worldTexts[world].short);
   return [
     names.length > 1 ? `${names.slice(0, -1).join(', ')} or ${names.at(-1)}` : names[0],
     ...(decoder ? [decoderNames[decoder]] : []),
-    ...(positions && decoder !== 'recurrent' ? [schemeNames[positions].long] : []),
+    ...(positions && decoder !== 'recurrent'
+      ? [schemeNames[positions].long + (written ? ` (${formulasOf(written)})` : '')]
+      : []),
     ...(heads && decoder !== 'recurrent' ? [of(heads, 'head')] : []),
     of(layers, 'layer'),
     ...(causal === undefined || decoder ? [] : [causal ? 'looks back only' : 'looks everywhere']),
   ].join(', ');
 }
+
+/** @param {import('../invention/invention.js').Written} written */
+const formulasOf = ({ added, bias, parameters }) =>
+  [
+    ...(added.trim() ? [`P = ${added}`] : []),
+    ...(bias.trim() ? [`b = ${bias}`] : []),
+    ...parameters.map(({ name, value }) => `${name} = ${value}`),
+  ].join(', ');
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
 
@@ -297,6 +307,8 @@ export const weightTexts = {
   same: 'Training uses SIMD128, which gives bit-identical results everywhere, so anyone who follows the link to this step gets the same checksums.',
   /** @param {string} lane */
   load: (lane) => `load weights into ${lane}`,
+  /** @param {string} lane */
+  useFormula: (lane) => `use the file’s formula in lane ${lane}`,
   given:
     'With weights from a file, this run no longer matches its link: anyone who follows the link begins without these weights. Press “From the start”, and the run matches again.',
 };

@@ -6,9 +6,11 @@ import { load } from 'attn';
 import { finish } from '../core/finish.js';
 import { compare, compareYours } from '../figures/schemes/schemes.js';
 import { examples } from '../invention/examples.js';
+import { random } from '../invention/formula.js';
 import { Invention } from '../invention/invention.js';
-import { Lane } from './lane.js';
-import { loadInvention } from './model.js';
+import { evaluate, Lane } from './lane.js';
+import { lengths, loadInvention, makeModel, sizes } from './model.js';
+import { longerWorld, Source, worlds } from './worlds.js';
 
 /** @type {import('attn').TrainingAttn} */
 let attn;
@@ -94,6 +96,72 @@ test('formulas for the sinusoid and ALiBi are learned like the built-in schemes'
   }
 });
 
+/**
+ * Trains with T5's table frozen: after each step, it gets its first values again. Without clipping,
+ * its gradients do not change the steps of the other weights.
+ * @param {import('./model.js').LaneOptions} options
+ * @param {import('./snapshots.js').Weights} weights the first weights
+ * @param {number} steps
+ */
+async function trainedWithFrozenTable(options, weights, steps) {
+  const model = makeModel(attn, options, await loadInvention(options));
+  const optimizer = new attn.AdamW(/** @type {any} */ (model.parts), { lr: options.rate });
+  const tape = new attn.Tape();
+  const { world, seed } = options;
+  const source = new Source(attn, worlds[world], seed, sizes.heldOut);
+  const own = Object.keys(model.stateDict());
+  model.loadStateDict(Object.fromEntries(own.map((name) => [name, weights[name]])));
+  const losses = [];
+  for (let step = 0; step < steps; step++) {
+    const batch = source.batch(step, sizes.batch);
+    tape.clear();
+    const loss = attn.crossEntropy(model.record(batch, tape), batch.targets);
+    losses.push(loss.item());
+    tape.backward(loss);
+    optimizer.step(tape);
+    const now = model.stateDict();
+    if (tableName in now) model.loadStateDict({ ...now, [tableName]: weights[tableName] });
+  }
+  const accuracy = lengths.map((times) => {
+    const longer = longerWorld(world, times);
+    const { heldOut } = new Source(attn, longer, seed, sizes.heldOut);
+    return evaluate(model, heldOut, longer.answers).accuracy;
+  });
+  for (const each of [optimizer, tape, model]) each.dispose();
+  return { losses, accuracy };
+}
+const tableName = 'encoder.layers.0.self_attn.relative_attention_bias.weight';
+
+test('a formula for T5 is learned like T5 whose table is frozen', async () => {
+  // A formula is not learned, so T5's table must not be learned either. Its numbers are random
+  // numbers that the formula can also compute.
+  const exact =
+    'abs(i - j) < 8 ? abs(i - j) : min(15, 8 + floor(8 * log(abs(i - j) / 8) / log(4)))';
+  const bias = `2 * random((j > i ? 16 : 0) + (${exact}), h) - 1`;
+  const written = { added: '', bias, parameters: [] };
+  /** @type {import('./model.js').LaneOptions} */
+  const options = {
+    ...{ world: 'reverse', positions: 't5', heads: 4, layers: 1, causal: false },
+    ...{ rate: 3e-3, seed: 1 },
+  };
+  const model = makeModel(attn, options);
+  const weights = model.stateDict();
+  model.dispose();
+  const { shape } = weights[tableName];
+  assert.deepEqual(shape, [32, 4]);
+  const values = Array.from({ length: 32 * 4 }, (_, at) => 2 * random(at >> 2, at & 3) - 1);
+  weights[tableName] = { data: Float32Array.from(values), shape };
+  const built = await trainedWithFrozenTable(options, weights, 20);
+  const yours = await trainedWithFrozenTable(
+    { ...options, positions: 'yours', written },
+    weights,
+    20,
+  );
+  assert.ok(built.losses[19] < built.losses[0] - 0.3, `${built.losses}`);
+  assert.ok(difference(built.losses, yours.losses) < 2e-4, `${yours.losses} ${built.losses}`);
+  assert.ok(difference(built.accuracy, yours.accuracy) < 0.005);
+});
+
 test('an encoder and decoder use both formulas, also while they write', async () => {
   const { added } = examples.sinusoid;
   const written = { added, bias: '-abs(i - j) / 4', parameters: examples.sinusoid.parameters };
@@ -109,4 +177,35 @@ test('an encoder and decoder use both formulas, also while they write', async ()
   ];
   assert.ok(difference(built.losses, yours.losses) < 1e-4);
   assert.ok(difference(built.accuracy, yours.accuracy) < 0.005);
+});
+
+test('a file of weights records the formulas, and fits only a lane with the same formulas', async () => {
+  const { parameters } = examples.sinusoid;
+  const written = { ...examples.sinusoid, bias: '-abs(i - j) / 4' };
+  /** @type {import('./model.js').LaneOptions} */
+  const options = {
+    ...{ world: 'reverse', positions: 'yours', written, heads: 4, layers: 1, causal: false },
+    ...{ rate: 3e-3, seed: 1 },
+  };
+  const laneOf = async (/** @type {Partial<import('./model.js').LaneOptions>} */ changes) => {
+    const all = { ...options, ...changes };
+    return new Lane(attn, all, await loadInvention(all));
+  };
+  const [lane, wider, other, built] = await Promise.all([
+    laneOf({}),
+    laneOf({ written: { ...written, parameters: [{ ...parameters[0], max: 30000 }] } }),
+    laneOf({ written: { ...written, parameters: [{ ...parameters[0], value: 9000 }] } }),
+    laneOf({ positions: 'sinusoidal', written: undefined }),
+  ]);
+  lane.train(2);
+  const bytes = lane.save();
+  const loaded = [wider, other, built].map((each) => each.load(bytes));
+  assert.deepEqual(
+    loaded.map(({ fits }) => fits),
+    [true, false, false],
+  );
+  for (const { saved } of loaded) assert.deepEqual(saved?.written, written);
+  assert.equal(wider.checksum(), lane.checksum());
+  assert.equal(lane.load(built.save()).fits, false);
+  for (const each of [lane, wider, other, built]) each.dispose();
 });

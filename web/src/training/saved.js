@@ -1,15 +1,18 @@
+import { properties } from '../state/properties/encoding.js';
 import { schemes } from './schemes.js';
 import { worlds } from './worlds.js';
 
 /** @typedef {import('./model.js').LaneOptions} LaneOptions */
 /** @typedef {import('./model.js').Scheme} Scheme */
 /** @typedef {import('./worlds.js').WorldName} WorldName */
+/** @typedef {import('../invention/invention.js').Written} Written */
 
 /**
  * A description of a file of weights, as far as it can be determined.
  * @typedef {object} Saved
  * @property {WorldName[]} worlds worlds with the same number of symbols
  * @property {Scheme} [positions]
+ * @property {Written} [written] the formulas of the scheme `yours`
  * @property {number} [heads]
  * @property {number} layers
  * @property {boolean} [causal]
@@ -23,11 +26,42 @@ import { worlds } from './worlds.js';
  * @param {number} step
  * @returns {Record<string, string>}
  */
-export const metadataOf = ({ world, positions, heads, causal, decoder, rate, seed }, step) => ({
+export const metadataOf = (
+  { world, positions, written, heads, causal, decoder, rate, seed },
+  step,
+) => ({
   ...{ format: 'pt', world, positions, heads: `${heads}`, causal: `${causal}` },
+  ...(positions === 'yours' && written && formulasIn(written)),
   ...(decoder && { decoder }),
   ...{ rate: `${rate}`, seed: `${seed}`, step: `${step}` },
 });
+
+/** The formulas with the names and the form that they have in a link. @param {Written} written */
+const formulasIn = ({ added, bias, parameters }) => ({
+  ...{ formula: added, formulaBias: bias },
+  parameters: properties.parameters.format([...parameters]),
+});
+
+/** @param {Record<string, string>} metadata @returns {Written | undefined} */
+const writtenIn = ({ formula, formulaBias, parameters }) =>
+  formula === undefined && formulaBias === undefined
+    ? undefined
+    : {
+        added: properties.formula.parse(formula ?? ''),
+        bias: properties.formulaBias.parse(formulaBias ?? ''),
+        parameters: parameters ? properties.parameters.parse(parameters) : [],
+      };
+
+/**
+ * Text that is the same for the same formulas with the same values of parameters.
+ * @param {Written | undefined} written
+ */
+export const meaningOf = (written) =>
+  written &&
+  JSON.stringify([
+    ...[written.added.trim(), written.bias.trim()],
+    ...written.parameters.map(({ name, value }) => [name, value]),
+  ]);
 
 /** Matches one parameter name per layer of a Transformer or GRU, so matches count the layers. */
 const layerName = /^encoder\.(layers\.\d+\.norm1\.weight|weight_ih_l\d+)$/;
@@ -61,6 +95,7 @@ export function describeSaved({ tensors, metadata }) {
     traces.find(([trace]) => tensors.some(({ name }) => trace.test(name)))?.[1];
   const [heads, step] = [said('heads', /^\d{1,2}$/), said('step', /^\d{1,9}$/)];
   const causal = said('causal', /^(true|false)$/);
+  const written = positions === 'yours' ? writtenIn(metadata) : undefined;
   const writes = tensors.find(({ name }) => name.startsWith('decoder.'));
   return {
     worlds: alike.some((name) => name === metadata.world)
@@ -68,6 +103,7 @@ export function describeSaved({ tensors, metadata }) {
       : alike,
     layers,
     ...(positions && { positions }),
+    ...(written && { written }),
     ...(heads && { heads: Number(heads) }),
     ...(causal && { causal: causal === 'true' }),
     ...(writes && { decoder: /\.layers\./.test(writes.name) ? 'transformer' : 'recurrent' }),
@@ -85,6 +121,7 @@ export const suits = (saved, options) =>
   saved.layers === options.layers &&
   [
     [saved.positions, options.positions],
+    [meaningOf(saved.written), meaningOf(options.written)],
     [saved.heads, options.heads],
     [saved.causal, options.causal],
     [saved.decoder, options.decoder],
