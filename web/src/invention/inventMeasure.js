@@ -190,6 +190,7 @@ const leastNew = 1e-5;
 export function residualOf(attn, x, shift) {
   const [rows, d] = x.shape;
   const n = rows - shift;
+  /** @type {{ data: Float32Array, shape: number[] }} */
   const all = { data: new Float32Array(2 * d * n), shape: [2 * d, n] };
   all.data.set(transposed(rowsOf(x, 0, n)).data);
   all.data.set(transposed(rowsOf(x, shift, rows)).data, d * n);

@@ -108,6 +108,10 @@ export const texts = {
     bounded: ({ within, beyond, n, times, yes }) =>
       `The largest absolute value is ${within} among ${n} positions, and ${beyond} among ${n * times}${yes ? '' : ', so the numbers grow with the length'}.`,
   },
+  /** @param {string} number */
+  lessThan: (number) => `less than ${number}`,
+  computed:
+    'The core computes the products, differences, means and sums of squares. The page takes the square roots of sums, and divides them where a share is given.',
   onlyBias: 'A bias has no rows, so the questions about rows and shifts do not apply.',
 
   race: {
