@@ -14,7 +14,7 @@ import { openSite, settled, unfold } from '../browser/site.js';
 let site;
 /** A page outside the site. @type {Page} */
 let elsewhere;
-const viewport = { width: 1440, height: 4400 };
+const viewport = { width: 1440, height: 5400 };
 const deviceScaleFactor = 2;
 before(async () => {
   site = await openSite();
@@ -24,9 +24,9 @@ before(async () => {
 });
 after(() => site.close());
 
-/** Elements that are not exported. */
-const kLeftOut =
-  '.picture :is(button.link, .button, fieldset, [data-hint], [data-control]), .tools';
+/** Elements of a picture that are not exported. @param {string} picture */
+const leftOut = (picture) =>
+  `${picture} :is(button.link, .button, fieldset, input, select, textarea, [data-hint], [data-control]), .tools`;
 
 /** The margins around an exported picture, in CSS pixels. The top margin includes the title. */
 const margin = { left: 16, top: 16 + 28 };
@@ -109,9 +109,10 @@ async function still(page, figure) {
  * The exported part of a figure: the button that opens its menu, and the element that is exported.
  */
 const whole = { of: '', menu: /^Export/, shown: '.picture' };
-/** Parts that are exported separately. @type {Record<string, typeof whole>} */
+const card = { menu: /^Picture of/, shown: '.card' };
+/** Parts that are exported separately. @type {Record<string, (typeof whole)[]>} */
 const parts = {
-  'encoding-schemes': { of: '[data-scheme="yarn"]', menu: /^Picture of/, shown: '.card' },
+  'encoding-schemes': ['yarn', 'yours'].map((name) => ({ ...card, of: `[data-scheme="${name}"]` })),
 };
 
 /**
@@ -132,7 +133,7 @@ async function check(page, id, { of, menu, shown } = whole, formats = ['SVG', 'P
   await bring(page, figure);
   await still(page, figure);
   const show = (/** @type {string} */ visibility) =>
-    figure.locator(kLeftOut).evaluateAll((all, visibility) => {
+    figure.locator(leftOut(shown)).evaluateAll((all, visibility) => {
       for (const each of all) /** @type {HTMLElement} */ (each).style.visibility = visibility;
     }, visibility);
   await show('hidden');
@@ -200,12 +201,11 @@ for (const chapter of chapters) {
         if (!folds) await unfold(figure);
         await check(page, id);
         if (folds) {
-          // The card for the reader's own encoding, the first part of its figure, stays closed.
-          await unfold(figure.locator('details').last());
+          await unfold(figure);
           // A figure with all its folded parts open can be too large for a PNG in full resolution.
           await check(page, id, whole, ['SVG']);
         }
-        if (parts[id]) await check(page, id, parts[id]);
+        for (const part of parts[id] ?? []) await check(page, id, part);
       });
     }
     await page.context().close();
