@@ -117,6 +117,10 @@ export const texts = {
   race: {
     lead: 'Race it in lane B against',
     button: 'Race it',
+    needs: 'A race needs a formula that can be computed.',
+    /** @param {{ asked: string, task: string }} worlds */
+    noLonger: ({ asked, task }) =>
+      `The race uses “${task}”, because “${asked}” has no longer inputs to test.`,
     task: (/** @type {string} */ task) => `on “${task}”, with the same seed and the same examples`,
   },
   /** @param {{ distinct: boolean | null, stationary: boolean, linear: boolean | null, bounded: boolean }} verdicts */
