@@ -70,16 +70,57 @@ export async function type(page, sentence) {
   await page.keyboard.type(sentence);
 }
 
+/** @typedef {(name: BrowserName, fragment: string) => Promise<{ page: Page, close: () => Promise<void> }>} Open */
+
 /**
- * Trains the two models of chapter 8 in both browsers, and compares their checksums.
- * @param {(name: BrowserName, fragment: string) => Promise<{ page: Page, close: () =>
- *   Promise<void> }>} open  opens the page with a fragment
- * @param {number} steps
+ * Opens the card for the reader's own encoding in both browsers, and compares its numbers.
+ * @param {Open} open opens the page with a fragment
  */
-export async function assertSameTraining(open, steps) {
+export async function assertSameInvention(open) {
+  const formula =
+    'k % 2 == 0 ? sin(i / slow^(k / d)) : exp(-i / (1 + k)) + atan2(tanh(i / 9), log(2 + k))';
+  const fragment = `#${new URLSearchParams({
+    ...{ v: '2', text: 'a rose is a rose', formula, formulaBias: '-abs(i - j)^1.5 / slow' },
+    ...{ parameters: 'slow:50:1:100', at: 'encoding.encoding-schemes' },
+  })}`;
   const [Firefox, Chromium] = await Promise.all(
     kBrowsers.map(async (name) => {
-      const fragment = `#world=count&trainLayers=1&trainStep=${steps}&at=training.training-run`;
+      const { page, close } = await open(name, fragment);
+      await page.waitForSelector('[data-scheme="yours"] [data-verdict=bounded]');
+      // The text area is transparent, and its text is drawn below it.
+      const sizes = await page.$$eval('[data-scheme="yours"] .formula .field', (fields) =>
+        fields.map((field) =>
+          Array.from(field.children, (child) => {
+            const { x, y, width, height } = child.getBoundingClientRect();
+            return [x, y, width, height, child.scrollHeight].map(Math.round).join();
+          }),
+        ),
+      );
+      for (const [text, area] of sizes) assert.equal(text, area, name);
+      const found = await page.$$eval('[data-scheme="yours"] dd', (all) =>
+        all.map((each) => each.textContent),
+      );
+      await close();
+      return found;
+    }),
+  );
+  assert.equal(Firefox.length, 4);
+  assert.deepEqual(Firefox, Chromium);
+}
+
+/**
+ * Trains the two models of chapter 8 in both browsers, and compares their checksums.
+ * @param {Open} open opens the page with a fragment
+ * @param {number} steps
+ * @param {Record<string, string>} [settings] more settings
+ */
+export async function assertSameTraining(open, steps, settings = {}) {
+  const [Firefox, Chromium] = await Promise.all(
+    kBrowsers.map(async (name) => {
+      const fragment = `#${new URLSearchParams({
+        ...{ world: 'count', trainLayers: '1', trainStep: String(steps), ...settings },
+        at: 'training.training-run',
+      })}`;
       const { page, close } = await open(name, fragment);
       await page.waitForSelector(`#training-run [data-step="${steps}"]`, {
         timeout: 3 * kPatience,

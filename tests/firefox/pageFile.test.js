@@ -10,7 +10,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { becomes, dist, openSite } from '../browser/site.js';
 import { kMaxFileBytes } from '../limits.js';
-import { assertSameTraining, kBrowsers, launchBrowsers, openEmpty, type } from './browsers.js';
+import {
+  assertSameInvention,
+  assertSameTraining,
+  kBrowsers,
+  launchBrowsers,
+  openEmpty,
+  type,
+} from './browsers.js';
 
 /** @import { Page } from 'puppeteer-core' */
 /** @import { BrowserName } from './browsers.js' */
@@ -80,6 +87,13 @@ test('opened from the disk, the page reads a sentence with its language model', 
 
 test('training in the file gives the same checksums in Firefox and Chromium', () =>
   assertSameTraining(open, 20));
+
+test('the file measures and trains with a formula of the reader', async () => {
+  await assertSameInvention(open);
+  await assertSameTraining(open, 10, {
+    ...{ schemeB: 'yours', formula: 'sin(i / 50^(k / d)) + exp(-i)', formulaBias: 'tanh(i - j)' },
+  });
+});
 
 // Chromium reports the requests of a page, but not those of its workers.
 test('the policy of the file forbids requests of its workers', async () => {
