@@ -128,8 +128,8 @@ export default defineConfig(({ command }) => ({
             },
             {
               name: 'invention',
-              // The examples read the page's settings, which need a document.
-              test: /src[\\/]invention[\\/](?!examples)|node_modules[\\/]jsep/,
+              // Other parts of the page use the excluded modules without the formulas.
+              test: /src[\\/]invention[\\/](?!examples|parameters|formulaCode)|node_modules[\\/]jsep/,
               priority: 2,
             },
             // As with the styles, one file is smaller than thirty similar files.

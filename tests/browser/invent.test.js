@@ -126,6 +126,16 @@ test('an invention that knows positions beats none in a race, with a result card
   assert.deepEqual(site.problems, []);
 });
 
+test('a formula without columns is said to be invisible to the models in the race', async () => {
+  const page = await open();
+  const field = page.locator(`${yours} textarea`).first();
+  const remark = page.locator(`${yours} [data-remark]`);
+  await field.fill('i / 10');
+  await remark.getByText(/layer norm/).waitFor();
+  await field.fill('i / (1 + k)');
+  await becomes(() => remark.count(), 0);
+});
+
 test('the card offers a program that contains the formula', async () => {
   const page = await open();
   await page.getByRole('button', { name: 'binary digits' }).click();

@@ -31,6 +31,7 @@ const closePairs = 32;
  *   closest rows, their distance, and the root mean square of the rows' lengths
  * @property {Float32Array} [residuals] for each shift δ = 1, 2, …, how much of the shifted rows the
  *   best matrix M_δ misses, as a share
+ * @property {number} [varying] the share of the rows that is left without each row's mean
  * @property {{ within: number, beyond: number }} largest the largest absolute value among the
  *   measured positions, and among ten times as many
  */
@@ -130,6 +131,19 @@ export function profileOf(attn, data, n) {
   );
   const spread = all > 0 ? Math.sqrt(within / all) : 0;
   return { mean: means.slice(n - 1), low, high, spread };
+}
+
+/**
+ * The share of the rows that is left without each row's mean.
+ * @param {Attn} attn
+ * @param {Tensor} x (n, d)
+ */
+function varyingOf(attn, { data, shape: [n, d] }) {
+  const values = /** @type {Float32Array} */ (data);
+  const means = meansOf(attn, values, new Int32Array(n).fill(d), d);
+  const repeated = values.map((_, at) => means[Math.floor(at / d)]);
+  const all = squareOf(attn, values);
+  return all > 0 ? Math.sqrt(squareOf(attn, differenceOf(attn, values, repeated)) / all) : 0;
 }
 
 /** Some rows of a matrix. @param {Tensor} x @param {number} first @param {number} end */
@@ -252,6 +266,7 @@ export function measure(attn, invention) {
     profile: timesUnit(profileOf(attn, products, n), unit ** 2),
     closest: { distance: distance * unit, pair, length: length * unit },
     residuals: Float32Array.from({ length: shifts }, (_, i) => residualOf(attn, x, i + 1)),
+    varying: varyingOf(attn, x),
     largest,
   };
 }
@@ -261,6 +276,12 @@ function timesUnit({ mean, low, high, spread }, unit) {
   const [m, l, h] = [mean, low, high].map((data) => Float64Array.from(data, (x) => x * unit));
   return { mean: m, low: l, high: h, spread };
 }
+
+/**
+ * True if all columns of a row have the same number, which layer norm removes.
+ * @param {Measures} measures
+ */
+export const isRemovedByLayerNorm = ({ varying }) => varying !== undefined && varying < 1e-4;
 
 /**
  * The verdicts: true or false, or null if the question does not apply to a bias alone.

@@ -5,7 +5,7 @@ import { load } from 'attn';
 
 import { examples } from './examples.js';
 import { Invention } from './invention.js';
-import { measure, verdictsOf } from './inventMeasure.js';
+import { isRemovedByLayerNorm, measure, verdictsOf } from './inventMeasure.js';
 
 /** @type {import('attn').Attn} */
 let attn;
@@ -72,4 +72,17 @@ test('distances and residuals match their definitions', () => {
   assert.equal(huge.profile.high[254], 2 ** 140 * 255);
   const { closest: near } = measuresOf({ added: 'k == 0 ? i : 3000' });
   assert.equal(near?.distance, 1);
+});
+
+test('encodings that layer norm removes are recognised', () => {
+  for (const [added, expected] of /** @type {const} */ ([
+    ['i / 10', true],
+    ['1000 * sin(i)', true],
+    ['0', true],
+    ['i / (1 + k)', false],
+    ['i + (k == 0)', false],
+  ])) {
+    assert.equal(isRemovedByLayerNorm(measuresOf({ added })), expected, added);
+  }
+  assert.equal(isRemovedByLayerNorm(measuresOf({ bias: '1' })), false);
 });

@@ -112,6 +112,8 @@ export const texts = {
   lessThan: (number) => `less than ${number}`,
   computed:
     'The core computes the products, differences, means and sums of squares. The page takes the square roots of sums, and divides them where a share is given.',
+  removed:
+    'In each row, all columns have the same number. The models of chapter 8 subtract the mean of a row before they attend (layer norm), so they cannot see this encoding. Let the columns differ: use k.',
   onlyBias: 'A bias has no rows, so the questions about rows and shifts do not apply.',
 
   race: {

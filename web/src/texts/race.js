@@ -17,5 +17,6 @@ export const texts = {
   nothing: 'The race has not begun. Press Play above.',
   /** @param {{ tested: number }} at */
   tested: ({ tested }) => `The longer examples were tested after step ${tested}.`,
+  change: 'Change the formula',
   same: 'Anyone who opens your link gets the same checksums, so results can be compared.',
 };

@@ -1,3 +1,4 @@
+import { usedParameters } from '../invention/parameters.js';
 import { schemeTitles } from './schemes.js';
 
 /** The texts of the chapter on training, between its figures. */
@@ -216,11 +217,11 @@ function descriptionOf({ worlds, positions, written, heads, layers, causal, deco
 }
 
 /** @param {import('../invention/invention.js').Written} written */
-const formulasOf = ({ added, bias, parameters }) =>
+const formulasOf = (written) =>
   [
-    ...(added.trim() ? [`P = ${added}`] : []),
-    ...(bias.trim() ? [`b = ${bias}`] : []),
-    ...parameters.map(({ name, value }) => `${name} = ${value}`),
+    ...(written.added.trim() ? [`P = ${written.added}`] : []),
+    ...(written.bias.trim() ? [`b = ${written.bias}`] : []),
+    ...usedParameters(written).map(({ name, value }) => `${name} = ${value}`),
   ].join(', ');
 
 const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;

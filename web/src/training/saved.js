@@ -1,4 +1,5 @@
 import { properties } from '../state/properties/encoding.js';
+import { usedParameters } from '../invention/parameters.js';
 import { schemes } from './schemes.js';
 import { worlds } from './worlds.js';
 
@@ -60,7 +61,7 @@ export const meaningOf = (written) =>
   written &&
   JSON.stringify([
     ...[written.added.trim(), written.bias.trim()],
-    ...written.parameters.map(({ name, value }) => [name, value]),
+    ...usedParameters(written).map(({ name, value }) => [name, value]),
   ]);
 
 /** Matches one parameter name per layer of a Transformer or GRU, so matches count the layers. */
