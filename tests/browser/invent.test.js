@@ -136,6 +136,14 @@ test('a formula without columns is said to be invisible to the models in the rac
   await becomes(() => remark.count(), 0);
 });
 
+test('the card stays open while its figure is out of sight', async () => {
+  const page = await open();
+  await page.evaluate(() => scrollTo({ top: 0, behavior: 'instant' }));
+  await becomes(() => page.locator(yours).count(), 0);
+  await page.evaluate(() => (location.hash = '#at=encoding.encoding-schemes'));
+  await page.locator(`${yours} textarea`).first().waitFor();
+});
+
 test('the card offers a program that contains the formula', async () => {
   const page = await open();
   await page.getByRole('button', { name: 'binary digits' }).click();
