@@ -4,7 +4,7 @@ import test, { after, before } from 'node:test';
 
 import { accessibilityProblems } from './accessibility.js';
 import { maxAbsDifference, sinusoidalEncoding } from './reference.js';
-import { becomes, heatmap, openSite, overflow, readValues } from './site.js';
+import { becomes, heatmap, openSite, overflow, readValues, unfold } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -17,7 +17,7 @@ const figure = '[id="encoding-schemes"]';
 const yours = `${figure} [data-scheme="yours"]`;
 
 /** Opens the card. A link with a formula of the reader's own opens it, too. @param {Page} page */
-const openPart = (page) => page.locator('summary').getByText('Invent one yourself').click();
+const openPart = (page) => unfold(page.locator('summary').getByText('Invent one yourself'));
 
 /** @param {Record<string, string>} [settings] */
 async function open(settings = {}) {
@@ -123,6 +123,11 @@ test('an invention that knows positions beats none in a race, with a result card
   const saved = page.waitForEvent('download');
   await race.getByRole('button', { name: /PNG/ }).first().click();
   assert.ok((await readFile(await (await saved).path())).length > 10_000);
+  await race.getByRole('link', { name: 'Change the formula' }).click();
+  const top = () =>
+    page.locator(yours).evaluate((card) => Math.round(card.getBoundingClientRect().top));
+  await becomes(async () => (await page.locator(yours).count()) > 0 && (await top()) < 300, true);
+  assert.ok((await top()) >= 0);
   assert.deepEqual(site.problems, []);
 });
 
