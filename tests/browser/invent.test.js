@@ -145,7 +145,7 @@ test('the card stays open while its figure is out of sight', async () => {
   const page = await open();
   await page.evaluate(() => scrollTo({ top: 0, behavior: 'instant' }));
   await becomes(() => page.locator(yours).count(), 0);
-  await page.evaluate(() => (location.hash = '#at=encoding.encoding-schemes'));
+  await page.locator(figure).evaluate((element) => element.scrollIntoView({ block: 'end' }));
   await page.locator(`${yours} textarea`).first().waitFor();
 });
 
