@@ -30,8 +30,14 @@ export function logSlider({ min, max }, step = 0.05) {
  * @param {1 | -1} side
  */
 export function neighbour({ min, max, step, at, from }, value, side) {
-  let place = at(value);
-  do place = Math.min(max, Math.max(min, place + side * step));
-  while (from(place) === value && place > min && place < max);
+  // Only whole steps, so that the keys reach the same values as the pointer. The tolerance makes up
+  // for rounding.
+  const start = (at(value) - min) / step;
+  let steps = side > 0 ? Math.floor(start + 1e-6) : Math.ceil(start - 1e-6);
+  let place;
+  do {
+    steps += side;
+    place = Math.min(max, Math.max(min, min + steps * step));
+  } while (from(place) === value && place > min && place < max);
   return from(place);
 }

@@ -42,3 +42,16 @@ test('a range with a fractional minimum keeps two digits', () => {
   assert.equal(from(max), 5);
   for (const value of [0.05, 0.5, 0.73, 1.2, 5]) assert.equal(from(at(value)), value);
 });
+
+test('from any value, the keys reach the values of whole steps', () => {
+  const scale = {
+    ...{ min: 0, max: 16, step: 0.25, at: Math.log2 },
+    from: (/** @type {number} */ place) => Math.round(2 ** place),
+  };
+  const values = [11];
+  while (values[values.length - 1] < 64) {
+    values.push(neighbour(scale, values[values.length - 1], 1));
+  }
+  assert.deepEqual(values, [11, 13, 16, 19, 23, 27, 32, 38, 45, 54, 64]);
+  assert.equal(neighbour(scale, 11, -1), 10);
+});
