@@ -44,7 +44,7 @@ export function firstView() {
         // Style sheets come first, because scripts wait only for the style sheets that precede
         // them.
         late.sort((a, b) => Number(b.includes('stylesheet')) - Number(a.includes('stylesheet')));
-        return (await withFirstView(early, ['file', 'network', 'wasm'])).replace(
+        return (await withFirstView(early, ['file', 'sandbox', 'network', 'wasm'])).replace(
           '</body>',
           () => `${late.map((tag) => `  ${tag}\n`).join('  ')}  </body>`,
         );
@@ -81,7 +81,7 @@ function viewOf({ svg, ...picture }, failures) {
 <section class="first-words"><div><h1>${first.title}</h1><p class="first-lead">${first.lead}</p></div>
 <p class="first-start label first-later"><span class="button">${first.start}</span> ${first.startNote}</p></section>
 <div class="first-bar"><p>${initial.text}</p></div>
-<div class="first-notes label"><p id="first-script">${still.failures.script}</p>
+<div class="first-notes label" data-beside><p id="first-script">${still.failures.script}</p>
 <p id="first-loading">${still.loading}</p>${failures.map(failure).join('')}</div>
 <figure id="still" class="first-still" aria-labelledby="still-title">
 <header><p id="still-title">${still.title}</p></header>

@@ -51,6 +51,12 @@ const crossOriginIsolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
+/** These headers let the page run in a frame with `sandbox="allow-scripts"`. */
+const embedding = {
+  'Access-Control-Allow-Origin': '*',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
 const worker = sharedWorker('../work/worker.js');
 
 /** Modules with the programs that figures offer. They are fetched when a reader opens a program. */
@@ -91,7 +97,7 @@ export default defineConfig(({ command }) => ({
   ],
   // The package is built beside this folder, in wasm/dist.
   server: { headers: crossOriginIsolation, fs: { allow: ['..'] } },
-  preview: { headers: crossOriginIsolation },
+  preview: { headers: { ...crossOriginIsolation, ...embedding } },
   worker: { format: 'es' },
   build: {
     outDir: 'dist',

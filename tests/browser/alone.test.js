@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 
-import { becomes, heatmap, numberOf, openSite, shownValue } from './site.js';
+import { becomes, heatmap, numberOf, openSite, serveSite, shownValue } from './site.js';
 
 /** @import { Page } from 'playwright-core' */
 
@@ -145,6 +145,21 @@ test('an embedded figure works in a sandboxed frame 320 pixels wide, with a sent
   const [inner] = page.frames().slice(1);
   assert.ok(await inner.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   await page.context().close();
+});
+
+test('in a sandboxed frame without the header that it needs, an embedded figure says so', async () => {
+  const { server, origin } = await serveSite();
+  const source = `${origin}/#embed=self-attention.weights&v=2`;
+  const page = await openHost(
+    `<iframe sandbox="allow-scripts" src="${source}" width="700" height="400"></iframe>`,
+  );
+  const frame = page.frameLocator('iframe');
+  await frame.getByText('The live page cannot start in this frame').waitFor();
+  assert.equal(await frame.getByRole('link', { name: source }).getAttribute('href'), source);
+  assert.ok(await frame.getByText('Loading the live page').isHidden());
+  assert.ok(await frame.locator('#still').isHidden());
+  await page.context().close();
+  server.close();
 });
 
 test('a figure in a closed part of the page is embedded and presented', async () => {

@@ -1,4 +1,4 @@
-// A figure that is embedded in another page hides the still page.
+// A figure that is embedded in another page hides the still page, except for its notes.
 if (/[#&]embed=/.test(location.hash)) document.documentElement.dataset.only = 'embedded';
 
 // If the live page's script cannot be loaded, shows why. This is a classic script, because browsers
@@ -7,9 +7,16 @@ addEventListener(
   'error',
   ({ target }) => {
     if (!(target instanceof HTMLScriptElement)) return;
-    const failure = location.protocol === 'file:' ? 'file' : 'network';
-    document.getElementById(`first-${failure}`)?.removeAttribute('hidden');
+    // A frame with the attribute `sandbox` has the origin "null".
+    const failure =
+      location.protocol === 'file:' ? 'file' : self.origin === 'null' ? 'sandbox' : 'network';
+    const message = document.getElementById(`first-${failure}`);
+    message?.removeAttribute('hidden');
     document.getElementById('first-loading')?.setAttribute('hidden', '');
+    if (failure !== 'sandbox') return;
+    const link = message?.querySelector('a');
+    if (!link) return;
+    link.href = link.textContent = location.href;
   },
   true,
 );

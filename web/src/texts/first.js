@@ -28,6 +28,8 @@ export const still = {
     script:
       'This page computes everything in your browser and needs JavaScript. Turn on JavaScript and reload the page to type your own sentence.',
     file: 'The live page cannot start from this file, because browsers load its parts only from a web server. Open <a href="attn.html">attn.html</a> in the same folder, which contains the whole page.',
+    sandbox:
+      'The live page cannot start in this frame, because the frame has the attribute “sandbox”. Either the server of attn must send the header “Access-Control-Allow-Origin: *”, or the frame needs sandbox="allow-scripts allow-same-origin". You can open the figure in its own window: <a target="_blank" rel="noopener"></a>',
     unpack: 'Your browser cannot unpack the live page. Open this file in a newer browser.',
     network:
       'A part of the live page could not be loaded. Check your connection and reload the page.',
