@@ -84,7 +84,13 @@ test('the drawn figure is exported as SVG and as PNG', async () => {
     /masks: causal/,
     'masks are told, although their controls are the figure’s own',
   );
-  assert.ok(text.includes(`attn, ${address}#at=self-attention.weights"`));
+  const lines = [...text.matchAll(/aria-label="([^"]*)"/g)].map(([, line]) => line);
+  const link = lines.slice(lines.findIndex((line) => line.startsWith('attn, '))).join('');
+  assert.ok(link.includes(`attn, ${address}#v=2`), link);
+  const target = new URLSearchParams(link.replace(/.*#/, '').replaceAll('&amp;', '&'));
+  assert.equal(target.get('text'), 'man bites dog');
+  assert.equal(target.get('weights'), 'identity');
+  assert.match(target.get('at') ?? '', /^self-attention\.weights/);
   assert.ok(/<desc>.*?<\/desc>/.exec(text)?.[0].includes(`${site.url}#v=2`));
   assert.doesNotMatch(
     text,

@@ -2,7 +2,7 @@ import { shorten } from '../core/tokens.js';
 import { written } from '../drawing/numbers.js';
 import { host } from '../host/host.js';
 import { maskNames } from '../state/masks.js';
-import { settings } from '../state/settings.svelte.js';
+import { linkTo, settings } from '../state/settings.svelte.js';
 import { credit as texts } from '../texts/picture.js';
 import { controls } from '../texts/page.js';
 
@@ -20,15 +20,29 @@ import { controls } from '../texts/page.js';
 /** Labels of the controls for masks, which share one line. */
 const masking = [controls.causal, controls.window, controls.validLength];
 
+/** Maximum length of a link below a picture. A long sentence makes a longer link. */
+const mostCharacters = 500;
+
 /**
- * The lines below an exported picture: its data, the settings that it was drawn with, and its
- * source.
+ * The link to a figure with the current settings, as printed below its picture: without the
+ * protocol, and without the settings if it would be too long.
+ * @param {HTMLElement} figure
+ */
+export function sourceOf(figure) {
+  const at = `${figure.closest('[data-chapter]')?.id}.${figure.id}`;
+  const [whole, short] = [linkTo(at), `${host.address()}#at=${at}`].map((link) =>
+    link.replace(/^\w+:\/\/|\?[^#]*/g, ''),
+  );
+  return `attn, ${whole.length > mostCharacters ? short : whole}`;
+}
+
+/**
+ * The lines below an exported picture: its data, and the settings that it was drawn with.
  * @param {HTMLElement} figure
  * @param {Around} around
  */
 export function creditOf(figure, { follows, uses, work }) {
   const readsText = Boolean(work || !follows);
-  const chapter = figure.closest('[data-chapter]')?.id;
   const text = settings.text.replace(/\s+/g, ' ');
   return [
     ...(text && readsText ? [`“${shorten(text, 60)}”`] : []),
@@ -38,7 +52,6 @@ export function creditOf(figure, { follows, uses, work }) {
       (name) => (name === 'causal' || !uses.includes(name)) && (follows?.includes(name) ?? true),
     ),
     ...controlsOf(figure).filter((part) => !masking.some((mask) => part.startsWith(mask))),
-    `attn, ${host.address().replace(/^\w+:\/\/|\?.*/g, '')}#at=${chapter}.${figure.id}`,
   ];
 }
 

@@ -3,7 +3,7 @@
 
 import { graphemes } from '../core/tokens.js';
 import { wellFormed } from '../drawing/files.js';
-import { creditOf } from './credit.js';
+import { creditOf, sourceOf } from './credit.js';
 import {
   canvasContext,
   drawnBox,
@@ -288,6 +288,25 @@ function linesOf(parts, font, width) {
 }
 
 /**
+ * Breaks a link into lines that are at most `width` wide, after `&` if possible.
+ * @param {string} link
+ * @param {string} font
+ * @param {number} width
+ */
+function brokenLink(link, font, width) {
+  const lines = [''];
+  for (const part of link.split(/(?<=&)/)) {
+    const pieces = widthOf(part, font) > width ? [...part] : [part];
+    for (const piece of pieces) {
+      const longer = lines[lines.length - 1] + piece;
+      if (widthOf(longer, font) <= width) lines[lines.length - 1] = longer;
+      else lines.push(piece);
+    }
+  }
+  return lines;
+}
+
+/**
  * The equation to draw with a picture, if all of the equation is visible. A picture of a part of a
  * figure has none.
  * @param {HTMLElement} figure
@@ -316,7 +335,9 @@ function drawn(element, { heading, figure, around, description }, look) {
     ...credit.map((part) => widthOf(part, fontOf(small))),
   ];
   const least = Math.ceil(Math.max(box.width, ...words)) + 2 * margin;
-  const lines = linesOf(credit, fontOf(small), least - 2 * margin);
+  const inside = least - 2 * margin;
+  const source = look.caption ? brokenLink(sourceOf(figure), fontOf(small), inside) : [];
+  const lines = [...linesOf(credit, fontOf(small), inside), ...source];
   const foot = look.caption ? between + creditHeight + (lines.length - 1) * lineHeight : 0;
   const head = look.caption ? titleHeight : 0;
   const needed = head + Math.ceil(box.height) + foot + 2 * margin;
