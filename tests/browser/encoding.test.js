@@ -248,7 +248,7 @@ test('the curves are drawn in one pair of axes, and saved alone', async () => {
     .locator('path')
     .evaluateAll((all) => all.map((path) => path.getAttribute('d') ?? ''));
   const expected = sinusoidalEncoding(60, 32, 10000);
-  const [top, bottom] = [8, 280 - 42];
+  const [top, bottom] = [8, 360 - 42];
   paths.forEach((path, i) => {
     const heights = path
       .slice(1)
