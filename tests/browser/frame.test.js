@@ -151,6 +151,32 @@ test('the picture of a narrow part is wide enough for its title', async () => {
   assert.ok(Number(width) > title, `${width} pixels`);
 });
 
+test('the attention weights are saved without arcs and heads', async () => {
+  const page = await site.visit(weights);
+  const figure = page.locator('#weights');
+  await figure.getByRole('button', { name: /^Export/ }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    figure
+      .locator('li', { hasText: 'only the heatmap' })
+      .getByRole('button', { name: 'SVG', exact: true })
+      .click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'weights-heatmap.svg');
+  const svg = (await readFile(await download.path())).toString();
+  assert.match(svg, /aria-label="bites"/);
+  assert.doesNotMatch(svg, /aria-label="entropy/);
+  // No label is cut off at the right.
+  const [, width] = /^<svg[^>]* width="(\d+)"/.exec(svg) ?? [];
+  const labels = await figure.locator('div.map').evaluate((map) => {
+    const right = Math.max(
+      ...Array.from(map.querySelectorAll('text'), (text) => text.getBoundingClientRect().right),
+    );
+    return right - map.getBoundingClientRect().left;
+  });
+  assert.ok(labels + 16 <= Number(width), `${labels} of ${width} pixels`);
+});
+
 test('the caption of an exported picture describes the selected model', async () => {
   for (const at of ['transformer.next-word', 'transformer.encoder-block', 'self-attention.wall']) {
     const page = await site.visit(`#weights=learned&text=man+bites+dog&at=${at}`);

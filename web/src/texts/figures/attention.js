@@ -17,7 +17,7 @@ export const columns = ['head', 'entropy, bits', 'mean distance', 'largest share
 /** @param {number} head @param {Record<'entropy' | 'distance' | 'largest', string>} statistics */
 export const head = (head, { entropy, distance, largest }) =>
   `head ${head + 1}: entropy ${entropy} bits, mean distance ${distance}, largest weight ${largest}`;
-export const logarithmic = 'weight, logarithmic';
+export const logarithmic = 'small maps: weight, logarithmic';
 
 /** The texts of the page's figure. */
 
