@@ -50,7 +50,7 @@ async function openHost(html) {
   return page;
 }
 
-test('a figure is presented, and keys lead to its neighbours in other chapters and back', async () => {
+test('a figure of the short path is presented, and keys lead along the path and back', async () => {
   const page = await site.visit(`#${settings}&weightCell=2.1&at=self-attention.weights`, {
     viewport: { width: 1280, height: 720 },
   });
@@ -67,22 +67,46 @@ test('a figure is presented, and keys lead to its neighbours in other chapters a
   assert.ok(width >= 1260 && height >= 720, `${width} × ${height}`);
   await page.keyboard.press('ArrowRight');
   await page.locator('#stages.only').waitFor();
-  await page.keyboard.press('PageUp');
-  await page.locator('#weights.only').waitFor();
-  // Back through the chapter to the one before it.
-  const before = await page
-    .locator('#self-attention figure')
-    .evaluateAll((figures) => figures.findIndex(({ id }) => id === 'weights'));
-  for (let i = 0; i <= before; i++) {
-    const id = await shown(page).getAttribute('id');
-    await page.keyboard.press('ArrowLeft');
-    await page.locator(`figure.only:not(#${id})`).waitFor();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('#shuffle.only').waitFor();
+  for (const figure of ['stages', 'weights', 'pooling-figure', 'sentence']) {
+    await page.keyboard.press('PageUp');
+    await page.locator(`#${figure}.only`).waitFor();
   }
-  assert.equal(await page.locator('#pooling figure.only').count(), 1);
+  const previous = page.getByRole('button', { name: 'Previous figure' });
+  assert.ok(await previous.isDisabled());
+  await page.keyboard.press('ArrowRight');
+  await page.locator('#pooling-figure.only').waitFor();
+  assert.ok(await previous.isEnabled());
   await page.keyboard.press('Escape');
   await bar(page).waitFor();
   assert.equal(await shown(page).count(), 0);
   await becomes(() => page.locator('#pooling').isVisible(), true);
+});
+
+test('from a figure outside the short path, keys lead to all figures in other chapters and back', async () => {
+  const page = await site.visit(`#${settings}&at=architectures.paths`);
+  await page.getByRole('button', { name: 'Present The path from one token' }).click();
+  await page.locator('#paths.only').waitFor();
+  await page.keyboard.press('ArrowLeft');
+  await page.locator('#rotation figure.only').waitFor();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('#paths.only').waitFor();
+});
+
+test('at the last figure of a presentation, “next” is disabled', async () => {
+  const page = await site.visit(`#${settings}&at=training.training-run`);
+  await page
+    .locator('#training-run')
+    .getByRole('button', { name: /^Present/ })
+    .click();
+  await page.locator('#training-run.only').waitFor();
+  const next = page.getByRole('button', { name: 'Next figure' });
+  assert.ok(await next.isDisabled());
+  assert.equal(await next.getAttribute('title'), 'This is the last figure');
+  await page.getByRole('button', { name: 'Previous figure' }).click();
+  await page.locator('figure.only:not(#training-run)').waitFor();
+  assert.ok(await next.isEnabled());
 });
 
 test('in a presentation, a heatmap takes the arrow keys, but not the keys of a remote', async () => {

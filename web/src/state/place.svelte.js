@@ -4,6 +4,10 @@ import { drawAll } from '../drawing/soon.js';
 
 /** @typedef {import('./settings.svelte.js').SettingName} SettingName */
 
+/** The figures of a chapter. @param {Element | null | undefined} section */
+const figuresOf = (section) =>
+  Array.from(section?.querySelectorAll('figure[id]:not(#still)') ?? [], ({ id }) => id);
+
 /** The reader's place on the page: the chapter in view, and the chapter that a link leads to. */
 class Place {
   chapter = $state('');
@@ -14,7 +18,8 @@ class Place {
   /**
    * The figure that is shown without the rest of the page: in a presentation, or in another page.
    * @type {{ name: string, chapter: string, figure: string | undefined, how: 'presented' |
-   *   'embedded' } | null} name: the figure as in links
+   *   'embedded', path?: readonly string[] } | null} name: the figure as in links; path: the figures
+   *   that a presentation shows, by default all figures of the page
    */
   alone = $state.raw(null);
   /** True while all chapters and figures are drawn for printing. */
@@ -212,10 +217,11 @@ class Place {
    * Shows a figure without the rest of the page.
    * @param {string} name the figure as in links: `chapter.figure`
    * @param {'presented' | 'embedded'} how
+   * @param {readonly string[]} [path] the figures of a presentation
    */
-  showAlone(name, how) {
+  showAlone(name, how, path) {
     const [chapter, figure] = name.split('.');
-    this.alone = { name, chapter, figure, how };
+    this.alone = { name, chapter, figure, how, path };
     this.wanted = chapter;
     this.#going = undefined;
     delete document.documentElement.dataset.going;
@@ -231,27 +237,56 @@ class Place {
   }
 
   /**
-   * Presents the next or the previous figure of the page. Loads its chapter if necessary.
+   * True if a presentation has a next or a previous figure. Its current chapter must be loaded.
+   * @param {1 | -1} direction
+   */
+  hasNeighbour(direction) {
+    const { name = '', chapter, figure = '', path } = this.alone ?? {};
+    if (path) return path.indexOf(name) + direction in path;
+    const sections = [...document.querySelectorAll('[data-chapter]')];
+    const at = sections.findIndex(({ id }) => id === chapter);
+    const here = figuresOf(sections[at]);
+    return at + direction in sections || here.indexOf(figure) + direction in here;
+  }
+
+  /**
+   * Presents the next or the previous figure of a presentation. Loads its chapter if necessary, and
+   * skips figures that do not exist with the current settings.
    * @param {1 | -1} direction
    */
   async presentNeighbour(direction) {
     const from = this.alone;
     if (from?.how !== 'presented') return;
-    const sections = [...document.querySelectorAll('[data-chapter]')];
-    const figuresOf = (/** @type {Element | null} */ section) =>
-      Array.from(section?.querySelectorAll('figure[id]:not(#still)') ?? [], ({ id }) => id);
+    const { path } = from;
+    const wait = async (/** @type {() => unknown} */ isReady, checks = Infinity) => {
+      for (; checks > 0 && this.alone === from && !isReady(); checks--) {
+        await new Promise((resolve) => setTimeout(resolve, 40));
+      }
+      await tick();
+      return this.alone === from;
+    };
+    const load = (/** @type {string} */ id) => {
+      this.wanted = id;
+      return wait(() => document.getElementById(id)?.matches('[data-loaded]'));
+    };
+    if (path) {
+      for (let i = path.indexOf(from.name) + direction; i in path; i += direction) {
+        const [chapter, figure] = path[i].split('.');
+        if (!(await load(chapter))) return;
+        // Some figures appear later than their chapter, once a model is loaded.
+        const find = () => document.getElementById(figure);
+        if (!(await wait(find, 50))) return;
+        if (find()) return this.showAlone(path[i], 'presented', path);
+      }
+      return;
+    }
     const here = figuresOf(document.getElementById(from.chapter));
     const next = here[here.indexOf(from.figure ?? '') + direction];
     if (next) return this.showAlone(`${from.chapter}.${next}`, 'presented');
+    const sections = [...document.querySelectorAll('[data-chapter]')];
     const at = sections.findIndex(({ id }) => id === from.chapter) + direction;
     for (const { id } of direction > 0 ? sections.slice(at) : sections.slice(0, at + 1).reverse()) {
-      this.wanted = id;
-      const isLoaded = () => document.getElementById(id)?.matches('[data-loaded]');
-      while (!isLoaded()) {
-        await new Promise((resolve) => setTimeout(resolve, 40));
-        if (this.alone !== from) return;
-      }
-      await tick();
+      if (!(await load(id))) return;
       const figure = figuresOf(document.getElementById(id)).at(direction > 0 ? 0 : -1);
       if (figure) return this.showAlone(`${id}.${figure}`, 'presented');
     }
