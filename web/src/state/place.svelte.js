@@ -65,8 +65,10 @@ class Place {
    * Goes to a chapter that the reader chose. The browser's Back returns to the previous place.
    * @param {string} chapter
    * @param {string} url the page's address at that chapter
+   * @param {{ introduced?: boolean }} [options] introduced: whether to go to the text just before a
+   *   figure, if there is one
    */
-  choose(chapter, url) {
+  choose(chapter, url, { introduced = false } = {}) {
     // Chapters that load or draw in the meantime move their neighbours, so the browser cannot
     // restore the scroll position.
     history.scrollRestoration = 'manual';
@@ -76,7 +78,7 @@ class Place {
     // pushState() removes the history entries after the current entry.
     this.#left.delete(this.#entry);
     history.pushState({ chapter, past: 0, entry: this.#entry }, '', url);
-    void this.goTo(chapter);
+    void this.goTo(chapter, 0, introduced);
   }
 
   /**
@@ -133,8 +135,9 @@ class Place {
    * content above it still loads and grows, unless the reader scrolls away.
    * @param {string} place
    * @param {number} [past] pixels below its beginning
+   * @param {boolean} [introduced] whether to go to the text just before a figure, if there is one
    */
-  async goTo(place, past = 0) {
+  async goTo(place, past = 0, introduced = false) {
     const [chapter, figure] = place.split('.');
     if (!document.getElementById(chapter)?.matches('[data-chapter]')) return;
     const going = (this.#going = { chapter });
@@ -142,8 +145,11 @@ class Place {
     this.figure = figure;
     document.documentElement.dataset.going = place;
     let moved = false;
-    const target = () =>
-      document.getElementById(figure ?? chapter) ?? document.getElementById(chapter);
+    const target = () => {
+      const element = document.getElementById(figure ?? chapter);
+      const before = introduced ? element?.previousElementSibling : null;
+      return before?.matches('.passage') ? before : (element ?? document.getElementById(chapter));
+    };
     const stop = (/** @type {Event} */ { type, target: on }) => {
       // A click inside the target does not count as moving on. The target therefore stays in place
       // under the pointer.

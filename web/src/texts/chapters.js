@@ -25,5 +25,6 @@ export const shortTexts = {
   /** @param {number} step @param {number} of */
   mark: (step, of) => `${step} of ${of}`,
   next: 'The short path, about 45 minutes. Go to its next figure',
+  previous: 'Go to the previous figure of the short path',
   end: 'The short path ends here',
 };

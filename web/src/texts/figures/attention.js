@@ -13,7 +13,7 @@ export const excluded = {
   blocked: '{query} may not look at {key}, which was excluded by hand: {value}',
 };
 export const heads = 'head';
-export const columns = ['head', 'entropy, bits', 'mean distance', 'largest share'];
+export const columns = ['head', 'entropy, bits', 'mean distance', 'largest weight'];
 /** @param {number} head @param {Record<'entropy' | 'distance' | 'largest', string>} statistics */
 export const head = (head, { entropy, distance, largest }) =>
   `head ${head + 1}: entropy ${entropy} bits, mean distance ${distance}, largest weight ${largest}`;
