@@ -105,7 +105,8 @@ export const texts = {
   },
 
   stages: [
-    'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Why are scores divided by √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, wide heads would make scores so large that one key takes all. Last, a mask removes pairs.',
+    'Now step by step, from left to right. The layer reads X and makes queries, keys and values from it. A query times a key is a score: multiply number by number, and add up. (⊤ turns a matrix on its side, so that rows meet rows.) Scores are divided by √D, and a mask removes pairs.',
+    'Why √D? A score is a sum of D products, some positive and some negative, like a walk of D steps to the left or right. Such a walk ends about √D steps from where it began. Undivided, wide heads would make scores so large that one key takes all.',
     '[Softmax|softmax] turns each row into weights: e to the power of each score, divided by the sum of these powers. Finally each word adds up all values, each multiplied by its weight. Choose any number to see how it was computed.',
   ],
 
