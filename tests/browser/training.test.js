@@ -183,6 +183,7 @@ test('a link copied during a run contains its step, and a reload keeps it', asyn
 
 test('a Transformer and a recurrent decoder write dates, and both answer a date you type', async () => {
   const page = await site.visit('#at=training.training-run');
+  await figure(page).getByText('Change the two models').click();
   await figure(page).getByRole('radio', { name: 'dates' }).check();
   await figure(page).getByText('Bahdanau’s recurrent decoder').waitFor();
   assert.ok(await figure(page).getByRole('radio', { name: 'decoder' }).isChecked());

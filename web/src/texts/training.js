@@ -258,6 +258,7 @@ export const player = {
 /** Labels of the settings of a run. */
 export const controls = {
   world: 'what is learned',
+  models: 'Change the two models: positions, heads, layers, learning rate',
   differ: 'the lanes differ in',
   /** @type {Record<import('../state/properties/training.js').Difference, string>} */
   differences: {
