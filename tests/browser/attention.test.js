@@ -169,7 +169,10 @@ test('every keystroke redraws the figures', async () => {
 });
 
 test('a token selected in one figure is marked in the other', async () => {
-  const page = await site.visit(`#${text.replace('.weights', '')}`, high);
+  // Both figures are drawn only if both are in view.
+  const page = await site.visit(`#${text.replace('.weights', '')}`, {
+    viewport: { width: 1440, height: 3200 },
+  });
   const map = heatmap(page, /^Embeddings/);
   await map.focus();
   await map.press('ArrowDown');

@@ -68,7 +68,7 @@ function largestShare(values) {
 
 test('a learned table is shown next to the sinusoid, with its products and components', async () => {
   const { page, figure } = await positionsOf(gpt2());
-  const map = figure.getByRole('application', { name: 'Your model’s table, the table: 19 by 20' });
+  const map = figure.getByRole('application', { name: 'Your model’s table: 19 by 20' });
   await map.waitFor();
   await figure
     .getByRole('application', { name: 'The sinusoid, dot products of its rows: 19 by 19' })

@@ -44,9 +44,12 @@ export class Selection {
     if (this.locked) this.lock = cell;
   }
 
+  /** Returns whether anything was selected. */
   release() {
+    const was = this.cell !== null;
     this.#hovered = null;
     if (this.locked) this.lock = null;
+    return was;
   }
 
   /** The locked cell. Subclasses may store it elsewhere. @returns {Cell | null} */

@@ -35,9 +35,12 @@ export class LinkedSelection {
     return this.#lock !== null;
   }
 
+  /** Returns whether anything was selected. */
   release() {
+    const was = this.at !== null;
     this.#hovered = null;
     if (this.#lock) this.#lock = null;
+    return was;
   }
 
   /** The selection of one matrix. @param {string} id @returns {CellSelection} */
