@@ -21,8 +21,9 @@ export const whyCausal = 'Chapter 2 says why, and explains the formula.';
 export const formula = 'Chapter 2 explains the formula.';
 export const learned = (/** @type {number} */ columns) =>
   `The stripes under a word show its position: the first ${columns} columns of its row in the table that the model has learned.`;
-export const clocks = (/** @type {number} */ clocks) =>
-  `The stripes under a word show its position, as the hands of the first ${clocks} clocks. Each hand takes two stripes, its sine and its cosine. Clocks further down turn more slowly.`;
+/** @param {number} clocks drawn @param {number} all clocks of the encoding */
+export const clocks = (clocks, all) =>
+  `The stripes under a word show its position, as the hands of ${all > clocks ? `the first ${clocks} of ${all}` : clocks} clocks. Each hand takes two stripes, its sine and its cosine. Clocks further down turn more slowly.`;
 export const turns = 'sine and cosine of the angle of each hand';
 export const adds = 'what a position adds to its word';
 /** @param {number} columns @param {number} positions */

@@ -1,6 +1,6 @@
 /** The texts of the comparison of positional schemes. */
 
-export const title = 'Twelve ways to say where a word is';
+export const title = 'Six ways to say where a word is, and six more';
 /**
  * @param {{ tokens: number, head: number, schemes: number, weights: { title: string, weight: string
  *   | null }[] }} of weights: of the selected cell
@@ -9,7 +9,7 @@ export const summary = ({ tokens, head, schemes, weights }) =>
   `The same ${tokens} tokens and the same projections of head ${head + 1} under ${schemes} positional schemes. ${weights
     .map(({ title, weight }) => `${title} ${weight ?? 'not possible'}`)
     .join(', ')}`;
-export const hint = 'Point at a square to compare one pair of words in all twelve cards.';
+export const hint = 'Point at a square to compare one pair of words in all cards.';
 export const weight = 'attention weight';
 export const range =
   '{query} attends to {key} with weight {least} under {leastTitle}, and {most} under {mostTitle}';
