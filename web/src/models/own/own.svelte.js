@@ -37,6 +37,8 @@ export class Own {
   #isClosed = false;
   /** The text to tokenize. @type {string | null} */
   #wanted = null;
+  /** True while the tokens belong to an earlier text. Nothing can be appended to them then. */
+  #isBehind = $state(false);
 
   /** @param {TaskWorker} worker @param {Facts} facts */
   constructor(worker, facts) {
@@ -152,15 +154,22 @@ export class Own {
   async follow(text) {
     if (text === this.#wanted) return;
     this.#wanted = text;
+    this.#isBehind = true;
     const split = await this.ask('encode', text);
-    if (text === this.#wanted) this.#split = split;
+    if (text !== this.#wanted) return;
+    this.#split = split;
+    this.#isBehind = false;
   }
 
   /** @type {Predicts['context']} */
   context({ ids: { length } }, total) {
     const left = (this.facts.description.maxPositions || Infinity) - length;
     const isFull = total > length || left <= 0;
-    return { first: 0, left: isFull ? 0 : left, note: isFull ? texts.full(length) : '' };
+    return {
+      first: 0,
+      left: isFull || this.#isBehind ? 0 : left,
+      note: isFull ? texts.full(length) : '',
+    };
   }
 
   /** @param {string} text */
