@@ -109,7 +109,7 @@ const kSuites = {
   lint: {
     tier: 'test',
     needs: [...kWasm, 'clangFormat'],
-    packages: 'tests/firefox',
+    packages: 'tests/firefox/driver',
     run: checks(
       (env) =>
         buildNativeTypes(env).then(() =>
@@ -188,7 +188,7 @@ const kSuites = {
   firefox: {
     tier: 'all',
     needs: [...kWasm, 'chromium', 'firefox'],
-    packages: 'tests/firefox',
+    packages: 'tests/firefox/driver',
     ...nodeTest(['tests/firefox'], { build: siteAndFile }),
   },
 

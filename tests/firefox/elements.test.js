@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url';
 import sirv from 'sirv';
 
 import { becomes } from '../browser/site.js';
-import { kBrowsers, launchBrowsers, openEmpty } from './browsers.js';
+import { kBrowsers, launchBrowsers, openEmpty } from './driver/browsers.js';
 
-/** @import { BrowserName } from './browsers.js' */
+/** @import { BrowserName } from './driver/browsers.js' */
 
 const serve = sirv(fileURLToPath(new URL('../../wasm/dist', import.meta.url)), {
   dev: true,

@@ -16,11 +16,11 @@ import {
   launchBrowsers,
   openEmpty,
   type,
-} from './browsers.js';
+} from './driver/browsers.js';
 import { bitsOf, bitsOfTraining } from './sameBits.js';
 
-/** @import { ElementHandle, Page } from 'puppeteer-core' */
-/** @import { BrowserName } from './browsers.js' */
+/** @import { ElementHandle, Page } from './driver/browsers.js' */
+/** @import { BrowserName } from './driver/browsers.js' */
 
 const packageFolder = sirv(fileURLToPath(new URL('../../wasm/dist', import.meta.url)), {
   dev: true,

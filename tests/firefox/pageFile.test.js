@@ -17,10 +17,10 @@ import {
   launchBrowsers,
   openEmpty,
   type,
-} from './browsers.js';
+} from './driver/browsers.js';
 
-/** @import { Page } from 'puppeteer-core' */
-/** @import { BrowserName } from './browsers.js' */
+/** @import { Page } from './driver/browsers.js' */
+/** @import { BrowserName } from './driver/browsers.js' */
 
 /** @type {Awaited<ReturnType<typeof launchBrowsers>>} */
 let browsers;

@@ -4,10 +4,15 @@ import assert from 'node:assert/strict';
 
 import puppeteer from 'puppeteer-core';
 
-import { findChromium, findFirefox } from '../../wasm/toolchain/system.js';
-import { chromiumFlags } from '../browser/site.js';
+import { findChromium, findFirefox } from '../../../wasm/toolchain/system.js';
+import { chromiumFlags } from '../../browser/site.js';
 
-/** @import { Browser, Page } from 'puppeteer-core' */
+/** @typedef {import('puppeteer-core').Browser} Browser */
+/**
+ * @template {Node} N
+ * @typedef {import('puppeteer-core').ElementHandle<N>} ElementHandle
+ */
+/** @typedef {import('puppeteer-core').Page} Page */
 
 export const kBrowsers = /** @type {const} */ (['Firefox', 'Chromium']);
 /** @typedef {(typeof kBrowsers)[number]} BrowserName */
