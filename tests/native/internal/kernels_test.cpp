@@ -371,8 +371,11 @@ TEST_P(KernelsTest, add_takes_any_strides_and_works_in_place) {
       Matrix a(rows, cols, x, order), b(rows, cols, y, any_order(random));
       Matrix out(rows, cols, any_order(random));
       const auto call = [&](Matrix& to) {
-        kernels().add({rows, cols, a.data(), a.row(), a.col(), b.data(), b.row(), b.col(),
-                       to.data(), to.row(), to.col()});
+        kernels().add({rows,
+                       cols,
+                       {a.data(), a.row(), a.col()},
+                       {b.data(), b.row(), b.col()},
+                       {to.data(), to.row(), to.col()}});
         EXPECT_TRUE(to.gaps_are_untouched());
         EXPECT_TRUE(same_numbers(to.values(), expected)) << rows << " × " << cols;
       };
@@ -455,9 +458,14 @@ TEST_P(KernelsTest, rotation_takes_any_strides_and_works_in_place) {
       }
       Matrix x(rows, cols, values, order), out(rows, cols, any_order(random));
       const auto call = [&](Matrix& to) {
-        kernels().rotate_pairs({rows, cols, interleaved, keep.data(), cross.data(),
-                                one_table ? 0 : cols, x.data(), x.row(), x.col(), to.data(),
-                                to.row(), to.col()});
+        kernels().rotate_pairs({rows,
+                                cols,
+                                interleaved,
+                                keep.data(),
+                                cross.data(),
+                                one_table ? 0 : cols,
+                                {x.data(), x.row(), x.col()},
+                                {to.data(), to.row(), to.col()}});
         EXPECT_TRUE(to.gaps_are_untouched());
         EXPECT_TRUE(is_within(to.values(), expected, bound)) << rows << " × " << cols;
       };
