@@ -83,7 +83,7 @@ function route(points) {
  */
 function wideLayout({ available, length, heads, normFirst, hiddenFactor, noNorms = false }) {
   const normLast = !normFirst && !noNorms;
-  const rowHeight = Math.min(28, 128 / length);
+  const rowHeight = Math.min(28, 136 / length);
   const height = rowHeight * length;
   const gutter = rowHeight >= 10.5 ? 84 : 24;
   const gap = Math.max(30, Math.min(44, available / 32));
