@@ -131,6 +131,41 @@ test('pictures are drawn on a transparent background, without title and source, 
   await page.context().close();
 });
 
+test('a part is saved with its legend, and with a selection only if it is locked', async () => {
+  const page = await site.open('#length=8&width=32&at=encoding.encoding-heatmap');
+  const figure = page.locator('#encoding-heatmap');
+  const draw = async () => {
+    await figure.getByRole('button', { name: /^Export/ }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      figure
+        .getByRole('listitem')
+        .filter({ hasText: 'only the heatmap' })
+        .getByRole('button', { name: 'SVG' })
+        .click(),
+    ]);
+    return readFile(await download.path(), 'utf8');
+  };
+  // The page outlines the row of the clocks.
+  const band = figure.locator('.map .band');
+  assert.equal(await band.count(), 1);
+  const opacity = /stroke-opacity="0\.4"/;
+  const svg = await draw();
+  assert.match(svg, /aria-label="encoding"/);
+  assert.doesNotMatch(svg, opacity);
+  await heatmap(figure, /^Sinusoidal encoding/).click();
+  assert.match(await draw(), opacity);
+  await page.context().close();
+});
+
+test('the binary numbers are saved with their positions', async () => {
+  const page = await site.visit('#length=8&width=32&at=encoding.encoding-heatmap');
+  const names = page.locator('#encoding-heatmap .counter .names text');
+  await names.first().waitFor();
+  const labels = await names.allTextContents();
+  for (let i = 0; i < 8; i++) assert.ok(labels.includes(String(i)), `${i} of ${labels}`);
+});
+
 test('the picture of a narrow part is wide enough for its title', async () => {
   const page = await site.visit('#length=8&width=32&at=encoding.encoding-heatmap');
   const figure = page.locator('#encoding-heatmap');

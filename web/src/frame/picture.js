@@ -234,6 +234,7 @@ function copyText(node, style, end, into, picture) {
  * @property {string} description for screen readers
  * @property {HTMLElement} figure the figure whose equation and settings are added below the picture
  * @property {import('./credit.js').Around} around
+ * @property {string} [panel] the name of the panel that is drawn instead of the whole picture
  *
  * @typedef {object} Look how to draw a picture
  * @property {boolean} paper whether to draw the page's background
@@ -246,9 +247,9 @@ function copyText(node, style, end, into, picture) {
 /** @param {HTMLElement} element the picture to draw @param {About} about @param {Look} look */
 export function toSvg(element, about, look) {
   const figure = /** @type {HTMLElement} */ (element.closest('figure') ?? element);
-  // `data-still` moves floating elements below the picture. The attribute is removed before the
-  // next frame.
-  figure.dataset.still = '';
+  // `data-still` moves floating elements below the picture, and `data-still="panel"` hides marks
+  // that only the page explains. The attribute is removed before the next frame.
+  figure.dataset.still = about.panel ? 'panel' : '';
   const { svg, width, height } = drawn(element, about, look);
   delete figure.dataset.still;
 
@@ -307,26 +308,31 @@ function brokenLink(link, font, width) {
 }
 
 /**
- * The equation to draw with a picture, if all of the equation is visible. A picture of a part of a
- * figure has none.
+ * The element to draw below a picture: the equation of a whole figure, if all of it is visible, or
+ * the legend of a panel.
  * @param {HTMLElement} figure
  * @param {HTMLElement} picture
+ * @param {About} about
+ * @param {Look} look
+ * @returns {HTMLElement | null}
  */
-function equationOf(figure, picture) {
-  const equation = picture.matches('.picture')
-    ? /** @type {HTMLElement | null} */ (figure.querySelector('[data-equation] > *'))
-    : null;
+function belowOf(figure, picture, { panel }, { caption }) {
+  if (panel) return figure.querySelector(`[data-legend="${panel}"]`);
+  if (!caption || !picture.matches('.picture')) return null;
+  const equation = /** @type {HTMLElement | null} */ (figure.querySelector('[data-equation] > *'));
   return equation && equation.scrollWidth <= equation.clientWidth + 1 ? equation : null;
 }
 
 /** @param {HTMLElement} element @param {About} about @param {Look} look */
-function drawn(element, { heading, figure, around, description }, look) {
+function drawn(element, about, look) {
+  const { heading, figure, around, description } = about;
   const box = element.getBoundingClientRect();
   const letters = new Letters(look.editable);
   const style = getComputedStyle(heading);
   const title = look.caption ? heading.textContent.trim() : '';
-  const equation = look.caption ? equationOf(figure, element) : null;
-  const between = equation ? Math.ceil(equation.getBoundingClientRect().height) + 2 * margin : 0;
+  const below = belowOf(figure, element, about, look);
+  const belowBox = below?.getBoundingClientRect();
+  const between = belowBox ? Math.ceil(belowBox.height) + (look.caption ? 2 : 1) * margin : 0;
   const credit = look.caption ? creditOf(figure, around) : [];
   const { fontFamily, fontStyle } = style;
   const small = { fontFamily, fontStyle, fontSize: '12px', fontWeight: '400' };
@@ -334,11 +340,13 @@ function drawn(element, { heading, figure, around, description }, look) {
     widthOf(title, fontOf(style)),
     ...credit.map((part) => widthOf(part, fontOf(small))),
   ];
-  const least = Math.ceil(Math.max(box.width, ...words)) + 2 * margin;
+  const legendWidth = (about.panel && belowBox?.width) || 0;
+  const least = Math.ceil(Math.max(box.width, legendWidth, ...words)) + 2 * margin;
   const inside = least - 2 * margin;
   const source = look.caption ? brokenLink(sourceOf(figure), fontOf(small), inside) : [];
   const lines = [...linesOf(credit, fontOf(small), inside), ...source];
-  const foot = look.caption ? between + creditHeight + (lines.length - 1) * lineHeight : 0;
+  const sources = look.caption ? creditHeight + (lines.length - 1) * lineHeight : 0;
+  const foot = between + sources;
   const head = look.caption ? titleHeight : 0;
   const needed = head + Math.ceil(box.height) + foot + 2 * margin;
   const unit = Math.ceil(Math.max(least / 16, needed / 9));
@@ -373,11 +381,10 @@ function drawn(element, { heading, figure, around, description }, look) {
   const top = Math.floor(box.top) - margin - head - down;
   const picture = { left, top, letters, clips: 0 };
   copy(element, svg, picture);
-  if (equation) {
-    const at = equation.getBoundingClientRect();
-    picture.left = Math.floor(at.left) - margin - right;
-    picture.top = Math.floor(at.top) - (down + needed - foot);
-    copy(equation, svg, picture);
+  if (below && belowBox) {
+    picture.left = Math.floor(belowBox.left) - margin - right;
+    picture.top = Math.floor(belowBox.top) - (down + needed - foot);
+    copy(below, svg, picture);
   }
   return { svg, width, height };
 }
