@@ -186,6 +186,22 @@ test('heads: a choice is an event and a property', async () => {
   await becomes(async () => (await lastOf(both))?.[1]?.weight, 0);
 });
 
+test('heads below the arcs are in one row if they fit', async () => {
+  const weights = { data: [...kWeights, 0, 0, 1, 0, 1, 0, 1, 0, 0], shape: [2, 3, 3] };
+  const element = await add('attn-weights', { weights, tokens: kTokens });
+  const tops = () =>
+    element
+      .locator('.thumbnail')
+      .evaluateAll((all) => new Set(all.map((each) => each.getBoundingClientRect().top)).size);
+  for (const [width, rows] of [
+    [984, 1],
+    [320, 2],
+  ]) {
+    await element.evaluate((box, width) => (box.style.width = `${width}px`), width);
+    await becomes(tops, rows);
+  }
+});
+
 test('cross-attention has its own tokens for the keys', async () => {
   const weights = { data: [0.25, 0.75], shape: [1, 2] };
   const element = await add('attn-weights', { weights, tokens: ['a'], keyTokens: ['x', 'y'] });
