@@ -109,6 +109,25 @@ test('at the last figure of a presentation, “next” is disabled', async () =>
   assert.ok(await next.isEnabled());
 });
 
+test('in a presentation, names of rows are at least 14 pixels high', async () => {
+  const page = await site.open(
+    `#${settings}&text=the+lady+sat+by+the+fire+because+the+lady+was+tired&at=transformer.encoder-block`,
+    {
+      viewport: { width: 1280, height: 720 },
+    },
+  );
+  await page.getByRole('button', { name: /^Present One block/ }).click();
+  const name = page.locator('#encoder-block.only svg text').first();
+  const size = () =>
+    name.evaluate(
+      (text) =>
+        parseFloat(getComputedStyle(text).fontSize) *
+        Number(document.documentElement.style.getPropertyValue('--zoom')),
+    );
+  await becomes(async () => (await size()) >= 14, true);
+  await page.context().close();
+});
+
 test('in a presentation, a heatmap takes the arrow keys, but not the keys of a remote', async () => {
   const page = await site.visit(`#${settings}&at=self-attention.weights`);
   await page.getByRole('button', { name: 'Present What each token looks at' }).click();
@@ -139,7 +158,19 @@ test('the embed code shows the figure with its settings in a page of another ori
   await page.getByRole('button', { name: 'Copy embed code' }).click();
   await page.getByText('embed code copied').waitFor();
   const code = await page.evaluate(() => navigator.clipboard.readText());
+  // The page has its own width again.
+  assert.equal(await page.locator('#weights').getAttribute('style'), '');
   await page.context().close();
+
+  // Without the listener, the frame is high enough in a column of 800 pixels, and not much higher.
+  const height = Number(/ height="(\d+)"/.exec(code)?.[1]);
+  const column = await openHost(`<div style="width: 800px">${code}</div>`);
+  await column.locator('iframe[title="self-attention.weights"]').waitFor();
+  await becomes(async () => {
+    const needed = Number(await column.locator('iframe').getAttribute('height'));
+    return needed <= height && height <= needed + 40;
+  }, true);
+  await column.context().close();
 
   const other = await openHost(code);
   const frame = other.frameLocator('iframe');

@@ -22,6 +22,8 @@ class Place {
    *   that a presentation shows, by default all figures of the page
    */
   alone = $state.raw(null);
+  /** True while a figure is laid out as in another page, to measure it. */
+  isTried = $state(false);
   /** True while all chapters and figures are drawn for printing. */
   isWhole = $state(false);
   /** True while print() draws everything. The print dialog opens afterwards. */
