@@ -82,6 +82,7 @@ export function attentionPositions({ positions, causal }) {
 /**
  * A model's attention and its answers.
  * @typedef {object} Look
+ * @property {Int32Array} ids the example
  * @property {Tensor[]} weights weights of each layer, (heads, answers, length)
  * @property {Int32Array} answer the most probable symbol of each answer
  * @property {Float32Array} probability of that symbol
@@ -316,7 +317,7 @@ class Encoder extends Layered {
     const { logits, weights } = this.#forward(alone(ids), true);
     const answer = mostProbable(logits);
     return {
-      ...{ answer, probability: probabilityOf(logits, answer), ...this.table },
+      ...{ ids, answer, probability: probabilityOf(logits, answer), ...this.table },
       weights: weights.map(({ data, shape }) => ({ data, shape: shape.slice(1) })),
     };
   }
@@ -415,7 +416,7 @@ class Writer extends Layered {
     });
     const length = lengths.data[0];
     return {
-      ...{ answer, probability: probabilityOf(logits, answer), ...this.table },
+      ...{ ids, answer, probability: probabilityOf(logits, answer), ...this.table },
       weights: weights.map(({ data, shape: [, heads, rows, columns] }) => ({
         data: data.filter((_, i) => i % columns < length),
         shape: [heads, rows, length],
